@@ -1,0 +1,19 @@
+"""dbhone builds a faster database server from the same source, and proves it.
+
+The folders of this package are the pipeline, in order:
+
+    source        a source reference -> an immutable tree
+    build         tree + variant + toolchain + profile -> build
+    instance      where a subject keeps its data while it runs
+    workload      drivers and suites: what a subject is asked to do
+    measurement   records, probes, machine fingerprint, store
+    experiment    declaration -> plan -> execution
+    analysis      samples in, effects and verdicts out
+    report        one view model, many formats
+    cli           one file per command
+
+``dbms`` holds what is known of each database system. Imports point one way;
+``docs/architecture.md`` tells which.
+"""
+
+__version__ = "0.1.0"

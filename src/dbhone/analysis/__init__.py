@@ -1,0 +1,1 @@
+"""Samples in, effects and verdicts out. Pure: no process, no file, no database."""

@@ -1,0 +1,1 @@
+"""Tree, variant, toolchain and profile become a build, named by the digest of all four."""

@@ -1,0 +1,1 @@
+"""Drawer of commands: one file for each."""

@@ -1,0 +1,1 @@
+"""Drawer of database systems: one file for each, pure data and pure functions."""

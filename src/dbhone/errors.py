@@ -1,0 +1,123 @@
+"""Every error that a user can meet.
+
+The tree::
+
+    HoneError                 something failed (exit code 1)
+    ├── UsageError            wrong use: nothing was started (exit code 2)
+    │   ├── UnknownName       a name that does not exist; the nearest are told
+    │   ├── ExperimentError   an experiment file that cannot be meant
+    │   └── VariantError      transforms that do not go together
+    ├── SourceError           a source could not be fetched or verified
+    ├── ToolError             a program is missing or does not do its work
+    ├── BuildError            a build step failed
+    ├── ProfileError          a profile is missing, empty, stale or foreign
+    ├── DriverError           a workload driver failed or printed nonsense
+    ├── StoreError            the store cannot be read or written
+    ├── MachineError          this machine cannot do what was asked
+    └── Interrupted           the user stopped us (exit code 130)
+
+A message says what failed; ``log`` where to read more; ``hint`` what to do next.
+Libraries raise; only ``cli/main.py`` prints and exits.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class HoneError(Exception):
+    """Something failed. ``message`` is one sentence without a final stop."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None, log: Path | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.log = log
+
+
+class UsageError(HoneError):
+    """hone was asked for something that cannot be meant; nothing was started."""
+
+    exit_code = 2
+
+
+class UnknownName(UsageError):
+    """A name that does not exist, with the nearest that do."""
+
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, where: str | None = None
+    ) -> None:
+        names = sorted(known)
+        message = f"there is no {kind} '{name}'"
+        super().__init__(f"{where}: {message}" if where else message, hint=nearest(name, names))
+        self.kind = kind
+        self.name = name
+
+
+class ExperimentError(UsageError):
+    """An experiment file that cannot be meant. The message names file and key or line."""
+
+
+class VariantError(UsageError):
+    """Transforms that do not go together, with the reason."""
+
+
+class SourceError(HoneError):
+    """A source could not be fetched, verified or unpacked."""
+
+
+class ToolError(HoneError):
+    """A program is missing or does not do its work."""
+
+
+class BuildError(HoneError):
+    """A build step failed; ``log`` has the compiler's own words."""
+
+
+class ProfileError(HoneError):
+    """A profile is missing, empty, stale, or belongs to another build."""
+
+
+class DriverError(HoneError):
+    """A workload driver failed, hung, or printed what cannot be understood."""
+
+
+class StoreError(HoneError):
+    """The store of results cannot be opened, read or written."""
+
+
+class MachineError(HoneError):
+    """This machine cannot do what was asked: no room, no permission, no counters."""
+
+
+class Interrupted(HoneError):
+    """The user stopped us."""
+
+    exit_code = 130
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names the closest of ``known``, or all of them if none is close."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(repr(match) for match in close)}?"
+    if not names:
+        return "none exist yet"
+    return f"known: {', '.join(names)}"
+
+
+def disk_full(error: OSError, doing: str) -> MachineError | None:
+    """Return the error to raise if ``error`` says that a disk or quota is full, else None."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return None
+    where = f" on {error.filename}" if error.filename else ""
+    return MachineError(
+        f"no space left{where} while {doing}",
+        hint="free some space ('hone builds --prune' removes builds), then run the same again",
+    )

@@ -1,0 +1,1 @@
+"""An experiment file becomes a plan, and a plan becomes a run."""

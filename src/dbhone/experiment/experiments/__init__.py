@@ -1,0 +1,1 @@
+"""Drawer of experiments that ship."""

@@ -1,0 +1,119 @@
+"""Files that are either whole or absent, and the digests that name them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+from pathlib import Path
+
+DIGEST_LENGTH = 64
+
+
+def digest_of(value: object) -> str:
+    """Return the SHA-256, in hex, of a value made of dicts, lists, strings and numbers.
+
+    The order of keys does not matter.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the SHA-256, in hex, of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of_tree(root: Path) -> str:
+    """Return a digest of all names, contents, execute bits and link targets below ``root``.
+
+    Times, owners and the other permission bits do not matter. Empty folders do not count.
+    """
+    lines = []
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        for name in (*names, *(each for each in folders if (Path(folder) / each).is_symlink())):
+            path = Path(folder) / name
+            lines.append(_entry(path, path.relative_to(root)))
+    joined = "\n".join(sorted(lines))
+    return hashlib.sha256(joined.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _entry(path: Path, name: Path) -> str:
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return f"{name}\0link\0{path.readlink()}"
+    if not stat.S_ISREG(status.st_mode):
+        return f"{name}\0special"
+    kind = "exec" if status.st_mode & stat.S_IXUSR else "file"
+    return f"{name}\0{kind}\0{digest_of_file(path)}"
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file so that whoever looks sees the old content or the new one, never a part."""
+    data = content.encode() if isinstance(content, str) else content
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def publish(draft: Path, final: Path) -> None:
+    """Move a finished folder to its place, all at once; if the place is taken, keep what is there.
+
+    The contents are on the disk before the name is.
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    os.sync()
+    try:
+        draft.rename(final)
+    except OSError:
+        if not final.is_dir():
+            raise
+        remove_tree(draft)
+    _sync_folder(final.parent)
+
+
+def freeze(root: Path) -> None:
+    """Take away all write permissions below ``root``, folders last."""
+    for folder, _, names in os.walk(root, topdown=False):
+        for name in names:
+            path = Path(folder) / name
+            if not path.is_symlink():
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o222)
+        Path(folder).chmod(stat.S_IMODE(Path(folder).stat().st_mode) & ~0o222)
+
+
+def remove_tree(root: Path) -> None:
+    """Remove a folder even if it is frozen; it need not exist."""
+    if not root.exists():
+        return
+    for folder, _, _ in os.walk(root):
+        Path(folder).chmod(0o700)
+    shutil.rmtree(root)
+
+
+def tree_size(root: Path) -> int:
+    """Return the bytes that the files below ``root`` hold."""
+    total = 0
+    for folder, _, names in os.walk(root):
+        total += sum((Path(folder) / name).lstat().st_size for name in names)
+    return total
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

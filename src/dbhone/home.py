@@ -1,0 +1,196 @@
+"""The one folder that holds dbhone's state, and the sessions that use it.
+
+A session is one running ``hone``. It holds a locked file in ``sessions/``; the kernel drops
+the lock when the session ends, however it ends. The next session that opens the home sees
+an unlocked file, ends what may be left of that session's processes, and removes its scratch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from dbhone.errors import MachineError, UsageError, disk_full
+from dbhone.files import remove_tree
+from dbhone.process import SESSION_VARIABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The places below the home folder."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        """The embedded store of results."""
+        return self.root / "store.db"
+
+    @property
+    def sources(self) -> Path:
+        """Immutable source trees, named by digest."""
+        return self.root / "sources"
+
+    @property
+    def builds(self) -> Path:
+        """Immutable builds, named by digest."""
+        return self.root / "builds"
+
+    @property
+    def profiles(self) -> Path:
+        """Profiles, named by digest."""
+        return self.root / "profiles"
+
+    @property
+    def runs(self) -> Path:
+        """Reports and logs of runs, a folder for each run."""
+        return self.root / "runs"
+
+    @property
+    def scratch(self) -> Path:
+        """Work in progress, a folder for each session; removed when the session is over."""
+        return self.root / "scratch"
+
+    @property
+    def logs(self) -> Path:
+        """Logs of what failed, kept."""
+        return self.root / "logs"
+
+    @property
+    def sessions(self) -> Path:
+        """The locked files of the sessions that are alive."""
+        return self.root / "sessions"
+
+    def places(self) -> tuple[Path, ...]:
+        """Return all folders of the home."""
+        return (
+            self.sources,
+            self.builds,
+            self.profiles,
+            self.runs,
+            self.scratch,
+            self.logs,
+            self.sessions,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One running hone in one home."""
+
+    id: str
+    home: Home
+
+    @property
+    def scratch(self) -> Path:
+        """This session's own folder for work in progress."""
+        return self.home.scratch / self.id
+
+    def workdir(self, purpose: str) -> Path:
+        """Return a new empty folder for ``purpose``; it goes when the session ends."""
+        path = self.scratch / f"{purpose}-{uuid.uuid4().hex[:8]}"
+        path.mkdir(parents=True, mode=0o700)
+        return path
+
+
+def locate(chosen: Path | None) -> Home:
+    """Return the home: ``chosen``, else DBHONE_HOME, else the platform's data folder."""
+    named = os.environ.get("DBHONE_HOME")
+    if chosen is not None:
+        root = chosen
+    elif named:
+        root = Path(named)
+    else:
+        root = Path(platformdirs.user_data_dir("dbhone", appauthor=False))
+    root = root.expanduser().absolute()
+    if any(character.isspace() for character in str(root)):
+        raise UsageError(
+            f"the home folder '{root}' has a space in its name, which build systems cannot bear",
+            hint="choose another with --home or DBHONE_HOME",
+        )
+    return Home(root)
+
+
+@contextlib.contextmanager
+def open_session(home: Home) -> Iterator[Session]:
+    """Make the home if needed, clean up after dead sessions, and be a session until the end."""
+    session = Session(uuid.uuid4().hex[:12], home)
+    try:
+        for place in home.places():
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = _claim(home.sessions / session.id)
+    except OSError as error:
+        reason = disk_full(error, "opening the home folder")
+        raise reason or MachineError(
+            f"cannot use the home folder {home.root}: {error.strerror}",
+            hint="choose another with --home or DBHONE_HOME",
+        ) from error
+    _sweep(home)
+    os.environ[SESSION_VARIABLE] = session.id
+    try:
+        yield session
+    finally:
+        os.environ.pop(SESSION_VARIABLE, None)
+        with contextlib.suppress(OSError):
+            remove_tree(session.scratch)
+        (home.sessions / session.id).unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def is_alive(home: Home, session_id: str) -> bool:
+    """Return whether the session runs now."""
+    try:
+        descriptor = os.open(home.sessions / session_id, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _claim(path: Path) -> int:
+    draft = path.with_name(f".{path.name}")
+    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    os.write(descriptor, f"{os.getpid()}\n".encode())
+    draft.rename(path)
+    return descriptor
+
+
+def _sweep(home: Home) -> None:
+    """End what dead sessions left: processes first, then their scratch."""
+    dead = [
+        path.name
+        for path in home.sessions.iterdir()
+        if not path.name.startswith(".") and not is_alive(home, path.name)
+    ]
+    if dead:
+        _kill_remains(frozenset(dead))
+    for name in dead:
+        (home.sessions / name).unlink(missing_ok=True)
+    for folder in home.scratch.iterdir():
+        if not is_alive(home, folder.name):
+            with contextlib.suppress(OSError):
+                remove_tree(folder)
+
+
+def _kill_remains(dead: frozenset[str]) -> None:
+    marks = {f"{SESSION_VARIABLE}={name}".encode() for name in dead}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            if marks & set((entry / "environ").read_bytes().split(b"\0")):
+                os.kill(int(entry.name), signal.SIGKILL)

@@ -1,0 +1,1 @@
+"""Where a subject keeps its data while it runs."""

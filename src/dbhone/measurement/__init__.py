@@ -1,0 +1,1 @@
+"""What is measured, on which machine, and where it is kept."""

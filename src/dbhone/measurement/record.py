@@ -1,0 +1,219 @@
+"""The records that a run leaves: typed values, no behaviour, no database.
+
+Times are seconds, sizes bytes, moments timezone-aware UTC datetimes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Group(StrEnum):
+    """What a step mostly does."""
+
+    POINT = "point"
+    RANGE = "range"
+    WRITE = "write"
+
+
+class RunState(StrEnum):
+    """Where a run is in its life."""
+
+    RUNNING = "running"
+    """Being executed, or cut off: it is cut off if its session is not alive."""
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One named thing that subjects are asked to do, and that is timed.
+
+    ``set`` is the part of the suite that the driver runs at once (speedtest1's test set);
+    ``key`` names the step in its set; ``name``, ``SET/KEY``, is unique in a run. A step is
+    in-sample when the experiment trains on its set.
+    """
+
+    set: str
+    key: str
+    title: str
+    group: Group
+    in_sample: bool
+
+    @property
+    def name(self) -> str:
+        """The step's name in a run."""
+        return f"{self.set}/{self.key}"
+
+
+class Role(StrEnum):
+    """What a subject is compared as."""
+
+    BASE = "base"
+    CONTROL = "control"
+    """The base once more: whatever is measured for it is noise."""
+    CANDIDATE = "candidate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What was compared: a build and how it came to be.
+
+    ``broken`` says why the subject took no further part, None if it did not break.
+    ``trained_on`` lists the sets that its profile was trained on; ``training_seconds`` and
+    ``profile_coverage`` (share of the functions in the profile that were executed) are None
+    for a subject without a profile. ``build_seconds`` is the build's own time, an
+    instrumented build's not included.
+    """
+
+    name: str
+    role: Role
+    dbms: str
+    version: str
+    source: str
+    source_digest: str
+    variant: str
+    compiler: str
+    flags: tuple[str, ...]
+    build_digest: str
+    build_path: str
+    build_seconds: float
+    binary_bytes: int
+    trained_on: tuple[str, ...]
+    training_seconds: float | None
+    profile_coverage: float | None
+    broken: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The host of a run. ``fingerprint`` digests what makes two hosts comparable."""
+
+    fingerprint: str
+    cpu_model: str
+    cores: int
+    memory_bytes: int
+    kernel: str
+    distribution: str
+    virtualisation: str
+    governor: str
+    details: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warning:
+    """Something a reader should know of a run. ``code`` is stable, for programs."""
+
+    code: str
+    text: str
+    subject: str | None = None
+    step: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One subject, one step, one block.
+
+    ``throughput`` is in steps per second, ``cpu_seconds`` and ``instructions`` are the step's
+    own, ``peak_memory_bytes`` is the most that the process held until the step's end. What
+    the machine cannot measure is None.
+    """
+
+    step: str
+    throughput: float
+    cpu_seconds: float | None
+    instructions: float | None
+    peak_memory_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """One start of the driver: one subject, one set, one block, and all that it printed.
+
+    ``measurements`` is empty when ``failure`` says why there are none. ``conditions`` holds
+    what the machine did meanwhile, such as steal and the load by others, as numbers.
+    """
+
+    block: int
+    set: str
+    subject: str
+    position: int
+    started_at: datetime
+    seconds: float
+    command: tuple[str, ...]
+    raw_output: bytes
+    failure: str | None
+    conditions: dict[str, float]
+    measurements: tuple[Measurement, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """How a run decides what to measure. ``target`` is the half-width wanted, as a fraction."""
+
+    seed: int
+    target: float
+    budget_seconds: float
+    min_blocks: int
+    max_blocks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One execution of an experiment, with everything but the measurements.
+
+    ``experiment`` is the text of the experiment file; ``session`` the session that executes
+    it or last did; ``stopped_by`` says why measuring ended (``target``, ``budget``,
+    ``blocks``), None while it has not. ``seconds`` is the time that hone worked on it.
+    """
+
+    id: int
+    title: str
+    experiment: str
+    experiment_name: str
+    state: RunState
+    session: str
+    created_at: datetime
+    finished_at: datetime | None
+    seconds: float
+    suite: str
+    size: str
+    design: Design
+    machine: Machine
+    hone_version: str
+    stopped_by: str | None
+    error: str | None
+    subjects: tuple[Subject, ...]
+    steps: tuple[Step, ...]
+    warnings: tuple[Warning, ...]
+
+    @property
+    def base(self) -> Subject | None:
+        """The subject that the others are compared with, None before it was built."""
+        return next((each for each in self.subjects if each.role is Role.BASE), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """A run's measurements as columns, for the analysis.
+
+    All arrays have one element for each measurement. ``subject`` and ``step`` are indices
+    into ``subjects`` and ``steps``, ``block`` is the block's number. ``values`` has a column
+    for each metric by name; what was not measured is NaN. Measurements of blocks that were
+    cut off and measured anew are not among them.
+    """
+
+    subjects: tuple[str, ...]
+    steps: tuple[str, ...]
+    subject: NDArray[np.int32]
+    step: NDArray[np.int32]
+    block: NDArray[np.int32]
+    values: dict[str, NDArray[np.float64]] = field(default_factory=dict)

@@ -1,0 +1,296 @@
+"""The only place that starts programs.
+
+Every program runs under a warden (``warden.py``), so that nothing of it outlives hone, even
+when hone is killed with SIGKILL. There is no shell anywhere: a program is a tuple of words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from dbhone.errors import MachineError, ToolError
+
+SESSION_VARIABLE = "DBHONE_SESSION"
+_WARDEN = Path(__file__).with_name("warden.py")
+_CAPTURE_LIMIT = 64 * 1024 * 1024
+_GRACE = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A program to run.
+
+    ``argv`` is the program and its arguments. ``env`` is added to hone's own environment.
+    ``log`` gets standard error, and standard output too unless it is captured; without a
+    log both are captured. ``timeout`` is in seconds; None waits for ever.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str] | None = None
+    log: Path | None = None
+    timeout: float | None = None
+
+    def line(self) -> str:
+        """Return the command as one would type it."""
+        return shlex.join(self.argv)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a program and the children that it waited for used; times in seconds."""
+
+    user: float
+    system: float
+    voluntary_switches: int
+    involuntary_switches: int
+    blocks_read: int
+    blocks_written: int
+
+    @property
+    def cpu(self) -> float:
+        """User and system time, in seconds."""
+        return self.user + self.system
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a program ended. ``status`` is its exit code, or minus the signal that ended it."""
+
+    status: int
+    seconds: float
+    usage: Usage
+    output: bytes
+    timed_out: bool
+    overflowed: bool
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself with exit code 0."""
+        return self.status == 0 and not self.timed_out and not self.overflowed
+
+    def text(self) -> str:
+        """Return the captured output as text, undecodable bytes replaced."""
+        return self.output.decode("utf-8", "replace")
+
+    def ending(self) -> str:
+        """Say in words how it ended."""
+        if self.timed_out:
+            return f"did not end within {self.seconds:.0f} s and was stopped"
+        if self.overflowed:
+            return "printed without end and was stopped"
+        if self.status < 0:
+            with contextlib.suppress(ValueError):
+                return f"was ended by {signal.Signals(-self.status).name}"
+            return f"was ended by signal {-self.status}"
+        return f"ended with exit code {self.status}"
+
+
+OnChunk = Callable[[bytes, float, int], None]
+"""Gets a piece of output, the monotonic time of its arrival, and the program's process id."""
+
+
+class Process:
+    """A running program. Use it as a context manager: leaving it ends the program."""
+
+    def __init__(self, command: Command, *, capture: bool) -> None:
+        self.command = command
+        self.started = time.monotonic()
+        self._orders: int | None = None
+        self._status = b""
+        try:
+            self._spawn(command, capture=capture)
+        except OSError as error:
+            raise MachineError(f"cannot run {command.argv[0]}: {error.strerror}") from error
+
+    def _spawn(self, command: Command, *, capture: bool) -> None:
+        if not command.cwd.is_dir():
+            raise MachineError(f"the folder {command.cwd} does not exist")
+        control_reader, control_writer = os.pipe()
+        status_reader, status_writer = os.pipe()
+        argv = (sys.executable, "-I", "-S", str(_WARDEN), str(control_reader), str(status_writer))
+        try:
+            with _sinks(command.log, capture=capture) as (output, errors):
+                self._popen = subprocess.Popen(
+                    (*argv, "--", *command.argv),
+                    cwd=command.cwd,
+                    env=os.environ | dict(command.env or {}),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=errors,
+                    pass_fds=(control_reader, status_writer),
+                    start_new_session=True,
+                )
+        except BaseException:
+            os.close(control_writer)
+            os.close(status_reader)
+            raise
+        finally:
+            os.close(control_reader)
+            os.close(status_writer)
+        self._orders = control_writer
+        self._status_reader = status_reader
+        self.pid = self._await_start()
+
+    def _await_start(self) -> int:
+        word, _, rest = self._status_line().partition(" ")
+        if word == "pid":
+            return int(rest)
+        self._close()
+        program = self.command.argv[0]
+        if word == "failed":
+            raise ToolError(f"cannot run {program}: {os.strerror(int(rest))}")
+        raise MachineError(f"cannot run {program}: its warden ended at once")
+
+    def _status_line(self) -> str:
+        while b"\n" not in self._status:
+            chunk = os.read(self._status_reader, 512)
+            if not chunk:
+                break
+            self._status += chunk
+        line, _, self._status = self._status.partition(b"\n")
+        return line.decode()
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        """End the program with all its descendants, and wait until they are gone."""
+        if self._orders is not None:
+            os.close(self._orders)
+            self._orders = None
+            self._popen.wait()
+            os.close(self._status_reader)
+        if self._popen.stdout is not None:
+            self._popen.stdout.close()
+
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """The captured output's pipe, None when output goes to the log."""
+        return self._popen.stdout
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the program."""
+        if self._orders is not None:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._orders, bytes([number]))
+
+    def finish(
+        self, *, output: bytes = b"", timed_out: bool = False, overflowed: bool = False
+    ) -> Finished:
+        """Wait for the end and return it."""
+        line = self._status_line()
+        seconds = time.monotonic() - self.started
+        self._close()
+        words = line.split()
+        if len(words) != 9 or words[0] != "exit":
+            raise MachineError(f"the warden of {self.command.argv[0]} was killed from outside")
+        usage = Usage(
+            user=float(words[2]),
+            system=float(words[3]),
+            voluntary_switches=int(words[5]),
+            involuntary_switches=int(words[6]),
+            blocks_read=int(words[7]),
+            blocks_written=int(words[8]),
+        )
+        return Finished(
+            status=os.waitstatus_to_exitcode(int(words[1])),
+            seconds=seconds,
+            usage=usage,
+            output=output,
+            timed_out=timed_out,
+            overflowed=overflowed,
+        )
+
+
+@contextlib.contextmanager
+def _sinks(log: Path | None, *, capture: bool) -> Iterator[tuple[int | IO[bytes], int | IO[bytes]]]:
+    if log is None:
+        yield subprocess.PIPE, subprocess.STDOUT
+        return
+    with log.open("ab") as file:
+        yield (subprocess.PIPE if capture else file), file
+
+
+def run(command: Command, *, capture: bool = False, on_chunk: OnChunk | None = None) -> Finished:
+    """Run a program to its end.
+
+    With ``capture`` (implied when there is no log, or when ``on_chunk`` listens) its output is
+    returned, up to 64 MiB; a program that prints more is stopped. A program that takes longer
+    than its timeout is asked to end, then killed. Raises ToolError if it cannot be started.
+    """
+    capture = capture or on_chunk is not None or command.log is None
+    with Process(command, capture=capture) as process:
+        if process.stdout is None:
+            return _wait(process)
+        return _read(process, on_chunk)
+
+
+def _remaining(process: Process) -> float | None:
+    timeout = process.command.timeout
+    return None if timeout is None else max(0.0, process.started + timeout - time.monotonic())
+
+
+def _wait(process: Process) -> Finished:
+    ready, _, _ = select.select([process._status_reader], [], [], _remaining(process))
+    if not ready:
+        _end(process)
+    return process.finish(timed_out=not ready)
+
+
+def _read(process: Process, on_chunk: OnChunk | None) -> Finished:
+    assert process.stdout is not None
+    descriptor = process.stdout.fileno()
+    pieces: list[bytes] = []
+    length = 0
+    while True:
+        ready, _, _ = select.select(
+            [descriptor, process._status_reader], [], [], _remaining(process)
+        )
+        if not ready:
+            _end(process)
+            return process.finish(output=b"".join(pieces), timed_out=True)
+        if descriptor not in ready:
+            break
+        chunk = os.read(descriptor, 65536)
+        if not chunk:
+            break
+        if on_chunk is not None:
+            on_chunk(chunk, time.monotonic(), process.pid)
+        pieces.append(chunk)
+        length += len(chunk)
+        if length > _CAPTURE_LIMIT:
+            _end(process)
+            return process.finish(output=b"".join(pieces), overflowed=True)
+    return process.finish(output=b"".join(pieces))
+
+
+def _end(process: Process) -> None:
+    """Ask the program to end, and make sure that it does."""
+    process.signal(signal.SIGTERM)
+    ready, _, _ = select.select([process._status_reader], [], [], _GRACE)
+    if not ready:
+        process.signal(signal.SIGKILL)
+
+
+def output_of(argv: tuple[str, ...], *, timeout: float = 30.0) -> str | None:
+    """Return what a short program prints, or None if it is missing or fails."""
+    if shutil.which(argv[0]) is None:
+        return None
+    finished = run(Command(argv=argv, cwd=Path("/"), env={"LC_ALL": "C"}, timeout=timeout))
+    return finished.text() if finished.ok else None

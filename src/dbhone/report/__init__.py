@@ -1,0 +1,1 @@
+"""One view model of a run, and many formats of it."""

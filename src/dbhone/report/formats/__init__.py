@@ -1,0 +1,1 @@
+"""Drawer of report formats: one file for each."""

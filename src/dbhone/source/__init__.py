@@ -1,0 +1,1 @@
+"""A source reference becomes an immutable tree, named by the digest of its content."""

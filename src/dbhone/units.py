@@ -1,0 +1,71 @@
+"""Quantities as people write them. Storage is always in base units: seconds, bytes, ratios."""
+
+from __future__ import annotations
+
+import re
+
+from dbhone.errors import UsageError
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?\s*")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds that ``text`` means: ``90``, ``90s``, ``8m``, ``1h30m``.
+
+    Raises UsageError when it is not a duration or not positive.
+    """
+    position, total = 0, 0.0
+    stripped = text.strip()
+    while position < len(stripped):
+        match = _DURATION.match(stripped, position)
+        if match is None:
+            break
+        total += float(match.group(1)) * _SECONDS[match.group(2) or "s"]
+        position = match.end()
+    if not stripped or position != len(stripped):
+        raise UsageError(f"'{text}' is not a duration", hint="write it as 90s, 8m or 1h30m")
+    if total <= 0:
+        raise UsageError(f"a duration must be more than nothing, not '{text}'")
+    return total
+
+
+def parse_percent(text: str) -> float:
+    """Return the fraction that ``text`` means: ``2%`` and ``0.02`` are both 0.02."""
+    stripped = text.strip()
+    try:
+        value = float(stripped[:-1]) / 100 if stripped.endswith("%") else float(stripped)
+    except ValueError:
+        raise UsageError(f"'{text}' is not a percentage", hint="write it as 2%") from None
+    if not 0 < value < 1:
+        raise UsageError(f"a precision must lie between 0% and 100%, not '{text}'")
+    return value
+
+
+def duration(seconds: float) -> str:
+    """Return ``seconds`` for people: ``210 ms``, ``17.6 s``, ``2 m 41 s``, ``1 h 05 m``."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} m {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} m"
+
+
+def size(count: float) -> str:
+    """Return ``count`` bytes for people, in binary units: ``1.4 MiB``."""
+    value = float(count)
+    for unit in _BINARY:
+        if abs(value) < 1024 or unit == _BINARY[-1]:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    raise AssertionError("unreachable")
+
+
+def percent(fraction: float, *, digits: int = 1) -> str:
+    """Return a signed percentage: 0.064 is ``+6.4%``."""
+    return f"{fraction * 100:+.{digits}f}%"

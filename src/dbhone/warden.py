@@ -1,0 +1,133 @@
+"""Runs one program and makes sure that nothing of it outlives hone. A program of its own.
+
+hone never starts a program directly: it starts a warden, and the warden starts the program.
+The warden holds the reading end of a pipe whose writing end only hone has. When hone ends,
+however it ends, the kernel closes that pipe; the warden sees it and kills the program with
+all its descendants. It can reach descendants that daemonised, because it is their
+"child subreaper" (prctl(2)): orphans below it become its own children.
+
+Usage: ``python -I -S warden.py CONTROL_FD STATUS_FD -- PROGRAM [ARGUMENT ...]``
+
+Over CONTROL_FD hone sends one byte for each signal that it wants the program to get. Over
+STATUS_FD the warden sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it
+could not be started, and ``exit STATUS USER SYSTEM MAXRSS_KIB VOLUNTARY INVOLUNTARY READS
+WRITES`` when it ended and its descendants are gone, with STATUS as waitpid(2) gives it.
+
+This file imports nothing of dbhone and little else: it starts once for each program.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def _prctl(option: int, value: int) -> None:
+    if _LIBC.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl failed")
+
+
+def _children() -> list[int]:
+    me = os.getpid()
+    with open(f"/proc/{me}/task/{me}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def _kill_all_children() -> None:
+    """Kill until no descendant is left: orphans of the killed become our children in turn."""
+    while True:
+        for pid in _children():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            os.wait3(0)
+        except ChildProcessError:
+            return
+
+
+def _start(argv: list[str], status: int, wakeups: tuple[int, int]) -> int:
+    """Start the program; return its process id, or end the warden if it cannot be started."""
+    failure_reader, failure_writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+            for descriptor in (*wakeups, failure_reader):
+                os.close(descriptor)
+            os.execvp(argv[0], argv)
+        except OSError as error:
+            os.write(failure_writer, str(error.errno).encode())
+        os._exit(127)
+    os.close(failure_writer)
+    failure = os.read(failure_reader, 16)
+    os.close(failure_reader)
+    if failure:
+        os.waitpid(pid, 0)
+        os.write(status, b"failed " + failure + b"\n")
+        os._exit(0)
+    os.write(status, f"pid {pid}\n".encode())
+    return pid
+
+
+def _watch(pid: int, control: int, wakeup: int) -> str:
+    """Reap until the program ends or hone does; return the exit line."""
+    while True:
+        ready, _, _ = select.select([control, wakeup], [], [])
+        if wakeup in ready:
+            os.read(wakeup, 512)
+        while True:
+            try:
+                reaped, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return "exit 0 0 0 0 0 0 0 0"
+            if reaped == pid:
+                return (
+                    f"exit {status} {usage.ru_utime:.6f} {usage.ru_stime:.6f} {usage.ru_maxrss}"
+                    f" {usage.ru_nvcsw} {usage.ru_nivcsw} {usage.ru_inblock} {usage.ru_oublock}"
+                )
+            if reaped == 0:
+                break
+        if control in ready:
+            orders = os.read(control, 64)
+            if not orders:
+                return ""
+            for number in orders:
+                os.kill(pid, number)
+
+
+def main() -> None:
+    """Run the program that the command line names, to its end or to hone's."""
+    control, status = int(sys.argv[1]), int(sys.argv[2])
+    for descriptor in (control, status):
+        os.set_inheritable(descriptor, False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    wakeup_reader, wakeup_writer = os.pipe()
+    os.set_blocking(wakeup_writer, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
+    pid = _start(sys.argv[4:], status, (wakeup_reader, wakeup_writer))
+    for descriptor in (0, 1, 2):
+        os.close(descriptor)
+    line = _watch(pid, control, wakeup_reader)
+    _kill_all_children()
+    if line:
+        try:
+            os.write(status, line.encode() + b"\n")
+        except BrokenPipeError:
+            pass
+
+
+if __name__ == "__main__":
+    main()

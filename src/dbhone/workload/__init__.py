@@ -1,0 +1,1 @@
+"""What a subject is asked to do: suites say what, drivers do it."""

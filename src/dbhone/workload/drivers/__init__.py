@@ -1,0 +1,1 @@
+"""Drawer of workload drivers: one file for each program that drives a subject."""
