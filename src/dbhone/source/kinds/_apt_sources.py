@@ -1,0 +1,93 @@
+"""The machine's package sources, rewritten so that they ask for source packages. Pure.
+
+Both formats of sources.list(5) are read. Each pair of address and suite becomes a file of its
+own, so that what apt says about a file is about one suite. All options (Signed-By, Trusted,
+Architectures and so on) stay as the machine's owner wrote them; none is added.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_TYPES = frozenset({"deb", "deb-src"})
+_NO = frozenset({"no", "false", "without", "off", "disable", "0"})
+# Which files apt would fetch of a suite: what was chosen for binary packages does not fit here.
+_DROPPED = frozenset(
+    {"types", "uris", "suites", "enabled", "targets", "targets-add", "targets-remove"}
+)
+_LINE = re.compile(
+    r"(?P<type>deb|deb-src)\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<uri>\S+)\s+(?P<suite>\S+)"
+    r"(?P<components>[^#]*)"
+)
+_FIELD = re.compile(r"([^:\s][^:]*):[ \t]*(.*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceEntry:
+    """One suite at one address, as one file for ``sources.list.d``."""
+
+    suffix: str
+    content: str
+
+
+def read_list(text: str) -> tuple[SourceEntry, ...]:
+    """Return the entries of a file in the one-line format."""
+    found = (_LINE.match(line.strip()) for line in text.splitlines())
+    return tuple(_from_line(match) for match in found if match and _is_fetched(match["uri"]))
+
+
+def read_sources(text: str) -> tuple[SourceEntry, ...]:
+    """Return the entries of a file in the deb822 format."""
+    return tuple(itertools.chain.from_iterable(_from_stanza(each) for each in _stanzas(text)))
+
+
+def distinct(entries: tuple[SourceEntry, ...]) -> tuple[SourceEntry, ...]:
+    """Return the entries without repetitions: ``deb`` and ``deb-src`` become the same."""
+    return tuple(dict.fromkeys(entries))
+
+
+def _from_line(match: re.Match[str]) -> SourceEntry:
+    options = f"[{match['options'].strip()}]" if match["options"] else ""
+    words = ("deb-src", options, match["uri"], match["suite"], *match["components"].split())
+    return SourceEntry(suffix="list", content=" ".join(word for word in words if word) + "\n")
+
+
+def _stanzas(text: str) -> Iterator[dict[str, str]]:
+    """Yield each stanza's fields; names are as written, continuation lines are kept."""
+    fields: dict[str, str] = {}
+    name = ""
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("#"):
+            continue
+        if not line.strip():
+            if fields:
+                yield fields
+            fields, name = {}, ""
+        elif line[0] in " \t" and name:
+            fields[name] += f"\n{line}"
+        elif match := _FIELD.fullmatch(line):
+            name = match[1].strip()
+            fields[name] = match[2]
+
+
+def _from_stanza(fields: dict[str, str]) -> Iterator[SourceEntry]:
+    known = {name.lower(): value for name, value in fields.items()}
+    if not _TYPES & set(known.get("types", "").split()):
+        return
+    if known.get("enabled", "yes").strip().lower() in _NO:
+        return
+    kept = [f"{name}: {value}" for name, value in fields.items() if name.lower() not in _DROPPED]
+    for uri, suite in itertools.product(
+        known.get("uris", "").split(), known.get("suites", "").split()
+    ):
+        if _is_fetched(uri):
+            lines = ("Types: deb-src", f"URIs: {uri}", f"Suites: {suite}", *kept)
+            yield SourceEntry(suffix="sources", content="\n".join(lines) + "\n")
+
+
+def _is_fetched(uri: str) -> bool:
+    """Whether apt can get it without a person who changes discs."""
+    return not uri.lower().startswith("cdrom:")

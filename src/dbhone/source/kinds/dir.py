@@ -1,0 +1,88 @@
+"""``dir:PATH``: a folder on this machine, copied and never written to.
+
+Everything is copied, with times and modes, except what is called ``.git``, and sockets and
+pipes, which hold no source. Links are copied as links.
+"""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from pathlib import Path
+
+from dbhone.errors import SourceError, UsageError, disk_full
+from dbhone.source.kinds.base import Fetch, Notify, SourceKind, SourceReference
+from dbhone.source.paths import absolute
+
+
+def _parse(text: str) -> SourceReference:
+    path = absolute(text.removeprefix("dir:"))
+    return SourceReference(text=text, kind="dir", location=str(path), revision=None, sha256=None)
+
+
+def _fetch(job: Fetch) -> str:
+    root = Path(job.reference.location)
+    _check(root, job.into)
+    job.notify(f"copying {root}")
+    copy_tree(root, job.into, job.notify)
+    return f"dir:{root}"
+
+
+def _check(root: Path, into: Path) -> None:
+    try:
+        mode = root.stat().st_mode
+    except OSError as error:
+        raise SourceError(f"cannot read the source folder {root}: {error.strerror}") from error
+    if not stat.S_ISDIR(mode):
+        raise SourceError(
+            f"{root} is not a folder", hint="give the folder that holds the source tree"
+        )
+    if into.resolve().is_relative_to(root.resolve()):
+        raise UsageError(
+            f"{root} holds dbhone's own home folder, so it cannot be copied into it",
+            hint="choose another home with --home or DBHONE_HOME",
+        )
+
+
+def copy_tree(root: Path, into: Path, notify: Notify) -> None:
+    """Copy what is in the folder ``root`` into the empty folder ``into``.
+
+    ``notify`` hears of what was left out. Raises SourceError, naming the file, for what cannot
+    be read, and MachineError when the disk is full.
+    """
+
+    def copy(source: str, target: str) -> None:
+        _copy_file(Path(source), Path(target), notify)
+
+    try:
+        shutil.copytree(
+            root,
+            into,
+            symlinks=True,
+            ignore=shutil.ignore_patterns(".git"),
+            copy_function=copy,
+            dirs_exist_ok=True,
+        )
+    except shutil.Error as error:
+        source, _, why = error.args[0][0]
+        raise SourceError(f"cannot copy {source}: {why}") from error
+    except OSError as error:
+        raise _reading(error, root) from error
+
+
+def _copy_file(source: Path, target: Path, notify: Notify) -> None:
+    try:
+        if stat.S_ISREG(source.stat().st_mode):
+            shutil.copy2(source, target)
+        else:
+            notify(f"left out {source}: not a file, folder or link")
+    except OSError as error:
+        raise _reading(error, source) from error
+
+
+def _reading(error: OSError, path: Path) -> Exception:
+    full = disk_full(error, "copying a source")
+    return full or SourceError(f"cannot copy {path}: {error.strerror}")
+
+
+PLUGIN = SourceKind(syntax="dir:PATH", parse=_parse, fetch=_fetch, always_fresh=True)

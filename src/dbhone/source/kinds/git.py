@@ -1,0 +1,197 @@
+"""``git:URL@REV``: a tag, branch or commit of a git repository, with its submodules.
+
+The names that the repository has are asked for first, so that a revision which does not exist
+costs nothing. Only the one commit is fetched where the server allows it. Neither hooks nor
+questions: a repository that needs a password must have it from git's credential helper.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from dbhone.errors import HoneError, SourceError, UsageError
+from dbhone.files import remove_tree
+from dbhone.process import Finished
+from dbhone.source.hints import nearest_of_many
+from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
+from dbhone.source.pace import paced
+from dbhone.source.paths import absolute
+from dbhone.source.programs import CHECK_NETWORK, failure, look_up, perform, require
+
+_SYNTAX = "git:URL@REV"
+_HINT = f"write it as {_SYNTAX}, where REV is a tag, a branch or a commit"
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_WHOLE_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_NO_PATH = re.compile(r"[a-z+]+://[^/]*")
+_USER = re.compile(r"(?:https?://[^/@]*|[a-z+]+://[^/@:]*:[^/@]*)@")
+_BAD_REVISION = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|^-")
+_PROGRESS = re.compile(r"(Receiving objects|Resolving deltas|Updating files): +(\d+%)")
+# A server that sends less than 1000 bytes a second for a minute is given up.
+_SETTINGS = {
+    "protocol.ext.allow": "never",
+    "core.hooksPath": "/dev/null",
+    "core.autocrlf": "false",
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "60",
+    "advice.detachedHead": "false",
+}
+
+
+def _parse(text: str) -> SourceReference:
+    location, at, revision = text.removeprefix("git:").rpartition("@")
+    if not at or not location or not revision or _NO_PATH.fullmatch(location):
+        raise UsageError(f"'{text}' does not say which revision", hint=_HINT)
+    if location.startswith("-") or location.startswith("ext::"):
+        raise UsageError(f"'{location}' cannot be a repository", hint=_HINT)
+    if _USER.match(location):
+        raise UsageError(
+            "a password or token in a source reference would be written into reports",
+            hint="leave it out, and give it to git's credential helper",
+        )
+    if _BAD_REVISION.search(revision):
+        raise UsageError(f"'{revision}' cannot be a revision", hint=_HINT)
+    return SourceReference(
+        text=text, kind="git", location=_absolute(location), revision=revision, sha256=None
+    )
+
+
+def _absolute(location: str) -> str:
+    """Return a local path as an absolute one, and any other location as it is."""
+    return str(absolute(location)) if _is_local(location) else location
+
+
+def _is_local(location: str) -> bool:
+    """Whether git would take ``location`` for a path: see "GIT URLS" in git-fetch(1)."""
+    if "://" in location or "::" in location:
+        return False
+    colon, slash = location.find(":"), location.find("/")
+    return colon < 0 or 0 <= slash < colon
+
+
+def _fetch(job: Fetch) -> str:
+    require("git", package="git", why=f"it fetches {job.reference.text}")
+    location, revision = job.reference.location, job.reference.revision
+    assert revision is not None
+    job.notify(f"asking {location} for {revision}")
+    _git(job, "init", "--quiet", "--template=")
+    _git(job, "remote", "add", "origin", location)
+    wanted = _find(revision, _names(job), job)
+    job.notify(f"fetching {revision} from {location}")
+    _fetch_commit(job, wanted)
+    _git(job, "checkout", "--quiet", "--detach", "FETCH_HEAD")
+    _fetch_submodules(job)
+    commit = look_up(job, _argv(job, "rev-parse", "--verify", "HEAD"), env=_environment(job))
+    if not commit.ok:
+        raise failure(job, "reading the commit", commit)
+    _remove_git(job.into)
+    return f"git:{location}@{commit.text().strip()}"
+
+
+def _argv(job: Fetch, *words: str) -> tuple[str, ...]:
+    settings = dict(_SETTINGS)
+    location = job.reference.location
+    if location.startswith(("/", "file:")):
+        # Submodules of a repository on this machine may lie on this machine too.
+        settings["protocol.file.allow"] = "always"
+    return (
+        "git",
+        *(word for key, value in settings.items() for word in ("-c", f"{key}={value}")),
+        *words,
+    )
+
+
+def _environment(job: Fetch) -> dict[str, str]:
+    """Ask nothing, and do not heed the repository from whose hook hone may have been called."""
+    return {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_DIR": str(job.into / ".git"),
+        "GIT_WORK_TREE": str(job.into),
+        "GIT_INDEX_FILE": str(job.into / ".git" / "index"),
+    }
+
+
+def _run(job: Fetch, *words: str) -> Finished:
+    notify = paced(job.notify)
+
+    def tell(line: str) -> None:
+        match = _PROGRESS.search(line)
+        if match:
+            notify(f"{match[1].lower()}: {match[2]}")
+
+    argv = _argv(job, *words)
+    return perform(job, argv, cwd=job.into, env=_environment(job), on_line=tell)
+
+
+def _git(job: Fetch, *words: str) -> None:
+    finished = _run(job, *words)
+    if not finished.ok:
+        raise failure(job, f"'git {words[0]}' of {job.reference.location}", finished)
+
+
+def _names(job: Fetch) -> tuple[str, ...]:
+    """Return the full names of all refs that the repository has."""
+    finished = look_up(job, _argv(job, "ls-remote", "origin"), env=_environment(job))
+    if not finished.ok:
+        doing = f"reading the repository {job.reference.location}"
+        raise failure(job, doing, finished, hint=CHECK_NETWORK)
+    return tuple(line.partition("\t")[2] for line in finished.text().splitlines())
+
+
+def _find(revision: str, names: tuple[str, ...], job: Fetch) -> str:
+    """Return the ref or commit to fetch. Raises SourceError if the repository has none such."""
+    for candidate in (revision, f"refs/tags/{revision}", f"refs/heads/{revision}"):
+        if candidate in names:
+            return candidate
+    if _COMMIT.fullmatch(revision):
+        return revision
+    raise _unknown(revision, names, job)
+
+
+def _unknown(revision: str, names: tuple[str, ...], job: Fetch) -> HoneError:
+    short = {
+        name.removeprefix("refs/tags/").removeprefix("refs/heads/")
+        for name in names
+        if not name.endswith("^{}") and not name.startswith("refs/pull/")
+    }
+    return SourceError(
+        f"{job.reference.location} has no tag, branch or commit '{revision}'",
+        hint=nearest_of_many(revision, short),
+    )
+
+
+def _fetch_commit(job: Fetch, wanted: str) -> None:
+    """Leave the wanted commit in FETCH_HEAD: alone if the server sends it alone."""
+    alone = wanted.startswith(("refs/", "HEAD")) or _WHOLE_COMMIT.fullmatch(wanted)
+    if alone and _run(job, "fetch", "--progress", "--depth=1", "--no-tags", "origin", wanted).ok:
+        return
+    job.notify(f"fetching the whole history of {job.reference.location}")
+    _git(job, "fetch", "--progress", "--tags", "origin", "+refs/heads/*:refs/remotes/origin/*")
+    found = look_up(
+        job, _argv(job, "rev-parse", "--verify", f"{wanted}^{{commit}}"), env=_environment(job)
+    )
+    if not found.ok:
+        raise _unknown(wanted, (), job)
+    _git(job, "fetch", "--quiet", ".", found.text().strip())
+
+
+def _fetch_submodules(job: Fetch) -> None:
+    if not (job.into / ".gitmodules").is_file():
+        return
+    job.notify("fetching submodules")
+    update = ("submodule", "update", "--progress", "--init", "--recursive")
+    if not _run(job, *update, "--depth=1").ok:
+        _git(job, *update)
+
+
+def _remove_git(root: Path) -> None:
+    for folder, folders, names in os.walk(root):
+        if ".git" in folders:
+            folders.remove(".git")
+            remove_tree(Path(folder, ".git"))
+        elif ".git" in names:
+            Path(folder, ".git").unlink()
+
+
+PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch)

@@ -1,0 +1,172 @@
+"""``https://…#sha256=HEX``: an archive from a web server, trusted by its checksum.
+
+The server's certificate is verified as well, with the machine's own authorities (or those named
+by SSL_CERT_FILE), and redirects lead to https only. A proxy is taken from HTTPS_PROXY.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import ssl
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import urllib3
+
+from dbhone import __version__
+from dbhone.errors import SourceError, UsageError
+from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
+from dbhone.source.pace import paced
+from dbhone.source.programs import CHECK_NETWORK
+from dbhone.source.unpack import unpack
+from dbhone.units import size
+
+_SYNTAX = "https://HOST/FILE#sha256=HEX"
+_HINT = (
+    "append '#sha256=' and the file's 64 hex digits; the project publishes them, or: sha256sum FILE"
+)
+_HEX = re.compile(r"[0-9a-f]{64}")
+_TIMEOUT = urllib3.Timeout(connect=20.0, read=60.0)
+# A server that is busy may get better; a certificate that does not hold does not.
+_TRIES = urllib3.Retry(
+    total=3, redirect=0, other=0, status_forcelist=(502, 503, 504), backoff_factor=0.5
+)
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MOST_REDIRECTS = 10
+_CHUNK = 256 * 1024
+
+
+def _parse(text: str) -> SourceReference:
+    url, _, fragment = text.partition("#")
+    parts = _split(url)
+    if parts is None or not parts.hostname or not parts.path.strip("/"):
+        raise UsageError(f"'{text}' names no file", hint=f"write it as {_SYNTAX}")
+    if parts.username or parts.password:
+        raise UsageError("a password in a source reference would be written into reports")
+    name, _, value = fragment.partition("=")
+    if name != "sha256" or not _HEX.fullmatch(value.lower()):
+        raise UsageError(f"'{text}' has no sha256, so what comes could not be trusted", hint=_HINT)
+    return SourceReference(
+        text=text, kind="https", location=url, revision=None, sha256=value.lower()
+    )
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of an address, None if it is none."""
+    try:
+        parts = urlsplit(url)
+        return None if parts.port == 0 else parts
+    except ValueError:
+        return None
+
+
+def _fetch(job: Fetch) -> str:
+    archive = job.work / "archive"
+    found = _download(job, archive)
+    if found != job.reference.sha256:
+        raise SourceError(
+            f"{job.reference.location} has another checksum than it should: sha256 {found}",
+            hint="the file was changed or the checksum is that of another file; nothing was kept",
+        )
+    job.notify(f"unpacking {_file_name(job)}")
+    unpack(archive, job)
+    return f"{job.reference.location}#sha256={found}"
+
+
+def _download(job: Fetch, target: Path) -> str:
+    """Write what the server sends into ``target``; return its SHA-256."""
+    digest = hashlib.sha256()
+    try:
+        with _open(job.reference.location) as response, target.open("wb") as file:
+            progress = _Progress(job, response.headers.get("Content-Length"))
+            for chunk in response.stream(_CHUNK, decode_content=False):
+                digest.update(chunk)
+                file.write(chunk)
+                progress.add(len(chunk))
+    except urllib3.exceptions.HTTPError as error:
+        raise SourceError(
+            f"cannot download {job.reference.location}: {_reason(error)}",
+            hint=CHECK_NETWORK,
+        ) from error
+    return digest.hexdigest()
+
+
+@contextmanager
+def _open(url: str) -> Iterator[urllib3.BaseHTTPResponse]:
+    """Yield the answer at the end of the redirects."""
+    for _ in range(_MOST_REDIRECTS):
+        with _pool(url) as pool:
+            response = pool.request(
+                "GET",
+                url,
+                preload_content=False,
+                redirect=False,
+                timeout=_TIMEOUT,
+                retries=_TRIES,
+                headers={"User-Agent": f"dbhone/{__version__}", "Accept-Encoding": "identity"},
+            )
+            try:
+                if response.status == 200:
+                    yield response
+                    return
+                url = _next(url, response)
+            finally:
+                response.close()
+    raise SourceError(f"{url} redirects without end")
+
+
+def _next(url: str, response: urllib3.BaseHTTPResponse) -> str:
+    """Return where an answer redirects to. Raises SourceError if it does not, or not to https."""
+    target = response.headers.get("Location")
+    if response.status not in _REDIRECTS or target is None:
+        raise SourceError(
+            f"{url} answered {response.status} {response.reason or ''}".rstrip(),
+            hint="check the address in a browser",
+        )
+    address = urljoin(url, target)
+    parts = _split(address)
+    if parts is None or parts.scheme != "https":
+        raise SourceError(f"{url} redirects to {address}, which is not https")
+    return address
+
+
+def _pool(url: str) -> urllib3.PoolManager:
+    context = ssl.create_default_context()
+    host = urlsplit(url).hostname or ""
+    proxy = urllib.request.getproxies().get("https")
+    if proxy and not urllib.request.proxy_bypass(host):
+        address = proxy if "://" in proxy else f"http://{proxy}"
+        return urllib3.ProxyManager(address, ssl_context=context)
+    return urllib3.PoolManager(ssl_context=context)
+
+
+def _reason(error: BaseException) -> str:
+    inner = getattr(error, "reason", None)
+    return _reason(inner) if isinstance(inner, BaseException) else str(error)
+
+
+def _file_name(job: Fetch) -> str:
+    return Path(urlsplit(job.reference.location).path).name
+
+
+class _Progress:
+    """Says how far a download is."""
+
+    def __init__(self, job: Fetch, length: str | None) -> None:
+        self._notify = paced(job.notify)
+        self._doing = f"downloading {_file_name(job)}"
+        self._whole = size(int(length)) if length and length.isdigit() else ""
+        self._have = 0
+        job.notify(f"{self._doing}, {self._whole or 'of unknown size'}")
+
+    def add(self, count: int) -> None:
+        self._have += count
+        of = f" of {self._whole}" if self._whole else ""
+        self._notify(f"{self._doing}: {size(self._have)}{of}")
+
+
+PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch)

@@ -1,0 +1,104 @@
+"""Programs that fetch: run without questions, in English, their words kept in the fetch's log."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import shlex
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from dbhone.errors import HoneError, SourceError, ToolError, disk_full
+from dbhone.process import Command, Finished, run
+from dbhone.source.kinds.base import Fetch
+
+SHORT = 300.0
+"""Seconds after which a program that only looks something up is given up."""
+LONG = 4 * 3600.0
+"""Seconds after which a program that downloads is given up; it has its own limits for silence."""
+
+CHECK_NETWORK = "check the address and the network, then run the same again"
+
+_ENGLISH = {"LC_ALL": "C"}
+_FULL = "No space left on device"
+# How git, apt and dpkg-source begin the lines that say what went wrong.
+_MARKS = ("E: ", "fatal: ", "error: ", "dpkg-source: error: ")
+
+
+def require(program: str, *, package: str, why: str) -> None:
+    """Raise ToolError, with the line that installs it, unless ``program`` is there."""
+    if shutil.which(program) is None:
+        raise ToolError(
+            f"{program} is missing; {why}", hint=f"install it: sudo apt-get install {package}"
+        )
+
+
+def look_up(job: Fetch, argv: tuple[str, ...], *, env: Mapping[str, str] | None = None) -> Finished:
+    """Run a program whose answer is its standard output.
+
+    Its complaints go to the log; if it failed, they are also what is returned as its output.
+    """
+    complaints = job.work / "complaints"
+    complaints.unlink(missing_ok=True)
+    command = Command(
+        argv=argv, cwd=job.work, env=_ENGLISH | dict(env or {}), log=complaints, timeout=SHORT
+    )
+    finished = run(command, capture=True)
+    said = complaints.read_bytes()
+    _append(job.log, argv, said)
+    return finished if finished.ok else dataclasses.replace(finished, output=said)
+
+
+def perform(
+    job: Fetch,
+    argv: tuple[str, ...],
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> Finished:
+    """Run a program that does the work; its words are returned, logged, and told to ``on_line``."""
+    lines = _Lines(on_line)
+    command = Command(argv=argv, cwd=cwd, env=_ENGLISH | dict(env or {}), timeout=LONG)
+    finished = run(command, on_chunk=lambda chunk, _time, _pid: lines.feed(chunk))
+    _append(job.log, argv, finished.output)
+    return finished
+
+
+def failure(job: Fetch, doing: str, finished: Finished, *, hint: str | None = None) -> HoneError:
+    """Return the error to raise when a program failed while ``doing``, with its own first words."""
+    words = finished.text()
+    if _FULL in words:
+        full = disk_full(OSError(errno.ENOSPC, _FULL), doing)
+        assert full is not None
+        return full
+    said = next(_complaints(words), "")
+    message = f"{doing} failed: {said}" if said else f"{doing} failed: it {finished.ending()}"
+    return SourceError(message, hint=hint, log=job.log)
+
+
+def _complaints(words: str) -> Iterator[str]:
+    for line in words.splitlines():
+        if line.startswith(_MARKS):
+            yield line.partition("rror: " if line.startswith("dpkg") else ": ")[2].strip()
+
+
+def _append(log: Path, argv: tuple[str, ...], words: bytes) -> None:
+    with log.open("ab") as file:
+        file.write(f"$ {shlex.join(argv)}\n".encode() + words)
+
+
+class _Lines:
+    """Cuts output into lines as it arrives."""
+
+    def __init__(self, listener: Callable[[str], None] | None) -> None:
+        self._listener = listener
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> None:
+        if self._listener is None:
+            return
+        *whole, self._rest = (self._rest + chunk).replace(b"\r", b"\n").split(b"\n")
+        for line in whole:
+            self._listener(line.decode("utf-8", "replace"))

@@ -1,0 +1,48 @@
+"""Source references: the text that says where a tree comes from, ``KIND:REST``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dbhone import registry
+from dbhone.errors import UsageError
+from dbhone.source.kinds.base import SourceKind, SourceReference
+
+__all__ = ["SourceReference", "kind_of", "known_syntax", "parse_reference"]
+
+_DRAWER = "dbhone.source.kinds"
+_WHAT = "source kind"
+
+
+def parse_reference(text: str) -> SourceReference:
+    """Return what ``text`` means. Nothing is fetched or started.
+
+    Raises UnknownName for an unknown kind, and UsageError when the rest cannot be meant.
+    """
+    stripped = text.strip()
+    name, colon, rest = stripped.partition(":")
+    if not stripped.isprintable():
+        raise UsageError(f"a source reference is one line of plain text, not {text!r}")
+    if not colon:
+        raise UsageError(f"'{text}' is not a source reference", hint=_hint_for(stripped))
+    kind = kind_of(name)
+    if not rest:
+        raise UsageError(f"'{text}' names no source", hint=f"write it as {kind.syntax}")
+    return kind.parse(stripped)
+
+
+def kind_of(name: str) -> SourceKind:
+    """Return the plugin for the word before the colon. Raises UnknownName."""
+    return registry.load(_DRAWER, name, SourceKind, what=_WHAT)
+
+
+def known_syntax() -> tuple[str, ...]:
+    """Return how references of each kind are written, for help texts."""
+    kinds = registry.load_all(_DRAWER, SourceKind, what=_WHAT)
+    return tuple(kind.syntax for kind in kinds.values())
+
+
+def _hint_for(text: str) -> str:
+    if text and Path(text).expanduser().exists():
+        return f"for a local folder write dir:{text}"
+    return f"write it as {', '.join(known_syntax())}"

@@ -1,0 +1,243 @@
+"""Archives become folders, and nothing but that folder.
+
+Reads tar (plain, gz, bz2, xz, zst) and zip. Every member is written by our own hand and not by
+``tarfile.extract``: its safe filters are missing from early Python 3.11. The rules are those of
+PEP 706's ``data`` filter, made stricter: a member is refused if its name or link target is
+absolute or has ``..`` that leads out, if its path goes through a link, or if it is a device or
+pipe. Owners and modes are dropped but for the execute bit; times are kept, because ``make``
+compares them.
+"""
+
+from __future__ import annotations
+
+import calendar
+import lzma
+import os
+import shutil
+import stat
+import tarfile
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from dbhone.errors import HoneError, MachineError, SourceError, disk_full
+from dbhone.source.kinds.base import Fetch
+from dbhone.source.paths import links_out
+from dbhone.source.programs import failure, perform, require
+from dbhone.units import size
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_RESERVE = 64 * 1024 * 1024
+"""Bytes of the disk that an archive may not fill: others live there too."""
+_CHUNK = 1024 * 1024
+_UNKNOWN_TIME = -1.0
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
+# What the standard library raises on headers that are nonsense.
+_NONSENSE = (ValueError, OverflowError, RuntimeError, NotImplementedError, LookupError)
+
+
+class _Kind(Enum):
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "symbolic link"
+    HARD_LINK = "hard link"
+    OTHER = "device or pipe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    """One entry of an archive. ``target`` is what a link leads to, else empty."""
+
+    name: str
+    kind: _Kind
+    target: str
+    size: int
+    executable: bool
+    mtime: float
+    open: Callable[[], IO[bytes] | None]
+
+
+def unpack(archive: Path, job: Fetch) -> None:
+    """Unpack ``archive`` into ``job.into``; a single folder at its top is stripped.
+
+    Raises SourceError for what is not an archive, is truncated, or holds a member that would
+    leave the folder (naming it), and MachineError when the disk would be full.
+    """
+    draft = job.work.resolve() / "unpacked"
+    draft.mkdir()
+    try:
+        for member in _members(_without_zstd(archive, job)):
+            _place(member, draft)
+    except OSError as error:
+        raise _io_error(error, job) from error
+    except (*_BROKEN, *_NONSENSE) as error:
+        raise _not_whole(job, str(error)) from error
+    root = _strip(draft)
+    for link in links_out(root):
+        raise _refused(str(link.relative_to(root)), "is a link that leads out of the archive")
+    root.rename(job.into)
+
+
+def _without_zstd(archive: Path, job: Fetch) -> Path:
+    with archive.open("rb") as file:
+        if file.read(4) != _ZSTD_MAGIC:
+            return archive
+    require("zstd", package="zstd", why="it unpacks this archive")
+    plain = job.work / "archive.tar"
+    limit = max(0, shutil.disk_usage(job.work).free - _RESERVE)
+    argv = ("prlimit", f"--fsize={limit}", "zstd", "-q", "-d", str(archive), "-o", str(plain))
+    finished = perform(job, argv, cwd=job.work)
+    if not finished.ok:
+        raise failure(job, f"unpacking {job.reference.location}", finished)
+    return plain
+
+
+def _members(archive: Path) -> Iterator[_Member]:
+    if zipfile.is_zipfile(archive) and not tarfile.is_tarfile(archive):
+        with zipfile.ZipFile(archive) as bundle:
+            for info in bundle.infolist():
+                yield _from_zip(bundle, info)
+    else:
+        with tarfile.open(archive) as tape:
+            for entry in tape:
+                yield _from_tar(tape, entry)
+
+
+def _from_tar(tape: tarfile.TarFile, entry: tarfile.TarInfo) -> _Member:
+    checks = (
+        (entry.isfile, _Kind.FILE),
+        (entry.isdir, _Kind.FOLDER),
+        (entry.issym, _Kind.LINK),
+        (entry.islnk, _Kind.HARD_LINK),
+    )
+    return _Member(
+        name=entry.name,
+        kind=next((kind for check, kind in checks if check()), _Kind.OTHER),
+        target=entry.linkname,
+        size=entry.size,
+        executable=bool(entry.mode & stat.S_IXUSR),
+        mtime=float(entry.mtime),
+        open=lambda: tape.extractfile(entry),
+    )
+
+
+def _from_zip(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Member:
+    mode = info.external_attr >> 16
+    kind = _Kind.FOLDER if info.is_dir() else _Kind.FILE
+    if not info.is_dir() and stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        kind = _Kind.OTHER
+    return _Member(
+        name=info.filename,
+        kind=kind,
+        target="",
+        size=info.file_size,
+        executable=bool(mode & stat.S_IXUSR),
+        # A zip file knows no time zone; UTC gives the same tree everywhere.
+        mtime=_zip_time(info),
+        open=lambda: bundle.open(info),
+    )
+
+
+def _zip_time(info: zipfile.ZipInfo) -> float:
+    try:
+        return float(calendar.timegm((*info.date_time, 0, 0, 0)))
+    except ValueError:  # month 0 is how some writers say "unknown"
+        return _UNKNOWN_TIME
+
+
+def _place(member: _Member, root: Path) -> None:
+    path = _path_of(member, root)
+    if path == root:
+        return
+    if member.kind is _Kind.FOLDER:
+        path.mkdir(exist_ok=True)
+        return
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    if member.kind is _Kind.FILE:
+        _write(member, path)
+    elif member.kind is _Kind.LINK:
+        path.symlink_to(member.target)
+    elif member.kind is _Kind.HARD_LINK:
+        _link(member, path, root)
+    else:
+        raise _refused(member.name, f"is a {member.kind.value}")
+
+
+def _path_of(member: _Member, root: Path) -> Path:
+    """Return where a member goes; the folders above it are made, and are real folders."""
+    name = PurePosixPath(member.name)
+    if name.is_absolute() or ".." in name.parts or "\0" in member.name:
+        raise _refused(member.name, "has a name that leads out of the archive")
+    folder = root
+    for part in name.parts[:-1]:
+        folder = folder / part
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+            raise _refused(member.name, f"goes through {part}, which is not a folder")
+        folder.mkdir(exist_ok=True)
+    return folder / name.name if name.parts else root
+
+
+def _write(member: _Member, path: Path) -> None:
+    free = shutil.disk_usage(path.parent).free
+    if member.size > free - _RESERVE:
+        raise MachineError(
+            f"no space to unpack {member.name}: {size(member.size)} needed, {size(free)} free",
+            hint="free some space ('hone builds --prune' removes builds), then run the same again",
+        )
+    content = member.open()
+    if content is None:
+        raise _refused(member.name, "has no content")
+    with content, path.open("xb") as file:
+        shutil.copyfileobj(content, file, _CHUNK)
+    path.chmod(0o755 if member.executable else 0o644)
+    _set_time(path, member.mtime)
+
+
+def _set_time(path: Path, mtime: float) -> None:
+    if 0 <= mtime <= time.time():
+        os.utime(path, (mtime, mtime))
+
+
+def _link(member: _Member, path: Path, root: Path) -> None:
+    target = PurePosixPath(member.target)
+    aim = root / target
+    inside = not target.is_absolute() and ".." not in target.parts
+    if not inside or aim.is_symlink() or not aim.is_file() or aim.resolve() != aim:
+        raise _refused(member.name, f"is a hard link to {member.target}, which is not in it")
+    shutil.copy2(aim, path)
+
+
+def _strip(draft: Path) -> Path:
+    found = list(draft.iterdir())
+    if len(found) == 1 and found[0].is_dir() and not found[0].is_symlink():
+        return found[0]
+    return draft
+
+
+def _refused(name: str, reason: str) -> SourceError:
+    return SourceError(
+        f"the archive is refused: its member {name!r} {reason}",
+        hint="this archive is broken or hostile; nothing of it was kept",
+    )
+
+
+def _not_whole(job: Fetch, said: str) -> SourceError:
+    # tarfile lists what every decompressor said, a line each.
+    reason = "it is neither" if "could not be opened" in said else said
+    return SourceError(
+        f"{job.reference.location} is not a whole tar or zip archive: {reason}",
+        hint="check that the address gives the archive itself; fetch it again",
+    )
+
+
+def _io_error(error: OSError, job: Fetch) -> HoneError:
+    if error.errno is None:  # gzip and bz2 report broken data this way
+        return _not_whole(job, str(error))
+    full = disk_full(error, f"unpacking {job.reference.location}")
+    return full or SourceError(f"cannot unpack {job.reference.location}: {error}")

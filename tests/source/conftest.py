@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dbhone.home import Home, Session, open_session
+from dbhone.source.kinds.base import Fetch
+from dbhone.source.reference import parse_reference
+
+
+class Told(list[str]):
+    """The lines that a user would have seen."""
+
+    def __call__(self, line: str) -> None:
+        self.append(line)
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with open_session(Home(tmp_path / "home")) as session:
+        yield session
+
+
+@pytest.fixture
+def job_for(tmp_path: Path, told: Told) -> Callable[[str], Fetch]:
+    """Make a fetch as the core makes it, for tests of one kind without the core."""
+
+    def make(text: str) -> Fetch:
+        root = tmp_path / "job"
+        for folder in ("into", "work"):
+            (root / folder).mkdir(parents=True)
+        return Fetch(
+            reference=parse_reference(text),
+            into=root / "into",
+            work=root / "work",
+            keep=root / "keep",
+            log=root / "log",
+            refresh=False,
+            notify=told,
+        )
+
+    return make
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small source tree."""
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "configure").write_text("#!/bin/sh\n")
+    (root / "configure").chmod(0o755)
+    (root / "src" / "main.c").write_text("int main(void) { return 0; }\n")
+    return root

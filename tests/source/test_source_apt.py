@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import HoneError, SourceError, ToolError
+from dbhone.home import Session
+from dbhone.process import Command, run
+from dbhone.source.kinds._apt_catalogue import open_catalogue
+from dbhone.source.kinds.base import Fetch
+from dbhone.source.tree import SourceTree, acquire
+
+needs_apt = pytest.mark.skipif(
+    not all(map(shutil.which, ("apt-get", "dpkg-source"))), reason="needs apt and dpkg-dev"
+)
+
+SIGNED = Path(__file__).with_name("apt_repository")
+"""Made by make_apt_repository.py. Suite stable has tiny 1.0, 1.9, 1.10 and other 3; suite
+stable-backports, which is not taken from by itself, has tiny 2.0~bpo1 and newcomer 1."""
+
+
+class Machine:
+    """A machine's package sources: repositories in folders, and apt's configuration for them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.parts = root / "parts"
+        self.parts.mkdir(parents=True)
+        self.configuration = root / "apt.conf"
+        self.configuration.write_text(
+            f'Dir::Etc::SourceList "{root}/sources.list";\n'
+            f'Dir::Etc::SourceParts "{self.parts}";\n'
+            f'APT::Update::Post-Invoke {{ "touch {root}/hooked"; }};\n'
+        )
+
+    def repository(self, name: str = "main") -> Path:
+        """Add a signed repository as a package source; return its folder."""
+        folder = self.root / name
+        shutil.copytree(SIGNED, folder)
+        (self.parts / f"{name}.sources").write_text(
+            f"Types: deb\nURIs: file:{folder}\nSuites: stable stable-backports\n"
+            f"Components: main\nSigned-By: {folder}/signer.asc\n"
+        )
+        return folder
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine(tmp_path / "machine")
+    monkeypatch.setenv("APT_CONFIG", str(machine.configuration))
+    return machine
+
+
+def get(session: Session, text: str, told: list[str] | None = None, **options: bool) -> SourceTree:
+    lines = [] if told is None else told
+    return acquire(text, session, notify=lines.append, **options)
+
+
+def refused(session: Session, text: str) -> HoneError:
+    with pytest.raises(HoneError) as caught:
+        get(session, text)
+    assert not list(session.home.sources.glob("*/tree"))
+    return caught.value
+
+
+@needs_apt
+def test_the_newest_version_that_the_machine_takes_by_itself_is_chosen(
+    session: Session, machine: Machine
+) -> None:
+    machine.repository()
+    tree = get(session, "apt:tiny")
+    assert tree.resolved == "apt:tiny=1.10"
+    assert '"1.10"' in (tree.path / "main.c").read_text()
+    assert (tree.path / "debian" / "changelog").is_file()
+
+
+@needs_apt
+@pytest.mark.parametrize("version", ["1.0", "1.9", "2.0~bpo1"])
+def test_a_version_is_chosen_by_name_in_any_suite(
+    session: Session, machine: Machine, version: str
+) -> None:
+    machine.repository()
+    tree = get(session, f"apt:tiny={version}")
+    assert f'"{version}"' in (tree.path / "main.c").read_text()
+    assert tree.resolved == f"apt:tiny={version}"
+
+
+@needs_apt
+def test_a_package_that_only_backports_have_is_found(session: Session, machine: Machine) -> None:
+    machine.repository()
+    assert get(session, "apt:newcomer").resolved == "apt:newcomer=1"
+
+
+@needs_apt
+def test_the_one_line_format_is_read_too(session: Session, machine: Machine) -> None:
+    folder = machine.repository()
+    (machine.parts / "main.sources").unlink()
+    line = f"deb [signed-by={folder}/signer.asc] file:{folder} stable main\n"
+    (machine.root / "sources.list").write_text(line)
+    assert get(session, "apt:tiny").resolved == "apt:tiny=1.10"
+
+
+@needs_apt
+def test_notes_in_other_encodings_do_no_harm(session: Session, machine: Machine) -> None:
+    machine.repository()
+    (machine.root / "sources.list").write_bytes(b"# caf\xe9\n")
+    with (machine.parts / "main.sources").open("ab") as file:
+        file.write(b"X-Note: caf\xe9\n")
+    assert get(session, "apt:other").resolved == "apt:other=3"
+
+
+@needs_apt
+def test_the_lists_are_kept_for_a_day(session: Session, machine: Machine) -> None:
+    machine.repository()
+    told: list[str] = []
+    for name in ("tiny", "other", "tiny=1.0"):
+        get(session, f"apt:{name}", told)
+    assert sum("lists" in line for line in told) == 1
+    (kept,) = (session.home.sources / "apt").iterdir()
+    yesterday = time.time_ns() - 25 * 3600 * 10**9
+    kept.rename(kept.with_name(f"{yesterday}-{kept.name.partition('-')[2]}"))
+    get(session, "apt:tiny=1.9", told)
+    assert sum("lists" in line for line in told) == 2
+    assert len(list((session.home.sources / "apt").iterdir())) == 1
+
+
+@needs_apt
+def test_the_lists_are_fetched_anew_for_what_they_lack(session: Session, machine: Machine) -> None:
+    folder = machine.repository()
+    index = folder / "dists" / "stable"
+    index.rename(folder / "away")
+    shutil.copytree(folder / "dists" / "stable-backports", index)
+    (machine.parts / "main.sources").write_text(
+        f"Types: deb\nURIs: file:{folder}\nSuites: stable\nComponents: main\n"
+        f"Signed-By: {folder}/signer.asc\n"
+    )
+    get(session, "apt:newcomer")
+    shutil.rmtree(index)
+    (folder / "away").rename(index)
+    assert get(session, "apt:tiny=1.9").resolved == "apt:tiny=1.9"
+
+
+@needs_apt
+def test_an_unknown_version_is_answered_with_those_that_exist(
+    session: Session, machine: Machine
+) -> None:
+    machine.repository()
+    error = refused(session, "apt:tiny=1.11")
+    assert "no version 1.11" in error.message
+    assert error.hint == "there is: 1.0, 1.9, 1.10, 2.0~bpo1"
+
+
+@needs_apt
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("tniy", "'tiny'"), ("libother0", "apt:other"), ("zzzzzz", "known: newcomer, other, tiny")],
+)
+def test_an_unknown_package_is_answered_with_the_nearest(
+    session: Session, machine: Machine, name: str, hint: str
+) -> None:
+    machine.repository()
+    error = refused(session, f"apt:{name}")
+    assert isinstance(error, SourceError)
+    assert name in error.message
+    assert hint in str(error.hint)
+
+
+@needs_apt
+def test_a_package_source_that_fails_does_not_stop_another(
+    session: Session, machine: Machine
+) -> None:
+    machine.repository()
+    (machine.repository("unsigned") / "dists" / "stable" / "InRelease").unlink()
+    missing = "Types: deb\nURIs: file:/nowhere\nSuites: stable\nComponents: main\n"
+    (machine.parts / "missing.sources").write_text(missing)
+    told: list[str] = []
+    assert get(session, "apt:tiny", told).resolved == "apt:tiny=1.10"
+    assert any("not every package source could be read" in line for line in told)
+    # What failed is tried again the next time.
+    assert not (session.home.sources / "apt").exists()
+
+
+def forge_signed_text(folder: Path) -> None:
+    release = folder / "dists" / "stable" / "InRelease"
+    release.write_text(release.read_text().replace("Origin: dbhone", "Origin: forged"))
+
+
+def unsign(folder: Path) -> None:
+    release = folder / "dists" / "stable" / "InRelease"
+    text = release.read_text().split("\n\n", 1)[1].partition("-----BEGIN")[0]
+    release.with_name("Release").write_text(text)
+    release.unlink()
+
+
+def forge_index(folder: Path) -> None:
+    index = folder / "dists" / "stable" / "main" / "source" / "Sources"
+    index.write_text(index.read_text().replace("other", "otter"))
+
+
+def lose_the_key(folder: Path) -> None:
+    (folder / "signer.asc").unlink()
+
+
+@needs_apt
+@pytest.mark.parametrize("forge", [forge_signed_text, unsign, forge_index, lose_the_key])
+def test_a_package_source_that_cannot_be_verified_is_not_used(
+    session: Session, machine: Machine, forge: Callable[[Path], None]
+) -> None:
+    forge(machine.repository())
+    error = refused(session, "apt:tiny")
+    assert isinstance(error, SourceError)
+    assert "not every package source could be read" in str(error.hint)
+    assert error.log is not None
+    assert "update" in error.log.read_text()
+
+
+@needs_apt
+def test_what_was_verified_before_does_not_excuse_a_failure_now(
+    session: Session, machine: Machine
+) -> None:
+    folder = machine.repository()
+    get(session, "apt:tiny")
+    forge_signed_text(folder)
+    for name in ("tiny", "other", "tiny=1.9"):
+        with pytest.raises(SourceError):
+            get(session, f"apt:{name}", refresh=True)
+
+
+@needs_apt
+@pytest.mark.parametrize("name", ["tiny_1.10.dsc", "tiny_1.10.tar.xz"])
+def test_a_package_that_was_changed_is_refused(
+    session: Session, machine: Machine, name: str
+) -> None:
+    folder = machine.repository()
+    content = (folder / "pool" / name).read_bytes()
+    (folder / "pool" / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    error = refused(session, "apt:tiny")
+    assert isinstance(error, SourceError)
+    assert "downloading the source package tiny=1.10 failed" in error.message
+    assert error.log is not None
+
+
+@needs_apt
+def test_the_machines_hooks_do_not_run(session: Session, machine: Machine) -> None:
+    machine.repository()
+    get(session, "apt:tiny")
+    assert not (machine.root / "hooked").exists()
+
+
+@needs_apt
+def test_all_that_apt_writes_goes_to_private_places(
+    machine: Machine, job_for: Callable[[str], Fetch]
+) -> None:
+    machine.repository()
+    job = job_for("apt:tiny")
+    config = open_catalogue(job, anew=False).config(job)
+    names = ("Dir::State", "Dir::State::Lists", "Dir::Cache", "Dir::Cache::Archives")
+    words = (word for number, name in enumerate(names) for word in (f"V{number}", f"{name}/d"))
+    argv = ("apt-config", "-c", str(config), "shell", *words)
+    printed = run(Command(argv=argv, cwd=job.work)).text()
+    places = [Path(line.partition("=")[2].strip("'")) for line in printed.splitlines()]
+    assert len(places) == len(names)
+    assert all(place.is_relative_to(job.work.parent) for place in places)
+
+
+@needs_apt
+def test_a_machine_without_package_sources_is_told(session: Session, machine: Machine) -> None:
+    error = refused(session, "apt:tiny")
+    assert "no package sources" in error.message
+    assert "sources.list" in str(error.hint)
+
+
+@pytest.mark.parametrize(("found", "missing"), [([], "apt-get"), (["apt-get"], "dpkg-source")])
+def test_a_missing_program_is_told_with_what_to_install(
+    session: Session,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    found: list[str],
+    missing: str,
+) -> None:
+    for name in found:
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    error = refused(session, "apt:tiny")
+    assert isinstance(error, ToolError)
+    assert f"{missing} is missing" in error.message
+    assert "apt-get install" in str(error.hint)
+
+
+@needs_apt
+@pytest.mark.integration
+def test_a_real_package_comes_from_the_real_distribution(session: Session) -> None:
+    tree = get(session, "apt:hello")
+    assert tree.resolved.startswith("apt:hello=")
+    assert (tree.path / "src" / "hello.c").is_file()

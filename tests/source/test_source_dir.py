@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import SourceError, UsageError
+from dbhone.home import Session
+from dbhone.source.kinds.dir import copy_tree
+from dbhone.source.tree import acquire
+
+NOBODY = 65534
+
+
+def entries(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+
+
+def test_everything_is_copied_except_git(session: Session, folder: Path, told: list[str]) -> None:
+    for name in (".git", "src/.git"):
+        (folder / name).mkdir()
+        (folder / name / "HEAD").write_text("ref\n")
+    (folder / ".gitignore").write_text("main.c\n")
+    (folder / "empty").mkdir()
+    tree = acquire(f"dir:{folder}", session, notify=told.append)
+    assert entries(tree.path) == [".gitignore", "configure", "empty", "src", "src/main.c"]
+    assert tree.resolved == f"dir:{folder}"
+
+
+def test_times_modes_and_links_are_kept(session: Session, folder: Path, told: list[str]) -> None:
+    os.utime(folder / "configure", (1_600_000_000, 1_600_000_000))
+    (folder / "link").symlink_to("src")
+    (folder / "dangling").symlink_to("nowhere")
+    tree = acquire(f"dir:{folder}", session, notify=told.append)
+    assert (tree.path / "configure").stat().st_mtime == 1_600_000_000
+    assert (tree.path / "configure").stat().st_mode & 0o777 == 0o555
+    assert (tree.path / "link").readlink() == Path("src")
+    assert (tree.path / "dangling").readlink() == Path("nowhere")
+
+
+def test_the_source_is_not_touched(session: Session, folder: Path, told: list[str]) -> None:
+    before = {path: path.lstat() for path in (folder, *folder.rglob("*"))}
+    acquire(f"dir:{folder}", session, notify=told.append)
+    for path, status in before.items():
+        now = path.lstat()
+        assert (now.st_mode, now.st_mtime_ns) == (status.st_mode, status.st_mtime_ns)
+
+
+def test_pipes_and_sockets_are_left_out_and_told(
+    session: Session, folder: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(folder / "pipe")
+    monkeypatch.chdir(folder)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("sock")
+        tree = acquire(f"dir:{folder}", session, notify=told.append)
+    assert entries(tree.path) == ["configure", "src", "src/main.c"]
+    assert sum("left out" in line for line in told) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [("missing", "No such file"), ("configure", "is not a folder")]
+)
+def test_what_is_no_folder_is_refused(
+    session: Session, folder: Path, told: list[str], name: str, part: str
+) -> None:
+    with pytest.raises(SourceError) as caught:
+        acquire(f"dir:{folder / name}", session, notify=told.append)
+    assert part in caught.value.message
+    assert str(folder / name) in caught.value.message
+
+
+def test_an_empty_folder_is_refused(session: Session, tmp_path: Path, told: list[str]) -> None:
+    (tmp_path / "empty" / ".git").mkdir(parents=True)
+    with pytest.raises(SourceError) as caught:
+        acquire(f"dir:{tmp_path / 'empty'}", session, notify=told.append)
+    assert "no files" in caught.value.message
+
+
+def test_a_folder_that_holds_the_home_is_refused(
+    session: Session, tmp_path: Path, told: list[str]
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        acquire(f"dir:{tmp_path}", session, notify=told.append)
+    assert "home folder" in caught.value.message
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Path]:
+    """A folder for an ordinary user, who we are for the time of the test even if we are root."""
+    root = Path(tempfile.mkdtemp(prefix="dbhone-test-"))
+    try:
+        if os.geteuid() == 0:
+            os.chown(root, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        yield root
+    finally:
+        if os.getuid() == 0:
+            os.seteuid(0)
+        for path in root.rglob("*"):
+            path.chmod(0o700)
+        shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("locked", ["src", "src/main.c"])
+def test_what_cannot_be_read_is_named(unprivileged: Path, locked: str) -> None:
+    root = unprivileged / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "main.c").write_text("int x;\n")
+    (root / locked).chmod(0)
+    with pytest.raises(SourceError) as caught:
+        copy_tree(root, unprivileged / "copy", lambda line: None)
+    assert str(root / locked) in caught.value.message
+    assert "Permission denied" in caught.value.message
+    (root / "src").chmod(0o700)

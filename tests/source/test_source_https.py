@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import hashlib
+import http.server
+import io
+import ssl
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+
+from dbhone.errors import HoneError, SourceError
+from dbhone.home import Session
+from dbhone.source.kinds import https
+from dbhone.source.tree import acquire
+
+
+def archive() -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        info = tarfile.TarInfo("project-1/file")
+        info.size = 3
+        tar.addfile(info, io.BytesIO(b"one"))
+    return buffer.getvalue()
+
+
+CONTENT = archive()
+SUM = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers by the path: /good, /short (ends early), /to?URL (redirects), /500 and so on."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        name, _, rest = self.path.lstrip("/").partition("?")
+        if name == "to":
+            self.answer(302, b"", Location=rest)
+        elif name == "loop":
+            self.answer(302, b"", Location="/loop")
+        elif name.isdigit():
+            self.answer(int(name), b"sorry")
+        elif name.startswith("short"):
+            self.answer(200, CONTENT[:50], length=len(CONTENT))
+        else:
+            self.answer(200, CONTENT)
+
+    def answer(
+        self, status: int, body: bytes, *, length: int | None = None, **headers: str
+    ) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class QuietServer(http.server.HTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that hang up are what is tested."""
+
+
+class Server:
+    """An https server on this machine, with an authority of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        authority = trustme.CA()
+        self.authority = folder / "authority.pem"
+        authority.cert_pem.write_to_path(str(self.authority))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("localhost").configure_cert(context)
+        self.asked: list[str] = []
+        handler = type("Asked", (Handler,), {"asked": self.asked})
+        self.server = QuietServer(("127.0.0.1", 0), handler)
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.url = f"https://localhost:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    server = Server(tmp_path)
+    thread = threading.Thread(target=server.server.serve_forever, args=(0.01,))
+    thread.start()
+    monkeypatch.setenv("SSL_CERT_FILE", str(server.authority))
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
+    monkeypatch.setattr("urllib3.util.retry.Retry.sleep", lambda *_: None)
+    try:
+        yield server
+    finally:
+        server.server.shutdown()
+        thread.join()
+        server.server.server_close()
+
+
+def refused(text: str, session: Session) -> HoneError:
+    """Return the error that this reference gives; nothing may be left of it."""
+    with pytest.raises(HoneError) as caught:
+        acquire(text, session, notify=lambda line: None)
+    assert not list(session.home.sources.iterdir())
+    return caught.value
+
+
+def test_an_archive_is_fetched_verified_and_unpacked(
+    server: Server, session: Session, told: list[str]
+) -> None:
+    text = f"{server.url}/good/project-1.tar.gz#sha256={SUM}"
+    tree = acquire(text, session, notify=told.append)
+    assert [path.name for path in tree.path.iterdir()] == ["file"]
+    assert tree.resolved == text
+    assert any("downloading project-1.tar.gz, " in line for line in told)
+
+
+def test_the_same_archive_again_needs_no_server(server: Server, session: Session) -> None:
+    text = f"{server.url}/good#sha256={SUM}"
+    first = acquire(text, session, notify=lambda line: None)
+    assert acquire(text, session, notify=lambda line: None) == first
+    assert len(server.asked) == 1
+
+
+def test_redirects_are_followed(server: Server, session: Session) -> None:
+    acquire(f"{server.url}/to?/to?{server.url}/good#sha256={SUM}", session, notify=print)
+    assert server.asked[-1] == "/good"
+
+
+def test_a_wrong_checksum_is_refused_and_told(server: Server, session: Session) -> None:
+    error = refused(f"{server.url}/good#sha256={'0' * 64}", session)
+    assert isinstance(error, SourceError)
+    assert "another checksum" in error.message
+    assert SUM in error.message
+
+
+def test_a_checksum_is_verified_before_anything_is_unpacked(
+    server: Server, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("unpacked")
+
+    monkeypatch.setattr("dbhone.source.kinds.https.unpack", never)
+    refused(f"{server.url}/good#sha256={'0' * 64}", session)
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("/404", "answered 404"),
+        ("/500", "answered 500"),
+        ("/503", "503"),
+        ("/304", "answered 304"),
+        ("/short", "IncompleteRead"),
+        ("/to?http://localhost/good", "not https"),
+        ("/to?file:///etc/passwd", "not https"),
+    ],
+)
+def test_bad_answers_are_told(server: Server, session: Session, path: str, part: str) -> None:
+    error = refused(f"{server.url}{path}#sha256={SUM}", session)
+    assert isinstance(error, SourceError)
+    assert part in error.message
+
+
+def test_redirects_end(server: Server, session: Session) -> None:
+    error = refused(f"{server.url}/loop#sha256={SUM}", session)
+    assert "redirects without end" in error.message
+
+
+def test_an_unknown_authority_is_not_trusted(
+    server: Server, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stranger = tmp_path / "stranger.pem"
+    trustme.CA().cert_pem.write_to_path(str(stranger))
+    monkeypatch.setenv("SSL_CERT_FILE", str(stranger))
+    error = refused(f"{server.url}/good#sha256={SUM}", session)
+    assert "CERTIFICATE_VERIFY_FAILED" in error.message
+    assert not server.asked
+
+
+def test_a_certificate_for_another_host_is_not_trusted(server: Server, session: Session) -> None:
+    error = refused(f"{server.url.replace('localhost', '127.0.0.1')}/good#sha256={SUM}", session)
+    assert "CERTIFICATE_VERIFY_FAILED" in error.message
+
+
+def test_a_server_that_is_not_there_is_told(server: Server, session: Session) -> None:
+    error = refused(f"https://localhost:1/good#sha256={SUM}", session)
+    assert "cannot download" in error.message
+    assert error.hint is not None
+
+
+@pytest.mark.parametrize(("direct", "proxied"), [("other.example", True), ("h.example", False)])
+def test_the_machines_proxy_is_used(
+    monkeypatch: pytest.MonkeyPatch, direct: str, proxied: bool
+) -> None:
+    for name in ("https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", direct)
+    with https._pool("https://h.example/a") as pool:
+        assert (pool.proxy is not None) == proxied
+        if pool.proxy is not None:
+            assert (pool.proxy.host, pool.proxy.port) == ("proxy.example", 3128)

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import MachineError, SourceError
+from dbhone.files import digest_of_tree, remove_tree
+from dbhone.home import Home, Session, open_session
+from dbhone.process import Command, run
+from dbhone.source.kinds import git
+from dbhone.source.kinds.base import Fetch
+from dbhone.source.tree import SourceTree, acquire
+
+REFERENCE = "git:/nowhere@v1"
+COMMIT = "a" * 40
+
+
+class FakeKind:
+    """Stands in for the git kind: fills the tree by a function, and counts."""
+
+    def __init__(self) -> None:
+        self.fetched = 0
+        self.fill: Callable[[Fetch], None] = self.write
+        self.content = "one"
+
+    def write(self, job: Fetch) -> None:
+        (job.into / "file").write_text(self.content)
+
+    def fetch(self, job: Fetch) -> str:
+        self.fetched += 1
+        self.fill(job)
+        return f"git:/nowhere@{COMMIT}"
+
+
+@pytest.fixture
+def kind(monkeypatch: pytest.MonkeyPatch) -> FakeKind:
+    fake = FakeKind()
+    monkeypatch.setattr(git, "PLUGIN", dataclasses.replace(git.PLUGIN, fetch=fake.fetch))
+    return fake
+
+
+def get(session: Session, text: str = REFERENCE, *, refresh: bool = False) -> SourceTree:
+    return acquire(text, session, refresh=refresh, notify=lambda line: None)
+
+
+def everything(home: Home) -> set[str]:
+    """Return what is in the home apart from the session that is open."""
+    found = (path.relative_to(home.root) for path in home.root.rglob("*"))
+    return {str(path) for path in found if path.parts[0] not in ("sessions", "scratch")}
+
+
+def test_a_tree_is_named_by_its_digest_and_lies_in_the_home(
+    session: Session, kind: FakeKind
+) -> None:
+    tree = get(session)
+    assert tree.path == session.home.sources / tree.digest / "tree"
+    assert tree.digest == digest_of_tree(tree.path)
+    assert (tree.path / "file").read_text() == "one"
+    assert (tree.path.parent / "source.json").is_file()
+    assert tree.resolved == f"git:/nowhere@{COMMIT}"
+    assert tree.fetched_at.tzinfo is not None
+
+
+def test_a_tree_cannot_be_written_to(session: Session, folder: Path) -> None:
+    tree = get(session, f"dir:{folder}")
+    for path in (tree.path, *tree.path.rglob("*")):
+        assert path.stat().st_mode & 0o222 == 0
+    assert os.access(tree.path / "configure", os.X_OK)
+
+
+def test_the_same_reference_again_is_not_fetched_again(session: Session, kind: FakeKind) -> None:
+    first = get(session)
+    assert get(session) == first
+    assert kind.fetched == 1
+
+
+def test_what_it_resolved_to_is_not_fetched_again_either(session: Session, kind: FakeKind) -> None:
+    first = get(session)
+    again = get(session, first.resolved)
+    assert again == dataclasses.replace(first, reference=first.resolved)
+    assert kind.fetched == 1
+
+
+def test_another_revision_is_fetched(session: Session, kind: FakeKind) -> None:
+    get(session)
+    get(session, "git:/nowhere@v2")
+    assert kind.fetched == 2
+
+
+def test_refresh_looks_again_and_is_remembered(session: Session, kind: FakeKind) -> None:
+    first = get(session)
+    kind.content = "two"
+    second = get(session, refresh=True)
+    assert second.digest != first.digest
+    assert get(session) == second
+    assert (first.path / "file").read_text() == "one"
+
+
+def test_the_same_content_is_stored_once(session: Session, kind: FakeKind) -> None:
+    first = get(session)
+    second = get(session, "git:/nowhere@v2")
+    assert first.path == second.path
+    assert len(list(session.home.sources.glob("*/tree"))) == 1
+
+
+def test_a_tree_deleted_by_hand_comes_back(session: Session, kind: FakeKind) -> None:
+    first = get(session)
+    remove_tree(first.path)
+    assert get(session).path == first.path
+    assert (first.path / "file").read_text() == "one"
+    assert kind.fetched == 2
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"digest": "x"}', "\xff"])
+def test_a_damaged_memory_is_forgotten(session: Session, kind: FakeKind, damage: str) -> None:
+    get(session)
+    for pin in (session.home.sources / "references").iterdir():
+        pin.write_bytes(damage.encode("latin-1"))
+    get(session)
+    assert kind.fetched == 2
+
+
+def test_a_folder_is_looked_at_each_time(session: Session, folder: Path) -> None:
+    first = get(session, f"dir:{folder}")
+    assert get(session, f"dir:{folder}").digest == first.digest
+    (folder / "src" / "main.c").write_text("changed\n")
+    assert get(session, f"dir:{folder}").digest != first.digest
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt(), SourceError("no"), RecursionError()])
+def test_a_fetch_that_ends_badly_leaves_nothing(
+    session: Session, kind: FakeKind, ending: BaseException
+) -> None:
+    before = everything(session.home)
+
+    def fill(job: Fetch) -> None:
+        kind.write(job)
+        raise ending
+
+    kind.fill = fill
+    with pytest.raises(type(ending)):
+        get(session)
+    assert everything(session.home) == before
+    assert not list(session.scratch.iterdir())
+
+
+def test_a_fetch_that_is_killed_leaves_nothing(tmp_path: Path, folder: Path) -> None:
+    program = """
+import os, signal, sys
+from pathlib import Path
+from dbhone.home import Home, open_session
+from dbhone.source import tree
+def die(*_): os.kill(os.getpid(), signal.SIGKILL)
+setattr(tree, sys.argv[3], die)
+with open_session(Home(Path(sys.argv[1]))) as session:
+    tree.acquire("dir:" + sys.argv[2], session, notify=print)
+"""
+    home = Home(tmp_path / "home")
+    with open_session(home):
+        before = everything(home)
+    for moment in ("digest_of_tree", "write_whole", "freeze", "publish"):
+        argv = (sys.executable, "-c", program, str(home.root), str(folder), moment)
+        assert run(Command(argv=argv, cwd=tmp_path)).status == -signal.SIGKILL
+        with open_session(home):
+            assert everything(home) == before
+            assert len(list(home.scratch.iterdir())) == 0
+
+
+def test_a_full_disk_is_told_as_such(session: Session, kind: FakeKind) -> None:
+    def fill(job: Fetch) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.into))
+
+    kind.fill = fill
+    with pytest.raises(MachineError) as caught:
+        get(session)
+    assert "no space left" in caught.value.message
+    assert caught.value.hint is not None
+
+
+def test_other_troubles_of_the_disk_are_errors_of_the_source(
+    session: Session, kind: FakeKind
+) -> None:
+    def fill(job: Fetch) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(job.into))
+
+    kind.fill = fill
+    with pytest.raises(SourceError) as caught:
+        get(session)
+    assert "Input/output error" in caught.value.message
+
+
+def test_an_empty_tree_is_refused(session: Session, kind: FakeKind) -> None:
+    kind.fill = lambda job: None
+    with pytest.raises(SourceError) as caught:
+        get(session)
+    assert "empty" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("target", "leads_out"),
+    [("src/main.c", False), ("/etc/hostname", True), ("../outside", True), ("loop", False)],
+)
+def test_links_that_lead_out_are_told(
+    session: Session, folder: Path, told: list[str], target: str, leads_out: bool
+) -> None:
+    (folder / "loop").symlink_to(target)
+    acquire(f"dir:{folder}", session, notify=told.append)
+    assert any("the link loop leads out" in line for line in told) == leads_out
+
+
+@pytest.mark.parametrize(("named", "kept"), [(True, ["words"]), (False, [])])
+def test_a_log_is_kept_only_when_an_error_names_it(
+    session: Session, kind: FakeKind, named: bool, kept: list[str]
+) -> None:
+    def fill(job: Fetch) -> None:
+        job.log.write_text("words")
+        raise SourceError("no", log=job.log if named else None)
+
+    kind.fill = fill
+    with pytest.raises(SourceError):
+        get(session)
+    assert [log.read_text() for log in session.home.logs.iterdir()] == kept

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import random
+import shutil
+import stat
+import tarfile
+import zipfile
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dbhone.errors import HoneError, MachineError, SourceError, ToolError
+from dbhone.files import remove_tree
+from dbhone.process import Command, run
+from dbhone.source.kinds.base import Fetch
+from dbhone.source.unpack import unpack
+
+JobFor = Callable[[str], Fetch]
+REFERENCE = "https://h.example/a.tar.gz#sha256=" + "0" * 64
+OLD = 1_500_000_000
+
+
+@pytest.fixture
+def job(job_for: JobFor) -> Fetch:
+    return job_for(REFERENCE)
+
+
+def entry(
+    name: str, content: bytes | None = b"x", **fields: object
+) -> tuple[tarfile.TarInfo, bytes]:
+    """Return a member: a file, or a folder if it has no content."""
+    info = tarfile.TarInfo(name)
+    info.type = tarfile.REGTYPE if content is not None else tarfile.DIRTYPE
+    info.size = len(content or b"")
+    info.mtime = OLD
+    info.mode = 0o644
+    for key, value in fields.items():
+        setattr(info, key, value)
+    return info, content or b""
+
+
+def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tuple[tarfile.TarInfo, bytes]:
+    return entry(name, b"", type=kind, linkname=target)
+
+
+def tar(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for info, content in entries:
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def zipped(*names: str, mode: int = 0) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            info = zipfile.ZipInfo(name, (2020, 1, 2, 3, 4, 6))
+            info.external_attr = mode << 16
+            archive.writestr(info, "" if name.endswith("/") else "x" * 1000)
+    return buffer.getvalue()
+
+
+def unpack_bytes(content: bytes, job: Fetch) -> dict[str, bytes]:
+    """Unpack; return the content of each file by its name."""
+    archive = job.work / "archive"
+    archive.write_bytes(content)
+    unpack(archive, job)
+    found = (path for path in job.into.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(job.into)): path.read_bytes() for path in found}
+
+
+TREE = (entry("top", None), entry("top/a", b"1"), entry("top/b/c", b"2", mode=0o755))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_tar_is_unpacked_however_it_is_compressed(
+    job: Fetch, pack: Callable[[bytes], bytes]
+) -> None:
+    assert unpack_bytes(pack(tar(*TREE)), job) == {"a": b"1", "b/c": b"2"}
+
+
+@pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
+def test_zstd_is_unpacked_by_its_program(job: Fetch, tmp_path: Path) -> None:
+    (tmp_path / "plain").write_bytes(tar(*TREE))
+    argv = ("zstd", "-q", str(tmp_path / "plain"))
+    assert run(Command(argv=argv, cwd=tmp_path)).ok
+    content = (tmp_path / "plain.zst").read_bytes()
+    assert unpack_bytes(content, job) == {"a": b"1", "b/c": b"2"}
+
+
+def test_zstd_without_its_program_is_told(job: Fetch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ToolError) as caught:
+        unpack_bytes(b"\x28\xb5\x2f\xfd and so on", job)
+    assert "install zstd" in str(caught.value.hint)
+
+
+def test_zip_is_unpacked(job: Fetch) -> None:
+    names = zipped("top/", "top/a", "top/b/c", mode=stat.S_IFREG | 0o755)
+    assert unpack_bytes(names, job) == {"a": b"x" * 1000, "b/c": b"x" * 1000}
+    assert os.access(job.into / "a", os.X_OK)
+    assert (job.into / "a").stat().st_mtime == 1_577_934_246
+
+
+def test_times_and_execute_bits_are_kept_other_modes_are_not(job: Fetch) -> None:
+    unpack_bytes(tar(entry("a", mode=0o4777), entry("b", mode=0o600)), job)
+    a, b = (job.into / "a").stat(), (job.into / "b").stat()
+    assert (stat.S_IMODE(a.st_mode), stat.S_IMODE(b.st_mode)) == (0o755, 0o644)
+    assert a.st_mtime == OLD
+
+
+def test_a_time_in_the_future_is_not_kept(job: Fetch) -> None:
+    unpack_bytes(tar(entry("a", mtime=2**35)), job)
+    assert (job.into / "a").stat().st_mtime < 2**34
+
+
+@pytest.mark.parametrize(
+    "entries", [(entry("a"), entry("b")), (entry("a"),), (entry("top/a"), entry("b"))]
+)
+def test_only_a_single_folder_at_the_top_is_stripped(
+    job: Fetch, entries: tuple[tuple[tarfile.TarInfo, bytes], ...]
+) -> None:
+    assert set(unpack_bytes(tar(*entries), job)) == {info.name for info, _ in entries}
+
+
+def test_links_inside_are_kept(job: Fetch) -> None:
+    links = (link("top/l", "b/c"), link("top/b/up", "../a"), link("top/dangling", "nowhere"))
+    hard = link("top/h", "top/a", tarfile.LNKTYPE)
+    found = unpack_bytes(tar(*TREE, *links, hard), job)
+    assert found == {"a": b"1", "b/c": b"2", "h": b"1"}
+    assert (job.into / "l").readlink() == Path("b/c")
+    assert (job.into / "b" / "up").read_bytes() == b"1"
+
+
+def test_a_later_member_replaces_an_earlier_one(job: Fetch, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("safe")
+    members = (entry("a", b"old"), entry("a", b"new"), link("b", str(victim)), entry("b", b"new"))
+    assert unpack_bytes(tar(*members), job) == {"a": b"new", "b": b"new"}
+    assert victim.read_text() == "safe"
+
+
+DEVICE = entry("top/null", b"", type=tarfile.CHRTYPE, devmajor=1, devminor=3)
+PIPE = entry("top/pipe", b"", type=tarfile.FIFOTYPE)
+
+
+@pytest.mark.parametrize(
+    ("entries", "culprit"),
+    [
+        ([entry("../evil")], "../evil"),
+        ([entry("top/../../evil")], "top/../../evil"),
+        ([entry("/tmp/evil")], "/tmp/evil"),
+        ([link("top/evil", "/etc/passwd")], "evil"),
+        ([link("top/evil", "../../x")], "evil"),
+        ([link("top/evil", "..")], "evil"),
+        ([link("up", ".."), entry("up/evil")], "up/evil"),
+        ([link("here", "."), entry("here/evil")], "here/evil"),
+        # Each step stays inside by its letters, and the last is outside in truth.
+        ([entry("p/q", None), link("p/q/s", "../.."), link("p/q/evil", "s/..")], "p/q/evil"),
+        ([entry("f"), entry("f/evil")], "f/evil"),
+        ([link("evil", "/etc/passwd", tarfile.LNKTYPE)], "evil"),
+        ([link("evil", "../x", tarfile.LNKTYPE)], "evil"),
+        ([link("evil", "nowhere", tarfile.LNKTYPE)], "evil"),
+        ([link("s", "/etc/passwd"), link("evil", "s", tarfile.LNKTYPE)], "evil"),
+        ([link("d", "/etc"), link("evil", "d/passwd", tarfile.LNKTYPE)], "evil"),
+        ([DEVICE], "top/null"),
+        ([PIPE], "top/pipe"),
+    ],
+)
+def test_members_that_would_leave_the_folder_are_refused_by_name(
+    job: Fetch, entries: list[tuple[tarfile.TarInfo, bytes]], culprit: str
+) -> None:
+    outside = set(job.work.parent.iterdir())
+    with pytest.raises(SourceError) as caught:
+        unpack_bytes(tar(entry("top/ok"), *entries), job)
+    assert f"'{culprit}'" in caught.value.message
+    assert set(job.work.parent.iterdir()) == outside
+    assert not list(job.into.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [("../evil", 0), ("/evil", 0), ("evil", stat.S_IFLNK | 0o777)]
+)
+def test_zip_members_that_would_leave_the_folder_are_refused(
+    job: Fetch, name: str, mode: int
+) -> None:
+    with pytest.raises(SourceError) as caught:
+        unpack_bytes(zipped(name, mode=mode), job)
+    assert f"'{name}'" in caught.value.message
+
+
+BIG = tar(entry("top/a", random.Random(1).randbytes(100_000)))
+
+
+@pytest.mark.parametrize(
+    "whole", [BIG, gzip.compress(BIG), bz2.compress(BIG), lzma.compress(BIG), zipped("a", "b")]
+)
+def test_a_truncated_archive_is_refused(job: Fetch, whole: bytes) -> None:
+    with pytest.raises(SourceError) as caught:
+        unpack_bytes(whole[: len(whole) // 2], job)
+    assert "not a whole tar or zip archive" in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>Not found</html>", b"PK\x03\x04", b"\x1f\x8b"])
+def test_what_is_no_archive_is_refused(job: Fetch, content: bytes) -> None:
+    with pytest.raises(SourceError) as caught:
+        unpack_bytes(content, job)
+    assert "not a whole tar or zip archive" in caught.value.message
+
+
+def test_an_encrypted_zip_is_refused(job: Fetch) -> None:
+    content = bytearray(zipped("a"))
+    for header, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(header) + offset] |= 1
+    with pytest.raises(SourceError) as caught:
+        unpack_bytes(bytes(content), job)
+    assert "encrypted" in caught.value.message
+
+
+def test_an_archive_larger_than_the_disk_is_refused_before_it_fills_it(
+    job: Fetch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(2**40, 0, 64 * 2**20 + 99))
+    assert unpack_bytes(tar(entry("a", b"x" * 99), entry("b", b"y")), job)
+    remove_tree(job.into)
+    remove_tree(job.work)
+    job.into.mkdir()
+    job.work.mkdir()
+    with pytest.raises(MachineError) as caught:
+        unpack_bytes(tar(entry("bomb", b"x" * 100)), job)
+    assert "bomb" in caught.value.message
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from([tar(*TREE), gzip.compress(tar(*TREE)), zipped("top/a", "b")]),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=8),
+)
+def test_damaged_archives_are_unpacked_or_refused(
+    job: Fetch, whole: bytes, damage: list[tuple[float, int]]
+) -> None:
+    content = bytearray(whole)
+    for where, byte in damage:
+        content[int(where * len(content))] = byte
+    for place in (job.into, job.work):
+        remove_tree(place)
+        place.mkdir()
+    outside = set(job.work.parent.iterdir())
+    try:
+        unpack_bytes(bytes(content), job)
+    except HoneError as error:
+        assert "\n" not in error.message
+    assert set(job.work.parent.iterdir()) == outside
