@@ -24,6 +24,7 @@ from dbhone.errors import MachineError, ToolError
 
 SESSION_VARIABLE = "DBHONE_SESSION"
 _WARDEN = Path(__file__).with_name("warden.py")
+_NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", SESSION_VARIABLE})
 _CAPTURE_LIMIT = 64 * 1024 * 1024
 _GRACE = 10.0
 
@@ -32,16 +33,27 @@ _GRACE = 10.0
 class Command:
     """A program to run.
 
-    ``argv`` is the program and its arguments. ``env`` is added to hone's own environment.
-    ``log`` gets standard error, and standard output too unless it is captured; without a
+    ``argv`` is the program and its arguments. ``env`` is added to hone's own environment or,
+    with ``isolated``, to the little of it that every program needs, so that a user's CFLAGS
+    cannot leak into a build. ``log`` gets standard error, and standard output too unless it is captured; without a
     log both are captured. ``timeout`` is in seconds; None waits for ever.
     """
 
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str] | None = None
+    isolated: bool = False
     log: Path | None = None
     timeout: float | None = None
+
+    def environment(self) -> dict[str, str]:
+        """Return the whole environment that the program gets."""
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not self.isolated or name in _NEEDED
+        }
+        return inherited | dict(self.env or {})
 
     def line(self) -> str:
         """Return the command as one would type it."""
@@ -126,7 +138,7 @@ class Process:
                 self._popen = subprocess.Popen(
                     (*argv, "--", *command.argv),
                     cwd=command.cwd,
-                    env=os.environ | dict(command.env or {}),
+                    env=command.environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=errors,

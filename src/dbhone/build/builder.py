@@ -1,0 +1,266 @@
+"""Makes builds. A build appears whole under its digest, or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dbhone import process
+from dbhone.build import manifest as records
+from dbhone.build.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
+from dbhone.build.spec import BuildSpec
+from dbhone.build.transforms.base import Flags, Pass
+from dbhone.dbms.base import BuildStep, Phase, Recipe
+from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, ToolError
+from dbhone.files import digest_of_file, freeze, publish
+from dbhone.home import Home, Session
+
+_RECORDER = Path(__file__).with_name("recorder.py")
+_ERROR_LINE = re.compile(r"(?:fatal |internal compiler )?error[: ]|\*\*\* ", re.IGNORECASE)
+_NO_SPACE = "No space left on device"
+_MISSING_PROFILE = re.compile(rb"profile count data file not found|no profile data available")
+_FOREIGN_PROFILE = re.compile(
+    rb"\[-W(?:error=)?coverage-mismatch\]|hash mismatch|profile data may be (?:corrupted|out)"
+)
+
+Notify = Callable[[str], None]
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def find(home: Home, digest: str) -> Build | None:
+    """Return the finished build with this digest, None if there is none."""
+    return records.read_build(home.builds / digest)
+
+
+def make(spec: BuildSpec, session: Session, notify: Notify) -> Build:
+    """Return the build that ``spec`` describes, making it unless it exists.
+
+    ``notify`` gets a few words when a step begins. Raises BuildError, with the log, when a
+    step fails; ProfileError when the compiler did not take the profile.
+    """
+    digest = spec.digest()
+    found = find(session.home, digest)
+    if found is not None:
+        return found
+    spec.check()
+    _check_programs(spec)
+    return _Making(spec, digest, session, notify).run()
+
+
+def _check_programs(spec: BuildSpec) -> None:
+    for program in spec.dbms.required_programs():
+        if shutil.which(program) is None:
+            raise ToolError(
+                f"building {spec.dbms.title} needs {program}, which is missing",
+                hint=f"install it: apt-get install {'tcl' if program == 'tclsh' else program}",
+            )
+
+
+class _Making:
+    """One build being made."""
+
+    def __init__(self, spec: BuildSpec, digest: str, session: Session, notify: Notify) -> None:
+        self.spec = spec
+        self.digest = digest
+        self.session = session
+        self.notify = notify
+        self.work = session.workdir("build")
+        self.objects = self.work / "objects"
+        self.result = self.work / "result"
+        self.log = self.result / records.LOG
+        self.commands = self.result / records.COMMANDS
+        for folder in (self.objects, self.result, self.work / "tmp"):
+            folder.mkdir()
+
+    def run(self) -> Build:
+        flags = self.spec.flags(str(self.objects))
+        recipe = self.spec.recipe(flags, self._recording_compiler(), available_cores())
+        began = time.monotonic()
+        phases: dict[str, float] = {}
+        for step in recipe.steps:
+            self.notify(step.phase.value)
+            seconds = self._step(step)
+            phases[step.phase.value] = phases.get(step.phase.value, 0.0) + seconds
+        total = time.monotonic() - began
+        manifest = self._manifest(recipe, flags, total, phases)
+        records.write_manifest(self.result, manifest)
+        freeze(self.result)
+        self.result.chmod(0o700)  # a folder must be writable to be renamed by its owner
+        final = self.session.home.builds / self.digest
+        if final.exists():  # a damaged one: find() has refused it
+            shutil.move(final, self.session.workdir("damaged"))
+        publish(self.result, final)
+        build = records.read_build(final)
+        if build is None:
+            raise BuildError(f"the build in {final} is damaged", hint="is the disk in order?")
+        return build
+
+    def _recording_compiler(self) -> Path:
+        """Write the little program that builds call as their compiler.
+
+        While a build configures itself it tries the compiler a hundred times; those calls
+        are not worth a record.
+        """
+        path = self.work / "cc"
+        compiler = shlex.quote(str(self.spec.compiler.path))
+        words = (sys.executable, "-I", "-S", str(_RECORDER), str(self.commands))
+        record = " ".join(shlex.quote(word) for word in words)
+        script = (
+            "#!/bin/sh\n"
+            f'[ "$DBHONE_PHASE" = {Phase.CONFIGURE.value} ] && exec {compiler} "$@"\n'
+            f'exec {record} {compiler} "$@"\n'
+        )
+        path.write_text(script, encoding="utf-8")
+        path.chmod(0o700)
+        return path
+
+    def _step(self, step: BuildStep) -> float:
+        with self.log.open("ab") as log:
+            log.write(f"$ {' '.join(shlex.quote(word) for word in step.argv)}\n".encode())
+        env = {
+            "LC_ALL": "C",
+            "TMPDIR": str(self.work / "tmp"),
+            "DBHONE_PHASE": step.phase.value,
+            # ccache does not know gcc's -fprofile-partial-training and hides the real compiler.
+            "CCACHE_DISABLE": "1",
+        }
+        command = process.Command(
+            argv=step.argv, cwd=self.objects, env=env, isolated=True, log=self.log
+        )
+        finished = process.run(command)
+        if not finished.ok:
+            raise self._failure(step, finished)
+        return finished.seconds
+
+    def _failure(self, step: BuildStep, finished: process.Finished) -> HoneError:
+        kept = self._keep_log()
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        if _NO_SPACE in text:
+            return MachineError(
+                "no space left on the disk while building",
+                hint="free some ('hone builds --prune' removes builds), then run the same again",
+                log=kept,
+            )
+        if _FOREIGN_PROFILE.search(text.encode()):
+            return ProfileError("the profile does not match the source that is built", log=kept)
+        what = f"building {self.spec.dbms.title} as {self.spec.variant.name} failed"
+        cause = _first_error(text) or f"{step.argv[0]} {finished.ending()}"
+        return BuildError(f"{what}: {cause}", hint="read the log's last lines", log=kept)
+
+    def _keep_log(self) -> Path:
+        kept = self.session.home.logs / f"build-{self.digest[:12]}.log"
+        shutil.copyfile(self.log, kept)
+        return kept
+
+    def _manifest(
+        self, recipe: Recipe, flags: Flags, seconds: float, phases: dict[str, float]
+    ) -> Manifest:
+        spec = self.spec
+        compiled = self._compiled()
+        self._prove(flags, compiled)
+        use = self._profile_use(len(compiled))
+        return Manifest(
+            digest=self.digest,
+            dbms=spec.dbms.name,
+            version=spec.dbms.version(spec.tree.path),
+            source=spec.tree.resolved,
+            source_digest=spec.tree.digest,
+            variant=spec.variant.name,
+            pass_=spec.pass_,
+            copy_number=spec.copy_number,
+            family=spec.compiler.family,
+            compiler=spec.compiler.label,
+            compiler_identity=spec.compiler.identity,
+            compile_flags=flags.compile,
+            link_flags=flags.link,
+            steps=tuple(step.argv for step in recipe.steps),
+            profile=use,
+            seconds=seconds,
+            phase_seconds=phases,
+            compile_commands=len(compiled),
+            files=self._collect(recipe),
+            primary=recipe.primary,
+            built_at=datetime.now(UTC),
+        )
+
+    def _compiled(self) -> tuple[CompileCommand, ...]:
+        """Return the commands that made the objects of what is measured."""
+        return tuple(
+            each
+            for each in records.read_commands(self.commands)
+            if each.phase == Phase.COMPILE and each.compiles
+        )
+
+    def _prove(self, flags: Flags, compiled: tuple[CompileCommand, ...]) -> None:
+        """Make sure that the variant's flags reached every compile command."""
+        if not compiled:
+            raise BuildError(
+                "no compile command was seen: the build did not use the compiler it was given",
+                log=self._keep_log(),
+            )
+        for flag in flags.proof:
+            missing = sum(flag not in each.argv for each in compiled)
+            if missing:
+                raise BuildError(
+                    f"{flag} did not reach {missing} of {len(compiled)} compile commands",
+                    log=self._keep_log(),
+                )
+
+    def _profile_use(self, units: int) -> ProfileUse | None:
+        profile = self.spec.profile
+        if profile is None or self.spec.pass_ is not Pass.USE:
+            return None
+        text = self.log.read_bytes()
+        if _FOREIGN_PROFILE.search(text):
+            raise ProfileError(
+                "the profile does not match the source that is built", log=self._keep_log()
+            )
+        missing = len(_MISSING_PROFILE.findall(text))
+        if missing >= units:
+            raise ProfileError(
+                "the compiler found no profile for any of the files that it compiled",
+                log=self._keep_log(),
+            )
+        return ProfileUse(
+            digest=profile.digest,
+            units=units,
+            units_without_profile=missing,
+            functions=profile.facts.functions,
+            functions_executed=profile.facts.functions_executed,
+            trained_on=profile.facts.trained_on,
+            training_seconds=profile.facts.training_seconds,
+        )
+
+    def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:
+        files = {}
+        for artifact in recipe.artifacts:
+            made = self.objects / artifact.made
+            if not made.is_file():
+                raise BuildError(
+                    f"the build ended without an error but made no {artifact.made}",
+                    log=self._keep_log(),
+                )
+            kept = self.result / artifact.kept
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(made, kept)
+            kept.chmod(0o755)
+            files[artifact.name] = KeptFile(
+                path=str(artifact.kept), bytes=kept.stat().st_size, sha256=digest_of_file(kept)
+            )
+        return files
+
+
+def _first_error(text: str) -> str | None:
+    lines = (line.strip() for line in text.splitlines() if not line.startswith("$ "))
+    return next((line[:300] for line in lines if _ERROR_LINE.search(line)), None)

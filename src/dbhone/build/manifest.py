@@ -1,0 +1,158 @@
+"""What is known of a finished build: every input, and what came out."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from dbhone.build.transforms.base import Family, Pass
+from dbhone.files import write_whole
+
+FILE = "manifest.json"
+LOG = "build.log"
+COMMANDS = "commands.jsonl"
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CompileCommand(_Record):
+    """One call of the compiler; times in seconds, memory in bytes."""
+
+    phase: str
+    began: float
+    seconds: float
+    cpu: float
+    memory: int
+    status: int
+    argv: tuple[str, ...]
+
+    @property
+    def compiles(self) -> bool:
+        """Whether it turned a source file into an object, rather than linked."""
+        return "-c" in self.argv and self.status == 0
+
+    @property
+    def target(self) -> str:
+        """The file that it made, or what it was about if it does not say."""
+        if "-o" in self.argv[:-1]:
+            return self.argv[self.argv.index("-o") + 1]
+        return next((word for word in reversed(self.argv) if not word.startswith("-")), "?")
+
+
+class KeptFile(_Record):
+    """A file of a build: its path in the build's folder, its size and SHA-256."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+class ProfileUse(_Record):
+    """How a profile-guided build took its profile: units are compile commands."""
+
+    digest: str
+    units: int
+    units_without_profile: int
+    functions: int
+    functions_executed: int
+    trained_on: tuple[str, ...]
+    training_seconds: float
+
+    @property
+    def coverage(self) -> float:
+        """The share of the profile's functions that the training executed."""
+        return self.functions_executed / self.functions if self.functions else 0.0
+
+
+class Manifest(_Record):
+    """Everything that went into a build, and what came out."""
+
+    digest: str
+    dbms: str
+    version: str
+    source: str
+    source_digest: str
+    variant: str
+    pass_: Pass
+    copy_number: int
+    family: Family
+    compiler: str
+    compiler_identity: str
+    compile_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    steps: tuple[tuple[str, ...], ...]
+    profile: ProfileUse | None
+    seconds: float
+    phase_seconds: dict[str, float]
+    compile_commands: int
+    files: dict[str, KeptFile]
+    primary: str
+    built_at: datetime
+
+
+class Build:
+    """A finished build in its folder."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+
+    @property
+    def digest(self) -> str:
+        """The digest of all inputs, which is also the folder's name."""
+        return self.manifest.digest
+
+    @property
+    def label(self) -> str:
+        """Variant and compiler, for people."""
+        return f"{self.manifest.variant} ({self.manifest.compiler})"
+
+    def path(self, artifact: str) -> Path:
+        """Return where a file of the build is. Raises KeyError for one that it does not have."""
+        return self.folder / self.manifest.files[artifact].path
+
+    @property
+    def binary_bytes(self) -> int:
+        """The size of the file that is optimised and measured."""
+        return self.manifest.files[self.manifest.primary].bytes
+
+    @property
+    def log(self) -> Path:
+        """The full log."""
+        return self.folder / LOG
+
+    def commands(self) -> tuple[CompileCommand, ...]:
+        """Return every call of the compiler, in the order in which they ended."""
+        return read_commands(self.folder / COMMANDS)
+
+
+def read_commands(path: Path) -> tuple[CompileCommand, ...]:
+    """Return the records of a file of compile commands; an absent file has none."""
+    if not path.exists():
+        return ()
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return tuple(CompileCommand.model_validate(json.loads(line)) for line in lines)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest into the build's folder."""
+    write_whole(folder / FILE, manifest.model_dump_json(indent=2) + "\n")
+
+
+def read_build(folder: Path) -> Build | None:
+    """Return the build in ``folder``, None if it is absent, damaged or from another format."""
+    try:
+        text = (folder / FILE).read_text(encoding="utf-8")
+        manifest = Manifest.model_validate_json(text)
+    except (OSError, ValueError):
+        return None
+    for kept in manifest.files.values():
+        path = folder / kept.path
+        if not path.is_file() or path.stat().st_size != kept.bytes:
+            return None
+    return Build(folder, manifest)

@@ -1,0 +1,45 @@
+"""Runs a compiler and writes down what it was asked and how long it took.
+
+A program of its own: builds call it in the compiler's place. It imports nothing of dbhone,
+because it starts once for each compile command.
+
+Usage: ``python -I -S recorder.py RECORD COMPILER [ARGUMENT ...]``, with the phase of the
+build in DBHONE_PHASE. It appends one line of JSON to the file RECORD and ends as the
+compiler did. A record that cannot be written does not fail the build; a build without
+records does (``builder.py``).
+"""
+
+import json
+import os
+import sys
+import time
+
+
+def main() -> int:
+    """Run the compiler; return its exit code."""
+    record, compiler, arguments = sys.argv[1], sys.argv[2], sys.argv[3:]
+    began, clock = time.time(), time.monotonic()
+    pid = os.posix_spawn(compiler, [compiler, *arguments], os.environ)
+    _, status, usage = os.wait4(pid, 0)
+    line = {
+        "phase": os.environ.get("DBHONE_PHASE", ""),
+        "began": round(began, 4),
+        "seconds": round(time.monotonic() - clock, 4),
+        "cpu": round(usage.ru_utime + usage.ru_stime, 4),
+        "memory": usage.ru_maxrss * 1024,
+        "status": os.waitstatus_to_exitcode(status),
+        "argv": arguments,
+    }
+    data = (json.dumps(line) + "\n").encode()
+    try:
+        descriptor = os.open(record, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(descriptor, data)
+        os.close(descriptor)
+    except OSError:
+        pass
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""What a build is made of, and the digest of it all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone import process
+from dbhone.build.profile import Profile
+from dbhone.build.toolchain import Compiler
+from dbhone.build.transforms.base import FOLDER_PLACEHOLDER, PROFILE_PLACEHOLDER, Flags, Pass
+from dbhone.build.variant import Variant
+from dbhone.dbms.base import BuildRequest, Dbms, Recipe
+from dbhone.errors import ProfileError, VariantError
+from dbhone.files import digest_of
+from dbhone.source.tree import SourceTree
+
+FORMAT = 1
+"""Grows when builds made by an older hone must not be taken for builds of this one."""
+_TREE = "{tree}"
+_COMPILER = "{compiler}"
+_HOST = "{host}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSpec:
+    """One build to make or to find.
+
+    ``copy_number`` tells apart builds of the same recipe that are wanted twice: a control is
+    the base built once more. ``profile`` is given for the USE pass and only for it.
+    """
+
+    dbms: Dbms
+    tree: SourceTree
+    variant: Variant
+    pass_: Pass
+    compiler: Compiler
+    profile: Profile | None
+    copy_number: int
+
+    def check(self) -> None:
+        """Raise if these inputs cannot make a build."""
+        self.variant.check(self.compiler)
+        if self.pass_ not in self.variant.passes():
+            raise VariantError(f"the variant {self.variant.name} has no {self.pass_.value} pass")
+        if self.pass_ is not Pass.USE:
+            return
+        if self.profile is None:
+            raise ProfileError(
+                f"the variant {self.variant.name} is profile-guided and has not been trained",
+                hint="say what to train on",
+            )
+        self.profile.check_fits(
+            source_digest=self.tree.digest, compiler_identity=self.compiler.identity
+        )
+
+    def flags(self, build_folder: str) -> Flags:
+        """Return the flags as the compiler gets them in ``build_folder``."""
+        profile = str(self.profile.input_path) if self.profile else PROFILE_PLACEHOLDER
+        return self.variant.flags(
+            self.compiler, self.pass_, profile=profile, build_folder=build_folder
+        )
+
+    def recipe(self, flags: Flags, compiler: Path, jobs: int) -> Recipe:
+        """Return the steps that make this build with these flags and this many jobs."""
+        request = BuildRequest(
+            tree=self.tree.path,
+            version=self.dbms.version(self.tree.path),
+            compiler=compiler,
+            host_compiler=self.compiler.path,
+            compile_flags=flags.compile,
+            link_flags=flags.link,
+            jobs=jobs,
+            shell=self.pass_ is not Pass.INSTRUMENT,
+        )
+        return self.dbms.recipe(request)
+
+    def digest(self) -> str:
+        """Return the digest of all inputs. Where the home folder is does not matter."""
+        flags = self.variant.flags(
+            self.compiler,
+            self.pass_,
+            profile=PROFILE_PLACEHOLDER,
+            build_folder=FOLDER_PLACEHOLDER,
+        )
+        recipe = self.recipe(flags, Path(_COMPILER), jobs=1)
+        return digest_of(
+            {
+                "format": FORMAT,
+                "dbms": self.dbms.name,
+                "source": self.tree.digest,
+                "steps": [[self._symbolic(word) for word in step.argv] for step in recipe.steps],
+                "files": [[each.name, str(each.kept)] for each in recipe.artifacts],
+                "compiler": self.compiler.identity,
+                "profile": self.profile.digest if self.profile else None,
+                "processor": self._processor(),
+                "copy": self.copy_number,
+            }
+        )
+
+    def _symbolic(self, word: str) -> str:
+        return word.replace(str(self.tree.path), _TREE).replace(str(self.compiler.path), _HOST)
+
+    def _processor(self) -> str | None:
+        """Return what the compiler makes of -march=native here, for builds that depend on it."""
+        if not self.variant.host_specific:
+            return None
+        argv = (str(self.compiler.path), "-march=native", "-E", "-v", "-x", "c", "/dev/null")
+        output = process.output_of(argv) or ""
+        return digest_of([line for line in output.splitlines() if "cc1" in line])

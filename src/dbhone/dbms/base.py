@@ -1,0 +1,103 @@
+"""What dbhone must know of a database system, and the values that say it.
+
+A DBMS file is pure: it reads the source tree that it is shown and returns data. It starts
+nothing and writes nothing; only the core acts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+DRAWER = "dbhone.dbms"
+
+
+class Phase(StrEnum):
+    """What a build step is for; the log and the timings are told apart by it."""
+
+    CONFIGURE = "configure"
+    COMPILE = "compile"
+    TOOLS = "tools"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildStep:
+    """One program to run in the build folder."""
+
+    phase: Phase
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """A file to keep: ``made`` in the build folder (links are followed), kept as ``kept``."""
+
+    name: str
+    made: Path
+    kept: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest:
+    """What a recipe may use.
+
+    ``compiler`` runs the chosen compiler and records each command; what is optimised and
+    measured is compiled with it and with the variant's flags. ``host_compiler`` is the
+    compiler itself, for drivers, shells and the tools that a build makes for its own use.
+    ``shell`` tells whether the DBMS's shell is wanted: an instrumented build needs none.
+    """
+
+    tree: Path
+    version: str
+    compiler: Path
+    host_compiler: Path
+    compile_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    jobs: int
+    shell: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How one build is made. ``primary`` names the artifact that is optimised and measured."""
+
+    steps: tuple[BuildStep, ...]
+    artifacts: tuple[Artifact, ...]
+    primary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A program that says whether a database is consistent, and what it says if it is."""
+
+    argv: tuple[str, ...]
+    expected: str
+
+
+class Dbms(ABC):
+    """A database system that dbhone can build."""
+
+    name: str
+    title: str
+    reference: str
+    """The source to use when the user names none."""
+    build_seconds: float
+    """About how long two cores take for one build: for plans before the first build."""
+
+    @abstractmethod
+    def version(self, tree: Path) -> str:
+        """Return the version of the source tree; raise SourceError if it is not one of ours."""
+
+    @abstractmethod
+    def recipe(self, request: BuildRequest) -> Recipe:
+        """Return how to build what ``request`` asks for."""
+
+    @abstractmethod
+    def required_programs(self) -> tuple[str, ...]:
+        """Return the programs, besides compilers, that a build needs."""
+
+    @abstractmethod
+    def consistency_check(self, shell: Path, database: Path) -> Check:
+        """Return the quick check of a database's consistency, made with a build's own shell."""

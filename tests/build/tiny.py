@@ -1,0 +1,92 @@
+"""A database system so small that it builds in a second: two C files and no data."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dbhone.build.spec import BuildSpec
+from dbhone.build.toolchain import find_compiler
+from dbhone.build.transforms.base import Pass
+from dbhone.build.variant import parse_variant
+from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Check, Dbms, Phase, Recipe
+from dbhone.files import digest_of_tree
+from dbhone.source.tree import SourceTree
+
+MAIN = """\
+#include <stdio.h>
+int work(int n);
+int main(int argc, char **argv) { (void)argv; printf("%d\\n", work(argc * 1000)); return 0; }
+"""
+WORK = """\
+int unused(int n) { return n * 7; }
+int work(int n) { int s = 0; for (int i = 0; i < n; i++) s += i % 3; return n < 0 ? unused(n) : s; }
+"""
+
+
+@dataclass
+class Tiny(Dbms):
+    """Compiles main.c and work.c, links them, keeps the program."""
+
+    name: str = "tiny"
+    title: str = "Tiny"
+    reference: str = "dir:tiny"
+    build_seconds: float = 1.0
+    forget_flags: bool = False
+    make_nothing: bool = False
+
+    def version(self, tree: Path) -> str:
+        return (tree / "VERSION").read_text().strip()
+
+    def required_programs(self) -> tuple[str, ...]:
+        return ()
+
+    def recipe(self, request: BuildRequest) -> Recipe:
+        flags = () if self.forget_flags else request.compile_flags
+        compiler = str(request.compiler)
+        steps = [
+            BuildStep(
+                phase=Phase.COMPILE,
+                argv=(compiler, *flags, "-c", str(request.tree / f"{name}.c"), "-o", f"{name}.o"),
+            )
+            for name in ("main", "work")
+        ]
+        link = (compiler, *request.link_flags, "main.o", "work.o", "-o", "tiny")
+        if not self.make_nothing:
+            steps.append(BuildStep(phase=Phase.TOOLS, argv=link))
+        kept = Artifact(name="program", made=Path("tiny"), kept=Path("bin/tiny"))
+        return Recipe(steps=tuple(steps), artifacts=(kept,), primary="program")
+
+    def consistency_check(self, shell: Path, database: Path) -> Check:
+        return Check(argv=(str(shell), str(database)), expected="ok")
+
+
+def make_tree(root: Path, *, work: str = WORK) -> SourceTree:
+    """Write the source; return it as an acquired tree."""
+    root.mkdir()
+    for name, content in (("VERSION", "1.0\n"), ("main.c", MAIN), ("work.c", work)):
+        (root / name).write_text(content)
+    return SourceTree(
+        reference=f"dir:{root}",
+        resolved=f"dir:{root}",
+        digest=digest_of_tree(root),
+        path=root,
+        fetched_at=datetime.now(UTC),
+    )
+
+
+def make_spec(tree: SourceTree, variant: str = "rel", **changes: Any) -> BuildSpec:
+    """Return the spec of a build of the tiny system: plain, by gcc, unless ``changes`` say so."""
+    spec = BuildSpec(
+        dbms=Tiny(),
+        tree=tree,
+        variant=parse_variant(variant),
+        pass_=Pass.PLAIN,
+        compiler=find_compiler(changes.pop("compiler", "gcc")),
+        profile=None,
+        copy_number=0,
+    )
+    return dataclasses.replace(spec, **changes)

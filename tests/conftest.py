@@ -1,0 +1,39 @@
+"""Golden files: what output must look like, byte for byte. And a home to work in."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dbhone.home import Home, Session, open_session
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the golden files anew, then look at them",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, bytes], None]:
+    """Compare bytes with a golden file, or write it with --update-golden."""
+
+    def compare(name: str, found: bytes) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(found)
+        assert found.decode() == path.read_bytes().decode()
+
+    return compare
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    """Return a session in a new home."""
+    with open_session(Home(tmp_path / "home")) as opened:
+        yield opened

@@ -1,0 +1,69 @@
+"""SQLite's recipe, against golden command lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbhone.build.toolchain import Compiler
+from dbhone.build.transforms.base import Family, Pass
+from dbhone.build.variant import parse_variant
+from dbhone.dbms.base import BuildRequest
+from dbhone.dbms.sqlite import PLUGIN
+from dbhone.errors import SourceError
+
+GCC = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0")
+
+
+def make_tree(root: Path, *, autosetup: bool) -> Path:
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "sqlite.h.in").write_text("")
+    (root / "VERSION").write_text("3.53.4\n" if autosetup else "3.40.1\n")
+    if autosetup:
+        (root / "auto.def").write_text("")
+    return root
+
+
+@pytest.mark.parametrize("autosetup", [False, True], ids=["autoconf", "autosetup"])
+@pytest.mark.parametrize(
+    ("variant", "pass_"),
+    [("rel", Pass.PLAIN), ("pgo", Pass.INSTRUMENT), ("lto+pgo", Pass.USE)],
+)
+def test_the_recipe_is_as_written_down(
+    tmp_path: Path,
+    golden: Callable[[str, bytes], None],
+    *,
+    autosetup: bool,
+    variant: str,
+    pass_: Pass,
+) -> None:
+    tree = make_tree(tmp_path / "tree", autosetup=autosetup)
+    flags = parse_variant(variant).flags(GCC, pass_)
+    request = BuildRequest(
+        tree=tree,
+        version=PLUGIN.version(tree),
+        compiler=Path("/work/cc"),
+        host_compiler=GCC.path,
+        compile_flags=flags.compile,
+        link_flags=flags.link,
+        jobs=2,
+        shell=pass_ is not Pass.INSTRUMENT,
+    )
+    recipe = PLUGIN.recipe(request)
+    lines = [f"{step.phase.value}: {' '.join(step.argv)}" for step in recipe.steps]
+    lines += [f"keep {each.name}: {each.made} -> {each.kept}" for each in recipe.artifacts]
+    text = "\n".join(lines).replace(str(tree), "TREE").replace(" -", "\n    -") + "\n"
+    kind = "autosetup" if autosetup else "autoconf"
+    golden(f"recipes/sqlite-{kind}-{variant}-{pass_.value}.txt", text.encode())
+
+
+def test_the_version_is_the_trees_own(tmp_path: Path) -> None:
+    assert PLUGIN.version(make_tree(tmp_path / "tree", autosetup=False)) == "3.40.1"
+
+
+def test_a_tree_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "VERSION").write_text("1.0")
+    with pytest.raises(SourceError, match="not SQLite's source tree"):
+        PLUGIN.version(tmp_path)

@@ -1,0 +1,99 @@
+"""Files that are whole or absent, and digests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.files import (
+    digest_of,
+    digest_of_tree,
+    freeze,
+    publish,
+    remove_tree,
+    tree_size,
+    write_whole,
+)
+
+
+@given(st.dictionaries(st.text(), st.integers()))
+def test_a_digest_does_not_depend_on_the_order_of_keys(value: dict[str, int]) -> None:
+    backwards = dict(reversed(list(value.items())))
+    assert digest_of(value) == digest_of(backwards)
+
+
+@given(st.dictionaries(st.text(), st.integers()), st.dictionaries(st.text(), st.integers()))
+def test_different_values_have_different_digests(one: dict[str, int], two: dict[str, int]) -> None:
+    assert (digest_of(one) == digest_of(two)) == (one == two)
+
+
+def make_tree(root: Path) -> Path:
+    (root / "sub").mkdir(parents=True)
+    (root / "a").write_text("a")
+    (root / "sub" / "b").write_text("b")
+    (root / "link").symlink_to("a")
+    return root
+
+
+def test_a_trees_digest_sees_content_names_execute_bits_and_links(tmp_path: Path) -> None:
+    first = digest_of_tree(make_tree(tmp_path / "one"))
+    other = make_tree(tmp_path / "two")
+    assert digest_of_tree(other) == first
+    (other / "a").chmod(0o755)
+    executable = digest_of_tree(other)
+    (other / "link").unlink()
+    (other / "link").symlink_to("sub/b")
+    relinked = digest_of_tree(other)
+    (other / "a").write_text("changed")
+    changed = digest_of_tree(other)
+    (other / "a").rename(other / "c")
+    assert len({first, executable, relinked, changed, digest_of_tree(other)}) == 5
+
+
+def test_a_trees_digest_ignores_times(tmp_path: Path) -> None:
+    root = make_tree(tmp_path / "one")
+    first = digest_of_tree(root)
+    os.utime(root / "a", (1, 1))
+    assert digest_of_tree(root) == first
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_whole(path, "old")
+    write_whole(path, b"new")
+    assert path.read_text() == "new"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_whole(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(path, "\ud800")
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_is_published_first_stays(tmp_path: Path) -> None:
+    final = tmp_path / "final" / "x"
+    for content in ("first", "second"):
+        draft = tmp_path / content
+        draft.mkdir()
+        (draft / "file").write_text(content)
+        publish(draft, final)
+        assert not draft.exists()
+    assert (final / "file").read_text() == "first"
+
+
+def test_a_frozen_tree_can_be_removed(tmp_path: Path) -> None:
+    root = make_tree(tmp_path / "one")
+    assert tree_size(root) >= 2
+    freeze(root)
+    assert not (root / "a").stat().st_mode & 0o222
+    remove_tree(root)
+    remove_tree(root)
+    assert not root.exists()

@@ -1,0 +1,92 @@
+"""The home folder and its sessions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import MachineError, UsageError
+from dbhone.home import Home, is_alive, locate, open_session
+
+_DYING = """\
+import os, pathlib, subprocess, sys
+from dbhone.home import Home, open_session
+with open_session(Home(pathlib.Path(sys.argv[1]))) as session:
+    session.workdir("half")
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
+    )
+    print(session.id, child.pid, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_session_is_alive_until_it_ends(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with open_session(home) as session:
+        assert is_alive(home, session.id)
+        assert session.workdir("x").is_dir()
+    assert not is_alive(home, session.id)
+    assert not session.scratch.exists()
+
+
+def test_two_sessions_share_a_home(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with open_session(home) as first, open_session(home) as second:
+        assert first.id != second.id
+        folder = first.workdir("x")
+        with open_session(home):
+            assert folder.is_dir()
+
+
+def test_the_next_session_cleans_up_after_one_that_was_killed(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    code = [sys.executable, "-c", _DYING, str(home.root)]
+    with subprocess.Popen(code, stdout=subprocess.PIPE, text=True) as dying:
+        assert dying.stdout is not None
+        name, pid = dying.stdout.readline().split()
+    assert (home.scratch / name).is_dir()
+    with open_session(home):
+        assert not is_alive(home, name)
+        assert not (home.scratch / name).exists()
+    while Path(f"/proc/{pid}/cmdline").exists():
+        if not Path(f"/proc/{pid}/cmdline").read_bytes():
+            break  # a zombie: dead, its parent has yet to notice
+        time.sleep(0.01)
+
+
+def test_the_home_folder_is_private(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with open_session(home):
+        assert home.scratch.stat().st_mode & 0o077 == 0
+
+
+def test_the_option_goes_before_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBHONE_HOME", str(tmp_path / "variable"))
+    assert locate(None).root == tmp_path / "variable"
+    assert locate(tmp_path / "option").root == tmp_path / "option"
+
+
+def test_a_home_with_a_space_is_refused() -> None:
+    with pytest.raises(UsageError, match="has a space"):
+        locate(Path("/tmp/my home"))
+
+
+def test_a_home_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(MachineError, match="cannot use the home folder"), open_session(Home(file)):
+        pass
+
+
+def test_the_session_mark_is_gone_afterwards(tmp_path: Path) -> None:
+    with open_session(Home(tmp_path / "home")) as session:
+        assert os.environ["DBHONE_SESSION"] == session.id
+    assert "DBHONE_SESSION" not in os.environ

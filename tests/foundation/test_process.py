@@ -1,0 +1,167 @@
+"""Programs: how they end, and that nothing of them stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import MachineError, ToolError
+from dbhone.process import Command, Finished, Process, run
+
+_SPAWNER = """\
+import subprocess, sys, pathlib
+inner = (
+    "import os, sys, time; os.setsid();"
+    "open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
+)
+subprocess.Popen([sys.executable, "-c", inner, sys.argv[1]], stdin=subprocess.DEVNULL)
+while not (pathlib.Path(sys.argv[1]).exists() and pathlib.Path(sys.argv[1]).read_text()): pass
+if len(sys.argv) > 2: import time; time.sleep(600)
+"""
+
+
+def python(code: str, *arguments: str, cwd: Path, timeout: float | None = None) -> Command:
+    return Command(argv=(sys.executable, "-c", code, *arguments), cwd=cwd, timeout=timeout)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def wait_until_gone(pid: int) -> None:
+    """Wait as long as it takes; the test's own time limit is the bound."""
+    while is_running(pid):
+        time.sleep(0.01)
+
+
+def test_output_and_exit_code_are_returned(tmp_path: Path) -> None:
+    finished = run(python("print('hello'); raise SystemExit(3)", cwd=tmp_path))
+    assert finished.text() == "hello\n"
+    assert finished.status == 3
+    assert not finished.ok
+    assert finished.ending() == "ended with exit code 3"
+
+
+def test_a_program_that_a_signal_ends_says_which(tmp_path: Path) -> None:
+    finished = run(python("import os; os.kill(os.getpid(), 11)", cwd=tmp_path))
+    assert finished.status == -signal.SIGSEGV
+    assert finished.ending() == "was ended by SIGSEGV"
+
+
+def test_cpu_time_is_the_programs_own(tmp_path: Path) -> None:
+    busy = run(python("import time\nwhile time.process_time() < 0.3: pass", cwd=tmp_path))
+    assert 0.25 < busy.usage.cpu < 3
+
+
+def test_output_goes_to_the_log_when_there_is_one(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    command = Command(
+        argv=(sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr)"),
+        cwd=tmp_path,
+        log=log,
+    )
+    assert run(command).output == b""
+    assert set(log.read_text().split()) == {"out", "err"}
+
+
+def test_a_missing_program_is_a_tool_error(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="cannot run no-such-program: No such file"):
+        run(Command(argv=("no-such-program",), cwd=tmp_path))
+
+
+def test_a_missing_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="does not exist"):
+        run(Command(argv=("true",), cwd=tmp_path / "absent"))
+
+
+def test_a_program_that_never_ends_is_stopped_and_says_so(tmp_path: Path) -> None:
+    finished = run(python("import time; time.sleep(600)", cwd=tmp_path, timeout=0.5))
+    assert finished.timed_out
+    assert not finished.ok
+    assert "did not end within" in finished.ending()
+
+
+def test_a_program_that_prints_without_end_is_stopped(tmp_path: Path) -> None:
+    finished = run(python("while True: print('x' * 65536)", cwd=tmp_path))
+    assert finished.overflowed
+    assert not finished.ok
+
+
+def test_what_a_program_leaves_running_is_killed_when_it_ends(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    assert run(python(_SPAWNER, str(file), cwd=tmp_path)).ok
+    assert not is_running(int(file.read_text()))
+
+
+def test_leaving_a_process_ends_it_with_all_its_descendants(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    with Process(python(_SPAWNER, str(file), "stay", cwd=tmp_path), capture=True) as process:
+        while not (file.exists() and file.read_text()):
+            time.sleep(0.01)
+        pid = process.pid
+        assert is_running(pid)
+    assert not is_running(pid)
+    assert not is_running(int(file.read_text()))
+
+
+def test_nothing_outlives_a_hone_that_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    code = (
+        "import sys, pathlib\n"
+        "from dbhone.process import Command, run\n"
+        "run(Command(argv=(sys.executable, '-c', sys.argv[1], sys.argv[2], 'stay'),"
+        " cwd=pathlib.Path('/')))"
+    )
+    hone = subprocess.Popen([sys.executable, "-c", code, _SPAWNER, str(file)])
+    while not (file.exists() and file.read_text()):
+        time.sleep(0.01)
+    grandchild = int(file.read_text())
+    assert is_running(grandchild)
+    hone.kill()
+    hone.wait()
+    wait_until_gone(grandchild)
+
+
+def test_a_signal_reaches_the_program(tmp_path: Path) -> None:
+    code = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: sys.exit(7))\n"
+        "print('ready', flush=True)\n"
+        "while True: time.sleep(0.1)"
+    )
+    with Process(python(code, cwd=tmp_path), capture=True) as process:
+        assert process.stdout is not None
+        assert os.read(process.stdout.fileno(), 64).startswith(b"ready")
+        process.signal(signal.SIGUSR1)
+        finished: Finished = process.finish()
+    assert finished.status == 7
+
+
+def test_an_isolated_program_does_not_see_the_users_flags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-O0")
+    code = "import os; print(os.environ.get('CFLAGS'), os.environ.get('OWN'))"
+    argv = (sys.executable, "-c", code)
+    seen = run(Command(argv=argv, cwd=tmp_path, env={"OWN": "1"}, isolated=True))
+    assert seen.text().split() == ["None", "1"]
+    assert run(Command(argv=argv, cwd=tmp_path)).text().split() == ["-O0", "None"]
+
+
+def test_chunks_arrive_with_time_and_process(tmp_path: Path) -> None:
+    seen: list[tuple[bytes, float, int]] = []
+    code = "import os; print(os.getpid(), flush=True)"
+    run(
+        python(code, cwd=tmp_path),
+        on_chunk=lambda data, at, pid: seen.append((data, at, pid)),
+    )
+    assert int(b"".join(data for data, _, _ in seen)) == seen[0][2]

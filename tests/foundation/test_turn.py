@@ -1,0 +1,33 @@
+"""One heavy thing at a time."""
+
+from __future__ import annotations
+
+import threading
+
+from dbhone.turn import machine_turn
+
+
+def test_a_second_holder_waits_and_is_told_once() -> None:
+    told: list[str] = []
+    order: list[str] = []
+    holding, release = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with machine_turn(lambda: None):
+            holding.set()
+            release.wait()
+            order.append("first")
+
+    def waiting() -> None:
+        told.append("waiting")
+        release.set()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    holding.wait()
+    with machine_turn(waiting) as waited:
+        order.append("second")
+        assert waited > 0
+    thread.join()
+    assert order == ["first", "second"]
+    assert told == ["waiting"]

@@ -1,0 +1,67 @@
+"""Quantities as people write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.errors import UsageError
+from dbhone.units import duration, parse_duration, parse_percent, percent, size
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("8m", 480), ("1h30m", 5400), ("1.5h", 5400), ("250ms", 0.25)],
+)
+def test_durations_are_read(text: str, seconds: float) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "eight", "8x", "m8", "-5m", "0", "8m later"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("2%", 0.02), ("0.5 %", 0.005), ("0.02", 0.02)])
+def test_percentages_are_read(text: str, value: float) -> None:
+    assert parse_percent(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["", "much", "0%", "100%", "-1%", "2", "nan"])
+def test_what_is_no_precision_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_percent(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.21, "210 ms"),
+        (17.64, "17.6 s"),
+        (59.96, "1 m 00 s"),
+        (161, "2 m 41 s"),
+        (3599.7, "1 h 00 m"),
+        (3900, "1 h 05 m"),
+    ],
+)
+def test_durations_are_written_for_people(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@given(st.floats(min_value=1, max_value=1e6))
+def test_a_written_duration_is_read_back_nearly(seconds: float) -> None:
+    assert parse_duration(duration(seconds)) == pytest.approx(seconds, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1468006, "1.4 MiB"), (2**50, "1024.0 TiB")]
+)
+def test_sizes_are_written_in_binary_units(count: int, text: str) -> None:
+    assert size(count) == text
+
+
+def test_percentages_carry_their_sign() -> None:
+    assert percent(0.064) == "+6.4%"
+    assert percent(-0.031) == "-3.1%"
