@@ -1,0 +1,147 @@
+"""Starts a driver once and returns what it measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone import process, registry
+from dbhone.build.manifest import Build
+from dbhone.errors import DriverError, MachineError
+from dbhone.measurement import counters, process_stats
+from dbhone.workload.drivers.base import DRAWER, Chunk, Driver, Order, Outcome
+from dbhone.workload.suite import Task
+
+_NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driven:
+    """One driver run. ``failure`` says why there is no ``outcome``."""
+
+    argv: tuple[str, ...]
+    output: bytes
+    seconds: float
+    cpu_seconds: float
+    outcome: Outcome | None
+    failure: str | None
+
+    def result(self) -> Outcome:
+        """Return the outcome; raise DriverError if there is none."""
+        if self.outcome is None:
+            raise DriverError(self.failure or "the driver failed")
+        return self.outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drive:
+    """How to start a driver: on which build, for what, where, and for how long at most.
+
+    ``timeout`` is in seconds; ``env`` is added to the little environment that it gets.
+    """
+
+    driver: Driver
+    build: Build
+    task: Task
+    database: Path
+    timeout: float
+    verify: bool = False
+    env: tuple[tuple[str, str], ...] = ()
+
+    def command(self) -> process.Command:
+        """Return the command line with its environment."""
+        order = Order(
+            program=self.build.path(self.driver.artifact),
+            set=self.task.set,
+            size=self.task.size,
+            database=self.database,
+            verify=self.verify,
+        )
+        return process.Command(
+            argv=self.driver.argv(order),
+            cwd=self.database.parent,
+            env={"LC_ALL": "C", **dict(self.env)},
+            isolated=True,
+            timeout=self.timeout,
+        )
+
+
+def load_driver(name: str) -> Driver:
+    """Return the driver ``name``."""
+    return registry.load(DRAWER, name, Driver, what="driver")
+
+
+def drive(request: Drive) -> Driven:
+    """Run the driver to its end. A driver that fails is a result, not an exception.
+
+    Raises MachineError when the disk is full: that is nobody's slow result.
+    """
+    command = request.command()
+    watch = _Watch()
+    try:
+        finished = process.run(command, on_chunk=watch.chunk)
+    finally:
+        watch.close()
+    outcome, failure = _judge(request, finished, tuple(watch.chunks))
+    return Driven(
+        argv=command.argv,
+        output=finished.output,
+        seconds=finished.seconds,
+        cpu_seconds=finished.usage.cpu,
+        outcome=outcome,
+        failure=failure,
+    )
+
+
+class _Watch:
+    """Notes what the program had used whenever it printed."""
+
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+        self._counter: counters.Counter | None = None
+        self._opened = False
+
+    def chunk(self, data: bytes, at: float, pid: int) -> None:
+        if not self._opened:
+            self._opened = True
+            self._counter = counters.open_counter(pid)
+        cpu = process_stats.cpu_seconds(pid)
+        memory = process_stats.peak_memory(pid)
+        self.chunks.append(
+            Chunk(
+                data=data,
+                at=at,
+                cpu_seconds=cpu,
+                instructions=self._counter.read() if self._counter else None,
+                peak_memory_bytes=memory,
+            )
+        )
+
+    def close(self) -> None:
+        if self._counter is not None:
+            self._counter.close()
+
+
+def _judge(
+    request: Drive, finished: process.Finished, chunks: tuple[Chunk, ...]
+) -> tuple[Outcome | None, str | None]:
+    name = request.driver.name
+    tail = finished.text().strip()[-2000:]
+    if not finished.ok:
+        if any(sign in tail for sign in _NO_SPACE):
+            raise MachineError(
+                f"no space left for the database of {name} in {request.database.parent}",
+                hint="free some space, then 'hone resume' goes on",
+            )
+        last = tail.splitlines()[-1][:200] if tail else "it printed nothing"
+        return None, f"{name} {finished.ending()}: {last}"
+    if not finished.output.strip():
+        return None, f"{name} printed nothing"
+    try:
+        outcome = request.driver.read(chunks)
+    except DriverError as error:
+        return None, error.message
+    built = request.build.manifest.version
+    if outcome.version != built:
+        return None, f"{name} ran {outcome.version}, but {built} was built"
+    return outcome, None

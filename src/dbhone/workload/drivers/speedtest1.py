@@ -1,0 +1,148 @@
+"""speedtest1, SQLite's own benchmark (test/speedtest1.c in its source tree).
+
+It prints and flushes a step's name when the step begins, and the seconds, to the
+millisecond, when it ends. A millisecond is too coarse for steps of ten, so a step is timed
+by when its name and the next one arrive here, bounded by what speedtest1 itself says: its
+figure is the difference of two clocks cut to milliseconds, so the truth lies within one
+millisecond of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.errors import DriverError
+from dbhone.workload.drivers.base import Chunk, Driver, Order, Outcome, StepResult
+
+_RESOLUTION = 0.001
+_SHORTEST = 0.00001
+_HEADER = re.compile(r"-- Speedtest1 for SQLite (\S+) ")
+_STEP = re.compile(r" {0,3}(\d{1,4}) - (.*?)\.* +(\d+\.\d{3})s")
+_NAME = re.compile(r" {0,3}\d{1,4} - .*\.* ")
+_TOTAL = re.compile(r" +TOTAL\.+ +(\d+\.\d{3})s")
+_HASH = re.compile(r"Verification Hash: (\d+ [0-9a-f]+)")
+_NOISE = re.compile(r' +Begin testset "\w+"')
+_SETS = re.compile(r'strcmp\(\s*zThisTest\s*,\s*"(\w+)"\s*\)\s*==\s*0')
+
+
+class Speedtest1(Driver):
+    """Runs one test set on a new database file, without waiting for the disk."""
+
+    name = "speedtest1"
+    artifact = "speedtest1"
+
+    def sets(self, tree: Path) -> tuple[str, ...]:
+        """Return the test sets that this version's source knows."""
+        source = tree / "test" / "speedtest1.c"
+        try:
+            text = source.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise DriverError(f"the source tree has no {source.name}: {error.strerror}") from error
+        return tuple(dict.fromkeys(_SETS.findall(text)))
+
+    def argv(self, order: Order) -> tuple[str, ...]:
+        """Return the command: without fsync, whose time belongs to the disk."""
+        options = ("--nosync", "--size", str(order.size), "--testset", order.set)
+        proof = ("--verify",) if order.verify else ()
+        return (str(order.program), *options, *proof, str(order.database))
+
+    def read(self, transcript: tuple[Chunk, ...]) -> Outcome:
+        """Return the steps; every line must be one that speedtest1 prints."""
+        text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
+        lines = text.splitlines()
+        header = _HEADER.match(lines[0]) if lines else None
+        if header is None:
+            raise DriverError(_nonsense("its first line", lines[0] if lines else ""))
+        steps, verification = _read_lines(lines[1:])
+        begins = _begins(transcript)
+        return Outcome(
+            version=header.group(1),
+            steps=tuple(
+                _result(step, begins.get(at), begins.get(at + 1)) for at, step in enumerate(steps)
+            ),
+            verification=verification,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    key: str
+    title: str
+    seconds: float
+
+
+def _read_lines(lines: list[str]) -> tuple[list[_Line], str | None]:
+    steps: list[_Line] = []
+    seen: dict[str, int] = {}
+    ended, verification = False, None
+    for line in lines:
+        if not line.strip() or _NOISE.fullmatch(line):
+            continue
+        step = _STEP.fullmatch(line)
+        proof = _HASH.fullmatch(line.rstrip())
+        if step is not None and not ended:
+            number = step.group(1)
+            seen[number] = seen.get(number, 0) + 1
+            key = number if seen[number] == 1 else f"{number}.{seen[number]}"
+            steps.append(_Line(key=key, title=step.group(2), seconds=float(step.group(3))))
+        elif _TOTAL.fullmatch(line):
+            ended = True
+        elif proof is not None:
+            verification = proof.group(1)
+        else:
+            raise DriverError(_nonsense("a line", line))
+    if not ended or not steps:
+        raise DriverError("speedtest1 ended before its TOTAL line")
+    return steps, verification
+
+
+def _begins(transcript: tuple[Chunk, ...]) -> dict[int, Chunk]:
+    """Return, by the step's index, the chunk with whose arrival it began.
+
+    Only a chunk that ends in a step's name tells when that step began; of steps so short
+    that their output arrived in one piece nothing is known but what speedtest1 says.
+    """
+    begins: dict[int, Chunk] = {}
+    named, open_line = 0, ""
+    for chunk in transcript:
+        *lines, open_line = (open_line + chunk.data.decode("utf-8", "replace")).split("\n")
+        named += sum(_STEP.fullmatch(line) is not None for line in lines)
+        if _NAME.fullmatch(open_line):
+            begins[named] = chunk
+    return begins
+
+
+def _result(line: _Line, begin: Chunk | None, end: Chunk | None) -> StepResult:
+    if begin is None or end is None:  # the last step has no next one
+        return StepResult(
+            key=line.key,
+            title=line.title,
+            seconds=max(line.seconds, _RESOLUTION / 2),
+            cpu_seconds=None,
+            instructions=None,
+            peak_memory_bytes=begin.peak_memory_bytes if begin else None,
+        )
+    earliest = max(line.seconds - _RESOLUTION, _SHORTEST)
+    return StepResult(
+        key=line.key,
+        title=line.title,
+        seconds=min(max(end.at - begin.at, earliest), line.seconds + _RESOLUTION),
+        cpu_seconds=_difference(end.cpu_seconds, begin.cpu_seconds),
+        instructions=_difference(end.instructions, begin.instructions),
+        peak_memory_bytes=end.peak_memory_bytes,
+    )
+
+
+def _difference(end: float | None, begin: float | None) -> float | None:
+    if end is None or begin is None or end <= begin:
+        return None
+    return end - begin
+
+
+def _nonsense(what: str, line: str) -> str:
+    return f"speedtest1 printed {what} that it never prints: {line[:120]!r}"
+
+
+PLUGIN = Speedtest1()
