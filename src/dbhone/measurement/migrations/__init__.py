@@ -1,1 +1,1 @@
-"""The store's schema, version by version."""
+"""The store's schema, revision by revision; applied when a store is opened."""

@@ -1,0 +1,168 @@
+"""Counts the instructions of a process with the CPU's own counters.
+
+It asks the kernel directly (perf_event_open(2)); the perf program is not needed. Only what a
+process does in user mode is counted: that is what a compiler can change, it hardly varies, and
+it needs no privilege. There are no counters in most virtual machines and many containers;
+``probe`` says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import platform
+import struct
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+_SYSCALLS = {"x86_64": 298, "aarch64": 241}
+"""The number of perf_event_open, by machine."""
+_ATTRIBUTES = struct.Struct("=IIQQQQQ64x")
+"""perf_event_attr as of PERF_ATTR_SIZE_VER5: type, size, config, period, what a sample has,
+what a read gives, flags; the rest is zero."""
+_TIME_ENABLED, _TIME_RUNNING = 1 << 0, 1 << 1
+_INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR = 1 << 1, 1 << 5, 1 << 6
+_CLOSE_ON_EXEC = 1 << 3
+_ANY_CPU, _NO_GROUP = -1, -1
+_READING = struct.Struct("=QQQ")
+_PARANOID = Path("proc/sys/kernel/perf_event_paranoid")
+_DEVICES = Path("sys/bus/event_source/devices")
+_ROOT = Path("/")
+
+
+class Event(Enum):
+    """What is counted: its type and number in linux/perf_event.h."""
+
+    INSTRUCTIONS = (0, 1)
+    TASK_CLOCK = (1, 1)
+    """Nanoseconds; counted by the kernel, so that every machine has it."""
+    PAGE_FAULTS = (1, 2)
+    """Counted by the kernel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterSupport:
+    """Whether instructions can be counted here; ``reason`` says why not, or what counts them."""
+
+    available: bool
+    reason: str
+
+
+class Counter:
+    """A counter at work on a process, its threads and children to come. Close it when done."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> Counter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self) -> int | None:
+        """Return the count since the counter was opened, also after the process has ended.
+
+        When other users of the counters left it a part of the time only, the count is scaled
+        up to the whole. It is None when the process ran and was never counted.
+        """
+        return scaled(*_READING.unpack(os.read(self._descriptor, _READING.size)))
+
+    def close(self) -> None:
+        """Stop counting."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def scaled(count: int, enabled: int, running: int) -> int | None:
+    """Return the count for all of the time that a process ran (``enabled``, in nanoseconds).
+
+    ``running`` is the part of it during which the process was counted; None if there is none.
+    """
+    if running >= enabled:
+        return count
+    return round(count * enabled / running) if running else None
+
+
+def open_counter(pid: int, event: Event = Event.INSTRUCTIONS) -> Counter | None:
+    """Begin to count for a process, None if this machine cannot or the process is gone.
+
+    Only the thread whose id is ``pid``, and whatever it starts from now on, are counted: open
+    it before the process has other threads.
+    """
+    if event is Event.INSTRUCTIONS and _mixed_cores(_ROOT):
+        return None
+    try:
+        return Counter(_open(pid, event))
+    except OSError:
+        return None
+
+
+def probe(event: Event = Event.INSTRUCTIONS, *, root: Path = _ROOT) -> CounterSupport:
+    """Try to count for this process itself, and say what came of it."""
+    if event is Event.INSTRUCTIONS and _mixed_cores(root):
+        return CounterSupport(
+            available=False,
+            reason="the cores of this CPU are of different kinds, whose counts do not add up",
+        )
+    try:
+        with Counter(_open(0, event)) as counter:
+            counted = counter.read()
+    except OSError as error:
+        return CounterSupport(available=False, reason=why_not(error, root))
+    if counted is None:
+        reason = "the CPU's counters are all taken, for example by the kernel's NMI watchdog"
+        return CounterSupport(available=False, reason=reason)
+    name = event.name.lower().replace("_", " ")
+    return CounterSupport(available=True, reason=f"{name} can be counted in user mode")
+
+
+def why_not(error: OSError, root: Path = _ROOT) -> str:
+    """Say in words why the kernel refused to count."""
+    if error.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
+        return "the CPU shows no counters here, as is usual in a virtual machine"
+    if error.errno == errno.ENOSYS:
+        return "the kernel has no perf_event_open, or this hone does not know it on this CPU"
+    if error.errno not in (errno.EACCES, errno.EPERM):
+        return f"the kernel refuses to count: {os.strerror(error.errno or 0)}"
+    with contextlib.suppress(OSError, ValueError):
+        level = int((root / _PARANOID).read_text())
+        if level > 2:
+            return (
+                f"kernel.perf_event_paranoid is {level}; 'sudo sysctl"
+                " kernel.perf_event_paranoid=2' allows to count one's own processes"
+            )
+    return "the kernel forbids it, as is usual in a container (its seccomp profile)"
+
+
+def _mixed_cores(root: Path) -> bool:
+    """Tell whether there is more than one kind of core: each has a device with a list of CPUs."""
+    return len(list((root / _DEVICES).glob("*/cpus"))) > 1
+
+
+def _open(pid: int, event: Event) -> int:
+    number = _SYSCALLS.get(platform.machine())
+    if number is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    kind, config = event.value
+    flags = _INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HYPERVISOR
+    reads = _TIME_ENABLED | _TIME_RUNNING
+    attributes = _ATTRIBUTES.pack(kind, _ATTRIBUTES.size, config, 0, 0, reads, flags)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    descriptor: int = libc.syscall(
+        ctypes.c_long(number),
+        attributes,
+        ctypes.c_int(pid),
+        ctypes.c_int(_ANY_CPU),
+        ctypes.c_int(_NO_GROUP),
+        ctypes.c_ulong(_CLOSE_ON_EXEC),
+    )
+    if descriptor < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return descriptor

@@ -1,0 +1,287 @@
+"""Opens the database of the store, and says in words what is wrong with it.
+
+All that is special to SQLite stands here: a server database needs nothing else than its URL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from dbhone.errors import HoneError, StoreError, UsageError, disk_full
+from dbhone.measurement.tables import SCHEMA
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+_PATIENCE = 30.0
+"""How long to wait for another process that writes, in seconds."""
+_VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String))
+
+
+class Database:
+    """An open database whose tables are those of ``tables.py``."""
+
+    def __init__(self, url: sa.URL) -> None:
+        self.url = url
+        self._engine = _engine(url)
+        self._writer = self._engine.execution_options(hone_writes=True)
+        # A reader of SQLite sees one state anyway; a server has to be asked for it.
+        one_state = {} if _is_sqlite(url) else {"isolation_level": "REPEATABLE READ"}
+        self._reader = self._engine.execution_options(**one_state)
+
+    @contextlib.contextmanager
+    def reading(self, doing: str) -> Iterator[sa.Connection]:
+        """Give a transaction that sees one state of the database.
+
+        ``doing`` says in a message what was being done ("reading run 3").
+        """
+        with told(self.url, doing), self._reader.begin() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def writing(self, doing: str) -> Iterator[sa.Connection]:
+        """Give a transaction that may write: all of it is on the disk at the end, or nothing."""
+        with told(self.url, doing), self._writer.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+
+def open_database(url_or_path: str | Path) -> Database:
+    """Open the database, making it or bringing its tables up to date if need be.
+
+    Two processes may do so at once: one of them migrates, the other waits. Raises StoreError
+    if it cannot be opened, is damaged, belongs to another program, or to a newer hone.
+    """
+    url = _url(url_or_path)
+    database = Database(url)
+    try:
+        with database.reading("opening it") as connection:
+            version = _version(connection, url)
+        if version != SCHEMA:
+            _migrate(url)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def place(url: sa.URL) -> str:
+    """Return the database's file, or its URL without the password."""
+    if _is_sqlite(url) and url.database:
+        return url.database
+    return url.render_as_string(hide_password=True)
+
+
+def _url(url_or_path: str | Path) -> sa.URL:
+    if isinstance(url_or_path, Path) or "://" not in url_or_path:
+        return sa.URL.create("sqlite", database=str(Path(url_or_path).absolute()))
+    try:
+        return sa.make_url(url_or_path)
+    except sa.exc.ArgumentError:
+        raise UsageError(
+            f"'{url_or_path}' is not the URL of a database",
+            hint="write it as sqlite:////folder/store.db or postgresql+psycopg://host/name",
+        ) from None
+
+
+def _is_sqlite(url: sa.URL) -> bool:
+    return url.get_backend_name() == "sqlite"
+
+
+def _engine(url: sa.URL, *, foreign_keys: bool = True) -> sa.Engine:
+    sqlite = _is_sqlite(url)
+    try:
+        engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE} if sqlite else {})
+    except (sa.exc.ArgumentError, ImportError) as error:
+        raise StoreError(
+            f"cannot use the database {place(url)}: {error}",
+            hint="install its Python driver beside hone, or use the embedded store",
+        ) from error
+    if sqlite:
+        _prepare_sqlite(engine, foreign_keys=foreign_keys)
+    return engine
+
+
+def _prepare_sqlite(engine: sa.Engine, *, foreign_keys: bool) -> None:
+    def on_connect(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+        assert isinstance(connection, sqlite3.Connection)
+        connection.isolation_level = None  # BEGIN is ours: Python's own comes too late for DDL
+        _use_wal(connection)
+        connection.execute("PRAGMA synchronous = FULL")  # a commit survives the loss of power
+        connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
+
+    def on_begin(connection: sa.Connection) -> None:
+        # A reader that becomes a writer is refused at once if another has written meanwhile;
+        # who says beforehand that he will write waits for his turn.
+        writes = connection.get_execution_options().get("hone_writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    sa.event.listen(engine, "connect", on_connect)
+    sa.event.listen(engine, "begin", on_begin)
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Put the database into WAL mode; that is kept in its file, so mostly it is there already.
+
+    SQLite does not always wait for a lock here, whatever its timeout.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    mode = None
+    while mode is None:
+        try:
+            mode = _journal_mode(connection)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+    if mode != "wal":
+        raise StoreError(
+            "the store must be a file on a disk of this machine: here SQLite cannot keep a"
+            f" write-ahead log (its journal mode stays '{mode}')",
+            hint="choose another home with --home or DBHONE_HOME",
+        )
+
+
+def _journal_mode(connection: sqlite3.Connection) -> str:
+    """Return the journal's mode, after an attempt to make it ``wal`` if it is not."""
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    if mode != "wal":
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+        if names and _VERSIONS.name not in names:
+            raise _foreign(connection.execute("PRAGMA database_list").fetchone()[2])
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    return str(mode)
+
+
+def _version(connection: sa.Connection, url: sa.URL) -> str | None:
+    """Return the revision of the tables, None if there are no tables at all."""
+    names = sa.inspect(connection).get_table_names()
+    if not names:
+        return None
+    if _VERSIONS.name not in names:
+        raise _foreign(place(url))
+    return connection.scalar(sa.select(_VERSIONS.c.version_num))
+
+
+def _foreign(name: str) -> StoreError:
+    return StoreError(
+        f"{name} is a database of another program",
+        hint="choose another home with --home or DBHONE_HOME, or move that file away",
+    )
+
+
+def _migrate(url: sa.URL) -> None:
+    """Bring the tables up to date, in one transaction that has the database for itself."""
+    # To make a table anew is to drop the old one, which foreign keys would forbid.
+    engine = _engine(url, foreign_keys=False)
+    try:
+        with (
+            told(url, "bringing its tables up to date"),
+            engine.execution_options(hone_writes=True).begin() as connection,
+        ):
+            version = _version(connection, url)
+            if version != SCHEMA:
+                _upgrade(connection, url, version)
+    finally:
+        engine.dispose()
+
+
+def _upgrade(connection: sa.Connection, url: sa.URL, version: str | None) -> None:
+    from alembic import command  # noqa: PLC0415 - slow to load, and seldom needed
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+
+    config = migrations()
+    known = {each.revision for each in ScriptDirectory.from_config(config).walk_revisions()}
+    if version is not None and version not in known:
+        raise StoreError(
+            f"the store {place(url)} was written by a newer hone (its tables are of revision"
+            f" {version}, this hone knows them up to {SCHEMA})",
+            hint="update hone, or choose another home with --home or DBHONE_HOME",
+        )
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def migrations() -> Config:
+    """Return Alembic's configuration: where the migrations are."""
+    from alembic.config import Config  # noqa: PLC0415 - as above
+
+    config = Config()
+    config.set_main_option("script_location", "dbhone.measurement:migrations")
+    return config
+
+
+@contextlib.contextmanager
+def told(url: sa.URL, doing: str) -> Iterator[None]:
+    """Turn the database's errors into ours, which say what to do."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        cause = error.orig if error.orig is not None else error
+        raise explain(cause, url, doing) from error
+    except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
+        raise explain(error, url, doing) from error
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise StoreError(f"{doing} failed: the store cannot keep a value: {error}") from error
+
+
+def explain(error: BaseException, url: sa.URL, doing: str) -> HoneError:
+    """Return the error that says what is wrong with the database, and what to do."""
+    name = place(url)
+    code = getattr(error, "sqlite_errorcode", None)
+    kind = None if code is None else code & 0xFF
+    if kind == sqlite3.SQLITE_FULL or (kind == sqlite3.SQLITE_IOERR and _no_room(name)):
+        full = disk_full(OSError(errno.ENOSPC, "", name), doing)
+        assert full is not None
+        return full
+    what, hint = _WORDS.get(kind, (f"{error}", None))
+    return StoreError(f"the store {name} failed while {doing}: {what}", hint=hint)
+
+
+def _no_room(name: str) -> bool:
+    with contextlib.suppress(OSError):
+        return shutil.disk_usage(Path(name).parent).free < 2**20
+    return False
+
+
+_DAMAGED = (
+    "its file is damaged",
+    "move the file away together with those that end in -wal and -shm, and a new store is made;"
+    " 'sqlite3 FILE .recover' may save what the old one holds",
+)
+_FORBIDDEN = (
+    "its file or folder may not be written",
+    "give yourself the permission, or choose another home with --home or DBHONE_HOME",
+)
+_WORDS: dict[int | None, tuple[str, str | None]] = {
+    sqlite3.SQLITE_BUSY: (
+        f"another program has held it for more than {_PATIENCE:.0f} seconds",
+        "wait for that program to end, then run the same again",
+    ),
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_READONLY: _FORBIDDEN,
+    sqlite3.SQLITE_PERM: _FORBIDDEN,
+    sqlite3.SQLITE_CANTOPEN: (
+        "its file cannot be opened",
+        "see that the folder exists and is yours, or choose another home with --home",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "the disk does not read or write (a quota, or a disk that fails)",
+        "look at the kernel's log, or choose another home with --home or DBHONE_HOME",
+    ),
+}

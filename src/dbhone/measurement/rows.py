@@ -1,0 +1,260 @@
+"""Records to rows, and rows to records. Nothing here speaks to a database."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+
+from dbhone.errors import StoreError
+from dbhone.files import digest_of
+from dbhone.measurement.metric import METRICS
+from dbhone.measurement.record import (
+    Design,
+    Group,
+    Invocation,
+    Machine,
+    Measurement,
+    Role,
+    Run,
+    RunState,
+    Step,
+    Subject,
+    Warning,
+)
+
+Values: TypeAlias = dict[str, Any]
+"""The columns of a row by name, as SQLAlchemy takes them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """What is known of a run before anything was done."""
+
+    title: str
+    experiment: str
+    experiment_name: str
+    session: str
+    suite: str
+    size: str
+    design: Design
+    machine: Machine
+    hone_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """A run in a list. ``blocks`` is the number of blocks in which anything was measured."""
+
+    id: int
+    title: str
+    experiment_name: str
+    state: RunState
+    session: str
+    created_at: datetime
+    finished_at: datetime | None
+    seconds: float
+    suite: str
+    size: str
+    subjects: tuple[str, ...]
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """An invocation that counts, without what it measured and printed."""
+
+    block: int
+    set: str
+    subject: str
+    position: int
+    started_at: datetime
+    seconds: float
+    failure: str | None
+    conditions: dict[str, float]
+
+
+def machine_values(machine: Machine) -> Values:
+    """Return the row of a machine; equal machines have equal digests."""
+    values = asdict(machine)
+    return values | {"digest": digest_of(values)}
+
+
+def run_values(new: NewRun, machine_id: int, now: datetime) -> Values:
+    """Return the row of a run that begins."""
+    values = {
+        name: getattr(new, name)
+        for name in (
+            "title",
+            "experiment",
+            "experiment_name",
+            "session",
+            "suite",
+            "size",
+            "hone_version",
+        )
+    }
+    started = {"machine_id": machine_id, "state": RunState.RUNNING, "created_at": now, "seconds": 0}
+    return values | asdict(new.design) | started
+
+
+def subject_values(run_id: int, position: int, subject: Subject) -> Values:
+    """Return the row of a subject."""
+    return asdict(subject) | {"run_id": run_id, "position": position}
+
+
+def step_values(run_id: int, position: int, step: Step) -> Values:
+    """Return the row of a step."""
+    return {
+        "run_id": run_id,
+        "position": position,
+        "set_name": step.set,
+        "step_key": step.key,
+        "title": step.title,
+        "step_group": step.group,
+        "in_sample": step.in_sample,
+    }
+
+
+def warning_values(run_id: int, warning: Warning) -> Values:
+    """Return the row of a warning."""
+    return {
+        "run_id": run_id,
+        "code": warning.code,
+        "subject": warning.subject or "",
+        "step": warning.step or "",
+        "message": warning.text,
+    }
+
+
+def invocation_values(run_id: int, subject_id: int, invocation: Invocation) -> Values:
+    """Return the row of an invocation, without its output and measurements."""
+    return {
+        "run_id": run_id,
+        "block": invocation.block,
+        "set_name": invocation.set,
+        "subject_id": subject_id,
+        "position": invocation.position,
+        "started_at": invocation.started_at,
+        "seconds": invocation.seconds,
+        "command": invocation.command,
+        "failure": invocation.failure,
+        "conditions": invocation.conditions,
+        "superseded": False,
+    }
+
+
+def packed(output: bytes) -> bytes:
+    """Return what a driver printed as it is kept."""
+    return zlib.compress(output)
+
+
+def unpacked(stored: bytes) -> bytes:
+    """Return what a driver printed."""
+    return zlib.decompress(stored)
+
+
+def measurement_values(
+    invocation_id: int, run_id: int, step_id: int, measurement: Measurement
+) -> Values:
+    """Return the row of a measurement."""
+    return {
+        "run_id": run_id,
+        "invocation_id": invocation_id,
+        "step_id": step_id,
+        "throughput": measurement.throughput,
+        "cpu_seconds": measurement.cpu_seconds,
+        "instructions": measurement.instructions,
+        "peak_memory_bytes": measurement.peak_memory_bytes,
+    }
+
+
+def check_measurement(measurement: Measurement) -> None:
+    """Raise StoreError for what cannot have been measured: infinity, NaN, a negative figure."""
+    for metric in METRICS:
+        value = getattr(measurement, metric.name)
+        if value is not None and not 0 <= value < math.inf:
+            raise StoreError(
+                f"the {metric.title} of {measurement.step} cannot be {value}: nothing is recorded"
+            )
+
+
+def subject_of(row: sa.RowMapping) -> Subject:
+    """Return the subject that a row of ``subjects`` is."""
+    values = {name: row[name] for name in Subject.__dataclass_fields__}
+    return Subject(
+        **values
+        | {
+            "role": Role(row["role"]),
+            "flags": tuple(row["flags"]),
+            "trained_on": tuple(row["trained_on"]),
+        }
+    )
+
+
+def step_of(row: sa.RowMapping) -> Step:
+    """Return the step that a row of ``steps`` is."""
+    return Step(
+        set=row["set_name"],
+        key=row["step_key"],
+        title=row["title"],
+        group=Group(row["step_group"]),
+        in_sample=row["in_sample"],
+    )
+
+
+def warning_of(row: sa.RowMapping) -> Warning:
+    """Return the warning that a row of ``warnings`` is."""
+    return Warning(
+        code=row["code"],
+        text=row["message"],
+        subject=row["subject"] or None,
+        step=row["step"] or None,
+    )
+
+
+def done_of(row: sa.RowMapping) -> Done:
+    """Return the invocation that a row of ``invocations``, joined with its subject, is."""
+    return Done(
+        block=row["block"],
+        set=row["set_name"],
+        subject=row["subject"],
+        position=row["position"],
+        started_at=row["started_at"],
+        seconds=row["seconds"],
+        failure=row["failure"],
+        conditions=row["conditions"],
+    )
+
+
+def run_of(
+    row: sa.RowMapping,
+    machine: sa.RowMapping,
+    *,
+    subjects: Sequence[sa.RowMapping],
+    steps: Sequence[sa.RowMapping],
+    warnings: Sequence[sa.RowMapping],
+) -> Run:
+    """Return the run that a row of ``runs`` is, with what belongs to it."""
+    own = {name: row[name] for name in Run.__dataclass_fields__ if name in row and name != "design"}
+    return Run(
+        **own | {"state": RunState(row["state"])},
+        design=Design(**{name: row[name] for name in Design.__dataclass_fields__}),
+        machine=Machine(**{name: machine[name] for name in Machine.__dataclass_fields__}),
+        subjects=tuple(subject_of(each) for each in subjects),
+        steps=tuple(step_of(each) for each in steps),
+        warnings=tuple(warning_of(each) for each in warnings),
+    )
+
+
+def summary_of(row: sa.RowMapping, subjects: tuple[str, ...], blocks: int) -> RunSummary:
+    """Return the line of a list that a row of ``runs`` is."""
+    own = {name: row[name] for name in RunSummary.__dataclass_fields__ if name in row}
+    return RunSummary(
+        **own | {"state": RunState(row["state"]), "subjects": subjects, "blocks": blocks}
+    )

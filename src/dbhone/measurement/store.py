@@ -1,0 +1,363 @@
+"""The store: every run and every measurement, kept whatever happens to hone or to the machine.
+
+An invocation is committed, with its measurements and all that the driver printed, before
+``record`` returns; a commit is on the disk. Nothing is ever deleted. Several processes may
+use one store at once; a ``Store`` may be used by several threads. ``docs/store.md`` tells
+how the tables look to people.
+
+Every method raises StoreError when the store cannot be read or written, MachineError when its
+disk is full, and UsageError for a run that does not exist.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from dbhone.errors import StoreError, UsageError
+from dbhone.measurement import columns
+from dbhone.measurement.database import Database, open_database
+from dbhone.measurement.record import (
+    Invocation,
+    Run,
+    RunState,
+    Samples,
+    Step,
+    Subject,
+    Warning,
+)
+from dbhone.measurement.rows import (
+    Done,
+    NewRun,
+    RunSummary,
+    check_measurement,
+    done_of,
+    invocation_values,
+    machine_values,
+    measurement_values,
+    packed,
+    run_of,
+    run_values,
+    step_values,
+    subject_values,
+    summary_of,
+    unpacked,
+    warning_values,
+)
+from dbhone.measurement.tables import (
+    COUNTS,
+    INVOCATIONS,
+    MACHINES,
+    MEASUREMENTS,
+    OUTPUTS,
+    RUNS,
+    STEPS,
+    SUBJECTS,
+    WARNINGS,
+)
+
+__all__ = ["Done", "NewRun", "RunSummary", "Store"]
+
+
+class Store:
+    """An open store. Use it as a context manager: leaving it closes it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, url_or_path: str | Path) -> Store:
+        """Open the store at a path, or at the URL of a database; make it or migrate it if needed.
+
+        Raises StoreError if that cannot be done, or if a newer hone wrote it.
+        """
+        return cls(open_database(url_or_path))
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store."""
+        self._database.close()
+
+    def create_run(self, new: NewRun) -> Run:
+        """Keep a run that begins now, and return it with its number."""
+        with self._database.writing("beginning a run") as connection:
+            machine = machine_values(new.machine)
+            machine_id = _put(connection, MACHINES, {"digest": machine.pop("digest")}, machine)
+            values = run_values(new, machine_id, datetime.now(UTC))
+            run_id = _insert(connection, RUNS, values)
+            return _run(connection, run_id)
+
+    def set_subject(self, run_id: int, position: int, subject: Subject) -> None:
+        """Keep a subject of the run, in place of one of the same name."""
+        with self._changing(run_id, f"describing {subject.name}") as connection:
+            values = subject_values(run_id, position, subject)
+            key = {name: values.pop(name) for name in ("run_id", "name")}
+            _put(connection, SUBJECTS, key, values)
+
+    def set_steps(self, run_id: int, steps: Sequence[Step]) -> None:
+        """Keep the steps of the run, in this order; those known are updated, none is removed."""
+        with self._changing(run_id, "describing the steps") as connection:
+            for position, step in enumerate(steps):
+                values = step_values(run_id, position, step)
+                key = {name: values.pop(name) for name in ("run_id", "set_name", "step_key")}
+                _put(connection, STEPS, key, values)
+
+    def add_warning(self, run_id: int, warning: Warning) -> None:
+        """Keep a warning; of one code about one subject and step the latest text is kept."""
+        with self._changing(run_id, f"keeping the warning {warning.code}") as connection:
+            values = warning_values(run_id, warning)
+            message = {"message": values.pop("message")}
+            _put(connection, WARNINGS, values, message)
+
+    def record(self, run_id: int, invocation: Invocation) -> None:
+        """Keep an invocation with its output and measurements: on the disk when this returns.
+
+        Raises StoreError, and keeps nothing, if the run already has that block, set and subject
+        (and it is not superseded), or if the subject or a step was never described.
+        """
+        self.record_all(run_id, (invocation,))
+
+    def record_all(self, run_id: int, invocations: Iterable[Invocation]) -> None:
+        """Keep many invocations at once, or none of them: the fast way for those at hand."""
+        with self._changing(run_id, "recording") as connection:
+            known = _Known(connection, run_id)
+            for invocation in invocations:
+                _record(connection, known, invocation)
+
+    def done(self, run_id: int) -> tuple[Done, ...]:
+        """Return the invocations that count, in the order in which they were made."""
+        statement = (
+            sa.select(INVOCATIONS, SUBJECTS.c.name.label("subject"))
+            .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
+            .where(INVOCATIONS.c.run_id == run_id, COUNTS)
+            .order_by(INVOCATIONS.c.id)
+        )
+        with self._seeing(run_id) as connection:
+            return tuple(done_of(row) for row in connection.execute(statement).mappings())
+
+    def supersede(self, run_id: int, block: int, set: str) -> int:
+        """Let the invocations of a set in a block no longer count; return how many those were.
+
+        They stay in the store. It is for a pass over the subjects that was cut off: what is
+        compared must have been measured side by side.
+        """
+        statement = (
+            sa.update(INVOCATIONS)
+            .where(
+                INVOCATIONS.c.run_id == run_id,
+                INVOCATIONS.c.block == block,
+                INVOCATIONS.c.set_name == set,
+                COUNTS,
+            )
+            .values(superseded=True)
+        )
+        with self._changing(run_id, f"superseding block {block} of {set}") as connection:
+            return connection.execute(statement).rowcount
+
+    def update_run(  # noqa: PLR0913 - what may change of a run, each by its name
+        self,
+        run_id: int,
+        *,
+        state: RunState | None = None,
+        session: str | None = None,
+        seconds_added: float | None = None,
+        stopped_by: str | None = None,
+        error: str | None = None,
+        finished_at: datetime | None = None,
+    ) -> None:
+        """Change what is given; the rest stays.
+
+        A run that goes back to RUNNING is no longer finished: why and when it ended is
+        forgotten, unless given.
+        """
+        ending = {"stopped_by": stopped_by, "error": error, "finished_at": finished_at}
+        given: dict[str, Any] = {"state": state, "session": session, **ending}
+        values = {name: value for name, value in given.items() if value is not None}
+        if state is RunState.RUNNING:
+            values = ending | values
+        if seconds_added is not None:
+            values["seconds"] = RUNS.c.seconds + seconds_added
+        if not values:
+            return
+        with self._changing(run_id, "noting how it goes") as connection:
+            connection.execute(sa.update(RUNS).where(RUNS.c.id == run_id).values(values))
+
+    def claim_run(self, run_id: int, *, session: str, instead_of: str) -> bool:
+        """Let a session execute the run if ``instead_of`` is still the one that last did.
+
+        Returns whether it is now its own: of two that want to resume a run at once, one is.
+        """
+        mine = sa.and_(RUNS.c.id == run_id, RUNS.c.session == instead_of)
+        statement = sa.update(RUNS).where(mine).values(session=session)
+        with self._changing(run_id, "claiming") as connection:
+            return connection.execute(statement).rowcount == 1
+
+    def run(self, run_id: int) -> Run:
+        """Return a run with its subjects, steps and warnings. Raises UsageError if none is."""
+        with self._seeing(run_id) as connection:
+            return _run(connection, run_id)
+
+    def runs(self) -> tuple[RunSummary, ...]:
+        """Return all runs, the oldest first."""
+        counted = (
+            sa.select(INVOCATIONS.c.run_id, sa.func.count(INVOCATIONS.c.block.distinct()))
+            .where(COUNTS)
+            .group_by(INVOCATIONS.c.run_id)
+        )
+        named = sa.select(SUBJECTS.c.run_id, SUBJECTS.c.name).order_by(
+            SUBJECTS.c.position, SUBJECTS.c.id
+        )
+        with self._database.reading("reading the list of runs") as connection:
+            blocks = {row[0]: row[1] for row in connection.execute(counted)}
+            subjects: dict[int, list[str]] = {}
+            for run_id, name in connection.execute(named):
+                subjects.setdefault(run_id, []).append(name)
+            rows = connection.execute(sa.select(RUNS).order_by(RUNS.c.id)).mappings()
+            return tuple(
+                summary_of(row, tuple(subjects.get(row["id"], ())), blocks.get(row["id"], 0))
+                for row in rows
+            )
+
+    def last_run_id(self) -> int | None:
+        """Return the number of the newest run, None if there is none."""
+        with self._database.reading("reading the list of runs") as connection:
+            newest = connection.scalar(sa.select(sa.func.max(RUNS.c.id)))
+            return None if newest is None else int(newest)
+
+    def samples(self, run_id: int) -> Samples:
+        """Return the measurements that count, as columns, in the order of their making."""
+        with self._seeing(run_id) as connection:
+            return columns.load(connection, run_id)
+
+    def raw_output(self, run_id: int, block: int, set: str, subject: str) -> bytes:
+        """Return what the driver printed in the invocation that counts.
+
+        Raises UsageError if there was no such invocation.
+        """
+        statement = (
+            sa.select(OUTPUTS.c.zlib)
+            .join(INVOCATIONS, INVOCATIONS.c.id == OUTPUTS.c.invocation_id)
+            .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
+            .where(
+                INVOCATIONS.c.run_id == run_id,
+                INVOCATIONS.c.block == block,
+                INVOCATIONS.c.set_name == set,
+                SUBJECTS.c.name == subject,
+                COUNTS,
+            )
+        )
+        with self._seeing(run_id) as connection:
+            stored = connection.scalar(statement)
+        if stored is None:
+            raise UsageError(f"run {run_id} has not measured {subject} on {set} in block {block}")
+        return unpacked(stored)
+
+    @contextlib.contextmanager
+    def _seeing(self, run_id: int) -> Iterator[sa.Connection]:
+        with self._database.reading(f"reading run {run_id}") as connection:
+            _require(connection, run_id)
+            yield connection
+
+    @contextlib.contextmanager
+    def _changing(self, run_id: int, doing: str) -> Iterator[sa.Connection]:
+        with self._database.writing(f"{doing} for run {run_id}") as connection:
+            _require(connection, run_id)
+            yield connection
+
+
+class _Known:
+    """The ids of what was described of a run, by name."""
+
+    def __init__(self, connection: sa.Connection, run_id: int) -> None:
+        subject, step = SUBJECTS.c, STEPS.c
+        subjects = sa.select(subject.name, subject.id).where(subject.run_id == run_id)
+        steps = sa.select(step.set_name, step.step_key, step.id).where(step.run_id == run_id)
+        self.run_id = run_id
+        self.subjects = {row.name: row.id for row in connection.execute(subjects)}
+        self.steps = {f"{set}/{key}": id for set, key, id in connection.execute(steps)}
+
+    def subject(self, name: str) -> int:
+        return self._of(self.subjects, name, "subject")
+
+    def step(self, name: str) -> int:
+        return self._of(self.steps, name, "step")
+
+    def _of(self, ids: Mapping[str, int], name: str, kind: str) -> int:
+        if name not in ids:
+            raise StoreError(f"run {self.run_id} has no {kind} '{name}': nothing is recorded")
+        return ids[name]
+
+
+def _record(connection: sa.Connection, known: _Known, invocation: Invocation) -> None:
+    run_id = known.run_id
+    values = invocation_values(run_id, known.subject(invocation.subject), invocation)
+    for measurement in invocation.measurements:
+        check_measurement(measurement)
+    try:
+        invocation_id = _insert(connection, INVOCATIONS, values)
+    except sa.exc.IntegrityError as error:
+        raise StoreError(
+            f"run {run_id} has already measured {invocation.subject} on {invocation.set}"
+            f" in block {invocation.block}: nothing is recorded"
+        ) from error
+    output = {"invocation_id": invocation_id, "zlib": packed(invocation.raw_output)}
+    connection.execute(sa.insert(OUTPUTS), output)
+    measured = [
+        measurement_values(invocation_id, run_id, known.step(each.step), each)
+        for each in invocation.measurements
+    ]
+    if measured:
+        connection.execute(sa.insert(MEASUREMENTS), measured)
+
+
+def _require(connection: sa.Connection, run_id: int) -> None:
+    if connection.scalar(sa.select(RUNS.c.id).where(RUNS.c.id == run_id)) is None:
+        raise UsageError(f"there is no run {run_id}", hint="'hone runs' lists the runs")
+
+
+def _run(connection: sa.Connection, run_id: int) -> Run:
+    def rows(table: sa.Table, *order: sa.Column[Any]) -> Sequence[sa.RowMapping]:
+        statement = sa.select(table).where(table.c.run_id == run_id).order_by(*order)
+        return connection.execute(statement).mappings().all()
+
+    row = connection.execute(sa.select(RUNS).where(RUNS.c.id == run_id)).mappings().one()
+    machine = sa.select(MACHINES).where(MACHINES.c.id == row["machine_id"])
+    return run_of(
+        row,
+        connection.execute(machine).mappings().one(),
+        subjects=rows(SUBJECTS, SUBJECTS.c.position, SUBJECTS.c.id),
+        steps=rows(STEPS, STEPS.c.position, STEPS.c.id),
+        warnings=rows(WARNINGS, WARNINGS.c.id),
+    )
+
+
+def _insert(connection: sa.Connection, table: sa.Table, values: Mapping[str, Any]) -> int:
+    key = connection.execute(sa.insert(table), dict(values)).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def _put(
+    connection: sa.Connection, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any]
+) -> int:
+    """Insert a row, or update the one that has this key; return its id.
+
+    It is written out because databases spell an upsert each in its own way.
+    """
+    same = sa.and_(*(table.c[name] == value for name, value in key.items()))
+    found = connection.scalar(sa.select(table.c.id).where(same))
+    if found is None:
+        return _insert(connection, table, {**key, **values})
+    if values:
+        connection.execute(sa.update(table).where(same).values(**values))
+    return int(found)

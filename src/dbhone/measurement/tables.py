@@ -1,0 +1,202 @@
+"""The store's tables, as SQLAlchemy Core sees them.
+
+``migrations/`` makes them; a test holds the two together. No name is a reserved word, so that
+people can write plain SQL (``docs/store.md``). Measurements are wide: a column for each metric.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+SCHEMA = "0001"
+"""The revision of ``migrations/`` that these tables are; kept here so that opening a store
+that is up to date need not load Alembic."""
+
+
+class UtcDateTime(sa.TypeDecorator[datetime]):
+    """A moment in UTC, with its time zone on the Python side whatever the database keeps."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """Refuse a moment without a time zone: nobody could say when it was."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value} has no time zone")
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(
+        self,
+        value: datetime | None,
+        dialect: sa.Dialect,  # noqa: ARG002 - SQLAlchemy's signature
+    ) -> datetime | None:
+        """Give the moment its time zone back."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+METADATA = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+MACHINES = sa.Table(
+    "machines",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("digest", sa.String(64), nullable=False, unique=True),
+    sa.Column("fingerprint", sa.String(64), nullable=False),
+    sa.Column("cpu_model", sa.Text, nullable=False),
+    sa.Column("cores", sa.Integer, nullable=False),
+    sa.Column("memory_bytes", sa.BigInteger, nullable=False),
+    sa.Column("kernel", sa.Text, nullable=False),
+    sa.Column("distribution", sa.Text, nullable=False),
+    sa.Column("virtualisation", sa.Text, nullable=False),
+    sa.Column("governor", sa.Text, nullable=False),
+    sa.Column("details", sa.JSON, nullable=False),
+)
+
+RUNS = sa.Table(
+    "runs",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("experiment", sa.Text, nullable=False),
+    sa.Column("experiment_name", sa.Text, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("session", sa.Text, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("finished_at", UtcDateTime),
+    sa.Column("seconds", sa.Double, nullable=False),
+    sa.Column("suite", sa.Text, nullable=False),
+    sa.Column("size", sa.Text, nullable=False),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("target", sa.Double, nullable=False),
+    sa.Column("budget_seconds", sa.Double, nullable=False),
+    sa.Column("min_blocks", sa.Integer, nullable=False),
+    sa.Column("max_blocks", sa.Integer, nullable=False),
+    sa.Column("machine_id", sa.ForeignKey("machines.id"), nullable=False),
+    sa.Column("hone_version", sa.Text, nullable=False),
+    sa.Column("stopped_by", sa.Text),
+    sa.Column("error", sa.Text),
+)
+
+SUBJECTS = sa.Table(
+    "subjects",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("run_id", sa.ForeignKey("runs.id"), nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("role", sa.String(16), nullable=False),
+    sa.Column("dbms", sa.Text, nullable=False),
+    sa.Column("version", sa.Text, nullable=False),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("source_digest", sa.Text, nullable=False),
+    sa.Column("variant", sa.Text, nullable=False),
+    sa.Column("compiler", sa.Text, nullable=False),
+    sa.Column("flags", sa.JSON, nullable=False),
+    sa.Column("build_digest", sa.Text, nullable=False),
+    sa.Column("build_path", sa.Text, nullable=False),
+    sa.Column("build_seconds", sa.Double, nullable=False),
+    sa.Column("binary_bytes", sa.BigInteger, nullable=False),
+    sa.Column("trained_on", sa.JSON, nullable=False),
+    sa.Column("training_seconds", sa.Double),
+    sa.Column("profile_coverage", sa.Double),
+    sa.Column("broken", sa.Text),
+    sa.UniqueConstraint("run_id", "name"),
+)
+
+STEPS = sa.Table(
+    "steps",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("run_id", sa.ForeignKey("runs.id"), nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("set_name", sa.Text, nullable=False),
+    sa.Column("step_key", sa.Text, nullable=False),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("step_group", sa.String(16), nullable=False),
+    sa.Column("in_sample", sa.Boolean, nullable=False),
+    sa.UniqueConstraint("run_id", "set_name", "step_key"),
+)
+
+# A warning about no subject or step in particular has '' there: in SQL two NULLs differ,
+# and the same warning would be kept twice.
+WARNINGS = sa.Table(
+    "warnings",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("run_id", sa.ForeignKey("runs.id"), nullable=False),
+    sa.Column("code", sa.Text, nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("step", sa.Text, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.UniqueConstraint("run_id", "code", "subject", "step"),
+)
+
+INVOCATIONS = sa.Table(
+    "invocations",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("run_id", sa.ForeignKey("runs.id"), nullable=False),
+    sa.Column("block", sa.Integer, nullable=False),
+    sa.Column("set_name", sa.Text, nullable=False),
+    sa.Column("subject_id", sa.ForeignKey("subjects.id"), nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("started_at", UtcDateTime, nullable=False),
+    sa.Column("seconds", sa.Double, nullable=False),
+    sa.Column("command", sa.JSON, nullable=False),
+    sa.Column("failure", sa.Text),
+    sa.Column("conditions", sa.JSON, nullable=False),
+    sa.Column("superseded", sa.Boolean, nullable=False),
+)
+COUNTS = INVOCATIONS.c.superseded.is_(False)
+"""The condition that an invocation counts."""
+sa.Index(
+    "uq_invocations_that_count",
+    INVOCATIONS.c.run_id,
+    INVOCATIONS.c.block,
+    INVOCATIONS.c.set_name,
+    INVOCATIONS.c.subject_id,
+    unique=True,
+    sqlite_where=COUNTS,
+    postgresql_where=COUNTS,
+)
+
+# Apart from the invocations, so that reading those does not read through what was printed.
+OUTPUTS = sa.Table(
+    "outputs",
+    METADATA,
+    sa.Column(
+        "invocation_id", sa.ForeignKey("invocations.id"), primary_key=True, autoincrement=False
+    ),
+    sa.Column("zlib", sa.LargeBinary, nullable=False),
+)
+
+# The key begins with the run and there is no rowid: a run's measurements lie side by side and
+# are read in one scan without a join.
+MEASUREMENTS = sa.Table(
+    "measurements",
+    METADATA,
+    sa.Column("run_id", sa.ForeignKey("runs.id"), primary_key=True, autoincrement=False),
+    sa.Column(
+        "invocation_id", sa.ForeignKey("invocations.id"), primary_key=True, autoincrement=False
+    ),
+    sa.Column("step_id", sa.ForeignKey("steps.id"), primary_key=True, autoincrement=False),
+    sa.Column("throughput", sa.Double, nullable=False),
+    sa.Column("cpu_seconds", sa.Double),
+    sa.Column("instructions", sa.Double),
+    sa.Column("peak_memory_bytes", sa.Double),
+    sqlite_with_rowid=False,
+)

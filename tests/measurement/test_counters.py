@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.measurement import counters
+from dbhone.measurement.counters import Event, open_counter, probe, scaled, why_not
+
+PAGES = 5000  # more than an interpreter needs to start
+TOUCH = """
+import mmap, os, sys
+sys.stdin.readline()
+if os.fork():
+    os.wait()
+else:
+    pages = mmap.mmap(-1, 5000 * mmap.PAGESIZE)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    for page in range(5000):
+        pages[page * mmap.PAGESIZE] = 1
+"""
+
+
+@pytest.fixture
+def software_counter() -> None:
+    """Events that the kernel counts by itself: the way to them is the same."""
+    support = probe(Event.PAGE_FAULTS)
+    if not support.available:
+        pytest.skip(f"no counter at all can be had here: {support.reason}")
+
+
+@pytest.mark.usefixtures("software_counter")
+def test_a_counter_counts_what_this_process_does() -> None:
+    with mmap.mmap(-1, PAGES * mmap.PAGESIZE) as pages:
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+        counter = open_counter(os.getpid(), Event.PAGE_FAULTS)
+        assert counter is not None
+        with counter:
+            before = counter.read()
+            for page in range(PAGES):
+                pages[page * mmap.PAGESIZE] = 1
+            after = counter.read()
+
+    assert before is not None
+    assert after is not None
+    assert after - before >= PAGES
+
+
+@pytest.mark.usefixtures("software_counter")
+def test_a_counter_counts_another_process_with_its_children_and_outlives_them() -> None:
+    process = subprocess.Popen([sys.executable, "-c", TOUCH], stdin=subprocess.PIPE)
+    counter = open_counter(process.pid, Event.PAGE_FAULTS)
+    assert counter is not None
+    with counter:
+        process.communicate(b"\n")
+        counted = counter.read()
+
+    assert process.returncode == 0
+    assert counted is not None
+    assert counted >= PAGES
+
+
+@pytest.mark.usefixtures("software_counter")
+def test_the_task_clock_never_goes_back() -> None:
+    counter = open_counter(os.getpid(), Event.TASK_CLOCK)
+    assert counter is not None
+    with counter:
+        readings = [counter.read() or 0 for _ in range(50)]
+    assert readings == sorted(readings)
+    assert readings[-1] > 0
+
+
+def test_a_closed_counter_may_be_closed_again() -> None:
+    reader, writer = os.pipe()
+    os.close(writer)
+    counter = counters.Counter(reader)
+    counter.close()
+    counter.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(reader)
+
+
+def test_whether_instructions_can_be_counted_is_told_as_it_is() -> None:
+    support = probe()
+    counter = open_counter(os.getpid())
+
+    assert (counter is not None) == support.available
+    assert support.reason
+    if counter is not None:
+        with counter:
+            first, second = counter.read(), counter.read()
+        assert first is not None
+        assert second is not None
+        assert 0 < first < second
+
+
+def test_a_process_that_is_gone_cannot_be_counted() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "pass"])
+    process.wait()
+    assert open_counter(process.pid, Event.PAGE_FAULTS) is None
+
+
+def test_each_refusal_of_the_kernel_has_its_reason(tmp_path: Path) -> None:
+    setting = tmp_path / "proc/sys/kernel/perf_event_paranoid"
+    setting.parent.mkdir(parents=True)
+
+    def told(code: int) -> str:
+        return why_not(OSError(code, os.strerror(code)), tmp_path)
+
+    assert "virtual machine" in told(errno.ENOENT)
+    assert "virtual machine" in told(errno.EOPNOTSUPP)
+    assert "no perf_event_open" in told(errno.ENOSYS)
+    assert os.strerror(errno.EMFILE) in told(errno.EMFILE)
+    assert "container" in told(errno.EPERM)
+    setting.write_text("2\n")
+    assert "container" in told(errno.EACCES)
+    setting.write_text("4\n")
+    assert "kernel.perf_event_paranoid is 4" in told(errno.EACCES)
+
+
+def test_an_unknown_cpu_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "sparc64")
+    assert "no perf_event_open" in probe().reason
+    assert open_counter(os.getpid()) is None
+
+
+def test_cores_of_different_kinds_are_not_counted_together(tmp_path: Path) -> None:
+    for kind in ("cpu_core", "cpu_atom"):
+        device = tmp_path / "sys/bus/event_source/devices" / kind
+        device.mkdir(parents=True)
+        (device / "cpus").write_text("0-3\n")
+    support = probe(root=tmp_path)
+    assert not support.available
+    assert "different kinds" in support.reason
+
+
+@given(st.integers(0, 2**62), st.integers(0, 2**50), st.integers(0, 2**50))
+def test_a_count_is_scaled_to_all_of_the_time(count: int, enabled: int, running: int) -> None:
+    whole = scaled(count, enabled, running)
+    if running >= enabled:
+        assert whole == count
+    elif running == 0:
+        assert whole is None
+    else:
+        assert whole is not None
+        assert whole >= count
+        assert whole * running == pytest.approx(count * enabled, rel=1e-9, abs=running)

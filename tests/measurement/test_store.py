@@ -1,0 +1,355 @@
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dbhone.errors import StoreError, UsageError
+from dbhone.measurement.metric import METRICS
+from dbhone.measurement.record import Group, Invocation, Role, RunState, Step, Warning
+from dbhone.measurement.store import Store
+from tests.measurement.store_records import (
+    MOMENT,
+    NEW_RUN,
+    STEPS,
+    begin,
+    invocation,
+    measurement,
+    subject,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store.db") as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store for many runs: each of them sees only what is its own."""
+    with Store.open(tmp_path_factory.mktemp("shared") / "store.db") as store:
+        store.record(begin(store), invocation(0, "rel"))
+        yield store
+
+
+@pytest.fixture
+def run_id(store: Store) -> int:
+    return begin(store)
+
+
+def rows(path: Path, query: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def test_a_new_run_is_running_and_knows_what_was_declared(store: Store) -> None:
+    run = store.create_run(NEW_RUN)
+
+    assert run == store.run(run.id)
+    assert run.state is RunState.RUNNING
+    assert run.seconds == 0
+    assert run.created_at.utcoffset() == timedelta(0)
+    assert (run.finished_at, run.stopped_by, run.error, run.base) == (None, None, None, None)
+    assert (run.design, run.machine) == (NEW_RUN.design, NEW_RUN.machine)
+    for field in ("title", "experiment", "experiment_name", "session", "suite", "size"):
+        assert getattr(run, field) == getattr(NEW_RUN, field)
+
+
+def test_subjects_come_back_in_their_order_whatever_the_order_of_telling(store: Store) -> None:
+    run = store.create_run(NEW_RUN)
+    store.set_subject(run.id, 1, subject("pgo"))
+    store.set_subject(run.id, 0, subject("rel", Role.BASE))
+
+    assert store.run(run.id).subjects == (subject("rel", Role.BASE), subject("pgo"))
+    assert store.run(run.id).base == subject("rel", Role.BASE)
+
+
+def test_a_subject_told_again_replaces_the_old_and_keeps_its_measurements(
+    store: Store, run_id: int
+) -> None:
+    store.record(run_id, invocation(1, "pgo"))
+    broken = subject("pgo", broken="its hashes differ")
+    store.set_subject(run_id, 1, broken)
+
+    assert store.run(run_id).subjects[1] == broken
+    assert len(store.run(run_id).subjects) == 2
+    assert len(store.samples(run_id).block) == len(STEPS)
+
+
+def test_steps_told_again_are_updated_and_none_is_lost(store: Store, run_id: int) -> None:
+    renamed = dataclasses.replace(STEPS[0], title="another title", group=Group.RANGE)
+    added = Step(set="rtree", key="1", title="a tree", group=Group.POINT, in_sample=False)
+    store.set_steps(run_id, STEPS)
+    store.set_steps(run_id, (renamed, *STEPS[1:], added))
+
+    assert store.run(run_id).steps == (renamed, *STEPS[1:], added)
+
+
+def test_a_warning_is_kept_once_for_each_subject_and_step_with_its_latest_text(
+    store: Store, run_id: int
+) -> None:
+    about_all = Warning(code="steal", text="3% was stolen")
+    about_one = Warning(code="steal", text="5% was stolen", subject="pgo", step="main/100")
+    for warning in (about_all, about_one, about_all, about_one):
+        store.add_warning(run_id, warning)
+    latest = dataclasses.replace(about_all, text="4% was stolen")
+    store.add_warning(run_id, latest)
+
+    assert store.run(run_id).warnings == (latest, about_one)
+
+
+def test_what_is_given_of_a_run_changes_and_the_rest_stays(store: Store, run_id: int) -> None:
+    store.update_run(run_id, seconds_added=1.5)
+    store.update_run(run_id, seconds_added=2.0, state=RunState.DONE, stopped_by="target")
+    store.update_run(run_id, finished_at=MOMENT)
+    store.update_run(run_id)
+
+    run = store.run(run_id)
+    assert (run.seconds, run.state, run.stopped_by) == (3.5, RunState.DONE, "target")
+    assert (run.finished_at, run.session) == (MOMENT, NEW_RUN.session)
+
+
+def test_a_resumed_run_forgets_how_it_ended(store: Store, run_id: int) -> None:
+    store.update_run(run_id, state=RunState.FAILED, error="the disk was full", finished_at=MOMENT)
+    store.update_run(run_id, state=RunState.RUNNING, session="another")
+
+    run = store.run(run_id)
+    assert (run.state, run.session) == (RunState.RUNNING, "another")
+    assert (run.error, run.finished_at) == (None, None)
+
+
+def test_of_two_sessions_that_want_a_run_one_gets_it(store: Store, run_id: int) -> None:
+    assert store.claim_run(run_id, session="first", instead_of=NEW_RUN.session)
+    assert not store.claim_run(run_id, session="second", instead_of=NEW_RUN.session)
+    assert store.run(run_id).session == "first"
+
+
+def test_runs_are_listed_with_subjects_and_the_number_of_blocks(store: Store) -> None:
+    assert store.runs() == ()
+    assert store.last_run_id() is None
+    first, second = begin(store), store.create_run(NEW_RUN).id
+    for block in (1, 2):
+        store.record(first, invocation(block, "rel"))
+        store.record(first, invocation(block, "pgo"))
+    store.supersede(first, 2, "main")
+
+    assert [(each.id, each.subjects, each.blocks) for each in store.runs()] == [
+        (first, ("rel", "pgo"), 1),
+        (second, (), 0),
+    ]
+    assert store.runs()[0].title == NEW_RUN.title
+    assert store.last_run_id() == second
+
+
+def test_equal_machines_are_kept_once(store: Store, tmp_path: Path) -> None:
+    other = dataclasses.replace(NEW_RUN.machine, kernel="6.2.0")
+    for machine in (NEW_RUN.machine, other, NEW_RUN.machine):
+        run = store.create_run(dataclasses.replace(NEW_RUN, machine=machine))
+        assert run.machine == machine
+
+    assert rows(tmp_path / "store.db", "SELECT count(*) FROM machines") == [(2,)]
+
+
+def test_an_invocation_is_kept_with_all_that_the_driver_printed(store: Store, run_id: int) -> None:
+    store.record(run_id, invocation(3, "pgo"))
+    store.record(run_id, invocation(3, "rel", failure="it printed nothing"))
+
+    done, failed = store.done(run_id)
+    assert (done.block, done.set, done.subject, done.failure) == (3, "main", "pgo", None)
+    assert (done.seconds, done.started_at, done.position) == (1.5, MOMENT, 1)
+    assert done.conditions == {"steal": 0.125}
+    assert (failed.subject, failed.failure) == ("rel", "it printed nothing")
+    assert store.raw_output(run_id, 3, "main", "pgo") == invocation(3, "pgo").raw_output
+    with pytest.raises(UsageError, match="has not measured pgo on main in block 4"):
+        store.raw_output(run_id, 4, "main", "pgo")
+
+
+def test_the_same_block_set_and_subject_are_refused_a_second_time(
+    store: Store, run_id: int
+) -> None:
+    store.record(run_id, invocation(1, "rel"))
+
+    with pytest.raises(StoreError, match="already measured rel on main in block 1"):
+        store.record(run_id, invocation(1, "rel"))
+    assert len(store.done(run_id)) == 1
+
+
+def test_a_superseded_pass_stays_in_the_store_and_no_longer_counts(
+    store: Store, run_id: int, tmp_path: Path
+) -> None:
+    store.record(run_id, invocation(1, "rel"))
+    store.record(run_id, invocation(2, "rel"))
+
+    assert store.supersede(run_id, 2, "main") == 1
+    assert store.supersede(run_id, 2, "main") == 0
+    again = dataclasses.replace(invocation(2, "rel"), raw_output=b"again")
+    store.record(run_id, again)
+
+    assert [each.block for each in store.done(run_id)] == [1, 2]
+    assert store.raw_output(run_id, 2, "main", "rel") == b"again"
+    kept = rows(tmp_path / "store.db", "SELECT zlib FROM outputs ORDER BY invocation_id")
+    assert [zlib.decompress(row[0]) for row in kept if isinstance(row[0], bytes)] == [
+        invocation(1, "rel").raw_output,
+        invocation(2, "rel").raw_output,
+        b"again",
+    ]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+def test_what_cannot_have_been_measured_is_refused_whole(
+    store: Store, run_id: int, value: float
+) -> None:
+    good = invocation(1, "rel")
+    for metric in METRICS:
+        wrong = dataclasses.replace(good.measurements[1])
+        object.__setattr__(wrong, metric.name, value)
+        bad = dataclasses.replace(good, measurements=(good.measurements[0], wrong))
+        with pytest.raises(StoreError, match="cannot be"):
+            store.record(run_id, bad)
+
+    assert store.done(run_id) == ()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        dataclasses.replace(invocation(1, "rel"), subject="nobody"),
+        dataclasses.replace(invocation(1, "rel"), measurements=(measurement("main/999", 1.0),)),
+    ],
+)
+def test_an_invocation_of_something_never_described_is_refused_whole(
+    store: Store, run_id: int, wrong: Invocation
+) -> None:
+    with pytest.raises(StoreError, match=r"has no (subject 'nobody'|step 'main/999')"):
+        store.record(run_id, wrong)
+    assert store.done(run_id) == ()
+
+
+def test_many_are_recorded_all_or_none(store: Store, run_id: int) -> None:
+    with pytest.raises(StoreError, match="already measured"):
+        store.record_all(run_id, [invocation(block, "rel") for block in (1, 2, 1)])
+    assert store.done(run_id) == ()
+
+    store.record_all(run_id, (invocation(block, "rel") for block in (1, 2, 3)))
+    assert [each.block for each in store.done(run_id)] == [1, 2, 3]
+
+
+def test_a_run_that_does_not_exist_is_wrong_use(store: Store) -> None:
+    attempts = (
+        lambda: store.run(7),
+        lambda: store.samples(7),
+        lambda: store.done(7),
+        lambda: store.record(7, invocation(1, "rel")),
+        lambda: store.set_steps(7, STEPS),
+        lambda: store.update_run(7, state=RunState.DONE),
+    )
+    for attempt in attempts:
+        with pytest.raises(UsageError, match="there is no run 7") as caught:
+            attempt()
+        assert caught.value.hint == "'hone runs' lists the runs"
+
+
+def test_a_value_that_no_database_keeps_is_told_without_a_traceback(store: Store) -> None:
+    for wrong in ({"title": "\udcff"}, {"design": dataclasses.replace(NEW_RUN.design, seed=2**70)}):
+        with pytest.raises(StoreError, match="cannot keep a value"):
+            store.create_run(dataclasses.replace(NEW_RUN, **wrong))
+    assert store.runs() == ()
+
+
+def test_a_run_without_measurements_has_empty_samples(store: Store, run_id: int) -> None:
+    samples = store.samples(run_id)
+
+    assert (samples.subjects, samples.steps) == (("rel", "pgo"), tuple(s.name for s in STEPS))
+    assert set(samples.values) == {metric.name for metric in METRICS}
+    assert [len(each) for each in (samples.subject, samples.step, samples.block)] == [0, 0, 0]
+    assert [len(each) for each in samples.values.values()] == [0] * len(METRICS)
+
+
+Figures = st.floats(min_value=0, max_value=1e15)
+Cells = st.lists(
+    st.tuples(
+        st.integers(0, 3),  # block
+        st.sampled_from(["rel", "pgo"]),
+        st.lists(
+            st.tuples(st.sampled_from(STEPS), Figures, st.none() | Figures),
+            unique_by=lambda cell: cell[0].name,
+        ),
+        st.booleans(),  # superseded afterwards, with all of its block
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=40)
+@given(Cells)
+def test_samples_are_what_was_recorded_and_counts(
+    shared: Store,
+    cells: list[tuple[int, str, list[tuple[Step, float, float | None]], bool]],
+) -> None:
+    expected: dict[tuple[str, int], list[tuple[str, float, float]]] = {}
+    run_id = begin(shared)
+    for block, name, measured, cut_off in cells:
+        if (name, block) in expected:
+            continue
+        made = tuple(
+            dataclasses.replace(measurement(step.name, value), instructions=count)
+            for step, value, count in measured
+        )
+        shared.record(run_id, dataclasses.replace(invocation(block, name), measurements=made))
+        expected[name, block] = [
+            (step.name, value, np.nan if count is None else count)
+            for step, value, count in measured
+        ]
+        if cut_off:
+            shared.supersede(run_id, block, "main")
+            expected = {key: rest for key, rest in expected.items() if key[1] != block}
+    samples = shared.samples(run_id)
+
+    got = [
+        (samples.subjects[subject], block, samples.steps[step], value, count)
+        for subject, block, step, value, count in zip(
+            samples.subject,
+            samples.block,
+            samples.step,
+            samples.values["throughput"],
+            samples.values["instructions"],
+            strict=True,
+        )
+    ]
+    wanted = [(*key, *figures) for key, rest in expected.items() for figures in rest]
+    assert sorted(map(repr, map(plain, got))) == sorted(map(repr, map(plain, wanted)))
+
+
+def plain(row: tuple[str, int, str, float, float]) -> tuple[str, int, str, float, float]:
+    subject_name, block, step, value, count = row
+    return subject_name, int(block), step, float(value), float(count)
+
+
+def test_people_can_read_the_results_in_plain_sql(
+    store: Store, run_id: int, tmp_path: Path
+) -> None:
+    store.record(run_id, invocation(1, "rel"))
+    store.record(run_id, invocation(2, "rel"))
+    store.supersede(run_id, 2, "main")
+
+    assert rows(
+        tmp_path / "store.db",
+        "SELECT subject, block, set_name, step_key, step_group, throughput FROM results"
+        " ORDER BY step_key",
+    ) == [
+        ("rel", 1, "main", "100", "write", 2.0),
+        ("rel", 1, "main", "110", "point", 3.0),
+        ("rel", 1, "main", "120", "range", 4.0),
+    ]

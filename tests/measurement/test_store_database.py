@@ -1,0 +1,250 @@
+"""The database of the store: how it is opened, migrated, and what is said when it is unwell."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from dbhone.errors import HoneError, MachineError, StoreError, UsageError
+from dbhone.measurement import database
+from dbhone.measurement.store import Store
+from dbhone.measurement.tables import METADATA, SCHEMA
+from tests.measurement.store_records import begin, invocation
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with one run and one invocation, closed."""
+    path = tmp_path / "store.db"
+    with Store.open(path) as store:
+        store.record(begin(store), invocation(1, "rel"))
+    return path
+
+
+def execute(path: Path, *statements: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        return [row for each in statements for row in connection.execute(each).fetchall()]
+    finally:
+        connection.close()
+
+
+def test_the_migrations_make_the_tables_that_the_code_knows(path: Path) -> None:
+    engine = sa.create_engine(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+    engine.dispose()
+    (index,) = execute(path, "SELECT sql FROM sqlite_schema WHERE name LIKE '%that_count'")
+    assert str(index[0]).endswith("WHERE superseded IS 0")
+    (table,) = execute(path, "SELECT sql FROM sqlite_schema WHERE name = 'measurements'")
+    assert "WITHOUT ROWID" in str(table[0])
+
+
+def test_the_newest_migration_is_the_schema_of_the_code() -> None:
+    script = ScriptDirectory.from_config(database.migrations())
+    assert script.get_heads() == [SCHEMA]
+
+
+def test_the_tables_can_be_made_on_a_server_too() -> None:
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    for table in METADATA.sorted_tables:
+        assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=dialect))
+    (index,) = METADATA.tables["invocations"].indexes
+    assert "WHERE superseded IS false" in str(CreateIndex(index).compile(dialect=dialect))
+
+
+def test_a_committed_measurement_is_on_the_disk(path: Path) -> None:
+    opened = database.open_database(path)
+    with opened.writing("looking") as connection:
+        pragmas = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+    opened.close()
+    assert pragmas == {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "busy_timeout": 30_000,
+    }
+
+
+def test_a_path_and_its_url_are_the_same_store(path: Path) -> None:
+    for name in (path, str(path), f"sqlite:///{path}"):
+        with Store.open(name) as store:
+            assert store.last_run_id() == 1
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    (tmp_path / "store.db").touch()
+    with Store.open(tmp_path / "store.db") as store:
+        assert begin(store) == 1
+
+
+def test_a_store_of_a_newer_hone_is_left_alone(path: Path) -> None:
+    execute(path, "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StoreError, match="written by a newer hone") as caught:
+        Store.open(path)
+    assert "update hone" in str(caught.value.hint)
+    assert execute(path, "SELECT version_num FROM alembic_version") == [("9999",)]
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from alembic import op
+
+    def fail(_statement: object) -> None:
+        raise sa.exc.InvalidRequestError("the view cannot be made")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(op, "execute", fail)
+        with pytest.raises(StoreError, match="bringing its tables up to date"):
+            Store.open(tmp_path / "store.db")
+    assert execute(tmp_path / "store.db", "SELECT name FROM sqlite_schema") == []
+
+    with Store.open(tmp_path / "store.db") as store:
+        assert store.runs() == ()
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_database_of_another_program_is_left_alone(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "other.db"
+    execute(path, f"PRAGMA journal_mode = {mode}", "CREATE TABLE bookmarks (url)")
+    with pytest.raises(StoreError, match=f"{path} is a database of another program"):
+        Store.open(path)
+    assert execute(path, "SELECT name FROM sqlite_schema") == [("bookmarks",)]
+    assert execute(path, "PRAGMA journal_mode") == [(mode,)]
+
+
+def test_a_file_that_is_no_database_is_told_to_be_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    path.write_bytes(b"this is not a database, and it is longer than a header of SQLite" * 100)
+    with pytest.raises(StoreError, match=f"{path} failed .* its file is damaged") as caught:
+        Store.open(path)
+    assert "move the file away" in str(caught.value.hint)
+
+
+def test_damage_inside_the_file_is_told_when_it_is_met(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    with pytest.raises(StoreError, match="its file is damaged"), Store.open(path) as store:
+        store.samples(1)
+
+
+def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="its file cannot be opened") as caught:
+        Store.open(tmp_path / "nowhere" / "store.db")
+    assert "folder exists" in str(caught.value.hint)
+
+
+def test_a_store_that_may_not_be_written_can_be_read(path: Path) -> None:
+    with Store.open(f"sqlite:///file:{path}?mode=ro&uri=true") as store:
+        assert len(store.done(1)) == 1
+        with pytest.raises(StoreError, match="may not be written") as caught:
+            store.record(1, invocation(2, "rel"))
+    assert "permission" in str(caught.value.hint)
+
+
+def test_a_full_disk_is_told_and_loses_nothing(path: Path) -> None:
+    opened = database.open_database(path)
+    store = Store(opened)
+    with opened.reading("filling the disk") as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")  # as many as there are
+    with pytest.raises(MachineError, match=r"no space left on .*store\.db while recording"):
+        for block in range(2, 200):
+            store.record(1, invocation(block, "rel"))
+    kept = [each.block for each in store.done(1)]
+    with opened.reading("making room") as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 100000")
+
+    assert kept == list(range(1, len(kept) + 1))
+    store.record(1, invocation(len(kept) + 1, "rel"))
+    assert len(store.samples(1).block) == 3 * (len(kept) + 1)
+    store.close()
+
+
+def test_a_store_that_another_program_holds_is_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with Store.open(path) as store:
+        assert store.last_run_id() == 1
+        with pytest.raises(StoreError, match="another program has held it") as caught:
+            store.record(1, invocation(2, "rel"))
+        other.execute("ROLLBACK")
+        store.record(1, invocation(2, "rel"))
+    other.close()
+    assert "wait for that program" in str(caught.value.hint)
+
+
+def test_who_finds_the_file_being_made_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite does not wait for a lock when the journal's mode is set, whatever its timeout."""
+    busy = sqlite3.OperationalError("database is locked")
+    busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    refusals = [busy, busy]
+    really = database._journal_mode
+
+    def refused_at_first(connection: sqlite3.Connection) -> str:
+        if refusals:
+            raise refusals.pop()
+        return really(connection)
+
+    monkeypatch.setattr(database, "_journal_mode", refused_at_first)
+    with Store.open(tmp_path / "store.db") as store:
+        assert store.runs() == ()
+    assert refusals == []
+
+    refusals.append(busy)
+    monkeypatch.setattr(database, "_PATIENCE", -1)
+    with pytest.raises(StoreError, match="another program has held it"):
+        Store.open(tmp_path / "store.db")
+
+
+def test_a_disk_error_on_a_full_disk_is_told_as_a_full_disk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    url = sa.make_url("sqlite:////store.db")
+
+    def explained(*, full: bool) -> HoneError:
+        monkeypatch.setattr(database, "_no_room", lambda _name: full)
+        return database.explain(error, url, "recording")
+
+    assert isinstance(explained(full=True), MachineError)
+    assert "the disk does not read or write" in explained(full=False).message
+
+
+def test_a_store_in_memory_is_refused() -> None:
+    with pytest.raises(StoreError, match="must be a file"):
+        Store.open("sqlite://")
+
+
+@pytest.mark.parametrize("url", ["nosuch://host/name", "postgresql+nosuch://host/name"])
+def test_a_database_without_a_driver_is_told(url: str) -> None:
+    with pytest.raises(StoreError, match="cannot use the database") as caught:
+        Store.open(url)
+    assert "driver" in str(caught.value.hint)
+
+
+def test_a_url_that_is_none_is_wrong_use() -> None:
+    with pytest.raises(UsageError, match="is not the URL of a database"):
+        Store.open("://")
+
+
+def test_a_password_is_never_told() -> None:
+    url = sa.make_url("postgresql://me:secret@host/name")
+    assert "secret" not in database.explain(OSError("gone"), url, "reading").message

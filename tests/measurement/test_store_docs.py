@@ -1,0 +1,36 @@
+"""What docs/store.md says is so."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from dbhone.measurement.conditions import Condition
+from dbhone.measurement.store import Store
+from dbhone.measurement.tables import METADATA
+from tests.measurement.store_records import begin, invocation
+
+TEXT = (Path(__file__).parents[2] / "docs/store.md").read_text()
+EXAMPLES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_examples_of_sql_answer(example: str, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        store.record(begin(store), invocation(1, "rel"))
+    connection = sqlite3.connect(tmp_path / "store.db")
+    answer = connection.execute(example).fetchall()
+    connection.close()
+    assert answer
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) == 2
+
+
+def test_every_table_and_every_condition_is_told() -> None:
+    names = {*METADATA.tables, *(str(each) for each in Condition)}
+    assert {name for name in names if f"`{name}`" not in TEXT} == set()
