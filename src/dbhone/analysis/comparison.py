@@ -1,0 +1,263 @@
+"""From samples to effects and verdicts. Pure: arrays in, records out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dbhone.analysis.cube import Array, cube, place
+from dbhone.analysis.estimate import Estimates, estimate
+from dbhone.analysis.multiplicity import holm
+from dbhone.analysis.verdict import (
+    MINIMUM_BLOCKS,
+    Analysis,
+    Effect,
+    LeftOut,
+    Summary,
+    Verdict,
+)
+from dbhone.errors import HoneError
+from dbhone.measurement.metric import METRICS, Better, Metric
+from dbhone.measurement.record import Group, Samples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Frame:
+    """What is compared with what: names and kinds, by index."""
+
+    subjects: tuple[str, ...]
+    steps: tuple[str, ...]
+    base: int
+    in_sample: NDArray[np.bool_]
+    groups: tuple[Group, ...]
+    confidence: float
+
+    def others(self) -> list[int]:
+        """Return all subjects but the base."""
+        return [each for each in range(len(self.subjects)) if each != self.base]
+
+    def parts(self) -> Iterator[tuple[bool, Group | None, NDArray[np.intp]]]:
+        """Yield each part of the steps that has any: held-out first, all groups first."""
+        for in_sample in (False, True):
+            for group in (None, *Group):
+                chosen = [
+                    step
+                    for step, of in enumerate(self.groups)
+                    if self.in_sample[step] == in_sample and group in (None, of)
+                ]
+                if chosen:
+                    yield in_sample, group, np.array(chosen, dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One subject's steps of one part, before the family is corrected."""
+
+    subject: int
+    in_sample: bool
+    group: Group | None
+    ratios: Array
+    fallback: float
+
+
+def analyse(
+    samples: Samples,
+    *,
+    base: str,
+    in_sample: Mapping[str, bool],
+    groups: Mapping[str, Group],
+    metrics: tuple[Metric, ...] = METRICS,
+    confidence: float = 0.95,
+) -> Analysis:
+    """Compare every other subject with the base, step by step and over all steps.
+
+    ``in_sample`` and ``groups`` tell of each step whether the experiment trained on it and
+    what it mostly does. A metric that was not measured yields nothing. A family, corrected
+    together, is all effects of one metric, or all summaries of one metric. Raises HoneError
+    if the base is not among the subjects, a step is not described, or something was measured
+    twice in one block.
+    """
+    frame = _frame(samples, base, in_sample, groups, confidence)
+    where = place(samples)
+    effects: list[Effect] = []
+    summaries: list[Summary] = []
+    left_out: dict[tuple[int, int], LeftOut] = {}
+    unusable = blocks = 0
+    for metric in metrics:
+        if metric.name not in samples.values:
+            continue
+        logs, bad = cube(samples.values[metric.name], where)
+        unusable += bad
+        blocks = max(blocks, _blocks_of(logs[frame.base]))
+        logs -= logs[frame.base].copy()
+        found = estimate(logs, confidence)
+        effects += _effects(frame, metric, found)
+        summaries += _summaries(frame, metric, (logs, found), left_out)
+    return Analysis(
+        base=base,
+        confidence=confidence,
+        blocks=blocks,
+        effects=tuple(effects),
+        summaries=tuple(summaries),
+        left_out=tuple(left_out[key] for key in sorted(left_out)),
+        unusable=unusable,
+    )
+
+
+def _frame(
+    samples: Samples,
+    base: str,
+    in_sample: Mapping[str, bool],
+    groups: Mapping[str, Group],
+    confidence: float,
+) -> _Frame:
+    if base not in samples.subjects:
+        raise HoneError(
+            f"the base {base} is not among what was measured",
+            hint="a run can only be compared with a base that was measured in it",
+        )
+    unknown = [step for step in samples.steps if step not in in_sample or step not in groups]
+    if unknown:
+        raise HoneError(f"the step {unknown[0]} was measured but does not belong to the run")
+    return _Frame(
+        subjects=samples.subjects,
+        steps=samples.steps,
+        base=samples.subjects.index(base),
+        in_sample=np.array([in_sample[step] for step in samples.steps], dtype=bool),
+        groups=tuple(groups[step] for step in samples.steps),
+        confidence=confidence,
+    )
+
+
+def _blocks_of(logs: Array) -> int:
+    return int(np.count_nonzero(np.any(~np.isnan(logs), axis=0)))
+
+
+def _effects(frame: _Frame, metric: Metric, found: Estimates) -> list[Effect]:
+    pairs = [
+        (subject, step)
+        for subject in frame.others()
+        for step in range(len(frame.steps))
+        if found.count[subject, step]
+    ]
+    rows = _picked(found, pairs)
+    adjusted = _adjusted(rows)
+    return [
+        Effect(
+            subject=frame.subjects[subject],
+            step=frame.steps[step],
+            group=frame.groups[step],
+            in_sample=bool(frame.in_sample[step]),
+            metric=metric.name,
+            ratio=float(np.exp(rows.centre[row])),
+            low=_bound(rows, row, -1),
+            high=_bound(rows, row, +1),
+            blocks=int(rows.count[row]),
+            p_value=_optional(rows.p[row]),
+            p_adjusted=_optional(adjusted[row]),
+            verdict=_verdict(frame, metric, rows.centre[row], adjusted[row]),
+        )
+        for row, (subject, step) in enumerate(pairs)
+    ]
+
+
+def _picked(found: Estimates, pairs: Sequence[tuple[int, int]]) -> Estimates:
+    subjects = [subject for subject, _ in pairs]
+    steps = [step for _, step in pairs]
+    return Estimates(
+        centre=found.centre[subjects, steps],
+        half=found.half[subjects, steps],
+        p=found.p[subjects, steps],
+        count=found.count[subjects, steps],
+    )
+
+
+def _summaries(
+    frame: _Frame,
+    metric: Metric,
+    data: tuple[Array, Estimates],
+    left_out: dict[tuple[int, int], LeftOut],
+) -> list[Summary]:
+    logs, found = data
+    parts: list[_Part] = []
+    series: list[Array] = []
+    for subject in frame.others():
+        for in_sample, group, steps in frame.parts():
+            counts = found.count[subject, steps]
+            if not counts.any():
+                continue
+            # A step that few blocks have would leave hardly a block in which all are whole.
+            kept = steps[counts * 2 >= counts.max()]
+            for step in steps[counts * 2 < counts.max()].tolist():
+                left_out[subject, step] = LeftOut(
+                    subject=frame.subjects[subject], step=frame.steps[step]
+                )
+            centres = found.centre[subject, kept]
+            series.append(logs[subject, kept].mean(axis=0))
+            parts.append(
+                _Part(
+                    subject=subject,
+                    in_sample=in_sample,
+                    group=group,
+                    ratios=np.exp(centres),
+                    fallback=float(centres.mean()),
+                )
+            )
+    if not parts:
+        return []
+    rows = estimate(np.array(series), frame.confidence)
+    adjusted = _adjusted(rows)
+    return [
+        _summary(frame, metric, part, (rows, row, adjusted[row])) for row, part in enumerate(parts)
+    ]
+
+
+def _summary(
+    frame: _Frame, metric: Metric, part: _Part, line: tuple[Estimates, int, float]
+) -> Summary:
+    rows, row, adjusted = line
+    centre = rows.centre[row] if rows.count[row] else part.fallback
+    ratios = part.ratios
+    return Summary(
+        subject=frame.subjects[part.subject],
+        group=part.group,
+        in_sample=part.in_sample,
+        metric=metric.name,
+        ratio=float(np.exp(centre)),
+        low=_bound(rows, row, -1),
+        high=_bound(rows, row, +1),
+        blocks=int(rows.count[row]),
+        p_value=_optional(rows.p[row]),
+        p_adjusted=_optional(adjusted),
+        verdict=_verdict(frame, metric, centre, adjusted),
+        steps=len(ratios),
+        mean=float(ratios.mean()),
+        median=float(np.median(ratios)),
+        minimum=float(ratios.min()),
+        maximum=float(ratios.max()),
+        standard_deviation=float(ratios.std(ddof=1)) if len(ratios) > 1 else None,
+    )
+
+
+def _adjusted(rows: Estimates) -> Array:
+    """Correct the family of those that have blocks enough for a verdict."""
+    return holm(np.where(rows.count >= MINIMUM_BLOCKS, rows.p, np.nan))
+
+
+def _verdict(frame: _Frame, metric: Metric, centre: float, adjusted: float) -> str:
+    if np.isnan(adjusted):
+        return Verdict.NOT_ENOUGH_DATA.value
+    if adjusted >= 1 - frame.confidence:
+        return Verdict.NO_DIFFERENCE.value
+    return metric.gain if (centre > 0) == (metric.better is Better.HIGHER) else metric.loss
+
+
+def _bound(rows: Estimates, row: int, side: int) -> float | None:
+    return _optional(np.exp(rows.centre[row] + side * rows.half[row]))
+
+
+def _optional(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,263 @@
+"""What a reader should doubt: warnings that only the figures of a whole run can tell.
+
+Each check returns warnings, data like those that came with the run. Those about the A/A
+control come first, since they put every other figure in doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from dbhone.analysis.cube import Array, cube, place
+from dbhone.analysis.precision import precision
+from dbhone.analysis.verdict import (
+    MINIMUM_BLOCKS,
+    Analysis,
+    Effect,
+    Summary,
+    Tone,
+    half_width,
+    tone,
+)
+from dbhone.analysis.winner import find_winner, overall
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Role, Run, RunState, Samples, Warning
+from dbhone.units import duration, percent
+
+CONTROL_CODES = ("control-differs", "control-noisy")
+"""The warnings that stand before everything else."""
+_DRIFT = 0.05
+_DRIFT_P = 0.01
+_DRIFT_PIECES = 60
+_SHORT_SECONDS = 0.005
+_NAMED = 4
+
+
+def doubts(run: Run, samples: Samples, analysis: Analysis) -> tuple[Warning, ...]:
+    """Return the run's own warnings and those that its figures give, the gravest first.
+
+    A warning that the run already carries is not repeated.
+    """
+    base = _of_base(run, samples)
+    found = [
+        *_control(run, analysis),
+        *_state(run),
+        *_blocks(analysis),
+        *_broken(run),
+        *_short(base),
+        *_drift(base),
+        *_precision(run, analysis),
+        *_values(analysis),
+    ]
+    carried = {(each.code, each.subject, each.step) for each in run.warnings}
+    new = [each for each in found if (each.code, each.subject, each.step) not in carried]
+    everything = [*new, *run.warnings]
+    return tuple(sorted(everything, key=lambda each: each.code not in CONTROL_CODES))
+
+
+def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:
+    controls = [each for each in run.subjects if each.role is Role.CONTROL]
+    if not controls and analysis.effects:
+        yield Warning(
+            code="no-control",
+            text="there is no A/A control, so nothing shows how much of the differences is noise",
+        )
+    winner = find_winner(analysis, run.subjects)
+    for subject in controls:
+        yield from _control_differs(analysis, subject.name)
+        if winner is not None:
+            yield from _control_noisy(analysis, subject.name, winner)
+
+
+def _control_differs(analysis: Analysis, control: str) -> Iterator[Warning]:
+    found: tuple[Effect | Summary, ...] = (*analysis.summaries, *analysis.effects)
+    differing = [
+        each
+        for each in found
+        if each.subject == control
+        and each.metric == THROUGHPUT.name
+        and tone(each) in (Tone.BETTER, Tone.WORSE)
+    ]
+    if not differing:
+        return
+    worst = max(differing, key=lambda each: abs(np.log(each.ratio)))
+    where = worst.step if isinstance(worst, Effect) else "several steps together"
+    yield Warning(
+        code="control-differs",
+        text=f"{control} is {analysis.base} over again and yet differs from it in "
+        f"{len(differing)} figures, at most by {percent(worst.ratio - 1)} on {where}: "
+        "something other than the builds is measured here, so trust no figure of this run",
+        subject=control,
+    )
+
+
+def _control_noisy(analysis: Analysis, control: str, winner: Summary) -> Iterator[Warning]:
+    summary = overall(analysis, control)
+    if summary is None or summary.low is None or summary.high is None:
+        return
+    spread = max(summary.high, 1 / summary.low) - 1
+    if spread >= winner.ratio - 1:
+        yield Warning(
+            code="control-noisy",
+            text=f"the A/A control's interval reaches {percent(spread)[1:]} from no difference, "
+            f"as far as {winner.subject} is from {analysis.base} "
+            f"({percent(winner.ratio - 1)}): more blocks are needed to trust that",
+            subject=control,
+        )
+
+
+def _state(run: Run) -> Iterator[Warning]:
+    if run.state is RunState.DONE:
+        return
+    ends = {RunState.RUNNING: "is not over", RunState.INTERRUPTED: "was interrupted"}
+    reason = f" ({run.error})" if run.error else ""
+    yield Warning(
+        code="run-not-finished",
+        text=f"the run {ends.get(run.state, 'failed')}{reason}; "
+        "this is what its measurements say so far",
+    )
+
+
+def _blocks(analysis: Analysis) -> Iterator[Warning]:
+    if not analysis.effects or analysis.blocks >= MINIMUM_BLOCKS:
+        return
+    yield Warning(
+        code="too-few-blocks",
+        text=f"only {analysis.blocks} of the {MINIMUM_BLOCKS} blocks that a verdict needs "
+        "were measured",
+    )
+
+
+def _broken(run: Run) -> Iterator[Warning]:
+    for subject in run.subjects:
+        if subject.broken is not None:
+            yield Warning(
+                code="subject-broken",
+                text=f"{subject.name} took no further part: {subject.broken}",
+                subject=subject.name,
+            )
+
+
+def _short(base: _Base | None) -> Iterator[Warning]:
+    """Tell which steps are so short on the base that a clock's tick or a timer shows."""
+    if base is None:
+        return
+    seconds = np.exp(-base.usual)
+    short = np.flatnonzero(seconds < _SHORT_SECONDS)
+    if len(short):
+        order = short[np.argsort(seconds[short], kind="stable")]
+        yield Warning(
+            code="short-steps",
+            text=f"{len(short)} of {len(seconds)} steps take less than "
+            f"{duration(_SHORT_SECONDS)} ({_listed([base.steps[each] for each in order])}; "
+            f"the shortest takes {seconds[order[0]] * 1000:.1f} ms): "
+            "a larger size would measure them better",
+        )
+
+
+def _drift(base: _Base | None) -> Iterator[Warning]:
+    """Tell whether the base itself became faster or slower as the blocks went by.
+
+    The trend is Theil and Sen's, tested by Mann and Kendall's normal approximation, over
+    pieces of consecutive blocks.
+    """
+    if base is None or base.logs.shape[1] < MINIMUM_BLOCKS:
+        return
+    level = np.nanmean(base.logs - base.usual[:, None], axis=0)
+    pieces = np.array_split(level, min(len(level), _DRIFT_PIECES))
+    change, p = _trend(np.array([piece.mean() for piece in pieces]))
+    if abs(change) > _DRIFT and p < _DRIFT_P:
+        way = "faster" if change > 0 else "slower"
+        yield Warning(
+            code="base-drift",
+            text=f"the machine changed while it measured: from the first block to the last "
+            f"{base.name} became {abs(np.expm1(change)):.0%} {way}; ratios within a block bear "
+            "that, absolute figures do not",
+        )
+
+
+def _trend(values: Array) -> tuple[float, float]:
+    """Return the change from the first value to the last, and the p value of no trend."""
+    count = len(values)
+    first, second = np.triu_indices(count, k=1)
+    rises = values[second] - values[first]
+    slope = float(np.median(rises / (second - first)))
+    score = abs(float(np.sign(rises).sum()))
+    spread = np.sqrt(count * (count - 1) * (2 * count + 5) / 18)
+    return slope * (count - 1), 2 * float(ndtr(-max(score - 1, 0.0) / spread))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Base:
+    """The base's throughput: logarithms, steps by blocks, without rows and columns of NaN.
+
+    ``usual`` is each step's median.
+    """
+
+    name: str
+    steps: tuple[str, ...]
+    logs: Array
+    usual: Array
+
+
+def _of_base(run: Run, samples: Samples) -> _Base | None:
+    values = samples.values.get(THROUGHPUT.name)
+    if run.base is None or run.base.name not in samples.subjects or values is None:
+        return None
+    every, _ = cube(values, place(samples))
+    mine = every[samples.subjects.index(run.base.name)]
+    known = ~np.isnan(mine)
+    steps, blocks = known.any(axis=1), known.any(axis=0)
+    if not steps.any():
+        return None
+    logs = mine[steps][:, blocks]
+    return _Base(
+        name=run.base.name,
+        steps=tuple(samples.steps[each] for each in np.flatnonzero(steps)),
+        logs=logs,
+        usual=np.nanmedian(logs, axis=1),
+    )
+
+
+def _precision(run: Run, analysis: Analysis) -> Iterator[Warning]:
+    target = run.design.target
+    if run.stopped_by not in ("budget", "blocks") or precision(analysis) <= target:
+        return
+    widths = [half_width(each) for each in analysis.effects if each.metric == THROUGHPUT.name]
+    if not widths:
+        return
+    wide = sum(each is None or each > target for each in widths)
+    spent = "budget was spent" if run.stopped_by == "budget" else "number of blocks was reached"
+    yield Warning(
+        code="target-not-met",
+        text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
+        f"less precisely than ±{target:.1%}",
+    )
+
+
+def _values(analysis: Analysis) -> Iterator[Warning]:
+    if analysis.unusable:
+        yield Warning(
+            code="unusable-values",
+            text=f"{analysis.unusable} measured values were zero or not numbers, have no ratio, "
+            "and were left out",
+        )
+    for subject in dict.fromkeys(each.subject for each in analysis.left_out):
+        steps = [each.step for each in analysis.left_out if each.subject == subject]
+        yield Warning(
+            code="steps-left-out",
+            text=f"the summaries of {subject} do without {_listed(steps)}: "
+            "fewer than half of the blocks have them",
+            subject=subject,
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return some names in a sentence, and how many more there are."""
+    shown = ", ".join(names[:_NAMED])
+    more = len(names) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown

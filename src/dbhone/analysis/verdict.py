@@ -1,0 +1,147 @@
+"""What the analysis finds: effects, summaries, and the words for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dbhone.measurement.metric import BY_NAME
+from dbhone.measurement.record import Group
+
+MINIMUM_BLOCKS = 6
+"""With fewer blocks there is no verdict: an interval would hang on one or two of them."""
+
+
+class Verdict(StrEnum):
+    """The verdicts on throughput.
+
+    A verdict on another metric is one of the last two, or that metric's own word for a
+    better or a worse subject (``Metric.gain``, ``Metric.loss``): a build that needs fewer
+    instructions is not thereby faster.
+    """
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NO_DIFFERENCE = "no difference found"
+    NOT_ENOUGH_DATA = "not enough data"
+
+
+class Tone(StrEnum):
+    """Which way a verdict points, whatever the metric's word for it."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    SAME = "same"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """One subject on one step, as a ratio of a metric to the base's.
+
+    ``low`` to ``high`` is the interval of the ratio at the analysis's confidence, None with
+    fewer than 3 blocks. ``p_value`` tests that the ratio is 1; ``p_adjusted`` is corrected
+    for all comparisons of the same kind in the run, None where there is no verdict.
+    """
+
+    subject: str
+    step: str
+    group: Group
+    in_sample: bool
+    metric: str
+    ratio: float
+    low: float | None
+    high: float | None
+    blocks: int
+    p_value: float | None
+    p_adjusted: float | None
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One subject over the steps of a group (all groups if None), in-sample or held-out.
+
+    ``ratio`` is a geometric mean over the steps and ``low`` to ``high`` its interval over the
+    blocks. ``mean`` to ``standard_deviation`` describe how the steps' own ratios lie; the
+    last is None for a single step. ``blocks`` are those in which all ``steps`` were measured.
+    """
+
+    subject: str
+    group: Group | None
+    in_sample: bool
+    metric: str
+    ratio: float
+    low: float | None
+    high: float | None
+    blocks: int
+    p_value: float | None
+    p_adjusted: float | None
+    verdict: str
+    steps: int
+    mean: float
+    median: float
+    minimum: float
+    maximum: float
+    standard_deviation: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A step that a subject's summaries do without, since too few blocks have it."""
+
+    subject: str
+    step: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """All that was found in a run's samples.
+
+    ``unusable`` counts measurements that were zero, negative or infinite and so have no
+    ratio; ``blocks`` the blocks of which the base has anything.
+    """
+
+    base: str
+    confidence: float
+    blocks: int
+    effects: tuple[Effect, ...]
+    summaries: tuple[Summary, ...]
+    left_out: tuple[LeftOut, ...]
+    unusable: int
+
+    def summary(
+        self, subject: str, *, in_sample: bool, group: Group | None = None, metric: str
+    ) -> Summary | None:
+        """Return the one summary of these, None if there is none."""
+        wanted = (subject, in_sample, group, metric)
+        return next(
+            (
+                each
+                for each in self.summaries
+                if (each.subject, each.in_sample, each.group, each.metric) == wanted
+            ),
+            None,
+        )
+
+
+def tone(found: Effect | Summary) -> Tone:
+    """Return which way the verdict points."""
+    metric = BY_NAME[found.metric]
+    words = {
+        metric.gain: Tone.BETTER,
+        metric.loss: Tone.WORSE,
+        Verdict.NO_DIFFERENCE.value: Tone.SAME,
+    }
+    return words.get(found.verdict, Tone.UNKNOWN)
+
+
+def half_width(found: Effect | Summary) -> float | None:
+    """Return half the interval's width as a fraction of the ratio, None without an interval.
+
+    The interval is symmetric on the logarithmic scale: 0.02 means that its ends are the
+    ratio times and divided by 1.02.
+    """
+    if found.low is None or found.high is None:
+        return None
+    return float((found.high / found.low) ** 0.5 - 1)

@@ -1,0 +1,247 @@
+"""Pictures of a page's effects, as SVG that needs no script and takes its colours from CSS.
+
+Axes show ratios on a logarithmic scale, the same on both sides of 1, so that twice as fast
+is as far to the right as half as fast is to the left. An axis never spans less than 3 % on a
+side, lest noise fill the picture.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from dbhone.analysis.verdict import Effect, Summary, Tone, tone
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Role
+from dbhone.report.page import Page
+from dbhone.report.sections import label
+from dbhone.report.wording import printable
+
+MOST_MARKS = 1500
+"""A picture of more single effects than this would be neither legible nor small."""
+_LEAST_REACH = 0.03
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+_DOUBLINGS = math.log(2.2)
+_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+_LABEL_LIMIT = 250
+_LETTER = 6.9
+"""Pixels that a letter of a label takes at most, on average, in whichever font a reader has."""
+_PANEL, _GAP = 118, 30
+_COLOURS = {
+    Tone.BETTER: "var(--better)",
+    Tone.WORSE: "var(--worse)",
+    Tone.SAME: "var(--same)",
+    Tone.UNKNOWN: "var(--same)",
+}
+_SHAPES = {
+    Tone.BETTER: "triangle-right",
+    Tone.WORSE: "triangle-left",
+    Tone.SAME: "circle",
+    Tone.UNKNOWN: "diamond",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """An SVG and the words that stand for it where it is not seen."""
+
+    svg: str
+    alternative: str
+
+
+def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
+    """Draw each subject's summaries, a panel for each group, the A/A control's as a band.
+
+    None if there is nothing to draw. The reach of the axis is that of all summaries, so that
+    the held-out and the in-sample picture can be compared.
+    """
+    every = [each for each in page.analysis.summaries if each.metric == THROUGHPUT.name]
+    shown = [each for each in every if each.in_sample is in_sample]
+    if not shown:
+        return None
+    names = _names(page, {each.subject for each in shown})
+    controls = {each.name for each in page.ordered if each.role is Role.CONTROL}
+    values = [
+        {
+            **_point(each),
+            "name": names[each.subject],
+            "panel": each.group.value if each.group is not None else "all steps",
+            "control": each.subject in controls,
+        }
+        for each in shown
+    ]
+    axis = _axis(_reach(every, whole=True), most=3)
+    layers = alt.layer(
+        _band(), _one(), *_whiskers(axis, list(names.values())), data=alt.InlineData(values=values)
+    )
+    panels = list(dict.fromkeys(each["panel"] for each in values))
+    chart = layers.properties(width=340, height=alt.Step(20)).facet(
+        row=alt.Row("panel:N", sort=panels, header=_header(300)), spacing=6
+    )
+    best = max(shown, key=lambda each: (each.group is None, each.ratio))
+    return Picture(
+        svg=_svg(chart, prefix=f"s{int(in_sample)}"),
+        alternative=f"Throughput of {len(names)} subjects relative to {page.analysis.base}, "
+        f"with intervals; the highest over all steps is {best.subject} at {best.ratio:.3f}. "
+        "The table above has the same figures.",
+    )
+
+
+def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
+    """Draw each step's effects, a panel for each subject.
+
+    None if there is nothing to draw or too much (``MOST_MARKS``). Intervals may leave the
+    picture on noisy steps; ratios do not.
+    """
+    every = [each for each in page.analysis.effects if each.metric == THROUGHPUT.name]
+    shown = [each for each in every if each.in_sample is in_sample]
+    if not shown or len(shown) > MOST_MARKS:
+        return None
+    names = _names(page, {each.subject for each in shown})
+    steps = [printable(step.name) for step in page.run.steps if step.in_sample is in_sample]
+    values = [
+        {**_point(each), "name": printable(each.step), "panel": names[each.subject]}
+        for each in shown
+    ]
+    axis = _axis(_reach(every, whole=False), most=1)
+    layers = alt.layer(_one(), *_whiskers(axis, steps), data=alt.InlineData(values=values))
+    chart = layers.properties(width=_PANEL, height=alt.Step(15)).facet(
+        column=alt.Column("panel:N", sort=list(names.values()), header=_header(_PANEL + _GAP - 10)),
+        spacing=_GAP,
+    )
+    return Picture(
+        svg=_svg(chart, prefix=f"t{int(in_sample)}"),
+        alternative=f"Throughput of {len(steps)} steps on {len(names)} subjects relative to "
+        f"{page.analysis.base}, with intervals. The table below has the same figures.",
+    )
+
+
+def _names(page: Page, wanted: set[str]) -> dict[str, str]:
+    return {each.name: printable(label(each)) for each in page.ordered if each.name in wanted}
+
+
+def _point(found: Effect | Summary) -> dict[str, Any]:
+    return {
+        "ratio": found.ratio,
+        "low": found.low if found.low is not None else found.ratio,
+        "high": found.high if found.high is not None else found.ratio,
+        "tone": tone(found).value,
+    }
+
+
+def _reach(found: Sequence[Effect | Summary], *, whole: bool) -> float:
+    """Return how far the axis goes from 1 on the logarithmic scale.
+
+    ``whole`` intervals are within it; else all ratios and as much again of the intervals.
+    """
+    ratios = max(abs(math.log(each.ratio)) for each in found)
+    ends = [end for each in found for end in (each.low, each.high) if end is not None]
+    intervals = max((abs(math.log(end)) for end in ends), default=0.0)
+    wide = intervals if whole else min(intervals, 2 * ratios)
+    return max(ratios, wide, math.log1p(_LEAST_REACH)) * 1.08
+
+
+def _axis(reach: float, most: int) -> alt.X:
+    """Return an axis with at most ``most`` ticks to the left of 1, and like ones to the right."""
+    return alt.X(
+        "ratio:Q",
+        scale=alt.Scale(type="log", domain=[math.exp(-reach), math.exp(reach)], nice=False),
+        axis=alt.Axis(
+            values=_ticks(reach, most),
+            format=".3~r" if reach > _DOUBLINGS else ".2f",
+            title=None,
+            labelFlush=False,
+            labelOverlap="greedy",
+        ),
+    )
+
+
+def _ticks(reach: float, most: int) -> list[float]:
+    """Return round ratios on both sides of 1; doublings and halvings on a long axis."""
+    if reach > _DOUBLINGS:
+        doublings = int(reach / math.log(2))
+        stride = math.ceil(doublings / most)
+        return [2.0**power for power in range(-doublings, doublings + 1) if power % stride == 0]
+    left = -math.expm1(-reach)
+    step = next(each for each in _STEPS if left / each < most + 1)
+    right = min(int(math.expm1(reach) / step), most)
+    return [round(1 + step * count, 4) for count in range(-int(left / step), right + 1)]
+
+
+def _whiskers(axis: alt.X, order: list[str]) -> list[alt.Chart]:
+    longest = max(len(name) for name in order)
+    room = alt.Axis(minExtent=min(longest * _LETTER, _LABEL_LIMIT) + 8)
+    y = alt.Y("name:N", sort=order, title=None, axis=room)
+    colour = alt.Color("tone:N", scale=_scale(_COLOURS), legend=None)
+    shape = alt.Shape("tone:N", scale=_scale(_SHAPES), legend=None)
+    low = alt.X("low:Q")
+    return [
+        alt.Chart().mark_rule(strokeWidth=2, clip=True).encode(low, y, colour, x2="high:Q"),
+        alt.Chart()
+        .mark_point(filled=True, size=60, opacity=1, clip=True)
+        .encode(axis, y, colour, shape),
+    ]
+
+
+def _scale(choices: dict[Tone, str]) -> alt.Scale:
+    return alt.Scale(domain=[each.value for each in choices], range=list(choices.values()))
+
+
+def _band() -> alt.Chart:
+    controls = alt.Chart().transform_filter("datum.control")
+    band: alt.Chart = controls.mark_rect(color="var(--band)").encode(x="low:Q", x2="high:Q")
+    return band
+
+
+def _one() -> alt.Chart:
+    line = alt.Chart().mark_rule(color="var(--ink)", strokeDash=[2, 2])
+    one: alt.Chart = line.encode(x=alt.datum(1, type="quantitative"))
+    return one
+
+
+def _header(limit: int) -> alt.Header:
+    return alt.Header(
+        title=None,
+        labelOrient="top",
+        labelAnchor="start",
+        labelFontWeight="bold",
+        labelPadding=4,
+        labelLimit=limit,
+    )
+
+
+def _svg(chart: alt.FacetChart, *, prefix: str) -> str:
+    """Return the chart as SVG. ``prefix`` keeps its ids apart from other pictures' ids."""
+    styled = chart.configure(
+        aria=False,
+        background="transparent",
+        font=_FONT,
+        padding=8,
+        view=alt.ViewConfig(stroke="var(--line)", fill=None),
+        axis=alt.AxisConfig(
+            labelColor="var(--ink)",
+            domainColor="var(--line)",
+            tickColor="var(--line)",
+            gridColor="var(--line)",
+            labelFontSize=12,
+            labelLimit=_LABEL_LIMIT,
+        ),
+        axisY=alt.AxisConfig(grid=False, ticks=False, labelPadding=8),
+        header=alt.HeaderConfig(labelColor="var(--ink)", labelFontSize=12),
+    )
+    return _renamed(str(vl_convert.vegalite_to_svg(styled.to_json(validate=False))), prefix)
+
+
+def _renamed(svg: str, prefix: str) -> str:
+    """Number the ids anew: the library counts on from picture to picture."""
+    ids = dict.fromkeys(re.findall(r'(?<= id=")[^"]*', svg))
+    for number, old in enumerate(ids):
+        new = f"{prefix}-{number}"
+        svg = svg.replace(f' id="{old}"', f' id="{new}"').replace(f"url(#{old})", f"url(#{new})")
+    return svg

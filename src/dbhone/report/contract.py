@@ -1,0 +1,167 @@
+"""The report as plain values, for programs: what ``docs/reports.md`` documents."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dbhone.analysis.verdict import Summary
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Run, Subject, Warning
+from dbhone.report.page import Page
+
+SCHEMA = "dbhone-report/1"
+EFFECT_KEYS = (
+    "subject",
+    "step",
+    "group",
+    "in_sample",
+    "metric",
+    "ratio",
+    "low",
+    "high",
+    "blocks",
+    "verdict",
+)
+_DIGITS = 7
+
+
+def report(page: Page) -> dict[str, Any]:
+    """Return the whole contract as plain values."""
+    return {
+        "schema": SCHEMA,
+        "headline": page.headline,
+        "winner": _winner(page.winner),
+        "run": _run(page.run, page.analysis.blocks),
+        "base": page.analysis.base or None,
+        "effects": effects(page),
+        "summary": [
+            _summary(each) for each in page.analysis.summaries if each.metric == THROUGHPUT.name
+        ],
+        "builds": [_build(each) for each in page.run.subjects],
+        "warnings": [_warning(each) for each in (*page.alerts, *page.footnotes)],
+        "environment": _environment(page.run),
+    }
+
+
+def effects(page: Page) -> list[dict[str, Any]]:
+    """Return the effects of all metrics, in the order of subjects and steps."""
+    return [
+        {
+            "subject": each.subject,
+            "step": each.step,
+            "group": each.group.value,
+            "in_sample": each.in_sample,
+            "metric": each.metric,
+            "ratio": _number(each.ratio),
+            "low": _number(each.low),
+            "high": _number(each.high),
+            "blocks": each.blocks,
+            "verdict": each.verdict,
+        }
+        for each in page.analysis.effects
+    ]
+
+
+def _summary(each: Summary) -> dict[str, Any]:
+    return {
+        "subject": each.subject,
+        "group": each.group.value if each.group is not None else "all",
+        "in_sample": each.in_sample,
+        "ratio": _number(each.ratio),
+        "low": _number(each.low),
+        "high": _number(each.high),
+        "mean": _number(each.mean),
+        "median": _number(each.median),
+        "minimum": _number(each.minimum),
+        "maximum": _number(each.maximum),
+        "standard_deviation": _number(each.standard_deviation),
+        "steps": each.steps,
+        "blocks": each.blocks,
+        "verdict": each.verdict,
+    }
+
+
+def _build(subject: Subject) -> dict[str, Any]:
+    return {
+        "subject": subject.name,
+        "role": subject.role.value,
+        "digest": subject.build_digest,
+        "path": subject.build_path,
+        "variant": subject.variant,
+        "compiler": subject.compiler,
+        "flags": list(subject.flags),
+        "seconds": _number(subject.build_seconds),
+        "binary_bytes": subject.binary_bytes,
+        "trained_on": list(subject.trained_on),
+        "training_seconds": _number(subject.training_seconds),
+        "profile_coverage": _number(subject.profile_coverage),
+        "broken": subject.broken,
+        "dbms": subject.dbms,
+        "version": subject.version,
+        "source": subject.source,
+        "source_digest": subject.source_digest,
+    }
+
+
+def _winner(subject: Subject | None) -> dict[str, Any] | None:
+    if subject is None:
+        return None
+    return {"subject": subject.name, "digest": subject.build_digest, "path": subject.build_path}
+
+
+def _run(run: Run, blocks: int) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "title": run.title,
+        "experiment": run.experiment_name,
+        "experiment_text": run.experiment,
+        "state": run.state.value,
+        "created_at": run.created_at.isoformat(),
+        "finished_at": run.finished_at.isoformat() if run.finished_at else None,
+        "seconds": _number(run.seconds),
+        "suite": run.suite,
+        "size": run.size,
+        "blocks": blocks,
+        "stopped_by": run.stopped_by,
+        "error": run.error,
+        "hone_version": run.hone_version,
+        "design": {
+            "seed": run.design.seed,
+            "target": run.design.target,
+            "budget_seconds": run.design.budget_seconds,
+            "min_blocks": run.design.min_blocks,
+            "max_blocks": run.design.max_blocks,
+        },
+    }
+
+
+def _environment(run: Run) -> dict[str, Any]:
+    machine = run.machine
+    return {
+        "fingerprint": machine.fingerprint,
+        "cpu_model": machine.cpu_model,
+        "cores": machine.cores,
+        "memory_bytes": machine.memory_bytes,
+        "kernel": machine.kernel,
+        "distribution": machine.distribution,
+        "virtualisation": machine.virtualisation,
+        "governor": machine.governor,
+        "details": dict(machine.details),
+    }
+
+
+def _warning(each: Warning) -> dict[str, Any]:
+    return {
+        "code": each.code,
+        "text": each.text,
+        "subject": each.subject,
+        "step": each.step,
+    }
+
+
+def _number(value: float | None) -> float | None:
+    """Return a number that JSON has, to seven digits: no measurement here knows more."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,20 @@
+"""What a report format is. To add one, add a file with a ``PLUGIN`` to this folder."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from dbhone.report.page import Page
+
+
+class Format(ABC):
+    """Turns a page into bytes. It shows what the page holds and computes nothing."""
+
+    name: str
+    """The format's name, the same as its file's."""
+    suffix: str
+    """What its files' names end with, with the dot."""
+
+    @abstractmethod
+    def render(self, page: Page) -> bytes:
+        """Return the whole report. The same page gives the same bytes."""

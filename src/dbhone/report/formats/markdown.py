@@ -1,0 +1,105 @@
+"""The report as Markdown (GitHub's tables), to paste into an issue or a wiki."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from dbhone.measurement.record import Warning
+from dbhone.report.formats.base import Format
+from dbhone.report.page import Page
+from dbhone.report.table import Table, plain
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
+
+
+class Markdown(Format):
+    """GitHub-flavoured Markdown; what comes from outside cannot become markup."""
+
+    name = "markdown"
+    suffix = ".md"
+
+    def render(self, page: Page) -> bytes:
+        """Return the report: the answer first, then tables, notes, environment, repetition."""
+        return ("\n".join(_lines(page)) + "\n").encode("utf-8", "replace")
+
+
+def _lines(page: Page) -> Iterator[str]:
+    yield from (f"# {_escape(page.title)}", "")
+    for alert in page.alerts:
+        yield from (f"> **Warning:** {_escape(alert.text)}", "")
+    yield from (f"**{_escape(page.headline)}**", "")
+    if page.winner is not None:
+        yield from (f"{_escape(page.winner.name)}: {_code(page.winner.build_path)}", "")
+    metrics = () if page.metrics is None else (page.metrics,)
+    for table in (page.summary, *page.parts, *metrics, *page.steps, page.subjects):
+        yield from _table(table)
+        if table is page.summary:
+            yield from (_escape(page.legend), "") if page.legend else ()
+            if page.control_note is not None:
+                yield from (_escape(page.control_note), "")
+    yield from _flags(page)
+    yield from _notes(page.footnotes)
+    yield from ("## Environment", "")
+    yield from (f"- {_escape(name)}: {_escape(text)}" for name, text in page.environment)
+    yield from _repeat(page)
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield from (f"## {_escape(table.title)}", "", _escape(table.caption), "")
+    yield _line(column.title for column in table.columns)
+    yield _line(("---:" if column.numeric else "---" for column in table.columns), escape=False)
+    for row in table.rows:
+        yield _line(plain(cell) for cell in row.cells)
+    yield ""
+
+
+def _line(cells: Iterable[str], *, escape: bool = True) -> str:
+    return f"| {' | '.join(_escape(cell) if escape else cell for cell in cells)} |"
+
+
+def _flags(page: Page) -> Iterator[str]:
+    for subject in page.ordered:
+        words = " ".join((subject.compiler, *subject.flags))
+        yield f"- {_escape(subject.name)}: {_code(words)}"
+    yield ""
+
+
+def _notes(notes: tuple[Warning, ...]) -> Iterator[str]:
+    if notes:
+        yield from ("## Notes", "")
+        for number, note in enumerate(notes, start=1):
+            step = f" ({note.step})" if note.step else ""
+            yield f"{number}. {_escape(note.text + step)}"
+        yield ""
+
+
+def _repeat(page: Page) -> Iterator[str]:
+    name = f"{page.run.experiment_name}.toml"
+    fence = _fence(page.run.experiment)
+    yield from ("", "## How to repeat", "")
+    yield from (f"Save this as {_code(name)} and run {_code(page.command)}:", "")
+    yield from (f"{fence}toml", page.run.experiment.rstrip("\n"), fence)
+
+
+def _escape(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _code(text: str) -> str:
+    """Return a code span: fenced by more backticks than the text has in a row."""
+    flat = " ".join(text.split())
+    fence = "`" * (_longest_ticks(flat) + 1)
+    pad = " " if flat.startswith("`") or flat.endswith("`") else ""
+    return f"{fence}{pad}{flat}{pad}{fence}"
+
+
+def _fence(text: str) -> str:
+    return "`" * max(3, _longest_ticks(text) + 1)
+
+
+def _longest_ticks(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)
+
+
+PLUGIN = Markdown()

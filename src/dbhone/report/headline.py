@@ -1,0 +1,120 @@
+"""The one sentence that a person can quote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Summary, Verdict
+from dbhone.analysis.winner import find_winner, overall, scored_in_sample
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Role, Run, Subject
+from dbhone.report.wording import compiler, joined, spoken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Story:
+    """What the sentence is told from."""
+
+    run: Run
+    base: Subject
+    analysis: Analysis
+
+    @property
+    def in_sample(self) -> bool:
+        return scored_in_sample(self.analysis)
+
+    def sets(self, *, in_sample: bool) -> list[str]:
+        return sorted({step.set for step in self.run.steps if step.in_sample is in_sample})
+
+    def reach(self, summary: Summary) -> str:
+        if summary.low is None or summary.high is None:
+            return f"{summary.blocks} blocks"
+        low, high = (spoken(each, summary) for each in (summary.low, summary.high))
+        confidence = f"{self.analysis.confidence * 100:.0f} %"
+        return f"{confidence} interval {low} to {high}, {summary.blocks} blocks"
+
+
+def headline(run: Run, analysis: Analysis, *, control_differs: bool) -> str:
+    """Return what was found, in one sentence that stands alone."""
+    if run.base is None:
+        return "There is no verdict: the run ended before its base was built."
+    if run.base.broken is not None:
+        return f"There is no verdict: the base {run.base.name} broke ({run.base.broken})."
+    candidates = [each for each in run.subjects if each.role is Role.CANDIDATE]
+    story = _Story(run=run, base=run.base, analysis=analysis)
+    sentence = _finding(story, candidates)
+    if control_differs:
+        return f"Not to be trusted, since {run.base.name} differs from itself here: {sentence}"
+    return sentence
+
+
+def _finding(story: _Story, candidates: list[Subject]) -> str:
+    if not candidates:
+        return f"There is no verdict: nothing was compared with {story.base.name}."
+    whole = [each for each in candidates if each.broken is None]
+    if not whole:
+        return f"There is no verdict: every build but {story.base.name} broke."
+    scores = [overall(story.analysis, each.name) for each in whole]
+    known = [each for each in scores if each is not None]
+    judged = [each for each in known if each.verdict != Verdict.NOT_ENOUGH_DATA]
+    if not judged:
+        blocks = max((each.blocks for each in known), default=0)
+        return (
+            f"There is no verdict yet: a verdict needs {MINIMUM_BLOCKS} blocks, "
+            f"and {blocks or 'none'} {'was' if blocks == 1 else 'were'} measured."
+        )
+    winner = find_winner(story.analysis, whole)
+    if winner is None:
+        return _nothing_faster(story, judged)
+    subject = next(each for each in whole if each.name == winner.subject)
+    return _winner(story, subject, winner)
+
+
+def _winner(story: _Story, subject: Subject, score: Summary) -> str:
+    text = (
+        f"On this machine {subject.name} ({compiler(subject.compiler)}) runs "
+        f"{_where(story)} {_times(score)} as fast as {story.base.name} ({story.reach(score)})"
+    )
+    which = "it was trained on" if subject.trained_on else "others were trained on"
+    if story.in_sample:
+        return f"{text}, measured only on what {which}."
+    trained = story.analysis.summary(subject.name, in_sample=True, metric=THROUGHPUT.name)
+    if trained is None:
+        return f"{text}."
+    sets = joined(story.sets(in_sample=True))
+    if trained.verdict in (Verdict.FASTER, Verdict.SLOWER):
+        return f"{text}, and {_times(trained)} on {sets}, which {which}."
+    return f"{text}; on {sets}, which {which}, the verdict is: {trained.verdict}."
+
+
+def _nothing_faster(story: _Story, scores: list[Summary]) -> str:
+    best = max(scores, key=lambda each: each.ratio)
+    text = (
+        f"No build is faster than {story.base.name} on {_where(story)}: the best, "
+        f"{best.subject}, runs {_times(best)} as fast ({story.reach(best)})"
+    )
+    hidden = max(
+        (each for each in scores if each.high is not None), key=lambda each: each.high or 0.0
+    )
+    reach = (hidden.high or 0.0) - 1
+    if reach <= 0:
+        return f"{text}, and that is slower."
+    return (
+        f"{text}, and the largest gain that could hide is {reach * 100:.1f} % ({hidden.subject})."
+    )
+
+
+def _times(summary: Summary) -> str:
+    return f"{spoken(summary.ratio, summary)} times"
+
+
+def _where(story: _Story) -> str:
+    """Return what was run: ``speedtest1's held-out sets``."""
+    trained, held_out = (story.sets(in_sample=each) for each in (True, False))
+    if not trained:
+        return story.run.suite
+    if story.in_sample:
+        return f"{story.run.suite}'s {joined(trained)}"
+    if len(held_out) == 1:
+        return f"{story.run.suite}'s held-out set {held_out[0]}"
+    return f"{story.run.suite}'s held-out sets"

@@ -1,0 +1,136 @@
+"""The one view model: what a report says, before any format says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbhone.analysis.comparison import analyse
+from dbhone.analysis.doubts import CONTROL_CODES, doubts
+from dbhone.analysis.verdict import Analysis
+from dbhone.analysis.winner import find_winner
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Run, Samples, Subject, Warning
+from dbhone.report import sections
+from dbhone.report.headline import headline
+from dbhone.report.table import Table
+from dbhone.units import duration, size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Everything that a report shows.
+
+    ``alerts`` stand before all else, ``footnotes`` after the tables; ``legend`` is empty if
+    there is no figure. ``in_sample`` says of each part of the steps which it is, held-out
+    (False) first; ``parts`` are the parts' tables by group, ``steps`` those of the single steps.
+    ``metrics`` is None if only throughput was measured, ``winner`` if no build is faster than
+    the base.
+    """
+
+    run: Run
+    analysis: Analysis
+    headline: str
+    winner: Subject | None
+    alerts: tuple[Warning, ...]
+    footnotes: tuple[Warning, ...]
+    control_note: str | None
+    legend: str
+    summary: Table
+    in_sample: tuple[bool, ...]
+    parts: tuple[Table, ...]
+    metrics: Table | None
+    steps: tuple[Table, ...]
+    subjects: Table
+    ordered: tuple[Subject, ...]
+    environment: tuple[tuple[str, str], ...]
+    command: str
+
+    @property
+    def title(self) -> str:
+        """Return the run's title with its number."""
+        return f"{self.run.title} (run {self.run.id})"
+
+
+def build_page(run: Run, samples: Samples) -> Page:
+    """Analyse a run's samples and say what they tell, however little was measured."""
+    analysis = _analysis(run, samples)
+    warnings = doubts(run, samples, analysis)
+    alerts = tuple(each for each in warnings if each.code in CONTROL_CODES)
+    winner = find_winner(analysis, run.subjects)
+    of = sections.material(run, analysis)
+    differs = any(each.code == "control-differs" for each in alerts)
+    return Page(
+        run=run,
+        analysis=analysis,
+        headline=headline(run, analysis, control_differs=differs),
+        winner=next(
+            (each for each in run.subjects if winner and each.name == winner.subject), None
+        ),
+        alerts=alerts,
+        footnotes=warnings[len(alerts) :],
+        control_note=sections.control_note(of),
+        legend=_legend(analysis),
+        summary=sections.summary_table(of),
+        in_sample=tuple(of.parts()),
+        parts=tuple(sections.part_table(of, part) for part in of.parts()),
+        metrics=sections.metrics_table(of),
+        steps=tuple(sections.step_table(of, part) for part in of.parts()),
+        subjects=sections.subject_table(of),
+        ordered=of.subjects,
+        environment=_environment(run, analysis),
+        command=f"hone run {run.experiment_name}.toml",
+    )
+
+
+def _analysis(run: Run, samples: Samples) -> Analysis:
+    if run.base is None or run.base.name not in samples.subjects:
+        name = run.base.name if run.base else ""
+        return Analysis(
+            base=name,
+            confidence=0.95,
+            blocks=0,
+            effects=(),
+            summaries=(),
+            left_out=(),
+            unusable=0,
+        )
+    return analyse(
+        samples,
+        base=run.base.name,
+        in_sample={step.name: step.in_sample for step in run.steps},
+        groups={step.name: step.group for step in run.steps},
+    )
+
+
+def _legend(analysis: Analysis) -> str:
+    steps = sum(each.metric == THROUGHPUT.name for each in analysis.effects)
+    summaries = sum(each.metric == THROUGHPUT.name for each in analysis.summaries)
+    if not steps + summaries:
+        return ""
+    return (
+        f"± is half of the {analysis.confidence * 100:.0f} % interval, relative to the ratio. "
+        "+ faster (other metrics: better), - slower (worse), ~ no difference found, "
+        "? not enough data. Verdicts are corrected (Holm) for the number of comparisons: "
+        f"{steps} effects on steps, {summaries} summaries; so an interval that misses 1 "
+        "may still come with no difference found."
+    )
+
+
+def _environment(run: Run, analysis: Analysis) -> tuple[tuple[str, str], ...]:
+    machine = run.machine
+    moment = run.created_at.strftime("%Y-%m-%d %H:%M UTC")
+    pairs = {
+        "CPU": f"{machine.cpu_model}, {machine.cores} cores",
+        "Memory": size(machine.memory_bytes),
+        "System": f"{machine.distribution}, kernel {machine.kernel}",
+        "Virtualisation": machine.virtualisation,
+        "CPU governor": machine.governor,
+        "Machine": machine.fingerprint,
+        **machine.details,
+        "Suite": f"{run.suite}, size {run.size}",
+        "Design": f"{analysis.blocks} blocks, seed {run.design.seed}, "
+        f"target ±{run.design.target:.1%}, budget {duration(run.design.budget_seconds)}",
+        "Begun": f"{moment}, took {duration(run.seconds)}",
+        "dbhone": run.hone_version,
+    }
+    return tuple((name, text) for name, text in pairs.items() if text)

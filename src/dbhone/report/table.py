@@ -1,0 +1,67 @@
+"""Tables as data: what every format shows, each in its own way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbhone.analysis.verdict import Tone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One field of a table.
+
+    ``text`` is the figure, ``margin`` its ± if it has one, ``verdict`` its verdict in words and
+    ``tone`` which way that points; ``detail`` says more where there is room.
+    """
+
+    text: str
+    margin: str = ""
+    verdict: str = ""
+    tone: Tone | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column. ``numeric`` columns are aligned to the right.
+
+    Where there is no room for the whole table, a column that ``opens`` begins a new piece of it.
+    """
+
+    title: str
+    numeric: bool = True
+    opens: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row, named by its first cell. ``control`` marks the A/A control's."""
+
+    cells: tuple[Cell, ...]
+    control: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table: the first column names the rows."""
+
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+MARKS: dict[Tone, str] = {
+    Tone.BETTER: "+",
+    Tone.WORSE: "-",
+    Tone.SAME: "~",
+    Tone.UNKNOWN: "?",
+}
+"""How a format without colours and without room shows a verdict."""
+
+
+def plain(cell: Cell) -> str:
+    """Return a cell as plain text: ``1.07 ±1.8% +``."""
+    mark = MARKS[cell.tone] if cell.tone is not None else ""
+    return " ".join(part for part in (cell.text, cell.margin, mark) if part)

@@ -1,0 +1,140 @@
+"""A page in a terminal, as wide as the terminal is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from dbhone.analysis.verdict import Tone
+from dbhone.measurement.record import Subject
+from dbhone.report.page import Page
+from dbhone.report.table import Cell, Table, plain
+from dbhone.report.wording import compiler, printable
+
+_STYLES = {Tone.BETTER: "green", Tone.WORSE: "red"}
+_GAP = 2
+
+
+class PageView:
+    """Shows a page on a rich console. ``full`` adds the single steps and the environment.
+
+    Colour marks significant differences only, and never says more than the sign beside it.
+    A table that is wider than the console goes on below, its rows named again.
+    """
+
+    def __init__(self, page: Page, *, full: bool = False) -> None:
+        self._page = page
+        self._full = full
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the parts from the title to the winner, which comes last."""
+        page = self._page
+        yield _text(page.title, style="bold")
+        for alert in page.alerts:
+            yield _text(f"\nWARNING: {alert.text}", style="bold red")
+        yield from self._tables(options.max_width)
+        yield from _footnotes(page)
+        yield from _ending(page)
+
+    def _tables(self, width: int) -> Iterator[RenderableType]:
+        page = self._page
+        yield from _table(page.summary, width)
+        for part in page.parts:
+            yield from _table(part, width)
+        if page.metrics is not None:
+            yield from _table(page.metrics, width)
+        if not self._full:
+            return
+        for steps in page.steps:
+            yield from _table(steps, width)
+        yield from _table(page.subjects, width)
+        for subject in page.ordered:
+            yield _flags(subject)
+        yield Text("\nEnvironment", style="bold")
+        for name, text in page.environment:
+            yield Padding(_text(f"{name}: {text}"), (0, 0, 0, _GAP))
+
+
+def renderable(page: Page, *, full: bool = False) -> RenderableType:
+    """Return what a rich console prints for a page."""
+    return PageView(page, full=full)
+
+
+def _table(table: Table, width: int) -> Iterator[RenderableType]:
+    yield _text(f"\n{table.title}", style="bold")
+    yield _text(table.caption, style="dim")
+    for number, columns in enumerate(_pieces(table, width)):
+        if number:
+            yield Text()
+        yield _piece(table, columns)
+
+
+def _pieces(table: Table, width: int) -> list[list[int]]:
+    """Divide the columns so that each piece, with the first column, is within the width."""
+    sizes = [
+        max(len(column.title), *(len(plain(row.cells[index])) for row in table.rows), 0) + _GAP
+        for index, column in enumerate(table.columns)
+    ]
+    everything = list(range(1, len(sizes)))
+    if sum(sizes) - _GAP <= width:
+        return [everything]
+    pieces: list[list[int]] = [[]]
+    room = width + _GAP
+    for index in everything:
+        used = sizes[0] + sum(sizes[each] for each in pieces[-1])
+        if pieces[-1] and (table.columns[index].opens or used + sizes[index] > room):
+            pieces.append([])
+        pieces[-1].append(index)
+    return pieces
+
+
+def _piece(table: Table, columns: list[int]) -> RichTable:
+    made = RichTable(
+        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), show_edge=False
+    )
+    for index in (0, *columns):
+        column = table.columns[index]
+        justify: Literal["left", "right"] = "right" if column.numeric else "left"
+        made.add_column(_text(column.title), justify=justify, overflow="fold")
+    for row in table.rows:
+        style = "dim" if row.control else None
+        made.add_row(*(_cell(row.cells[index]) for index in (0, *columns)), style=style)
+    return made
+
+
+def _cell(cell: Cell) -> Text:
+    style = _STYLES.get(cell.tone, "") if cell.tone is not None else ""
+    return _text(plain(cell), style=style)
+
+
+def _flags(subject: Subject) -> RenderableType:
+    words = " ".join((compiler(subject.compiler), *subject.flags))
+    return Padding(_text(f"{subject.name}: {words}"), (0, 0, 0, _GAP))
+
+
+def _footnotes(page: Page) -> Iterator[RenderableType]:
+    if page.legend:
+        yield _text(f"\n{page.legend}", style="dim")
+    if page.control_note is not None:
+        yield _text(page.control_note, style="dim")
+    if page.footnotes:
+        yield Text("\nNotes", style="bold")
+    for number, note in enumerate(page.footnotes, start=1):
+        step = f" ({note.step})" if note.step else ""
+        yield Padding(_text(f"{number}. {note.text}{step}"), (0, 0, 0, _GAP))
+
+
+def _ending(page: Page) -> Iterator[RenderableType]:
+    yield _text(f"\n{page.headline}", style="bold")
+    if page.winner is not None:
+        yield _text(f"{page.winner.name}: {page.winner.build_path}")
+
+
+def _text(words: str, *, style: str = "") -> Text:
+    return Text(printable(words), style=style)

@@ -1,0 +1,79 @@
+"""Figures and names as sentences and tables write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dbhone.analysis.verdict import Effect, Summary, half_width, tone
+from dbhone.report.table import Cell
+
+_COMPILER = re.compile(r"(?P<name>[A-Za-z][\w+-]*)")
+_VERSION = re.compile(r"(?<![\w.])(\d+)\.(\d+)(?:\.\d+)*")
+
+
+def ratio(value: float) -> str:
+    """Return a ratio for a table: ``1.071``."""
+    return f"{value:.3f}"
+
+
+def spoken(value: float, of: Effect | Summary) -> str:
+    """Return a ratio, or an end of its interval, for a sentence.
+
+    Two digits after the point, and three where two would blur the interval or the difference
+    from 1.
+    """
+    narrow = of.low is not None and of.high is not None and of.high - of.low < 0.02
+    return f"{value:.3f}" if narrow or abs(of.ratio - 1) < 0.02 else f"{value:.2f}"
+
+
+def margin(half: float | None) -> str:
+    """Return an interval's half-width, relative to the ratio: ``±1.8%``."""
+    if half is None:
+        return ""
+    return f"±{half:.1%}" if half < 0.0995 else f"±{half:.0%}"
+
+
+def figure(found: Effect | Summary | None) -> Cell:
+    """Return an effect or a summary as a cell; an empty one for what was not measured."""
+    if found is None:
+        return Cell(text="")
+    reach = ""
+    if found.low is not None and found.high is not None:
+        reach = f"{ratio(found.low)} to {ratio(found.high)}"
+    blocks = f"{found.blocks} block{'s' if found.blocks != 1 else ''}"
+    return Cell(
+        text=ratio(found.ratio),
+        margin=margin(half_width(found)),
+        verdict=found.verdict,
+        tone=tone(found),
+        detail=f"{reach}, {blocks}" if reach else blocks,
+    )
+
+
+def compiler(text: str) -> str:
+    """Return a compiler's name and version in short: ``gcc 12.2``."""
+    versions = _VERSION.findall(text)
+    name = _COMPILER.search(text)
+    known = next((each for each in ("clang", "gcc", "icx") if each in text), None)
+    if not versions or (known is None and name is None):
+        return text
+    major, minor = versions[-1]
+    word = known or (name.group("name") if name else text)
+    return f"{word} {major}.{minor}"
+
+
+def joined(words: Sequence[str]) -> str:
+    """Return words in a sentence: ``a, b and c``."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters, newlines apart.
+
+    They could drive the reader's terminal, and the library that draws pictures ends the whole
+    process when it meets one.
+    """
+    return "".join(each for each in text if each.isprintable() or each == "\n")

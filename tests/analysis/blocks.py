@@ -1,0 +1,59 @@
+"""Makes samples from tables of figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dbhone.analysis.comparison import analyse
+from dbhone.analysis.verdict import Analysis
+from dbhone.measurement.metric import METRICS, THROUGHPUT, Metric
+from dbhone.measurement.record import Group, Samples
+
+Array = NDArray[np.float64]
+
+
+def samples(values: Array, *, metric: Metric = THROUGHPUT) -> Samples:
+    """Return samples of one metric from an array: subjects x steps x blocks.
+
+    Subjects are called a, b, c…, steps 0, 1, 2…; a NaN is no measurement at all.
+    """
+    subject, step, block = np.nonzero(~np.isnan(values))
+    return Samples(
+        subjects=tuple("abcdefghij"[: values.shape[0]]),
+        steps=tuple(str(each) for each in range(values.shape[1])),
+        subject=subject.astype(np.int32),
+        step=step.astype(np.int32),
+        block=block.astype(np.int32),
+        values={metric.name: values[subject, step, block]},
+    )
+
+
+def analysed(
+    of: Samples,
+    *,
+    base: str = "a",
+    in_sample: Mapping[str, bool] | None = None,
+    groups: Mapping[str, Group] | None = None,
+) -> Analysis:
+    """Analyse; unless told, every step is held-out and a point step."""
+    return analyse(
+        of,
+        base=base,
+        in_sample=in_sample or dict.fromkeys(of.steps, False),
+        groups=groups or dict.fromkeys(of.steps, Group.POINT),
+        metrics=METRICS,
+    )
+
+
+def noisy(
+    seed: int, shape: tuple[int, int, int], ratios: tuple[float, ...], *, spread: float = 0.02
+) -> Array:
+    """Return heavy-tailed throughputs around 100, the subjects' ratios to the first as given."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_t(3, shape) * spread
+    level = rng.normal(0, 0.1, (1, 1, shape[2]))
+    values: Array = 100 * np.exp(noise + level) * np.array(ratios)[:, None, None]
+    return values

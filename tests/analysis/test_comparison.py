@@ -1,0 +1,275 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dbhone.analysis.comparison import analyse
+from dbhone.analysis.verdict import Analysis, Effect, Summary, Tone, Verdict, tone
+from dbhone.errors import HoneError
+from dbhone.measurement.metric import CPU_SECONDS, INSTRUCTIONS
+from dbhone.measurement.record import Group, Samples
+from tests.analysis.blocks import Array, analysed, noisy, samples
+
+shapes = st.tuples(st.integers(2, 4), st.integers(1, 4), st.integers(1, 12))
+seeds = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Array:
+    """Return throughputs of which some are missing."""
+    shape = draw(shapes)
+    values = noisy(draw(seeds), shape, tuple(1 + 0.1 * each for each in range(shape[0])))
+    gaps = np.random.default_rng(draw(seeds)).random(shape) < draw(st.sampled_from([0, 0.1, 0.5]))
+    values[gaps] = np.nan
+    return values
+
+
+def _only(analysis: Analysis, *, step: str = "0", subject: str = "b") -> Effect:
+    return next(e for e in analysis.effects if (e.subject, e.step) == (subject, step))
+
+
+def _numbers(found: Effect | Summary) -> list[float]:
+    names = ("ratio", "low", "high", "blocks", "p_value", "p_adjusted")
+    return [np.nan if getattr(found, n) is None else getattr(found, n) for n in names]
+
+
+def _all(analysis: Analysis) -> list[Effect | Summary]:
+    return [*analysis.effects, *analysis.summaries]
+
+
+def _same(one: Analysis, other: Analysis) -> None:
+    assert len(one.effects) == len(other.effects)
+    for first, second in zip(_all(one), _all(other), strict=True):
+        assert first.subject == second.subject
+        assert first.verdict == second.verdict
+        assert _numbers(first) == pytest.approx(_numbers(second), rel=1e-6, nan_ok=True)
+
+
+def test_ratio_of_throughputs_is_told_with_its_interval() -> None:
+    found = [_only(analysed(samples(noisy(seed, (2, 1, 20), (1, 1.1))))) for seed in range(40)]
+    held = [each.low < 1.1 < each.high for each in found if each.low and each.high]
+    assert len(held) == 40
+    assert sum(held) >= 34
+    assert np.mean([each.ratio for each in found]) == pytest.approx(1.1, rel=0.005)
+    assert {each.verdict for each in found} == {Verdict.FASTER.value}
+    assert {each.blocks for each in found} == {20}
+
+
+def test_slower_is_slower() -> None:
+    assert _only(analysed(samples(noisy(2, (2, 1, 12), (1, 0.8))))).verdict == Verdict.SLOWER
+
+
+def test_level_of_a_block_does_not_matter() -> None:
+    values = noisy(3, (3, 2, 10), (1, 1.05, 0.9))
+    shaken = values * np.random.default_rng(3).uniform(0.2, 5, (1, 1, 10))
+    _same(analysed(samples(values)), analysed(samples(shaken)))
+
+
+@settings(max_examples=40)
+@given(tables(), seeds)
+def test_order_of_samples_does_not_matter(values: Array, seed: int) -> None:
+    of = samples(values)
+    order = np.random.default_rng(seed).permutation(len(of.step))
+    shuffled = replace(
+        of,
+        subject=of.subject[order],
+        step=of.step[order],
+        block=of.block[order],
+        values={name: column[order] for name, column in of.values.items()},
+    )
+    _same(analysed(of), analysed(shuffled))
+
+
+@settings(max_examples=40)
+@given(tables(), st.floats(1e-6, 1e6), st.integers(1, 10**6))
+def test_unit_and_numbering_of_blocks_do_not_matter(
+    values: Array, factor: float, first: int
+) -> None:
+    of = samples(values)
+    other = samples(values * factor)
+    _same(analysed(of), analysed(replace(other, block=other.block + np.int32(first))))
+
+
+@settings(max_examples=40)
+@given(tables())
+def test_swapping_base_and_subject_inverts_the_effect(values: Array) -> None:
+    of = samples(values[:2])
+    forth, back = analysed(of, base="a"), analysed(of, base="b")
+    opposite = {
+        Verdict.FASTER.value: Verdict.SLOWER.value,
+        Verdict.SLOWER.value: Verdict.FASTER.value,
+    }
+    for one, other in zip(forth.effects, back.effects, strict=True):
+        assert one.ratio == pytest.approx(1 / other.ratio, rel=1e-9)
+        assert (one.low is None) == (other.high is None)
+        if one.low is not None and other.high is not None:
+            assert one.low == pytest.approx(1 / other.high, rel=1e-9)
+        assert other.verdict == opposite.get(one.verdict, one.verdict)
+
+
+@settings(max_examples=60)
+@given(tables())
+def test_every_effect_is_in_order(values: Array) -> None:
+    analysis = analysed(samples(values))
+    for each in _all(analysis):
+        assert each.ratio > 0
+        assert (each.low is None) == (each.high is None) == (each.blocks < 3)
+        if each.low is not None and each.high is not None:
+            assert each.low <= each.ratio <= each.high
+        for p in (each.p_value, each.p_adjusted):
+            assert p is None or 0 < p <= 1
+        assert (each.p_adjusted is None) == (each.verdict == Verdict.NOT_ENOUGH_DATA)
+    for summary in analysis.summaries:
+        assert summary.minimum <= summary.median <= summary.maximum
+        assert summary.minimum <= summary.mean <= summary.maximum
+
+
+@pytest.mark.parametrize(
+    ("blocks", "interval", "verdict"),
+    [(1, False, False), (2, False, False), (3, True, False), (5, True, False), (6, True, True)],
+)
+def test_verdict_needs_six_blocks_and_interval_three(
+    blocks: int, interval: bool, verdict: bool
+) -> None:
+    found = _only(analysed(samples(noisy(5, (2, 1, blocks), (1, 2)))))
+    assert (found.low is not None) is interval
+    assert (found.verdict != Verdict.NOT_ENOUGH_DATA) is verdict
+
+
+def test_less_of_another_metric_is_not_faster() -> None:
+    values = noisy(6, (3, 1, 14), (1, 0.8, 1.25))
+    cpu = analysed(samples(values, metric=CPU_SECONDS))
+    assert [each.verdict for each in cpu.effects] == ["less", "more"]
+    assert [tone(each) for each in cpu.effects] == [Tone.BETTER, Tone.WORSE]
+    assert cpu.effects[0].ratio < 1
+    instructions = analysed(samples(values, metric=INSTRUCTIONS))
+    assert [each.verdict for each in instructions.effects] == ["fewer", "more"]
+
+
+def test_metric_that_was_not_measured_yields_nothing() -> None:
+    of = samples(noisy(7, (2, 1, 8), (1, 1)))
+    of.values[INSTRUCTIONS.name] = np.full(len(of.step), np.nan)
+    assert {each.metric for each in analysed(of).effects} == {"throughput"}
+
+
+def test_families_are_corrected_apart() -> None:
+    values = noisy(8, (2, 1, 14), (1, 1.1))
+    alone = analysed(samples(values)).effects[0]
+    many = np.concatenate([values, noisy(9, (2, 9, 14), (1, 1))], axis=1)
+    of = samples(many)
+    of.values[CPU_SECONDS.name] = 1 / of.values["throughput"]
+    among = _only(analysed(of))
+    assert alone.p_adjusted == alone.p_value
+    assert among.p_value == pytest.approx(alone.p_value)
+    assert among.p_adjusted is not None
+    assert among.p_value is not None
+    assert among.p_adjusted == pytest.approx(10 * among.p_value)
+
+
+def test_held_out_and_in_sample_are_never_one_figure() -> None:
+    values = noisy(10, (2, 4, 12), (1, 1), spread=0.001)
+    values[1, :2] *= 1.5
+    in_sample = {"0": True, "1": True, "2": False, "3": False}
+    found = analysed(samples(values), in_sample=in_sample)
+    ratios = {(each.in_sample, each.group): each.ratio for each in found.summaries}
+    assert ratios[True, None] == pytest.approx(1.5, rel=0.01)
+    assert ratios[False, None] == pytest.approx(1.0, rel=0.01)
+    assert set(ratios) == {
+        *((part, group) for part in (True, False) for group in (None, Group.POINT))
+    }
+
+
+def test_summary_is_the_geometric_mean_and_tells_how_steps_lie() -> None:
+    values = np.ones((2, 4, 8))
+    values[1] = np.array([1.0, 1.1, 1.2, 2.0])[:, None]
+    groups = {"0": Group.POINT, "1": Group.POINT, "2": Group.RANGE, "3": Group.WRITE}
+    found = analysed(samples(values), groups=groups)
+    whole = found.summary("b", in_sample=False, metric="throughput")
+    assert whole is not None
+    assert whole.ratio == pytest.approx((1.0 * 1.1 * 1.2 * 2.0) ** 0.25)
+    assert (whole.steps, whole.blocks) == (4, 8)
+    assert whole.mean == pytest.approx(1.325)
+    assert whole.median == pytest.approx(1.15)
+    assert [whole.minimum, whole.maximum] == pytest.approx([1.0, 2.0])
+    assert whole.standard_deviation == pytest.approx(0.4573474244670749)
+    point = found.summary("b", in_sample=False, group=Group.POINT, metric="throughput")
+    assert point is not None
+    assert point.ratio == pytest.approx(1.1**0.5)
+    write = found.summary("b", in_sample=False, group=Group.WRITE, metric="throughput")
+    assert write is not None
+    assert write.standard_deviation is None
+
+
+def test_interval_of_a_summary_is_over_blocks_not_over_steps() -> None:
+    """Steps may differ as they like: only what varies from block to block is uncertain."""
+    values = np.ones((2, 3, 8))
+    values[1] = np.array([0.5, 1.0, 3.0])[:, None]
+    whole = analysed(samples(values)).summary("b", in_sample=False, metric="throughput")
+    assert whole is not None
+    assert whole.low == pytest.approx(whole.ratio)
+
+
+def test_block_that_lacks_a_step_does_not_shift_a_summary() -> None:
+    values = np.ones((2, 2, 12))
+    values[1] = np.array([1.0, 2.0])[:, None]
+    values[1, 1, :4] = np.nan
+    whole = analysed(samples(values)).summary("b", in_sample=False, metric="throughput")
+    assert whole is not None
+    assert whole.ratio == pytest.approx(2**0.5)
+    assert whole.blocks == 8
+
+
+def test_step_that_few_blocks_have_is_left_out_and_named() -> None:
+    values = noisy(11, (2, 3, 12), (1, 1.2))
+    values[1, 2, 3:] = np.nan
+    found = analysed(samples(values))
+    assert [(each.subject, each.step) for each in found.left_out] == [("b", "2")]
+    whole = found.summary("b", in_sample=False, metric="throughput")
+    assert whole is not None
+    assert (whole.steps, whole.blocks) == (2, 12)
+
+
+def test_values_without_a_ratio_are_counted_and_left_out() -> None:
+    values = noisy(12, (2, 1, 12), (1, 1.2))
+    values[1, 0, :2] = (0.0, np.inf)
+    found = analysed(samples(values))
+    assert found.unusable == 2
+    assert found.effects[0].blocks == 10
+
+
+def test_nothing_measured_is_an_empty_analysis() -> None:
+    found = analysed(samples(np.full((2, 1, 1), np.nan)))
+    assert (found.effects, found.summaries, found.blocks) == ((), (), 0)
+
+
+def test_measuring_twice_in_a_block_is_an_error() -> None:
+    of = samples(noisy(13, (2, 2, 6), (1, 1)))
+    of = replace(of, block=np.where(of.block == 5, 4, of.block).astype(np.int32))
+    with pytest.raises(HoneError, match="a has 2 measurements of 0 in block 4"):
+        analysed(of)
+
+
+def test_base_that_was_not_measured_is_an_error() -> None:
+    with pytest.raises(HoneError, match="the base z is not among what was measured"):
+        analysed(samples(noisy(14, (2, 1, 6), (1, 1))), base="z")
+
+
+def test_step_that_the_run_does_not_have_is_an_error() -> None:
+    of: Samples = samples(noisy(15, (2, 2, 6), (1, 1)))
+    with pytest.raises(HoneError, match="the step 1 was measured but"):
+        analyse(of, base="a", in_sample={"0": False}, groups={"0": Group.POINT})
+
+
+@pytest.mark.parametrize("blocks", [6, 10, 16])
+def test_a_control_is_seldom_taken_for_a_difference(blocks: int) -> None:
+    """Of 200 A/A runs of 60 comparisons at most one in twenty may raise any alarm.
+
+    16 is what 5 % of 200 yields or less in 98 of 100 tries, if the method is honest.
+    """
+    alarms = 0
+    for seed in range(200):
+        found = analysed(samples(noisy(seed, (4, 20, blocks), (1, 1, 1, 1))))
+        alarms += any(tone(each) in (Tone.BETTER, Tone.WORSE) for each in found.effects)
+    assert alarms <= 16

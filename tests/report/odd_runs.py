@@ -1,0 +1,76 @@
+"""Runs of which little is known, as they are left when things go wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dbhone.measurement.record import Role, Run, RunState, Samples
+from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
+
+
+def _broken(reason: str, *names: str) -> Run:
+    return a_run(
+        subjects=tuple(
+            replace(each, broken=reason) if each.name in names else each for each in SUBJECTS
+        )
+    )
+
+
+def _without(of: Samples, *metrics: str) -> Samples:
+    return replace(of, values={k: v for k, v in of.values.items() if k not in metrics})
+
+
+def odd_runs() -> dict[str, tuple[Run, Samples]]:
+    """Return runs and their samples by what is odd about them."""
+    whole = a_run()
+    nothing = a_run(subjects=(), steps=(), state=RunState.FAILED, error="the source is gone")
+    failed = a_run(state=RunState.FAILED, error="gcc: internal compiler error", stopped_by=None)
+    everyone = [each.name for each in SUBJECTS]
+    in_sample = replace(whole, steps=tuple(step for step in whole.steps if step.in_sample))
+    untrained = replace(whole, steps=tuple(replace(step, in_sample=False) for step in whole.steps))
+    single = replace(whole, steps=whole.steps[:1])
+    others = [each for each in SUBJECTS if each.role is Role.CANDIDATE]
+
+    def no_base(subject: str, step: str, block: int) -> bool:
+        return subject == "rel"
+
+    return {
+        "nothing": (nothing, samples(nothing)),
+        "no block": (failed, samples(failed, Shape(blocks=0))),
+        "no values": (whole, replace(samples(whole, Shape(blocks=0)), values={})),
+        "one block": (whole, samples(whole, Shape(blocks=1))),
+        "five blocks": (whole, samples(whole, Shape(blocks=5))),
+        "interrupted": (
+            a_run(state=RunState.INTERRUPTED, finished_at=None, stopped_by=None),
+            samples(whole, Shape(blocks=8)),
+        ),
+        "base broken": (_broken("it crashed", "rel"), samples(whole, Shape(missing=no_base))),
+        "all broken": (
+            _broken("wrong results", *everyone[1:]),
+            samples(_broken("wrong results", *everyone[1:])),
+        ),
+        "base alone": (a_run(subjects=SUBJECTS[:1]), samples(a_run(subjects=SUBJECTS[:1]))),
+        "no base": (a_run(subjects=tuple(others)), samples(a_run(subjects=tuple(others)))),
+        "base not measured": (whole, samples(whole, Shape(missing=no_base))),
+        "no control": (
+            a_run(subjects=(SUBJECTS[0], *others)),
+            samples(a_run(subjects=(SUBJECTS[0], *others))),
+        ),
+        "in-sample only": (in_sample, samples(in_sample)),
+        "nothing trained": (untrained, samples(untrained)),
+        "one step": (single, samples(single)),
+        "throughput only": (
+            whole,
+            _without(samples(whole), "cpu_seconds", "instructions", "peak_memory_bytes"),
+        ),
+        "no throughput": (whole, _without(samples(whole), "throughput")),
+        "huge effect": (whole, samples(whole, Shape(effects={"pgo": (40.0, 0.01)}))),
+        "no noise": (whole, _quiet(samples(whole))),
+    }
+
+
+def _quiet(of: Samples) -> Samples:
+    values = {name: np.ones(len(of.step)) for name in of.values}
+    return replace(of, values=values)

@@ -1,0 +1,238 @@
+"""What every format must bear, and what each must look like."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from dbhone.errors import UnknownName
+from dbhone.measurement.record import Warning
+from dbhone.report.formats.text import Text
+from dbhone.report.page import Page, build_page
+from dbhone.report.rendering import find_format, formats, render
+from dbhone.report.terminal import renderable
+from tests.report.odd_runs import odd_runs
+from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
+
+Golden = Callable[[str, bytes], None]
+HOSTILE = "<script>alert('x')</script>|`\"&{{ 7*7 }}\x1b[31m\x00\udcff"
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    run = a_run()
+    return build_page(run, samples(run))
+
+
+def _hostile_page() -> Page:
+    """Return a page on which everything from outside tries to be markup."""
+    run = a_run()
+    subjects = tuple(
+        replace(
+            each,
+            name=f"{each.name}{HOSTILE}",
+            version=HOSTILE,
+            source=HOSTILE,
+            variant=HOSTILE,
+            compiler=HOSTILE,
+            flags=(HOSTILE,),
+            build_path=HOSTILE,
+        )
+        for each in SUBJECTS
+    )
+    run = replace(
+        run,
+        title=HOSTILE,
+        experiment=f"{HOSTILE}\n```\n</code></pre>{HOSTILE}",
+        experiment_name=HOSTILE,
+        suite=HOSTILE,
+        subjects=subjects,
+        steps=tuple(replace(step, title=HOSTILE, key=f"{step.key}{HOSTILE}") for step in run.steps),
+        machine=replace(run.machine, cpu_model=HOSTILE, details={HOSTILE: HOSTILE}),
+        warnings=(Warning(code="x", text=HOSTILE, step=HOSTILE),),
+    )
+    effects = {f"{name}{HOSTILE}": each for name, each in EFFECTS.items()}
+    return build_page(run, samples(run, Shape(effects=effects)))
+
+
+def test_formats_are_found_by_their_files() -> None:
+    assert set(formats()) >= {"text", "markdown", "csv", "json", "html"}
+    for name in formats():
+        assert find_format(name).name == name
+        assert find_format(name).suffix.startswith(".")
+
+
+def test_unknown_format_names_the_nearest() -> None:
+    with pytest.raises(UnknownName) as error:
+        find_format("htlm")
+    assert error.value.hint == "did you mean 'html'?"
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "csv", "json"])
+def test_format_looks_like_its_golden_file(page: Page, name: str, golden: Golden) -> None:
+    golden(f"report/run{find_format(name).suffix}", render(page, name))
+
+
+@pytest.mark.parametrize("name", [each for each in formats() if each != "html"])
+@pytest.mark.parametrize("odd", odd_runs())
+def test_format_tells_what_can_be_told_of_an_odd_run(name: str, odd: str) -> None:
+    odd_page = build_page(*odd_runs()[odd])
+    text = render(odd_page, name).decode()
+    assert "nan" not in text.lower().replace("finance", "")
+    if name != "csv":
+        said = json.loads(text)["headline"] if name == "json" else re.sub(r"\s+|\\", " ", text)
+        assert odd_page.headline.split(":")[0] in said
+
+
+@pytest.mark.parametrize("name", formats())
+def test_format_gives_the_same_bytes_twice(page: Page, name: str) -> None:
+    assert render(page, name) == render(page, name)
+
+
+class TestText:
+    @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+    def test_lines_fit_the_width(self, page: Page, width: int) -> None:
+        lines = Text(width=width).render(page).decode().splitlines()
+        assert max(len(line) for line in lines) <= width
+
+    @pytest.mark.parametrize("width", [40, 80, 120])
+    def test_no_figure_is_cut_or_broken(self, page: Page, width: int) -> None:
+        text = Text(width=width).render(page).decode()
+        assert "…" not in text
+        figures = re.findall(r"\d\.\d{3} ±\d+(?:\.\d)?% [+~?-]", text)
+        summaries = 6 * 2 + 6 * 4 * 2 + 6 * 4
+        assert len(figures) == summaries + 6 * len(page.run.steps)
+
+    def test_winner_and_its_path_come_last(self, page: Page) -> None:
+        lines = render(page, "text").decode().rstrip().splitlines()
+        assert lines[-1] == f"lto+pgo: {SUBJECTS[-1].build_path}"
+        assert " ".join(lines[-3:-1]) == page.headline
+
+    def test_warning_of_the_control_comes_first(self) -> None:
+        run = a_run()
+        doubtful = build_page(run, samples(run, Shape(effects={"control": (1.1, 1.1)})))
+        lines = render(doubtful, "text").decode().splitlines()
+        assert lines[2].startswith("WARNING: control is rel over again and yet differs")
+
+    def test_only_significant_figures_are_coloured(self, page: Page) -> None:
+        out = io.StringIO()
+        console = Console(
+            file=out, width=120, force_terminal=True, color_system="standard", _environ={}
+        )
+        console.print(renderable(page))
+        coloured = re.findall(r"\x1b\[(?:2;)?3[12]m([^\x1b]+)", out.getvalue())
+        assert coloured
+        assert all(re.fullmatch(r"\s*\d\.\d{3} ±[\d.]+% [+-]\s*", each) for each in coloured)
+
+    def test_brief_text_has_no_single_steps(self, page: Page) -> None:
+        out = io.StringIO()
+        Console(file=out, width=100, _environ={}).print(renderable(page))
+        assert "cte/100" not in out.getvalue()
+        assert page.headline[:60] in out.getvalue()
+
+    def test_nothing_from_outside_drives_the_terminal(self) -> None:
+        text = render(_hostile_page(), "text").decode()
+        controls = {each for each in text if unicodedata.category(each) == "Cc"}
+        assert controls == {"\n"}
+
+
+class TestMarkdown:
+    def test_nothing_from_outside_becomes_markup(self) -> None:
+        text = render(_hostile_page(), "markdown").decode()
+        unescaped = re.sub(r"\\.", "", text)
+        blocks = re.sub(r"^````toml$.*?^````$", "", unescaped, flags=re.DOTALL | re.MULTILINE)
+        prose = re.sub(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)", "", blocks)
+        assert len(prose) < len(blocks) < len(unescaped)
+        assert "<script" in blocks
+        assert not re.search(r"[<>`|]", re.sub(r"^[|>].*$", "", prose, flags=re.MULTILINE))
+        assert "<" not in prose
+
+    def test_every_table_row_has_as_many_cells(self) -> None:
+        text = render(_hostile_page(), "markdown").decode()
+        for table in re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE):
+            counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+            assert len(counts) == 1
+
+
+class TestCsv:
+    def test_lines_are_the_effects(self, page: Page) -> None:
+        lines = list(csv.DictReader(io.StringIO(render(page, "csv").decode(), newline="")))
+        assert len(lines) == len(page.analysis.effects)
+        assert list(lines[0]) == _EFFECT_KEYS
+        assert {line["in_sample"] for line in lines} == {"true", "false"}
+
+    def test_what_is_not_known_is_empty(self) -> None:
+        text = render(build_page(*odd_runs()["one block"]), "csv").decode()
+        first = next(csv.DictReader(io.StringIO(text, newline="")))
+        assert (first["low"], first["high"], first["verdict"]) == ("", "", "not enough data")
+
+
+_EFFECT_KEYS = [
+    *("subject", "step", "group", "in_sample", "metric"),
+    *("ratio", "low", "high", "blocks", "verdict"),
+]
+
+
+class TestJson:
+    def _report(self, page: Page) -> dict[str, Any]:
+        def refuse(word: str) -> None:
+            raise AssertionError(word)
+
+        loaded: dict[str, Any] = json.loads(render(page, "json"), parse_constant=refuse)
+        return loaded
+
+    def test_contract_has_its_keys(self, page: Page) -> None:
+        report = self._report(page)
+        assert report["schema"] == "dbhone-report/1"
+        assert set(report) == {
+            *("schema", "run", "base", "effects", "summary", "builds", "warnings"),
+            *("environment", "headline", "winner"),
+        }
+        assert list(report["effects"][0]) == _EFFECT_KEYS
+        assert set(report["summary"][0]) == {
+            *("subject", "group", "in_sample", "ratio", "low", "high", "mean", "median"),
+            *("minimum", "maximum", "standard_deviation", "steps", "blocks", "verdict"),
+        }
+        assert set(report["builds"][0]) >= {
+            *("subject", "digest", "compiler", "flags", "seconds", "binary_bytes", "path"),
+            *("variant", "trained_on", "training_seconds", "profile_coverage", "broken"),
+        }
+        assert set(report["warnings"][0]) == {"code", "text", "subject", "step"}
+
+    def test_verdicts_on_throughput_are_the_four(self, page: Page) -> None:
+        report = self._report(page)
+        effects = [each for each in report["effects"] if each["metric"] == "throughput"]
+        four = {"faster", "slower", "no difference found", "not enough data"}
+        assert {each["verdict"] for each in (*effects, *report["summary"])} <= four
+        assert {each["group"] for each in report["summary"]} == {"all", "point", "range", "write"}
+
+    def test_there_is_one_summary_of_each_kind(self, page: Page) -> None:
+        summaries = self._report(page)["summary"]
+        kinds = {(each["subject"], each["group"], each["in_sample"]) for each in summaries}
+        assert len(kinds) == len(summaries) == 6 * 4 * 2
+
+    @pytest.mark.parametrize("odd", odd_runs())
+    def test_what_is_not_known_is_null(self, odd: str) -> None:
+        self._report(build_page(*odd_runs()[odd]))
+
+
+def test_a_table_does_not_wait_for_charts() -> None:
+    program = (
+        "import sys; from dbhone.report.rendering import find_format; find_format('text');"
+        "print(*{'altair', 'vl_convert', 'jinja2', 'scipy.stats'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""

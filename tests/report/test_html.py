@@ -1,0 +1,211 @@
+"""The HTML report: one file, whole, safe, and readable by everyone."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from dbhone.measurement.record import Role
+from dbhone.report import chart
+from dbhone.report.page import Page, build_page
+from dbhone.report.rendering import render
+from tests.report.odd_runs import odd_runs
+from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
+from tests.report.test_formats import HOSTILE, _hostile_page
+
+_VOID = {"meta", "link", "br", "img", "input", "hr", "path", "line", "rect"}
+_OUTLINE = {"h1", "h2", "h3", "th", "caption", "figcaption", "dt", "li", "a"}
+
+
+class Outline(HTMLParser):
+    """Reads a page: its tags, attributes, texts, and whether all that is opened is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.lines: list[str] = []
+        self.wrong: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self.open.append(tag)
+        if tag in _OUTLINE:
+            self.lines.append(f"{tag}: ")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        if set(self.open) & _OUTLINE and self.lines and "svg" not in self.open:
+            self.lines[-1] += " ".join(data.split()) + " "
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    run = a_run()
+    return build_page(run, samples(run))
+
+
+@pytest.fixture(scope="module")
+def html(page: Page) -> str:
+    return render(page, "html").decode()
+
+
+def test_outline_looks_like_its_golden_file(
+    html: str, golden: Callable[[str, bytes], None]
+) -> None:
+    lines = [" ".join(line.split()) for line in Outline(html).lines]
+    golden("report/run.html.outline", ("\n".join(lines) + "\n").encode())
+
+
+def test_page_needs_no_network_and_no_script(html: str) -> None:
+    read = Outline(html)
+    assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in read.tags}
+    for tag, attributes in read.tags:
+        for name in ("src", "href", "xlink:href", "action"):
+            address = attributes.get(name) or "#"
+            assert address.startswith(("#", "data:")), (tag, address)
+        assert not [name for name in attributes if name.startswith("on")]
+    style = html[html.index("<style>") : html.index("</style>")]
+    assert "@import" not in style
+    assert "url(" not in style
+    assert "default-src 'none'" in html
+
+
+def test_page_is_well_formed_and_small(html: str) -> None:
+    read = Outline(html)
+    assert (read.wrong, read.open) == ([], [])
+    assert len(html.encode()) < 3_000_000
+
+
+def test_ids_are_unique_and_links_within_the_page_lead_somewhere(html: str) -> None:
+    read = Outline(html)
+    ids = [attributes["id"] for _, attributes in read.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    wanted = [
+        str(attributes[name]).removeprefix("#")
+        for _, attributes in read.tags
+        for name in ("href", "aria-labelledby", "aria-describedby")
+        if name in attributes and not str(attributes[name]).startswith("data:")
+    ]
+    assert set(wanted) <= set(ids)
+    assert set(re.findall(r"url\(#([^)]*)\)", html)) <= set(ids)
+
+
+def test_tables_and_pictures_can_be_read_aloud(html: str) -> None:
+    read = Outline(html)
+    assert all("scope" in attributes for tag, attributes in read.tags if tag == "th")
+    count = [tag for tag, _ in read.tags]
+    assert count.count("caption") == count.count("table") > 5
+    pictures = [attributes for _, attributes in read.tags if attributes.get("role") == "img"]
+    assert len(pictures) == count.count("svg") == 4
+    assert all(each.get("aria-label") for each in pictures)
+    scrolling = [each for _, each in read.tags if "scroll" in (each.get("class") or "")]
+    assert all(each.get("tabindex") == "0" for each in scrolling)
+
+
+def test_verdicts_are_words_and_not_only_colours(html: str) -> None:
+    assert html.count('<span class="unseen"> faster</span>') > 10
+
+
+def test_headline_winner_and_repetition_are_there(html: str, page: Page) -> None:
+    assert page.headline.replace("'", "&#39;") in html
+    assert SUBJECTS[-1].build_path in html
+    assert "<code>hone run try.toml</code>" in html
+    assert "does profile-guided optimisation pay" in html
+
+
+def test_data_of_the_page_are_the_json_report(html: str, page: Page) -> None:
+    match = re.search(
+        r'download="dbhone-run-7\.json" href="data:application/json;base64,(.*?)"', html
+    )
+    assert match is not None
+    assert json.loads(base64.b64decode(match.group(1))) == json.loads(render(page, "json"))
+
+
+def test_nothing_from_outside_becomes_markup() -> None:
+    text = render(_hostile_page(), "html").decode()
+    read = Outline(text)
+    assert "script" not in {tag for tag, _ in read.tags}
+    assert (read.wrong, read.open) == ([], [])
+    assert "{{ 7*7 }}" in text
+    assert HOSTILE.split("|", maxsplit=1)[0] not in text
+
+
+@pytest.mark.parametrize("odd", odd_runs())
+def test_page_tells_what_can_be_told_of_an_odd_run(odd: str) -> None:
+    odd_page = build_page(*odd_runs()[odd])
+    text = render(odd_page, "html").decode()
+    read = Outline(text)
+    assert (read.wrong, read.open) == ([], [])
+    assert "NaN" not in text
+    assert "Infinity" not in text
+
+
+def test_a_run_of_many_steps_stays_small() -> None:
+    run = a_run()
+    some = [subject(f"candidate-{number}") for number in range(8)]
+    steps = tuple(
+        replace(step, key=f"{step.key}-{copy}") for step in run.steps for copy in range(12)
+    )
+    run = replace(run, subjects=(*SUBJECTS[:2], *some), steps=steps)
+    text = render(build_page(run, samples(run, Shape(blocks=6))), "html")
+    assert len(text) < 3_000_000
+    match = re.search(rb'download="dbhone-run-7\.json\.gz" href="data:[^,]*,([^"]*)"', text)
+    assert match is not None
+    data = json.loads(gzip.decompress(base64.b64decode(match.group(1))))
+    assert len(data["effects"]) == 3 * 9 * len(steps)
+
+
+class TestPictures:
+    def test_axis_reaches_as_far_to_the_left_as_to_the_right(self) -> None:
+        for reach in (0.032, 0.1, 0.3, 0.7, 1.0, 4.0):
+            for most in (1, 3):
+                ticks = chart._ticks(reach, most)
+                assert 1 in ticks
+                assert len(ticks) <= 2 * most + 1
+                assert min(ticks) < 1 < max(ticks)
+
+    def test_noise_does_not_fill_the_picture(self) -> None:
+        run = a_run()
+        quiet = build_page(run, samples(run, Shape(spread=1e-5, effects={}, blocks=8)))
+        assert chart._reach(quiet.analysis.effects, whole=False) >= 0.0295
+
+    def test_too_many_effects_are_not_drawn(
+        self, page: Page, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(chart, "MOST_MARKS", 10)
+        assert chart.step_picture(page, in_sample=True) is None
+
+    def test_control_is_a_band_behind_every_group(self, page: Page) -> None:
+        picture = chart.summary_picture(page, in_sample=False)
+        assert picture is not None
+        assert picture.svg.count('fill="var(--band)"') == 4
+        without = replace(
+            page,
+            ordered=tuple(each for each in page.ordered if each.role is not Role.CONTROL),
+            analysis=replace(
+                page.analysis,
+                summaries=tuple(s for s in page.analysis.summaries if s.subject != "control"),
+            ),
+        )
+        bare = chart.summary_picture(without, in_sample=False)
+        assert bare is not None
+        assert "var(--band)" not in bare.svg

@@ -1,0 +1,158 @@
+from dataclasses import replace
+
+import pytest
+
+from dbhone.analysis.verdict import Tone
+from dbhone.measurement.record import RunState, Warning
+from dbhone.report.page import Page, build_page
+from dbhone.report.table import Table
+from tests.report.odd_runs import odd_runs
+from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
+
+
+def _page(shape: Shape | None = None, **changes: object) -> Page:
+    run = a_run(**changes)
+    return build_page(run, samples(run, shape))
+
+
+def _names(table: Table) -> list[str]:
+    return [row.cells[0].text for row in table.rows]
+
+
+def test_headline_tells_held_out_and_in_sample_apart() -> None:
+    assert _page().headline == (
+        "On this machine lto+pgo (gcc 12.2) runs speedtest1's held-out sets 1.06 times as fast "
+        "as rel (95 % interval 1.05 to 1.08, 14 blocks), and 1.12 times on main, which it was "
+        "trained on."
+    )
+
+
+@pytest.mark.parametrize(
+    ("odd", "words"),
+    [
+        ("nothing", "the run ended before its base was built"),
+        ("no base", "the run ended before its base was built"),
+        ("no block", "a verdict needs 6 blocks, and none were measured"),
+        ("one block", "a verdict needs 6 blocks, and 1 was measured"),
+        ("five blocks", "a verdict needs 6 blocks, and 5 were measured"),
+        ("base broken", "the base rel broke (it crashed)"),
+        ("all broken", "every build but rel broke"),
+        ("base alone", "nothing was compared with rel"),
+        ("base not measured", "a verdict needs 6 blocks, and none were measured"),
+        ("in-sample only", "speedtest1's main 1.12 times as fast as rel"),
+        ("in-sample only", "measured only on what it was trained on"),
+        ("nothing trained", "runs speedtest1 1.063 times as fast as rel"),
+        ("no noise", "No build is faster than rel"),
+    ],
+)
+def test_headline_tells_what_can_be_told(odd: str, words: str) -> None:
+    assert words in build_page(*odd_runs()[odd]).headline
+
+
+def test_headline_says_how_much_could_hide_when_nothing_is_faster() -> None:
+    text = _page(Shape(effects={})).headline
+    assert text.startswith("No build is faster than rel on speedtest1's held-out sets: the best, ")
+    assert "and the largest gain that could hide is " in text
+
+
+def test_headline_says_so_when_every_build_is_slower() -> None:
+    slow = dict.fromkeys(("o3", "o3+native", "lto", "pgo", "lto+pgo"), (0.8, 0.8))
+    assert _page(Shape(effects=slow)).headline.endswith("and that is slower.")
+
+
+def test_headline_of_an_untrained_winner_does_not_claim_training() -> None:
+    text = _page(Shape(effects={"o3": (1.2, 1.1)})).headline
+    assert "times on main, which others were trained on." in text
+
+
+def test_headline_claims_no_difference_in_sample_that_is_noise() -> None:
+    text = _page(Shape(effects={"pgo": (1.2, 1.0)})).headline
+    assert "; on main, which it was trained on, the verdict is: no difference found." in text
+
+
+def test_a_control_that_differs_stands_before_everything_and_in_the_headline() -> None:
+    page = _page(Shape(effects={**EFFECTS, "control": (1.05, 1.0)}))
+    assert [each.code for each in page.alerts] == ["control-differs"]
+    assert page.headline.startswith("Not to be trusted, since rel differs from itself here: ")
+
+
+def test_winner_is_the_subject_with_its_build() -> None:
+    winner = _page().winner
+    assert winner is not None
+    assert (winner.name, winner.build_path) == ("lto+pgo", SUBJECTS[-1].build_path)
+    assert _page(Shape(effects={})).winner is None
+
+
+def test_subjects_stand_from_the_base_to_the_best_to_the_control() -> None:
+    assert _names(_page().summary) == [
+        "rel (base)",
+        "lto+pgo",
+        "pgo",
+        "o3",
+        "lto",
+        "o3+native",
+        "control (A/A)",
+    ]
+
+
+def test_broken_subject_is_shown_as_broken() -> None:
+    broken = (*SUBJECTS[:-1], replace(SUBJECTS[-1], broken="wrong results"))
+    page = _page(subjects=broken)
+    assert "lto+pgo (broken)" in _names(page.summary)
+    assert page.winner is not None
+    assert page.winner.name == "pgo"
+
+
+def test_only_significant_figures_point_a_way() -> None:
+    page = _page(Shape(effects={}, seed=8))
+    tones = {
+        cell.tone
+        for table in (page.summary, *page.parts, *page.steps)
+        for row in table.rows
+        for cell in row.cells
+    }
+    assert tones == {None, Tone.SAME}
+
+
+def test_no_table_mixes_held_out_and_in_sample() -> None:
+    page = _page()
+    trained = {step.name for step in page.run.steps if step.in_sample}
+    held_out, in_sample = (set(_names(table)) for table in page.steps)
+    assert in_sample == trained
+    assert not held_out & trained
+    titles = [column.title for column in page.summary.columns]
+    assert titles[1:3] == ["Held-out", "In-sample"]
+
+
+def test_without_training_there_is_nothing_held_out() -> None:
+    page = build_page(*odd_runs()["nothing trained"])
+    assert [column.title for column in page.summary.columns][1] == "All sets"
+
+
+def test_spread_of_the_control_is_told() -> None:
+    note = _page().control_note
+    assert note is not None
+    assert note.startswith("control is rel once more (A/A): its steps' ratios lie between 0.9")
+
+
+def test_footnotes_hold_the_warnings_of_the_run() -> None:
+    own = Warning(code="steal", text="another guest took 12 % of the CPU")
+    page = _page(warnings=(own,), state=RunState.INTERRUPTED)
+    assert own in page.footnotes
+    assert "run-not-finished" in {each.code for each in page.footnotes}
+
+
+def test_a_metric_that_was_not_measured_is_not_shown() -> None:
+    page = _page()
+    assert page.metrics is not None
+    titles = [column.title for column in page.metrics.columns]
+    assert "CPU time, held-out" in titles
+    assert not [title for title in titles if "nstructions" in title]
+    assert build_page(*odd_runs()["throughput only"]).metrics is None
+
+
+@pytest.mark.parametrize("shown", [0, 1, -1])
+def test_every_row_has_a_cell_for_every_column(shown: int) -> None:
+    page = _page(Shape(blocks=4))
+    table = (page.summary, *page.parts, *page.steps, page.subjects)[shown]
+    assert {len(row.cells) for row in table.rows} == {len(table.columns)}

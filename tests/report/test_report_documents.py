@@ -1,0 +1,47 @@
+"""The documents name all that programs and readers meet in a report."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from dbhone.analysis import doubts
+from dbhone.report.page import build_page
+from dbhone.report.rendering import formats, render
+from tests.report.sample_run import a_run, samples
+
+DOCUMENTS = Path(__file__).parents[2] / "docs"
+
+
+def _document(name: str) -> str:
+    return (DOCUMENTS / name).read_text(encoding="utf-8")
+
+
+def _keys(value: object) -> set[str]:
+    if isinstance(value, dict):
+        return {*value, *(key for each in value.values() for key in _keys(each))}
+    if isinstance(value, list):
+        return {key for each in value for key in _keys(each)}
+    return set()
+
+
+def test_every_key_of_the_contract_is_documented() -> None:
+    run = a_run()
+    report = json.loads(render(build_page(run, samples(run)), "json"))
+    report["environment"]["details"] = {}
+    text = _document("reports.md")
+    assert [key for key in sorted(_keys(report)) if f"`{key}`" not in text] == []
+
+
+def test_every_doubt_is_documented() -> None:
+    source = Path(doubts.__file__).read_text(encoding="utf-8")
+    codes = re.findall(r'code="([\w-]+)"', source)
+    assert len(codes) > 8
+    text = _document("statistics.md")
+    assert [code for code in codes if f"`{code}`" not in text] == []
+
+
+@pytest.mark.parametrize("name", formats())
+def test_every_format_is_documented(name: str) -> None:
+    assert f"| `{name}` |" in _document("reports.md")
