@@ -35,8 +35,9 @@ class Command:
 
     ``argv`` is the program and its arguments. ``env`` is added to hone's own environment or,
     with ``isolated``, to the little of it that every program needs, so that a user's CFLAGS
-    cannot leak into a build. ``log`` gets standard error, and standard output too unless it is captured; without a
-    log both are captured. ``timeout`` is in seconds; None waits for ever.
+    cannot leak into a build. ``log`` gets standard error, and standard output too unless it
+    is captured; without a log both are captured. ``timeout`` is in seconds; None waits for
+    ever.
     """
 
     argv: tuple[str, ...]

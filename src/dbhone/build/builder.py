@@ -15,6 +15,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.build import manifest as records
 from dbhone.build.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
+from dbhone.build.profile import training_environment
 from dbhone.build.spec import BuildSpec
 from dbhone.build.transforms.base import Flags, Pass
 from dbhone.dbms.base import BuildStep, Phase, Recipe
@@ -134,6 +135,8 @@ class _Making:
             "DBHONE_PHASE": step.phase.value,
             # ccache does not know gcc's -fprofile-partial-training and hides the real compiler.
             "CCACHE_DISABLE": "1",
+            # What a build runs of its own while it is instrumented is no training.
+            **training_environment(self.spec.compiler.family, self.work / "tmp"),
         }
         command = process.Command(
             argv=step.argv, cwd=self.objects, env=env, isolated=True, log=self.log

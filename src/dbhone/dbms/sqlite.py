@@ -78,7 +78,12 @@ class Sqlite(Dbms):
         autosetup = (request.tree / "auto.def").is_file()
         library = Path("libsqlite3.so") if autosetup else Path(".libs/libsqlite3.so.0")
         target = "libsqlite3.so" if autosetup else "libsqlite3.la"
-        make = ("make", f"-j{request.jobs}", "USE_AMALGAMATION=0", target, "sqlite3.h", "shell.c")
+        # Generators are made for the build's own use: they must not be instrumented.
+        generators = f"{'B.cc' if autosetup else 'BCC'}={request.host_compiler} -O1"
+        make = (
+            *("make", f"-j{request.jobs}", "USE_AMALGAMATION=0", generators),
+            *(target, "sqlite3.h", "shell.c"),
+        )
         steps = [
             BuildStep(phase=Phase.CONFIGURE, argv=_configure(request, autosetup=autosetup)),
             BuildStep(phase=Phase.COMPILE, argv=make),
@@ -98,9 +103,7 @@ class Sqlite(Dbms):
         if request.shell:
             argv = _tool(request, ("-O1", "-o", "sqlite3", "shell.c"), library)
             steps.append(BuildStep(phase=Phase.TOOLS, argv=argv))
-            artifacts.append(
-                Artifact(name="shell", made=Path("sqlite3"), kept=Path("bin/sqlite3"))
-            )
+            artifacts.append(Artifact(name="shell", made=Path("sqlite3"), kept=Path("bin/sqlite3")))
         return Recipe(steps=tuple(steps), artifacts=tuple(artifacts), primary="library")
 
     def consistency_check(self, shell: Path, database: Path) -> Check:
@@ -111,7 +114,6 @@ class Sqlite(Dbms):
 
 def _configure(request: BuildRequest, *, autosetup: bool) -> tuple[str, ...]:
     compile_flags = " ".join((*request.compile_flags, *_COMMON, *_DEFINES))
-    host = "CC_FOR_BUILD" if autosetup else "BUILD_CC"
     # The libtool of older trees drops -fuse-ld from LDFLAGS; what belongs to CC it keeps.
     linker = [flag for flag in request.link_flags if flag.startswith("-fuse-ld=")]
     return (
@@ -121,7 +123,6 @@ def _configure(request: BuildRequest, *, autosetup: bool) -> tuple[str, ...]:
         f"CC={' '.join((str(request.compiler), *linker))}",
         f"CFLAGS={compile_flags}",
         f"LDFLAGS={' '.join(request.link_flags)}",
-        f"{host}={request.host_compiler}",
     )
 
 

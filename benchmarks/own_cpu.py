@@ -1,0 +1,104 @@
+"""What hone itself costs while it measures. Goal: under 1 % of one core.
+
+Usage: ``.venv/bin/python benchmarks/own_cpu.py [EXPERIMENT] [--home FOLDER]``
+
+Executes an experiment (``try`` unless another is named; its builds are made first, if the
+home does not hold them) and compares, from the first block to the last, the CPU time of hone's
+own process with the wall time. Two shares are told: *while the driver runs*, which is what
+could disturb a measurement, and *of everything*, analysis and bookkeeping between the driver's
+runs included. The start of the warden, which happens before each driver run, is told apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone import process
+from dbhone.experiment.events import BlockEnded, Event, Slice
+from dbhone.experiment.execute import Desk, Execution, begin
+from dbhone.experiment.load import load_named
+from dbhone.home import locate, open_session
+from dbhone.measurement.store import Store
+from dbhone.process import Command, Finished, OnChunk
+
+_STARTS = 50
+
+
+@dataclass
+class Meter:
+    """Counts hone's own CPU time: ``driving`` inside driver runs, ``all`` from block to block."""
+
+    driving_cpu: float = 0.0
+    driving_wall: float = 0.0
+    first: tuple[float, float] | None = None
+    last: tuple[float, float] = (0.0, 0.0)
+    blocks: int = 0
+    slices: int = 0
+
+    def listen(self, event: Event) -> None:
+        """Take the time at blocks."""
+        if isinstance(event, Slice):
+            self.slices += 1
+            if self.first is None:
+                self.first = (time.process_time(), time.monotonic())
+        if isinstance(event, BlockEnded):
+            self.blocks += 1
+            self.last = (time.process_time(), time.monotonic())
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("experiment", nargs="?", default="try")
+    parser.add_argument("--home", type=Path)
+    options = parser.parse_args()
+    meter = Meter()
+    plain = process.run
+
+    def metered(
+        command: Command, *, capture: bool = False, on_chunk: OnChunk | None = None
+    ) -> Finished:
+        cpu, wall = time.process_time(), time.monotonic()
+        finished = plain(command, capture=capture, on_chunk=on_chunk)
+        if meter.first is not None and on_chunk is not None:
+            meter.driving_cpu += time.process_time() - cpu
+            meter.driving_wall += time.monotonic() - wall
+        return finished
+
+    process.run = metered
+    home = locate(options.home)
+    with open_session(home) as session, Store.open(home.database) as store:
+        experiment = load_named(options.experiment)
+        desk = Desk(session=session, store=store, listen=meter.listen)
+        Execution(experiment, begin(experiment, session, store), desk).execute()
+    report(meter)
+
+
+def report(meter: Meter) -> None:
+    """Print the shares."""
+    assert meter.first is not None
+    cpu, wall = (after - before for after, before in zip(meter.last, meter.first, strict=True))
+    print(f"blocks {meter.blocks}, driver runs {meter.slices}, measured for {wall:.1f} s")
+    print(f"while the driver runs: {meter.driving_cpu / meter.driving_wall:.2%} of one core")
+    print(f"of everything:         {cpu / wall:.2%} of one core")
+    print(f"start of a warden:     {1000 * warden_start():.1f} ms of CPU before each driver run")
+
+
+def warden_start() -> float:
+    """Return the CPU seconds that one start of a program costs beside the program's own."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = 0.0
+    for _ in range(_STARTS):
+        own += process.run(Command(argv=(sys.executable, "-c", ""), cwd=Path("/"))).usage.cpu
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (used - own) / _STARTS
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""``hone builds``: the builds that there are, and making room."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+from rich.table import Table
+
+from dbhone.build.catalogue import all_builds, prune
+from dbhone.build.transforms.base import Pass
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.stored import open_store
+from dbhone.measurement.record import RunState
+from dbhone.measurement.store import Store
+from dbhone.report.page import build_page
+from dbhone.turn import machine_turn
+from dbhone.units import duration, size
+
+
+@click.command("builds")
+@click.option("--prune", "remove", is_flag=True, help="Remove builds that nothing needs any more.")
+@click.option("--all", "everything", is_flag=True, help="With --prune: remove all builds.")
+@pass_context
+def command(context: Context, remove: bool, everything: bool) -> None:
+    """List the builds, oldest first.
+
+    With --prune, builds are removed but for those of runs that could still go on and the
+    best build of each finished run. A removed build comes back when it is wanted.
+    """
+    if everything and not remove:
+        raise click.UsageError("--all goes with --prune")
+    if remove:
+        _prune(context, everything=everything)
+        return
+    builds = all_builds(context.home)
+    if not builds:
+        context.err.print("There are no builds yet: 'hone try' or 'hone build' makes some.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("digest", "DBMS", "variant", "compiler", "built"):
+        table.add_column(heading)
+    table.add_column("took", justify="right")
+    table.add_column("binary", justify="right")
+    for each in builds:
+        manifest = each.manifest
+        instrumented = " (instrumented)" if manifest.pass_ is Pass.INSTRUMENT else ""
+        copy = f" (copy {manifest.copy_number})" if manifest.copy_number else ""
+        table.add_row(
+            manifest.digest[:12],
+            f"{manifest.dbms} {manifest.version}",
+            manifest.variant + instrumented + copy,
+            manifest.compiler,
+            f"{manifest.built_at.astimezone():%Y-%m-%d %H:%M}",
+            duration(manifest.seconds),
+            size(each.binary_bytes),
+        )
+    context.out.print(table)
+
+
+def _prune(context: Context, *, everything: bool) -> None:
+    with context.session() as session, open_store(context) as store:
+        keep = frozenset() if everything else _needed(store)
+        with machine_turn(partial(context.err.print, "waiting for another hone to finish")):
+            pruned = prune(session.home, keep)
+    context.out.print(f"removed {pruned.folders} builds, freed {size(pruned.bytes)}")
+
+
+def _needed(store: Store) -> frozenset[str]:
+    """Return the builds of runs that could go on, and the winners of those that are done."""
+    needed: set[str] = set()
+    for summary in store.runs():
+        run = store.run(summary.id)
+        if run.state is not RunState.DONE:
+            needed.update(each.build_digest for each in run.subjects)
+            continue
+        winner = build_page(run, store.samples(run.id)).winner
+        if winner is not None:
+            needed.add(winner.build_digest)
+    return frozenset(needed)
+
+
+PLUGIN = command

@@ -1,0 +1,161 @@
+"""``hone doctor``: what this machine has, and what to install for what is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from dbhone.build.toolchain import Compiler, find_bolt, find_compiler
+from dbhone.build.trial import try_variant
+from dbhone.cli.context import Context, pass_context
+from dbhone.errors import HoneError
+from dbhone.home import Session
+from dbhone.measurement import counters
+from dbhone.measurement.conditions import Condition, between, read_conditions
+from dbhone.measurement.machine import read_machine
+from dbhone.units import size
+
+_PROGRAMS = {
+    "make": ("builds everything", "make"),
+    "tclsh": ("generates SQLite's sources", "tcl"),
+    "git": ("sources by git:", "git"),
+    "apt-get": ("sources by apt:", "apt"),
+    "dpkg-source": ("sources by apt:", "dpkg-dev"),
+    "gcov-dump": ("reads gcc's profiles", "gcc"),
+    "sysbench": ("drives servers (not needed for SQLite)", "sysbench"),
+}
+_VARIANTS = ("lto", "pgo", "lto+pgo")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding:
+    """One line: what was looked at, whether it is there, and what to do if not."""
+
+    what: str
+    good: bool
+    text: str
+    remedy: str = ""
+
+
+@click.command("doctor")
+@pass_context
+def command(context: Context) -> None:
+    """Tell what this machine has, and what to install for what is missing."""
+    with context.session() as session:
+        findings = [*_programs(), *_compilers(session), *_machine(session)]
+    table = Table.grid(padding=(0, 2))
+    for each in findings:
+        mark = Text("ok", style="green") if each.good else Text("--", style="yellow")
+        text = each.text if not each.remedy else f"{each.text}\n→ {each.remedy}"
+        table.add_row(mark, Text(each.what, style="bold"), Text(text))
+    context.out.print(table)
+
+
+def _programs() -> Iterator[_Finding]:
+    for program, (purpose, package) in _PROGRAMS.items():
+        path = shutil.which(program)
+        yield _Finding(
+            what=program,
+            good=path is not None,
+            text=path or f"missing: {purpose}",
+            remedy="" if path else f"apt-get install {package}",
+        )
+
+
+def _compilers(session: Session) -> Iterator[_Finding]:
+    for name in ("gcc", "clang"):
+        try:
+            compiler = find_compiler(name)
+        except HoneError as error:
+            text = error.message if name == "gcc" else f"{error.message}: its builds are left out"
+            yield _Finding(what=name, good=False, text=text, remedy=error.hint or "")
+            continue
+        yield _Finding(what=name, good=True, text=f"{compiler.identity}, {compiler.path}")
+        yield from _abilities(compiler, session)
+    bolt = find_bolt()
+    yield _Finding(
+        what="BOLT",
+        good=bolt is not None,
+        text=str(bolt) if bolt else "missing: post-link optimisation (not used yet)",
+        remedy="" if bolt else "apt-get install bolt-19, or the newest bolt-NN there is",
+    )
+
+
+def _abilities(compiler: Compiler, session: Session) -> Iterator[_Finding]:
+    for variant in _VARIANTS:
+        trial = try_variant(compiler, variant, session)
+        yield _Finding(
+            what=f"{compiler.family.value} {variant}",
+            good=trial.works,
+            text="works (tried)" if trial.works else f"does not work: {trial.reason}",
+            remedy="" if trial.works else _remedy(compiler, trial.reason),
+        )
+
+
+def _remedy(compiler: Compiler, reason: str) -> str:
+    if "runtime is missing" in reason:
+        return f"apt-get install libclang-rt-{compiler.major}-dev"
+    if "ld.lld" in reason:
+        return "apt-get install lld"
+    if "llvm-profdata" in reason:
+        return "apt-get install llvm"
+    return f"reinstall {compiler.family.value}"
+
+
+def _machine(session: Session) -> Iterator[_Finding]:
+    machine = read_machine(session.home.root)
+    support = counters.probe()
+    yield _Finding(
+        what="processor",
+        good=machine.cores >= 2,
+        text=f"{machine.cpu_model}, {machine.cores} cores usable",
+        remedy="" if machine.cores >= 2 else "on one core the measurer disturbs the measured",
+    )
+    yield _Finding(what="memory", good=True, text=size(machine.memory_bytes))
+    yield _Finding(
+        what="counters",
+        good=support.available,
+        text="instructions can be counted" if support.available else support.reason,
+    )
+    powersave = machine.governor == "powersave"
+    yield _Finding(
+        what="governor",
+        good=not powersave,
+        text=machine.governor,
+        remedy="cpupower frequency-set -g performance" if powersave else "",
+    )
+    yield _Finding(what="virtualisation", good=True, text=machine.virtualisation)
+    yield _load()
+    yield _Finding(what="system", good=True, text=f"{machine.distribution}, {machine.kernel}")
+    free = shutil.disk_usage(session.home.root).free
+    yield _Finding(
+        what="home",
+        good=free > 2 * 1024**3,
+        text=f"{session.home.root}, {size(free)} free",
+        remedy="" if free > 2 * 1024**3 else "give it 2 GiB, or choose another with --home",
+    )
+
+
+def _load() -> _Finding:
+    """Watch the machine for a second, doing nothing."""
+    before = read_conditions()
+    time.sleep(1)
+    seen = between(before, read_conditions(), own_cpu_seconds=0.0)
+    steal, others = seen.get(Condition.STEAL, 0.0), seen.get(Condition.OTHERS, 0.0)
+    return _Finding(
+        what="quiet",
+        good=steal < 0.02 and others < 0.2,
+        text=f"steal {steal:.1%}, other processes use {others:.2f} cores,"
+        f" load {os.getloadavg()[0]:.1f}",
+        remedy="" if others < 0.2 else "stop what else is running, or expect wide intervals",
+    )
+
+
+PLUGIN = command

@@ -1,0 +1,54 @@
+"""``hone plan FILE``: tells what an experiment would do."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.running import Duration, with_design
+from dbhone.experiment.load import load_named
+from dbhone.experiment.outlook import Prospect
+from dbhone.experiment.plan import Plan, make_plan
+from dbhone.units import duration
+
+
+@click.command("plan")
+@click.argument("experiment", metavar="FILE")
+@click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
+@pass_context
+def command(context: Context, experiment: str, budget: float | None) -> None:
+    """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
+    declared = with_design(load_named(experiment), budget, None, None)
+    prospect = Prospect(context.home)
+    plan = make_plan(declared, prospect.build, prospect.is_kept)
+    context.out.print(f"[bold]{declared.title}[/]")
+    context.out.print(_table(plan))
+    design = declared.design
+    context.out.print(
+        f"Then {declared.suite} ({declared.size}) on all subjects in random order, block after"
+        f" block, at least {design.min_blocks} and at most {design.max_blocks}, until every"
+        f" effect is known to ±{design.target:.1%} or the budget of"
+        f" {duration(design.budget_seconds)} is spent."
+    )
+    context.out.print(
+        f"Expected: {duration(plan.preparing)} to prepare, {duration(plan.measuring)} to measure."
+        if plan.measuring > 0
+        else f"Expected: {duration(plan.preparing)} to prepare, which is more than the budget:"
+        " nothing would be measured. Give it more with --budget."
+    )
+
+
+def _table(plan: Plan) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("#", justify="right")
+    table.add_column("stage")
+    table.add_column("what")
+    table.add_column("expected", justify="right")
+    for number, step in enumerate(plan.steps, 1):
+        expected = "done" if step.done else f"about {duration(step.expected)}"
+        table.add_row(str(number), step.stage.value, step.what, expected)
+    return table
+
+
+PLUGIN = command

@@ -1,0 +1,39 @@
+"""``hone resume RUN``: goes on with a run that was cut off."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.running import Duration, execute
+from dbhone.cli.stored import find_run, open_store
+from dbhone.experiment.execute import take_over
+from dbhone.experiment.load import parse
+
+
+@click.command("resume")
+@click.argument("run", default="last")
+@click.option(
+    "--budget", type=Duration(), help="Time for the whole run, what it has used already included."
+)
+@pass_context
+def command(context: Context, run: str, budget: float | None) -> None:
+    """Go on with RUN (a number, or `last`) from what is finished.
+
+    The run keeps its seed and its order, so it ends as if it had not been cut off.
+    """
+    with context.session() as session, open_store(context) as store:
+        found = find_run(store, run)
+        take_over(found, session, store)
+        design = found.design
+        if budget is not None:
+            design = dataclasses.replace(design, budget_seconds=budget)
+        experiment = parse(found.experiment, name=found.experiment_name)
+        experiment = dataclasses.replace(experiment, design=design)
+        context.err.print(f"[bold]run {found.id}[/]  {found.title} (goes on)", soft_wrap=True)
+        execute(context, experiment, found, session=session, store=store)
+
+
+PLUGIN = command

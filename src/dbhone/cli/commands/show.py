@@ -1,0 +1,83 @@
+"""``hone show RUN``: what a run is and how far it is."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.stored import find_run, open_store
+from dbhone.home import is_alive
+from dbhone.measurement.record import Run, RunState
+from dbhone.units import duration, size
+
+
+@click.command("show")
+@click.argument("run", default="last")
+@pass_context
+def command(context: Context, run: str) -> None:
+    """Show what RUN (a number, or `last`) compares, how far it is, and how it was made."""
+    with open_store(context) as store:
+        found = find_run(store, run)
+        done = store.done(found.id)
+    blocks = len({each.block for each in done})
+    failures = sum(each.failure is not None for each in done)
+    out = context.out
+    out.print(f"[bold]run {found.id}[/]  {found.title}")
+    out.print(_facts(found, context, blocks, failures))
+    out.print(_subjects(found))
+    for warning in found.warnings:
+        out.print(f"[yellow]warning:[/] {warning.text}")
+    if found.state is not RunState.DONE:
+        out.print(f"'hone resume {found.id}' goes on with it.")
+    elif blocks:
+        out.print(f"'hone report {found.id}' says what it found.")
+
+
+def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
+    alive = is_alive(context.home, run.session)
+    state = run.state.value
+    if run.state is RunState.RUNNING:
+        state = "running" if alive else "cut off"
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    table.add_column(overflow="fold")
+    stopped = {"target": "precise enough", "budget": "the budget was spent", "blocks": "enough"}
+    rows = {
+        "state": state + (f": {run.error}" if run.error and not run.stopped_by else ""),
+        "ended because": stopped.get(run.stopped_by or "", "-"),
+        "began": f"{run.created_at.astimezone():%Y-%m-%d %H:%M:%S}",
+        "worked": f"{duration(run.seconds)} of {duration(run.design.budget_seconds)}",
+        "blocks": f"{blocks} (at least {run.design.min_blocks}, at most {run.design.max_blocks})",
+        "failed driver runs": str(failures),
+        "suite": f"{run.suite}, {run.size}, {len(run.steps)} steps",
+        "target": f"±{run.design.target:.1%}",
+        "seed": str(run.design.seed),
+        "experiment": run.experiment_name,
+        "machine": f"{run.machine.cpu_model}, {run.machine.cores} cores, {run.machine.kernel}",
+        "hone": run.hone_version,
+    }
+    for name, value in rows.items():
+        table.add_row(f"[bold]{name}[/]", value)
+    return table
+
+
+def _subjects(run: Run) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("subject", "role", "variant", "compiler"):
+        table.add_column(heading)
+    table.add_column("binary", justify="right")
+    table.add_column("build", overflow="fold")
+    for each in run.subjects:
+        table.add_row(
+            each.name,
+            "broken" if each.broken else each.role.value,
+            each.variant,
+            each.compiler,
+            size(each.binary_bytes),
+            each.build_digest[:12],
+        )
+    return table
+
+
+PLUGIN = command

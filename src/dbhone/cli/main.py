@@ -1,0 +1,141 @@
+"""The command ``hone``. The only place that prints errors and chooses exit codes.
+
+Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+import click
+from rich.console import Console
+
+from dbhone import __version__, registry
+from dbhone.cli.context import Context
+from dbhone.errors import HoneError, Interrupted, disk_full
+from dbhone.home import locate
+
+_DRAWER = "dbhone.cli.commands"
+_WIDTH_OF_FILES = 140
+
+
+class _Commands(click.Group):
+    """The commands in the drawer. One is imported only when it is wanted."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(registry.names(_DRAWER))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        del ctx
+        return registry.load(_DRAWER, cmd_name, click.Command, what="command")
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="hone")
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for sources, builds and results (else DBHONE_HOME, else your data folder).",
+)
+@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+@click.pass_context
+def hone(ctx: click.Context, home: Path | None, debug: bool) -> None:
+    """Build a faster database server from the same source, and prove it.
+
+    Begin with `hone try`: it takes your distribution's SQLite from source to a verdict.
+    """
+    ctx.obj = Context(
+        home_option=home,
+        debug=debug,
+        out=_console(stderr=False),
+        err=_console(stderr=True),
+    )
+
+
+def _console(*, stderr: bool) -> Console:
+    """Return a console; into a file or a pipe, tables get more room than a terminal's default."""
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH_OF_FILES
+    return console
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGHUP, _interrupt)
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def _run(arguments: list[str]) -> int:
+    debug = "--debug" in arguments
+    try:
+        result = hone.main(args=arguments, prog_name="hone", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except BrokenPipeError:
+        # Whoever read our output has gone; there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except BaseException as error:  # noqa: BLE001 - the last resort: no user ever sees a traceback
+        return _tell(_meaning(error), debug=debug)
+    return result if isinstance(result, int) else 0
+
+
+def _meaning(error: BaseException) -> HoneError:
+    """Return the error to tell the user for whatever was raised."""
+    if isinstance(error, HoneError):
+        return error
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Interrupted("interrupted")
+    full = disk_full(error, "working") if isinstance(error, OSError) else None
+    return full or _unexpected(error)
+
+
+def _tell(error: HoneError, *, debug: bool) -> int:
+    """Print an error: what failed, where the log is, what to do next."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(f"[bold red]error:[/] {_escaped(error.message)}")
+    if error.log is not None:
+        console.print(f"  [bold]log:[/] {_escaped(str(error.log))}")
+    if error.hint is not None:
+        console.print(f" [bold]next:[/] {_escaped(error.hint)}")
+    if debug:
+        traceback.print_exception(error)
+    return error.exit_code
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+def _unexpected(error: BaseException) -> HoneError:
+    """Return the error for a fault of hone itself, its traceback kept in a file."""
+    home = locate(None)
+    log: Path | None = home.logs / f"fault-{datetime.now(UTC):%Y%m%d-%H%M%S}.log"
+    try:
+        home.logs.mkdir(parents=True, exist_ok=True)
+        assert log is not None
+        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    except OSError:
+        log = None
+    failure = HoneError(
+        f"a fault of hone itself: {type(error).__name__}: {error}",
+        hint="please report it with the log; what was finished is kept",
+        log=log,
+    )
+    failure.__cause__ = error
+    return failure

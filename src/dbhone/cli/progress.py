@@ -1,0 +1,143 @@
+"""Shows what a run is doing: a live line in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from dbhone.experiment.events import (
+    Began,
+    BlockEnded,
+    Detail,
+    Ended,
+    Event,
+    Listener,
+    Note,
+    Slice,
+    Stage,
+)
+from dbhone.units import duration
+
+_VAGUE = 1.0
+_VERBS = {
+    Stage.SOURCE: "source",
+    Stage.BUILD: "build",
+    Stage.TRAIN: "train",
+    Stage.PROVE: "prove",
+    Stage.MEASURE: "measure",
+}
+
+
+@contextlib.contextmanager
+def shown(console: Console) -> Iterator[Listener]:
+    """Yield a listener that shows events on the console while the context lasts."""
+    if not console.is_terminal:
+        yield _Lines(console).listen
+        return
+    display = _Display(console)
+    with Live(display, console=console, refresh_per_second=4, transient=True):
+        yield display.listen
+
+
+class _Lines:
+    """Plain lines: one for each thing that is finished."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def listen(self, event: Event) -> None:
+        text = _line(event)
+        if text is not None:
+            self._console.print(text, soft_wrap=True)
+
+
+class _Display:
+    """Finished things as lines, and below them one live line for what is going on."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._what = "starting"
+        self._detail = ""
+        self._since = time.monotonic()
+        self._expected: float | None = None
+        self._until: float | None = None
+        self._spinner = Spinner("dots")
+
+    def listen(self, event: Event) -> None:
+        match event:
+            case Began():
+                count = f" {event.number}/{event.total}" if event.total > 1 else ""
+                self._begin(f"{_VERBS[event.stage]}{count}  {event.what}", event.expected)
+                self._set_left(event.left)
+            case Detail():
+                self._detail = event.text
+            case Slice():
+                self._begin(f"measure  block {event.block + 1}", None)
+                self._detail = f"{event.number}/{event.total}  {event.set} on {event.subject}"
+                self._set_left(event.left)
+            case _:
+                text = _line(event)
+                if text is not None:
+                    self._console.print(text, soft_wrap=True)
+
+    def _begin(self, what: str, expected: float | None) -> None:
+        if what != self._what:
+            self._since = time.monotonic()
+        self._what, self._detail, self._expected = what, "", expected
+
+    def _set_left(self, left: float | None) -> None:
+        self._until = None if left is None else time.monotonic() + left
+
+    def __rich__(self) -> RenderableType:
+        row = Table.grid(padding=(0, 2))
+        elapsed = duration(max(0.0, time.monotonic() - self._since))
+        about = f" of about {duration(self._expected)}" if self._expected else ""
+        left = ""
+        if self._until is not None:
+            left = f"at most {duration(max(1.0, self._until - time.monotonic()))} left"
+        row.add_row(
+            self._spinner,
+            Text(self._what, style="bold"),
+            Text(self._detail),
+            Text(f"{elapsed}{about}", style="dim"),
+            Text(left, style="dim"),
+        )
+        return row
+
+
+def _line(event: Event) -> Text | None:
+    match event:
+        case Ended():
+            seconds = "kept from before" if event.reused else duration(event.seconds)
+            note = f"; {event.note}" if event.note else ""
+            verb = f"{_VERBS[event.stage]:>8}"
+            return Text.from_markup(
+                f"[bold]{verb}[/]  {escape(event.what)}  ({seconds}{escape(note)})"
+            )
+        case BlockEnded():
+            known = _precision(event)
+            left = "" if event.left is None else f"; at most {duration(max(1, event.left))} left"
+            text = f"block {event.block + 1}  ({duration(event.seconds)}{known}{left})"
+            return Text.from_markup(f"[bold] measure[/]  {text}")
+        case Note():
+            return Text.from_markup(f"[bold yellow]    note[/]  {escape(event.text)}")
+        case _:
+            return None
+
+
+def _precision(event: BlockEnded) -> str:
+    """Say how well the effects are known by now, once that means something."""
+    if event.typical is None or event.typical > _VAGUE:
+        return ""
+    said = f"; half of the effects known to ±{event.typical:.1%} or better"
+    if event.widest is not None and event.widest < _VAGUE:
+        said += f", all to ±{event.widest:.1%}"
+    return said

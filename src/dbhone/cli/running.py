@@ -1,0 +1,117 @@
+"""What the commands that execute a run share."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+
+from dbhone.cli.context import Context
+from dbhone.cli.progress import shown
+from dbhone.cli.stored import open_store
+from dbhone.errors import HoneError, Interrupted
+from dbhone.experiment.execute import Desk, Execution, begin
+from dbhone.experiment.model import Experiment
+from dbhone.files import write_whole
+from dbhone.home import Home, Session
+from dbhone.measurement.record import Design, Run
+from dbhone.measurement.store import Store
+from dbhone.report.page import Page, build_page
+from dbhone.report.rendering import render
+from dbhone.report.terminal import renderable
+from dbhone.units import parse_duration, parse_percent
+
+
+class Duration(click.ParamType[float]):
+    """A duration such as 8m, in seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the seconds."""
+        del param, ctx
+        return value if isinstance(value, float) else parse_duration(str(value))
+
+
+class Percent(click.ParamType[float]):
+    """A percentage such as 2%, as a fraction."""
+
+    name = "percent"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the fraction."""
+        del param, ctx
+        return value if isinstance(value, float) else parse_percent(str(value))
+
+
+def with_design(
+    experiment: Experiment, budget: float | None, target: float | None, seed: int | None
+) -> Experiment:
+    """Return the experiment with what the command line says instead of the file."""
+    design: Design = experiment.design
+    if budget is not None:
+        design = dataclasses.replace(design, budget_seconds=budget)
+    if target is not None:
+        design = dataclasses.replace(design, target=target)
+    if seed is not None:
+        design = dataclasses.replace(design, seed=seed)
+    return dataclasses.replace(experiment, design=design)
+
+
+def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> None:
+    """Begin a run of the experiment, execute it and print what it found."""
+    with context.session() as session, open_store(context) as store:
+        run = begin(experiment, session, store)
+        context.err.print(f"[bold]run {run.id}[/]  {experiment.title}", soft_wrap=True)
+        execute(context, experiment, run, session=session, store=store, refresh=refresh)
+
+
+def execute(
+    context: Context,
+    experiment: Experiment,
+    run: Run,
+    *,
+    session: Session,
+    store: Store,
+    refresh: bool = False,
+) -> None:
+    """Execute a run to its end and print what it found."""
+    with shown(context.err) as listen:
+        desk = Desk(session=session, store=store, listen=listen, refresh=refresh)
+        execution = Execution(experiment, run, desk)
+        try:
+            execution.execute()
+        except KeyboardInterrupt:
+            message = f"run {run.id} was interrupted; what is finished is kept"
+            raise Interrupted(message, hint=f"'hone resume {run.id}' goes on") from None
+        except HoneError as error:
+            error.hint = error.hint or f"'hone resume {run.id}' goes on from what is finished"
+            error.hint = error.hint.replace("RUN", str(run.id))
+            raise
+    present(context, store.run(run.id), store, session.home)
+
+
+def present(context: Context, run: Run, store: Store, home: Home) -> None:
+    """Write a finished run's reports, and print what it found."""
+    page = build_page(run, store.samples(run.id))
+    written = write_reports(page, home.runs / str(run.id))
+    for path in written:
+        context.err.print(f"[bold]  report[/]  {path}", soft_wrap=True)
+    context.err.print()
+    context.out.print(renderable(page))
+
+
+def write_reports(page: Page, folder: Path) -> tuple[Path, ...]:
+    """Write the HTML page and the JSON data of a run; return their paths."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    paths = []
+    for name in ("html", "json"):
+        path = folder / f"report.{name}"
+        write_whole(path, render(page, name))
+        paths.append(path)
+    return tuple(paths)

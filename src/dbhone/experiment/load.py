@@ -1,0 +1,320 @@
+"""Reads an experiment file and refuses, before anything starts, what cannot be meant."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from dbhone import registry
+from dbhone.build.toolchain import check_name
+from dbhone.build.variant import Variant, parse_variant
+from dbhone.dbms.base import DRAWER as DBMS_DRAWER
+from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
+from dbhone.experiment.declaration import SECTIONS, ExperimentFile, SubjectSection
+from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
+from dbhone.measurement.record import Design, Role
+from dbhone.source.reference import parse_reference
+from dbhone.workload import suite as suites
+
+T = TypeVar("T")
+_SHIPPED = "dbhone.experiment.experiments"
+_DEFAULT_COMPILER = "gcc"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Return the names of the experiments that ship with hone."""
+    files = resources.files(_SHIPPED).iterdir()
+    return tuple(sorted(each.name[:-5] for each in files if each.name.endswith(".toml")))
+
+
+def load_shipped(name: str) -> Experiment:
+    """Return an experiment that ships with hone. Raises UnknownName if there is none such."""
+    if name not in shipped_names():
+        raise UnknownName("experiment", name, shipped_names())
+    text = resources.files(_SHIPPED).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return parse(text, name=name)
+
+
+def load_file(path: Path) -> Experiment:
+    """Return the experiment in a file. Raises ExperimentError naming file and line or key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ExperimentError(f"{path} is not a text file") from None
+    except OSError as error:
+        raise ExperimentError(
+            f"cannot read {path}: {error.strerror}",
+            hint=f"shipped experiments: {', '.join(shipped_names())}",
+        ) from error
+    return parse(text, name=str(path.absolute()), shown=str(path))
+
+
+def load_named(word: str) -> Experiment:
+    """Return the experiment in the file ``word`` or, if there is no such file, the shipped one."""
+    path = Path(word)
+    if not path.exists() and word in shipped_names():
+        return load_shipped(word)
+    return load_file(path)
+
+
+def parse(text: str, *, name: str, shown: str | None = None) -> Experiment:
+    """Return the experiment that ``text`` declares.
+
+    ``name`` is the absolute path of its file, beside which relative folders are looked for,
+    or the name under which it ships; messages call it ``shown``.
+    """
+    where = _Locator(shown or name, text)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(f"{where.name} is not valid TOML: {error}") from None
+    try:
+        declared = ExperimentFile.model_validate(values)
+    except ValidationError as error:
+        raise where.refusal(error.errors()[0]) from None
+    experiment = _Resolver(where, text, declared).experiment()
+    subjects = tuple(_beside(Path(name), each) for each in experiment.subjects)
+    return dataclasses.replace(experiment, name=name, subjects=subjects)
+
+
+def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:
+    """Return the subject with the folder of a ``dir:`` source looked for beside the file."""
+    kind, _, location = subject.source.partition(":")
+    if kind != "dir" or not file.is_absolute():
+        return subject
+    return dataclasses.replace(subject, source=f"dir:{file.parent / Path(location).expanduser()}")
+
+
+class _Locator:
+    """Says where in a file something stands."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+
+    def at(self, *keys: str) -> str:
+        """Return ``FILE:LINE: key.path``; the line only when the key stands on just one."""
+        word = re.escape(keys[-1])
+        pattern = re.compile(rf"^\s*\[.*\b{word}\s*\]|(?:^|[{{,])\s*\"?{word}\"?\s*=", re.MULTILINE)
+        found = [match.end() for match in pattern.finditer(self.text)]
+        line = f":{self.text.count(chr(10), 0, found[0]) + 1}" if len(found) == 1 else ""
+        return f"{self.name}{line}: {'.'.join(keys)}"
+
+    def refusal(self, error: ErrorDetails) -> ExperimentError:
+        """Return one of pydantic's findings in our words."""
+        keys = tuple(str(part) for part in error["loc"])
+        where = self.at(*keys) if keys else self.name
+        if error["type"] == "extra_forbidden":
+            known = _known_keys(keys)
+            return ExperimentError(f"{where}: there is no such key", hint=nearest(keys[-1], known))
+        if error["type"] == "missing":
+            return ExperimentError(f"{self.name}: '{'.'.join(keys)}' is missing")
+        message = error["msg"].removeprefix("Value error, ")
+        return ExperimentError(f"{where}: {message[0].lower()}{message[1:]}")
+
+
+def _known_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
+    sections = [part for part in keys[:-1] if part in SECTIONS]
+    return tuple(SECTIONS[sections[-1] if sections else ""].model_fields)
+
+
+class _Resolver:
+    """Fills in what a declaration leaves out and checks what its words mean."""
+
+    def __init__(self, where: _Locator, text: str, declared: ExperimentFile) -> None:
+        self.name = where.name
+        self.text = text
+        self.declared = declared
+        self.where = where
+
+    def experiment(self) -> Experiment:
+        """Return the experiment, or raise ExperimentError or UnknownName."""
+        self._check_names()
+        suite = self._suite()
+        size = self.declared.workload.size
+        if size not in suite.sizes():
+            raise UnknownName("size", size, suite.sizes(), where=self.where.at("workload", "size"))
+        sets = self.declared.workload.sets
+        self._check_sets(suite, sets or (), ("workload", "sets"))
+        subjects = _with_controls(tuple(self._subject(name) for name in self.declared.subjects))
+        self._check_subjects(suite, subjects)
+        return Experiment(
+            name=self.name,
+            text=self.text,
+            title=self.declared.title,
+            subjects=subjects,
+            suite=self.declared.workload.suite,
+            size=size,
+            sets=sets,
+            design=self._design(),
+        )
+
+    def _check_names(self) -> None:
+        names = self.declared.subjects
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise ExperimentError(
+                    f"{self.name}: '{name}' cannot be a subject's name",
+                    hint="use up to 40 letters, digits, '.', '_', '+' and '-'",
+                )
+        if self.declared.base not in names:
+            raise UnknownName("subject", self.declared.base, names, where=self.where.at("base"))
+        for name, reference in self.declared.sources.items():
+            self._meant(parse_reference, reference, "sources", name)
+
+    def _meant(self, parse: Callable[[str], T], text: str, *keys: str) -> T:
+        """Parse a word; say where in the file a complaint belongs."""
+        try:
+            return parse(text)
+        except UsageError as error:
+            message = f"{self.where.at(*keys)}: {error.message}"
+            raise ExperimentError(message, hint=error.hint) from None
+
+    def _suite(self) -> suites.Suite:
+        name = self.declared.workload.suite
+        if name not in suites.names():
+            raise UnknownName("suite", name, suites.names(), where=self.where.at("suite"))
+        return suites.load(name)
+
+    def _check_sets(
+        self, suite: suites.Suite, sets: tuple[str, ...], keys: tuple[str, ...]
+    ) -> None:
+        for each in sets:
+            if each not in suite.sets:
+                raise UnknownName("set", each, suite.sets, where=self.where.at(*keys))
+
+    def _merged(self, name: str, seen: tuple[str, ...] = ()) -> SubjectSection:
+        """Return the subject's section with what it takes over from the one it is like."""
+        section = self.declared.subjects[name]
+        if section.like is None:
+            return section
+        if section.like in (*seen, name):
+            raise ExperimentError(f"{self.where.at('subjects', name)}: 'like' goes in a circle")
+        if section.like not in self.declared.subjects:
+            raise UnknownName(
+                "subject",
+                section.like,
+                self.declared.subjects,
+                where=self.where.at("subjects", name),
+            )
+        model = self._merged(section.like, (*seen, name))
+        inherited = {
+            key: getattr(model, key) for key in ("dbms", "source", "variant", "compiler", "train")
+        }
+        own = {key: getattr(section, key) for key in section.model_fields_set}
+        return SubjectSection(**(inherited | own))
+
+    def _subject(self, name: str) -> SubjectDeclaration:
+        section = self._merged(name)
+        dbms = self._required(name, "dbms", section.dbms)
+        source = self._required(name, "source", section.source)
+        compiler = section.compiler or _DEFAULT_COMPILER
+        if source not in self.declared.sources:
+            raise UnknownName(
+                "source", source, self.declared.sources, where=self.where.at("subjects", name)
+            )
+        known = registry.names(DBMS_DRAWER)
+        if dbms not in known:
+            raise UnknownName("DBMS", dbms, known, where=self.where.at("subjects", name))
+        self._meant(check_name, compiler, "subjects", name)
+        variant = self._meant(parse_variant, section.variant or "rel", "subjects", name)
+        return SubjectDeclaration(
+            name=name,
+            role=Role.BASE if name == self.declared.base else Role.CANDIDATE,
+            dbms=dbms,
+            source=self.declared.sources[source],
+            variant=variant,
+            compiler=compiler,
+            training=self._training(name, section, variant),
+            copy_number=1 if section.rebuild else 0,
+            optional=section.optional,
+        )
+
+    def _required(self, name: str, key: str, value: str | None) -> str:
+        if value is None:
+            raise ExperimentError(f"{self.where.at('subjects', name)}: '{key}' is missing")
+        return value
+
+    def _training(self, name: str, section: SubjectSection, variant: Variant) -> Training | None:
+        own = "train" in self.declared.subjects[name].model_fields_set
+        if not variant.profile_guided:
+            if own:
+                raise ExperimentError(
+                    f"{self.where.at('subjects', name)}: the variant {variant.name} takes no"
+                    " training",
+                    hint="add pgo to the variant, or leave 'train' out",
+                )
+            return None
+        general = self.declared.training
+        sets = section.train or (general.sets if general else ())
+        if not sets:
+            raise ExperimentError(
+                f"{self.where.at('subjects', name)}: the variant {variant.name} is profile-guided"
+                " and must be trained",
+                hint='add [training] with sets = ["main"], or train = ["main"] to the subject',
+            )
+        size = general.size if general and general.size else self.declared.workload.size
+        return Training(sets=tuple(sets), size=size)
+
+    def _check_subjects(
+        self, suite: suites.Suite, subjects: tuple[SubjectDeclaration, ...]
+    ) -> None:
+        base = next(each for each in subjects if each.role is Role.BASE)
+        if base.optional:
+            raise ExperimentError(f"{self.name}: the base cannot be optional")
+        for each in subjects:
+            if each.dbms not in suite.dbms:
+                raise ExperimentError(
+                    f"{self.name}: the suite {self.declared.workload.suite} cannot drive"
+                    f" {each.dbms}",
+                    hint=f"it drives: {', '.join(suite.dbms)}",
+                )
+            if each.training is None:
+                continue
+            self._check_sets(suite, each.training.sets, ("subjects", each.name))
+            if each.training.size not in suite.sizes():
+                raise UnknownName(
+                    "size",
+                    each.training.size,
+                    suite.sizes(),
+                    where=self.where.at("training", "size"),
+                )
+
+    def _design(self) -> Design:
+        design = self.declared.design
+        if design.blocks.max < design.blocks.min:
+            raise ExperimentError(
+                f"{self.where.at('design', 'blocks')}: max ({design.blocks.max}) is less than"
+                f" min ({design.blocks.min})"
+            )
+        return Design(
+            seed=design.seed,
+            target=design.target,
+            budget_seconds=design.budget,
+            min_blocks=design.blocks.min,
+            max_blocks=design.blocks.max,
+        )
+
+
+def _with_controls(subjects: tuple[SubjectDeclaration, ...]) -> tuple[SubjectDeclaration, ...]:
+    """Give the role of control to whatever is declared just as the base is."""
+    base = next(each for each in subjects if each.role is Role.BASE)
+    return tuple(
+        dataclasses.replace(each, role=Role.CONTROL)
+        if each is not base and _recipe(each) == _recipe(base)
+        else each
+        for each in subjects
+    )
+
+
+def _recipe(each: SubjectDeclaration) -> tuple[object, ...]:
+    return (each.dbms, each.source, each.variant.name, each.compiler, each.training)

@@ -1,0 +1,241 @@
+"""Measures: blocks of randomised passes over all subjects, committed as they are made.
+
+A pass is one set on all subjects, one right after the other, in random order; a block is a
+pass for each set. A pass that was cut off is kept but does not count, and is made anew, so
+that what is compared was always measured within seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from dbhone.analysis.comparison import analyse
+from dbhone.analysis.precision import precision, typical
+from dbhone.analysis.verdict import Analysis
+from dbhone.build.manifest import Build
+from dbhone.errors import DriverError, MachineError
+from dbhone.experiment.events import BlockEnded, Slice
+from dbhone.experiment.journal import Journal
+from dbhone.experiment.plan import block_order
+from dbhone.experiment.production import Workshop
+from dbhone.instance.embedded import fresh_database
+from dbhone.measurement.conditions import between, read_conditions
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Design, Invocation, Measurement, Step
+from dbhone.measurement.store import Done
+from dbhone.workload.drive import Drive, Driven, drive
+from dbhone.workload.drivers.base import Driver, Outcome
+from dbhone.workload.suite import Task
+
+_FAILURES_TO_BREAK = 2
+_SLACK = 1.1
+_LEAST_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """What is measured: the subjects' builds by name, base first, and the tasks by set.
+
+    ``seconds`` is about how long each set takes the base.
+    """
+
+    run_id: int
+    design: Design
+    driver: Driver
+    builds: dict[str, Build]
+    base: str
+    tasks: dict[str, Task]
+    steps: tuple[Step, ...]
+    seconds: dict[str, float]
+
+    @property
+    def block_seconds(self) -> float:
+        """About how long a block takes."""
+        return sum(self.seconds.values()) * len(self.builds) * _SLACK
+
+
+class Measuring:
+    """Measures a contest to the end that its design sets."""
+
+    def __init__(self, contest: Contest, workshop: Workshop, journal: Journal) -> None:
+        self.contest = contest
+        self.workshop = workshop
+        self.journal = journal
+        self.store = journal.store
+        self.broken: dict[str, str] = {}
+        self._failures: dict[str, int] = {}
+        self._known = frozenset(step.name for step in contest.steps)
+        self._block_seconds = contest.block_seconds
+
+    def run(self) -> str:
+        """Measure; return why it ended: ``target``, ``blocks`` or ``budget``.
+
+        Raises MachineError if the budget is too small for one block, DriverError if the base
+        cannot be measured.
+        """
+        block = self._first_open_block()
+        while True:
+            reason = self._reason_to_stop(block)
+            if reason is not None:
+                return reason
+            began = time.monotonic()
+            self._block(block)
+            self._block_seconds = (time.monotonic() - began) * 1.05
+            analysis = self._analysis()
+            self.journal.listen(
+                BlockEnded(
+                    block=block,
+                    seconds=time.monotonic() - began,
+                    typical=_finite(typical(analysis)),
+                    widest=_finite(precision(analysis)),
+                    target=self.contest.design.target,
+                    left=self.journal.left(),
+                )
+            )
+            self.journal.tick()
+            block += 1
+
+    def _analysis(self) -> Analysis:
+        samples = self.store.samples(self.contest.run_id)
+        return analyse(
+            samples,
+            base=self.contest.base,
+            in_sample={step.name: step.in_sample for step in self.contest.steps},
+            groups={step.name: step.group for step in self.contest.steps},
+            metrics=(THROUGHPUT,),
+        )
+
+    def _reason_to_stop(self, block: int) -> str | None:
+        design = self.contest.design
+        if block >= design.max_blocks:
+            return "blocks"
+        if block >= design.min_blocks and precision(self._analysis()) <= design.target:
+            return "target"
+        if self.journal.left() >= self._block_seconds:
+            return None
+        if block == 0:
+            left, block_takes = self.journal.left(), self._block_seconds
+            raise MachineError(
+                f"the budget is too small: {left:.0f} s of it are left, and one block takes"
+                f" about {block_takes:.0f} s",
+                hint="the builds are kept: give the run more time with 'hone resume RUN --budget'",
+            )
+        return "budget"
+
+    def _done(self) -> dict[tuple[int, str], dict[str, Done]]:
+        done: dict[tuple[int, str], dict[str, Done]] = {}
+        for each in self.store.done(self.contest.run_id):
+            done.setdefault((each.block, each.set), {})[each.subject] = each
+        return done
+
+    def _first_open_block(self) -> int:
+        """Return the first block that is not complete."""
+        done = self._done()
+        block = 0
+        while all(self._is_complete(done.get((block, name), {})) for name in self.contest.tasks):
+            block += 1
+        return block
+
+    def _is_complete(self, made: dict[str, Done]) -> bool:
+        return set(self.contest.builds) - set(self.broken) <= set(made)
+
+    def _block(self, block: int) -> None:
+        done = self._done()
+        names = tuple(self.contest.builds)
+        order = block_order(self.contest.design.seed, block, tuple(self.contest.tasks), names)
+        total = len(order) * len(names)
+        number = 0
+        for set_name, subjects in order:
+            made = done.get((block, set_name), {})
+            if self._is_complete(made):
+                number += len(subjects)
+                continue
+            if made:
+                self.store.supersede(self.contest.run_id, block, set_name)
+            work = partial(self._pass, block, set_name, subjects, (number, total))
+            self.workshop.in_turn(work)
+            number += len(subjects)
+
+    def _pass(
+        self, block: int, set_name: str, subjects: tuple[str, ...], progress: tuple[int, int]
+    ) -> None:
+        for position, name in enumerate(subjects):
+            if name in self.broken:
+                continue
+            self.journal.listen(
+                Slice(
+                    block=block,
+                    set=set_name,
+                    subject=name,
+                    number=progress[0] + position + 1,
+                    total=progress[1],
+                    left=self.journal.left(),
+                )
+            )
+            self._measure(block, set_name, name, position)
+
+    def _measure(self, block: int, set_name: str, name: str, position: int) -> None:
+        task = self.contest.tasks[set_name]
+        started, before = datetime.now(UTC), read_conditions()
+        with fresh_database(self.workshop.session) as database:
+            driven = drive(
+                Drive(
+                    driver=self.contest.driver,
+                    build=self.contest.builds[name],
+                    task=task,
+                    database=database,
+                    timeout=max(_LEAST_TIMEOUT, 30 * self.contest.seconds[set_name]),
+                )
+            )
+        conditions = between(before, read_conditions(), own_cpu_seconds=driven.cpu_seconds)
+        invocation = Invocation(
+            block=block,
+            set=set_name,
+            subject=name,
+            position=position,
+            started_at=started,
+            seconds=driven.seconds,
+            command=driven.argv,
+            raw_output=driven.output,
+            failure=driven.failure,
+            conditions=conditions,
+            measurements=self._measurements(set_name, driven.outcome),
+        )
+        self.store.record(self.contest.run_id, invocation)
+        self._judge(name, driven)
+
+    def _measurements(self, set_name: str, outcome: Outcome | None) -> tuple[Measurement, ...]:
+        if outcome is None:
+            return ()
+        return tuple(
+            Measurement(
+                step=f"{set_name}/{each.key}",
+                throughput=1.0 / each.seconds,
+                cpu_seconds=each.cpu_seconds,
+                instructions=each.instructions,
+                peak_memory_bytes=each.peak_memory_bytes,
+            )
+            for each in outcome.steps
+            if f"{set_name}/{each.key}" in self._known
+        )
+
+    def _judge(self, name: str, driven: Driven) -> None:
+        """Count failures; a subject that fails twice running takes no further part."""
+        if driven.failure is None:
+            self._failures[name] = 0
+            return
+        self._failures[name] = self._failures.get(name, 0) + 1
+        self.journal.note(f"{name}: {driven.failure}")
+        if self._failures[name] < _FAILURES_TO_BREAK:
+            return
+        if name == self.contest.base:
+            raise DriverError(f"the base cannot be measured: {driven.failure}")
+        self.broken[name] = driven.failure
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,84 @@
+"""What is known of builds before they are made: what is done already, and likely seconds."""
+
+from __future__ import annotations
+
+import statistics
+
+from dbhone.build import builder
+from dbhone.build.catalogue import all_builds
+from dbhone.build.manifest import Build
+from dbhone.build.toolchain import Compiler, find_compiler
+from dbhone.build.transforms.base import Pass
+from dbhone.errors import HoneError
+from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.plan import BuildOutlook
+from dbhone.experiment.production import load_dbms
+from dbhone.home import Home
+from dbhone.source.tree import recall
+
+_COST = {"o3": 1.3, "lto": 1.1}
+_INSTRUMENTED = 1.4
+
+
+class Prospect:
+    """Answers the planner's questions from what the home folder holds."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._builds = all_builds(home)
+        self._compilers: dict[str, Compiler | None] = {}
+
+    def is_kept(self, reference: str) -> bool:
+        """Return whether the source needs no fetching."""
+        return recall(reference, self._home) is not None
+
+    def build(self, subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
+        """Return the outlook of one pass of a subject's build."""
+        compiler = self._compiler(subject.compiler)
+        flags = subject.variant.flags(compiler, pass_) if compiler else subject.variant.name
+        copy = subject.copy_number if pass_ is not Pass.INSTRUMENT else 0
+        identity = f"{subject.dbms} {subject.source} {subject.compiler} {flags} {copy}"
+        like = [each for each in self._builds if self._is_like(each, subject, pass_, compiler)]
+        kept = recall(subject.source, self._home)
+        done = kept is not None and any(
+            each.manifest.source_digest == kept.digest and each.manifest.copy_number == copy
+            for each in like
+        )
+        if done:
+            return BuildOutlook(identity=identity, expected=0.0, done=True)
+        if like:
+            expected = statistics.median(each.manifest.seconds for each in like)
+        else:
+            expected = _guess(subject, pass_)
+        return BuildOutlook(identity=identity, expected=expected, done=False)
+
+    def _compiler(self, name: str) -> Compiler | None:
+        if name not in self._compilers:
+            try:
+                self._compilers[name] = find_compiler(name)
+            except HoneError:
+                self._compilers[name] = None
+        return self._compilers[name]
+
+    def _is_like(
+        self, build: Build, subject: SubjectDeclaration, pass_: Pass, compiler: Compiler | None
+    ) -> bool:
+        manifest = build.manifest
+        return (
+            compiler is not None
+            and manifest.dbms == subject.dbms
+            and manifest.pass_ is pass_
+            and manifest.compiler_identity == compiler.identity
+            and (
+                manifest.variant == subject.variant.name
+                or manifest.compile_flags == subject.variant.flags(compiler, pass_).compile
+            )
+        )
+
+
+def _guess(subject: SubjectDeclaration, pass_: Pass) -> float:
+    """Return about how long a build takes that was never made here."""
+    seconds = load_dbms(subject.dbms).build_seconds * 2 / builder.available_cores()
+    for transform in subject.variant.transforms:
+        seconds *= _COST.get(transform.name, 1.0)
+    return seconds * (_INSTRUMENTED if pass_ is Pass.INSTRUMENT else 1.0)

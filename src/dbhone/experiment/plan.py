@@ -1,0 +1,131 @@
+"""What an experiment will do, in order, and about how long it will take. Pure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dbhone.build.transforms.base import Pass
+from dbhone.experiment.events import Stage
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+
+_TRAINING_SECONDS = 6.0
+_PROOF_SECONDS = 2.5
+_SOURCE_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStep:
+    """One thing that will be done. ``expected`` is in seconds, 0 for what is done already."""
+
+    stage: Stage
+    what: str
+    expected: float
+    done: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All steps but the measuring, and how long that may last (seconds)."""
+
+    steps: tuple[PlannedStep, ...]
+    measuring: float
+
+    @property
+    def preparing(self) -> float:
+        """The seconds that everything before the measuring is expected to take."""
+        return sum(step.expected for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOutlook:
+    """What is known of a build before it is made: what tells it apart, and its seconds.
+
+    Two subjects with the same ``identity`` share the build.
+    """
+
+    identity: str
+    expected: float
+    done: bool
+
+
+Outlook = Callable[[SubjectDeclaration, Pass], BuildOutlook]
+SourceIsKept = Callable[[str], bool]
+
+
+def make_plan(experiment: Experiment, outlook: Outlook, is_kept: SourceIsKept) -> Plan:
+    """Return the plan. ``outlook`` and ``is_kept`` tell what is known of builds and sources."""
+    steps = [_source_step(each, is_kept(each)) for each in _sources(experiment)]
+    seen: set[str] = set()
+    for subject in experiment.subjects:
+        steps.extend(_build_steps(subject, outlook, seen))
+    steps.extend(
+        PlannedStep(
+            stage=Stage.PROVE,
+            what=f"{each.name}: same results as the base, consistent data",
+            expected=_PROOF_SECONDS,
+            done=False,
+        )
+        for each in experiment.subjects
+    )
+    preparing = sum(step.expected for step in steps)
+    budget = experiment.design.budget_seconds
+    return Plan(steps=tuple(steps), measuring=max(0.0, budget - preparing))
+
+
+def _sources(experiment: Experiment) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.source for each in experiment.subjects))
+
+
+def _source_step(reference: str, kept: bool) -> PlannedStep:
+    return PlannedStep(
+        stage=Stage.SOURCE,
+        what=reference,
+        expected=0.0 if kept else _SOURCE_SECONDS,
+        done=kept,
+    )
+
+
+def _build_steps(
+    subject: SubjectDeclaration, outlook: Outlook, seen: set[str]
+) -> list[PlannedStep]:
+    steps = []
+    for pass_ in subject.variant.passes():
+        known = outlook(subject, pass_)
+        if known.identity not in seen:
+            seen.add(known.identity)
+            suffix = ", instrumented" if pass_ is Pass.INSTRUMENT else ""
+            what = f"{subject.name}: {subject.variant.name} with {subject.compiler}{suffix}"
+            steps.append(
+                PlannedStep(stage=Stage.BUILD, what=what, expected=known.expected, done=known.done)
+            )
+            if pass_ is Pass.INSTRUMENT and subject.training is not None:
+                steps.append(_training_step(subject, known))
+    return steps
+
+
+def _training_step(subject: SubjectDeclaration, known: BuildOutlook) -> PlannedStep:
+    assert subject.training is not None
+    return PlannedStep(
+        stage=Stage.TRAIN,
+        what=f"{subject.name}: on {', '.join(subject.training.sets)}",
+        expected=0.0 if known.done else _TRAINING_SECONDS,
+        done=known.done,
+    )
+
+
+def block_order(
+    seed: int, block: int, sets: tuple[str, ...], subjects: tuple[str, ...]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the order of a block: the sets, and for each set all subjects.
+
+    All subjects do a set one right after the other, so that what is compared lies seconds
+    apart. The order depends on nothing but the arguments: a resumed run goes on as it would
+    have gone.
+    """
+    chance = random.Random(f"{seed}/{block}")
+    return tuple(
+        (name, tuple(chance.sample(subjects, len(subjects))))
+        for name in chance.sample(sets, len(sets))
+    )

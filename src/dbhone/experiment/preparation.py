@@ -1,0 +1,173 @@
+"""Prepares what is measured: which subjects can take part, their sources and their builds."""
+
+from __future__ import annotations
+
+from dbhone.build import toolchain
+from dbhone.build.trial import try_variant
+from dbhone.errors import ToolError, UsageError
+from dbhone.experiment.events import Stage
+from dbhone.experiment.journal import Journal
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.outlook import Prospect
+from dbhone.experiment.production import Goal, Product, Workshop
+from dbhone.measurement.record import Role, Run, Subject
+from dbhone.source.tree import kept_tree
+
+_LOW_COVERAGE = 0.02
+
+
+class Preparation:
+    """Makes the products of an experiment, one for each subject that takes part."""
+
+    def __init__(
+        self, experiment: Experiment, run: Run, workshop: Workshop, journal: Journal
+    ) -> None:
+        self._experiment = experiment
+        self._run = run
+        self._workshop = workshop
+        self._journal = journal
+        self._prospect = Prospect(workshop.session.home)
+
+    def products(self) -> dict[str, Product]:
+        """Return the products by subject, in the experiment's order; the base is among them.
+
+        Raises ToolError if a subject that is not optional cannot be built here, and what
+        fetching, building and training raise.
+        """
+        present = self._present()
+        self._fetch(present)
+        products = self._produce(present)
+        self._note_identical(products)
+        return products
+
+    def _present(self) -> tuple[SubjectDeclaration, ...]:
+        absent: dict[str, str] = {}
+        for each in self._experiment.subjects:
+            reason = self._absence(each)
+            if reason is None:
+                continue
+            if not each.optional:
+                raise ToolError(f"{each.name}: {reason}", hint="'hone doctor' tells what to do")
+            absent[each.name] = reason
+            self._journal.warn("left-out", f"{each.name} was left out: {reason}", subject=each.name)
+        if absent:
+            reasons = "; ".join(dict.fromkeys(absent.values()))
+            self._journal.note(f"left out: {', '.join(absent)} ({reasons})")
+        return tuple(each for each in self._experiment.subjects if each.name not in absent)
+
+    def _absence(self, each: SubjectDeclaration) -> str | None:
+        """Say why a subject cannot be built here, None if it can: its variant is tried."""
+        if not toolchain.installed(each.compiler):
+            return f"the compiler {each.compiler} is not installed"
+        compiler = self._workshop.compiler(each.compiler)
+        trial = try_variant(compiler, each.variant.name, self._workshop.session)
+        return None if trial.works else trial.reason
+
+    def _fetch(self, present: tuple[SubjectDeclaration, ...]) -> None:
+        """Get the sources; a run that goes on gets those that it began with."""
+        home = self._workshop.session.home
+        began_with = {each.name: each.source_digest for each in self._run.subjects}
+        recorded = {
+            each.source: began_with[each.name] for each in present if each.name in began_with
+        }
+        references = tuple(dict.fromkeys(each.source for each in present))
+        for number, reference in enumerate(references, 1):
+            kept = self._prospect.is_kept(reference)
+            began = self._journal.began(Stage.SOURCE, reference, number, len(references))
+            earlier = kept_tree(recorded.get(reference, ""), home)
+            if earlier is not None:
+                self._workshop.adopt(reference, earlier)
+            tree = self._workshop.tree(reference)
+            if tree.digest != recorded.get(reference, tree.digest):
+                raise UsageError(
+                    f"{reference} is no longer what it was when run {self._run.id} began",
+                    hint="begin a new run",
+                )
+            self._journal.ended(Stage.SOURCE, tree.resolved, began, reused=kept)
+
+    def _produce(self, present: tuple[SubjectDeclaration, ...]) -> dict[str, Product]:
+        broken = {each.name: each.broken for each in self._run.subjects if each.broken}
+        products: dict[str, Product] = {}
+        for number, each in enumerate(present, 1):
+            if each.name in broken:
+                self._journal.note(f"{each.name} broke before: {broken[each.name]}")
+                continue
+            label = f"{each.name}: {each.variant.name} with {each.compiler}"
+            passes = each.variant.passes()
+            expected = sum(self._prospect.build(each, pass_).expected for pass_ in passes)
+            began = self._journal.began(Stage.BUILD, label, number, len(present), expected)
+            product = self._workshop.produce(self._goal(each))
+            products[each.name] = product
+            self._journal.describe(self._experiment.subjects.index(each), describe(each, product))
+            note = self._profile_note(each, product)
+            self._journal.ended(Stage.BUILD, label, began, reused=product.reused, note=note)
+            self._journal.tick()
+        return products
+
+    def _goal(self, each: SubjectDeclaration) -> Goal:
+        return Goal(
+            dbms=each.dbms,
+            source=each.source,
+            variant=each.variant,
+            compiler=each.compiler,
+            training=each.training,
+            suite=self._experiment.suite,
+            copy_number=each.copy_number,
+        )
+
+    def _profile_note(self, each: SubjectDeclaration, product: Product) -> str:
+        use = product.build.manifest.profile
+        if use is None:
+            return ""
+        covered = f"{use.functions_executed} of {use.functions} functions"
+        if use.coverage < _LOW_COVERAGE:
+            text = f"{each.name}: the training reached only {covered}"
+            self._journal.warn("low-coverage", text, subject=each.name)
+        if use.units_without_profile:
+            self._journal.warn(
+                "units-without-profile",
+                f"{each.name}: {use.units_without_profile} of {use.units} files that were compiled"
+                " had no profile, because the training never entered them",
+                subject=each.name,
+            )
+        return f"trained {use.training_seconds:.1f} s, reached {covered}"
+
+    def _note_identical(self, products: dict[str, Product]) -> None:
+        """A candidate that is byte for byte the base needs a word, or it puzzles the reader."""
+        base = _binary(products[self._experiment.base.name])
+        for each in self._experiment.subjects:
+            product = products.get(each.name)
+            candidate = product is not None and each.role is Role.CANDIDATE
+            if candidate and product is not None and _binary(product) == base:
+                text = f"{each.name} is byte for byte the same as the base"
+                self._journal.warn("identical", text, subject=each.name)
+
+
+def _binary(product: Product) -> str:
+    manifest = product.build.manifest
+    return manifest.files[manifest.primary].sha256
+
+
+def describe(each: SubjectDeclaration, product: Product, broken: str | None = None) -> Subject:
+    """Return the record of a subject with its build; ``broken`` says why it takes no part."""
+    manifest = product.build.manifest
+    use = manifest.profile
+    return Subject(
+        name=each.name,
+        role=each.role,
+        dbms=each.dbms,
+        version=manifest.version,
+        source=product.tree.resolved,
+        source_digest=manifest.source_digest,
+        variant=manifest.variant,
+        compiler=manifest.compiler,
+        flags=(*manifest.compile_flags, *manifest.link_flags),
+        build_digest=manifest.digest,
+        build_path=str(product.build.path(manifest.primary)),
+        build_seconds=manifest.seconds,
+        binary_bytes=product.build.binary_bytes,
+        trained_on=use.trained_on if use else (),
+        training_seconds=use.training_seconds if use else None,
+        profile_coverage=use.coverage if use else None,
+        broken=broken,
+    )

@@ -1,0 +1,199 @@
+"""Makes what an experiment needs before anything is measured: trees, builds, profiles.
+
+The loop of a profile-guided build is here: compile instrumented, train, compile again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from dbhone import registry
+from dbhone.build import builder, profile
+from dbhone.build.manifest import Build
+from dbhone.build.profile import Profile
+from dbhone.build.spec import BuildSpec
+from dbhone.build.toolchain import Compiler, find_compiler
+from dbhone.build.transforms.base import Pass
+from dbhone.build.variant import Variant
+from dbhone.dbms.base import DRAWER, Dbms
+from dbhone.errors import SourceError
+from dbhone.experiment.events import Detail, Listener, Note
+from dbhone.experiment.model import Training
+from dbhone.home import Session
+from dbhone.instance.embedded import fresh_database
+from dbhone.source.tree import SourceTree, acquire
+from dbhone.turn import machine_turn
+from dbhone.workload import suite as suites
+from dbhone.workload.drive import Drive, drive, load_driver
+from dbhone.workload.suite import Task
+
+T = TypeVar("T")
+_TRAINING_TIMEOUT = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """A build that is wanted. ``training`` is given for profile-guided variants only."""
+
+    dbms: str
+    source: str
+    variant: Variant
+    compiler: str
+    training: Training | None
+    suite: str
+    copy_number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A finished build with the tree that it came from. ``reused`` builds existed before."""
+
+    build: Build
+    tree: SourceTree
+    reused: bool
+
+
+class Workshop:
+    """Fetches, builds and trains for one session, one heavy thing at a time."""
+
+    def __init__(self, session: Session, listen: Listener, *, refresh: bool = False) -> None:
+        self.session = session
+        self.listen = listen
+        self._refresh = refresh
+        self._trees: dict[str, SourceTree] = {}
+        self._compilers: dict[str, Compiler] = {}
+        self.waited = 0.0
+
+    def in_turn(self, work: Callable[[], T]) -> T:
+        """Do some work while no other hone on this machine works."""
+        with machine_turn(self._waiting) as waited:
+            self.waited += waited
+            return work()
+
+    def _waiting(self) -> None:
+        self.listen(Note(text="another hone is building or measuring here: waiting for its turn"))
+
+    def tree(self, reference: str) -> SourceTree:
+        """Return the source tree; fetched at most once in a session."""
+        if reference not in self._trees:
+            self._trees[reference] = acquire(
+                reference, self.session, refresh=self._refresh, notify=self._detail
+            )
+        return self._trees[reference]
+
+    def compiler(self, name: str) -> Compiler:
+        """Return the compiler, looked for at most once in a session."""
+        if name not in self._compilers:
+            self._compilers[name] = find_compiler(name)
+        return self._compilers[name]
+
+    def adopt(self, reference: str, tree: SourceTree) -> None:
+        """Take ``tree`` for what ``reference`` means in this session."""
+        self._trees[reference] = tree
+
+    def produce(self, goal: Goal) -> Product:
+        """Return the build that is wanted; train and build what it takes."""
+        last = goal.variant.passes()[-1]
+        if last is Pass.PLAIN:
+            return self._build(goal, last, None)
+        kept = self._train(goal)
+        return self._build(goal, last, kept)
+
+    def spec(self, goal: Goal, pass_: Pass, kept: Profile | None) -> BuildSpec:
+        """Return what one pass of the wanted build is made of."""
+        return BuildSpec(
+            dbms=load_dbms(goal.dbms),
+            tree=self.tree(goal.source),
+            variant=goal.variant,
+            pass_=pass_,
+            compiler=self.compiler(goal.compiler),
+            profile=kept,
+            copy_number=goal.copy_number,
+        )
+
+    def _build(self, goal: Goal, pass_: Pass, kept: Profile | None) -> Product:
+        spec = self.spec(goal, pass_, kept)
+        found = builder.find(self.session.home, spec.digest())
+        if found is not None:
+            return Product(build=found, tree=spec.tree, reused=True)
+        made = self.in_turn(lambda: builder.make(spec, self.session, self._phase(pass_)))
+        return Product(build=made, tree=spec.tree, reused=False)
+
+    def _phase(self, pass_: Pass) -> Callable[[str], None]:
+        prefix = "instrumented build: " if pass_ is Pass.INSTRUMENT else ""
+        return lambda text: self._detail(prefix + text)
+
+    def _detail(self, text: str) -> None:
+        self.listen(Detail(text=text))
+
+    def _train(self, goal: Goal) -> Profile:
+        assert goal.training is not None
+        instrumented = self._build(goal, Pass.INSTRUMENT, None).build
+        tasks = training_tasks(goal.suite, goal.training)
+        key = profile.training_key(instrumented, [[task.set, task.size] for task in tasks])
+        kept = profile.find(self.session, key)
+        if kept is not None:
+            return kept
+        return self.in_turn(lambda: self._run_training(goal, instrumented, tasks, key))
+
+    def _run_training(
+        self, goal: Goal, instrumented: Build, tasks: tuple[Task, ...], key: str
+    ) -> Profile:
+        compiler = self.compiler(goal.compiler)
+        driver = load_driver(suites.load(goal.suite).driver)
+        counters = self.session.workdir("counters")
+        env = profile.training_environment(compiler.family, counters)
+        began, clock = time.time(), time.monotonic()
+        for task in tasks:
+            self._detail(f"training on {task.set}")
+            with fresh_database(self.session) as database:
+                drive(
+                    Drive(
+                        driver=driver,
+                        build=instrumented,
+                        task=task,
+                        database=database,
+                        timeout=_TRAINING_TIMEOUT,
+                        env=tuple(env.items()),
+                    )
+                ).result()
+        training = profile.Training(
+            build=instrumented,
+            compiler=compiler,
+            counters=counters,
+            key=key,
+            began=began,
+            trained_on=tuple(task.set for task in tasks),
+            seconds=time.monotonic() - clock,
+        )
+        return profile.collect(training, self.session)
+
+
+def training_tasks(suite: str, training: Training) -> tuple[Task, ...]:
+    """Return what the driver is asked for while it trains."""
+    sets = suites.load(suite).sets
+    return tuple(Task(set=name, size=sets[name].sizes[training.size]) for name in training.sets)
+
+
+def load_dbms(name: str) -> Dbms:
+    """Return what dbhone knows of a DBMS."""
+    return registry.load(DRAWER, name, Dbms, what="DBMS")
+
+
+def recognise(tree: Path) -> str:
+    """Return the name of the DBMS whose source tree this is.
+
+    Raises SourceError if it is none that hone knows.
+    """
+    known = registry.load_all(DRAWER, Dbms, what="DBMS")
+    for name, dbms in known.items():
+        with contextlib.suppress(SourceError):
+            dbms.version(tree)
+            return name
+    titles = ", ".join(each.title for each in known.values())
+    raise SourceError(f"this is not the source tree of a DBMS that hone knows ({titles})")

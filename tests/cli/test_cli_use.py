@@ -1,0 +1,100 @@
+"""The command line: wrong use is told in words, with exit code 2 and without a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.experiment.test_load import GOOD
+
+
+def hone(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dbhone", "--home", str(home), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=home.parent)
+    assert "Traceback" not in done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def test_help_lists_every_command_with_its_purpose(home: Path) -> None:
+    done = hone(home, "--help")
+    assert done.returncode == 0
+    for name in ("try", "run", "plan", "build", "builds", "runs", "show", "resume", "report"):
+        assert f"\n  {name} " in done.stdout
+
+
+def test_the_version_is_told(home: Path) -> None:
+    assert hone(home, "--version").stdout.startswith("hone, version ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("tyr",), "there is no command 'tyr'\n next: did you mean 'try'?"),
+        (("try", "--budget", "soon"), "'soon' is not a duration"),
+        (("try", "--target", "200%"), "must lie between 0% and 100%"),
+        (("run",), "Missing argument 'FILE'"),
+        (("run", "none.toml"), "cannot read none.toml: No such file or directory"),
+        (("plan", "tri"), "cannot read tri"),
+        (("build", "apt:sqlite3", "--variant", "pgo"), "must be trained\n next: add --train main"),
+        (("build", "apt:sqlite3", "--train", "main"), "takes no training"),
+        (("build", "apt:sqlite3", "--variant", "o3+rel"), "both set the optimisation level"),
+        (("build", "ftp:x"), "there is no source kind 'ftp'"),
+        (("build", "dir:/nonexistent"), "/nonexistent"),
+        (("report", "last"), "there are no runs yet\n next: 'hone try' makes one"),
+        (("resume",), "there are no runs yet"),
+        (("show", "7"), "there are no runs yet"),
+        (("report", "--format", "pdf"), "'pdf' is not one of"),
+        (("builds", "--all"), "--all goes with --prune"),
+    ],
+)
+def test_wrong_use_is_told_with_exit_code_2(home: Path, words: tuple[str, ...], said: str) -> None:
+    done = hone(home, *words)
+    assert said in done.stderr
+    assert done.returncode == (1 if words[-1] == "dir:/nonexistent" else 2)
+
+
+def test_a_wrong_file_is_refused_before_anything_starts(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(GOOD.replace("variant =", "varient ="))
+    done = hone(home, "run", "x.toml")
+    assert done.returncode == 2
+    assert "x.toml:10: subjects.pgo.varient: there is no such key" in done.stderr
+    assert "did you mean 'variant'?" in done.stderr
+    assert not home.exists()
+
+
+def test_a_plan_does_nothing(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(GOOD)
+    done = hone(home, "plan", "x.toml")
+    assert done.returncode == 0
+    assert "control: rel with gcc" in done.stdout
+    assert not list(home.glob("builds/*"))
+
+
+def test_empty_lists_say_how_to_begin(home: Path) -> None:
+    assert "'hone try' makes one" in hone(home, "runs").stderr
+    assert "'hone try' or 'hone build' makes some" in hone(home, "builds").stderr
+
+
+def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = hone(tmp_path / "file", "runs")
+    assert done.returncode == 2
+    assert "is a file" in done.stderr
+
+
+def test_output_that_nobody_reads_is_no_fault(home: Path) -> None:
+    command = [sys.executable, "-m", "dbhone", "--home", str(home), "plan", "try"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()

@@ -1,0 +1,88 @@
+"""What every plugin promises, tried on every plugin that is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from dbhone import registry
+from dbhone.build.toolchain import Compiler
+from dbhone.build.transforms.base import DRAWER as TRANSFORMS
+from dbhone.build.transforms.base import Family, Pass, Transform
+from dbhone.build.variant import parse_variant
+from dbhone.dbms.base import DRAWER as DBMSES
+from dbhone.dbms.base import Dbms
+from dbhone.errors import DriverError, SourceError
+from dbhone.workload.drivers.base import DRAWER as DRIVERS
+from dbhone.workload.drivers.base import Driver, Order
+
+COMMANDS = "dbhone.cli.commands"
+
+
+@pytest.mark.parametrize("name", registry.names(TRANSFORMS))
+class TestTransform:
+    def test_its_name_is_its_files(self, name: str) -> None:
+        transform = registry.load(TRANSFORMS, name, Transform, what="transform")
+        assert transform.name == name
+        assert transform.summary
+
+    def test_it_is_a_variant_by_itself(self, name: str) -> None:
+        assert name in parse_variant(name).name.split("+")
+
+    @pytest.mark.parametrize("family", list(Family))
+    def test_its_flags_are_words_that_need_no_shell(self, name: str, family: Family) -> None:
+        compiler = Compiler(family=family, path=Path("/cc"), version="99.0.0", identity="cc")
+        variant = parse_variant(name)
+        for pass_ in variant.passes():
+            flags = variant.flags(compiler, pass_)
+            assert all(flag.startswith("-") for flag in (*flags.compile, *flags.link))
+            assert not any(set(flag) & set(" '\"$;|&") for flag in flags.compile)
+
+    def test_a_profile_guided_one_differs_between_its_passes(self, name: str) -> None:
+        variant = parse_variant(name)
+        compiler = Compiler(family=Family.GCC, path=Path("/cc"), version="99.0.0", identity="cc")
+        if variant.profile_guided:
+            instrumented = variant.flags(compiler, Pass.INSTRUMENT)
+            assert instrumented != variant.flags(compiler, Pass.USE)
+
+
+@pytest.mark.parametrize("name", registry.names(DBMSES))
+class TestDbms:
+    def test_its_name_is_its_files(self, name: str) -> None:
+        dbms = registry.load(DBMSES, name, Dbms, what="DBMS")
+        assert dbms.name == name
+        assert dbms.title
+        assert dbms.build_seconds > 0
+        assert ":" in dbms.reference
+
+    def test_it_refuses_a_tree_of_something_else(self, name: str, tmp_path: Path) -> None:
+        (tmp_path / "README").write_text("nothing")
+        with pytest.raises(SourceError):
+            registry.load(DBMSES, name, Dbms, what="DBMS").version(tmp_path)
+
+
+@pytest.mark.parametrize("name", registry.names(DRIVERS))
+class TestDriver:
+    def test_its_name_is_its_files(self, name: str) -> None:
+        assert registry.load(DRIVERS, name, Driver, what="driver").name == name
+
+    def test_it_refuses_silence(self, name: str) -> None:
+        with pytest.raises(DriverError):
+            registry.load(DRIVERS, name, Driver, what="driver").read(())
+
+    def test_it_starts_the_program_that_it_was_given(self, name: str) -> None:
+        driver = registry.load(DRIVERS, name, Driver, what="driver")
+        order = Order(program=Path("/p"), set="main", size=7, database=Path("/d/x"), verify=False)
+        assert driver.argv(order)[0] == "/p"
+
+
+@pytest.mark.parametrize("name", registry.names(COMMANDS))
+def test_a_command_has_its_files_name_and_explains_itself(name: str) -> None:
+    command = registry.load(COMMANDS, name, click.Command, what="command")
+    assert command.name == name
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help or parameter.name in {"suite"}, parameter.name

@@ -1,0 +1,114 @@
+"""The documents are as true as the code: what they show is tried."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from dbhone import registry
+from dbhone.build.transforms.base import DRAWER as TRANSFORMS
+from dbhone.cli.main import hone
+from dbhone.experiment.declaration import (
+    BlocksSection,
+    DesignSection,
+    ExperimentFile,
+    SubjectSection,
+    TrainingSection,
+    WorkloadSection,
+)
+from dbhone.experiment.load import parse
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)#]+)(?:#[^)]*)?\)|!\[[^\]]*\]\(([^)]+)\)")
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    found = []
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        found += [
+            (path.name, match.group(2))
+            for match in BLOCK.finditer(text)
+            if match.group(1) == language
+        ]
+    return found
+
+
+def command_lines() -> list[tuple[str, str]]:
+    """Return every ``hone`` command that a document shows, without its comment."""
+    lines = []
+    for language in ("console", "sh"):
+        for name, block in blocks(language):
+            for line in block.splitlines():
+                words = line.removeprefix("$ ").partition("#")[0].strip()
+                if words.startswith(("./hone ", "hone ")):
+                    lines.append((name, words))
+    return lines
+
+
+@pytest.mark.parametrize(("document", "line"), command_lines())
+def test_a_command_that_is_shown_can_be_typed(document: str, line: str) -> None:
+    words = [each for each in shlex.split(line)[1:] if each != "…"]
+    with click.Context(hone, info_name="hone") as context:
+        if words[0].startswith("-"):
+            return
+        name, command, rest = hone.resolve_command(context, words)
+        assert command is not None, f"{document}: {name}"
+        command.make_context(name, list(rest), parent=context, resilient_parsing=False)
+
+
+@pytest.mark.parametrize(
+    "text", [block for _, block in blocks("toml") if block.startswith(("title", "#"))]
+)
+def test_an_experiment_that_is_shown_is_valid(text: str) -> None:
+    assert len(parse(text, name="shown.toml").subjects) >= 2
+
+
+def test_every_command_is_documented() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    for name in registry.names("dbhone.cli.commands"):
+        assert f"`hone {name}" in text, name
+
+
+def test_every_transform_is_documented() -> None:
+    text = (ROOT / "docs" / "builds.md").read_text()
+    for name in registry.names(TRANSFORMS):
+        assert f"| `{name}` |" in text, name
+
+
+def test_every_key_of_an_experiment_is_documented() -> None:
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    sections = (
+        ExperimentFile,
+        SubjectSection,
+        TrainingSection,
+        WorkloadSection,
+        DesignSection,
+        BlocksSection,
+    )
+    for section in sections:
+        for key in section.model_fields:
+            assert re.search(rf"`?\[?\b{key}\b", text), key
+
+
+def test_every_source_kind_and_report_format_is_documented() -> None:
+    sources = (ROOT / "docs" / "sources.md").read_text()
+    for name in registry.names("dbhone.source.kinds"):
+        assert f"`{name}:" in sources, name
+    reports = (ROOT / "docs" / "reports.md").read_text()
+    for name in registry.names("dbhone.report.formats"):
+        assert f"`{name}`" in reports, name
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for match in LINK.finditer(path.read_text(encoding="utf-8")):
+        target = match.group(1) or match.group(2)
+        if not target.startswith(("http:", "https:")):
+            assert (path.parent / target).exists(), target

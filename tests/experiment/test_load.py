@@ -1,0 +1,173 @@
+"""Experiment files: what may be written, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import UsageError
+from dbhone.experiment.load import load_file, load_named, load_shipped, parse, shipped_names
+from dbhone.experiment.model import SubjectDeclaration, Training
+from dbhone.measurement.record import Role
+
+GOOD = """\
+title = "a small comparison"
+base = "rel"
+
+[sources]
+sqlite = "apt:sqlite3"
+
+[subjects]
+rel = { dbms = "sqlite", source = "sqlite" }
+control = { like = "rel", rebuild = true }
+pgo = { like = "rel", variant = "lto+pgo", compiler = "clang", optional = true }
+
+[training]
+sets = ["main"]
+
+[workload]
+suite = "speedtest1"
+size = "smoke"
+
+[design]
+target = "2%"
+budget = "1m30s"
+seed = 7
+blocks = { min = 3, max = 9 }
+"""
+
+
+def subject(text: str, name: str) -> SubjectDeclaration:
+    return next(each for each in parse(text, name="x.toml").subjects if each.name == name)
+
+
+def test_a_file_is_read_whole() -> None:
+    experiment = parse(GOOD, name="x.toml")
+    assert experiment.title == "a small comparison"
+    assert [each.name for each in experiment.subjects] == ["rel", "control", "pgo"]
+    assert (experiment.suite, experiment.size, experiment.sets) == ("speedtest1", "smoke", None)
+    design = experiment.design
+    assert (design.target, design.budget_seconds, design.seed) == (0.02, 90.0, 7)
+    assert (design.min_blocks, design.max_blocks) == (3, 9)
+    assert experiment.trained_sets == {"main"}
+
+
+def test_like_takes_over_what_is_not_said() -> None:
+    pgo = subject(GOOD, "pgo")
+    assert (pgo.dbms, pgo.source, pgo.compiler) == ("sqlite", "apt:sqlite3", "clang")
+    assert pgo.variant.name == "rel+lto+pgo"
+    assert pgo.training == Training(sets=("main",), size="smoke")
+
+
+def test_whatever_is_declared_as_the_base_is_a_control() -> None:
+    assert subject(GOOD, "rel").role is Role.BASE
+    assert subject(GOOD, "control").role is Role.CONTROL
+    assert subject(GOOD, "control").copy_number == 1
+    assert subject(GOOD, "pgo").role is Role.CANDIDATE
+
+
+def test_a_subjects_own_training_goes_before_the_general_one() -> None:
+    text = GOOD.replace('"lto+pgo"', '"lto+pgo", train = ["cte"]')
+    assert subject(text, "pgo").training == Training(sets=("cte",), size="smoke")
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_every_experiment_that_ships_is_valid(name: str) -> None:
+    assert load_shipped(name).base.role is Role.BASE
+
+
+CASES = [
+    ('title = "a', 'title = "b', None),
+    ('"lto+pgo"', '"lto+pgp"', ("x.toml:10: subjects.pgo: there is no transform 'pgp'", "'pgo'")),
+    ('"lto+pgo"', '"rel+o3"', ("both set the optimisation level", "choose one")),
+    (
+        "variant =",
+        "varient =",
+        ("x.toml:10: subjects.pgo.varient: there is no such key", "did you mean 'variant'?"),
+    ),
+    ("[training]", "[trainning]", ("x.toml:12: trainning: there is no such key", "'training'")),
+    ('base = "rel"', 'base = "real"', ("x.toml:2: base: there is no subject 'real'", "'rel'")),
+    ('base = "rel"\n', "", ("'base' is missing", None)),
+    ("seed = 7", 'seed = "7"', ("x.toml:22: design.seed: input should be a valid integer", None)),
+    ("seed = 7", "seed = -7", ("design.seed: input should be greater than or equal to 0", None)),
+    ('"2%"', '"200%"', ("x.toml:20: design.target: a precision must lie between", None)),
+    ('"2%"', "2", ("design.target: write it as a percentage such as 2%, in quotes", None)),
+    ('"1m30s"', '"soon"', ("x.toml:21: design.budget: 'soon' is not a duration", None)),
+    ("min = 3", "min = 30", ("x.toml:23: design.blocks: max (9) is less than min (30)", None)),
+    ("min = 3", "min = 0", ("design.blocks.min: input should be greater than or equal to 1", None)),
+    ('"speedtest1"', '"speedtest2"', ("suite: there is no suite 'speedtest2'", "'speedtest1'")),
+    ('size = "smoke"', 'size = "smok"', ("there is no size 'smok'", "'smoke'")),
+    ('["main"]', '["mane"]', ("there is no set 'mane'", "'main'")),
+    ('["main"]', "[]", ("training.sets", None)),
+    ('[training]\nsets = ["main"]', "", ("is profile-guided and must be trained", "[training]")),
+    ('"apt:sqlite3"', '"atp:sqlite3"', ("x.toml:5: sources.sqlite: ", "'apt'")),
+    ('dbms = "sqlite"', 'dbms = "sqlight"', ("there is no DBMS 'sqlight'", "'sqlite'")),
+    ('source = "sqlite" }', 'source = "sqlit" }', ("there is no source 'sqlit'", "'sqlite'")),
+    ('"clang"', '"icc"', ("'icc' is not a compiler that hone knows", "gcc-12")),
+    ('like = "rel", rebuild', 'like = "reel", rebuild', ("there is no subject 'reel'", "'rel'")),
+    ('control = { like = "rel"', 'control = { like = "control"', ("'like' goes in a circle", None)),
+    (
+        "rebuild = true",
+        'rebuild = "yes"',
+        ("subjects.control.rebuild: input should be a valid", None),
+    ),
+    ("rebuild = true", 'train = ["main"]', ("the variant rel takes no training", "add pgo")),
+    (
+        'source = "sqlite" }',
+        'source = "sqlite", optional = true }',
+        ("base cannot be optional", None),
+    ),
+    ("control =", '"a b" =', ("'a b' cannot be a subject's name", None)),
+    (
+        "title",
+        "= title",
+        ("x.toml is not valid TOML: Invalid statement (at line 1, column 1)", None),
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "said"), CASES)
+def test_what_cannot_be_meant_is_refused_with_its_place(
+    before: str, after: str, said: tuple[str, str | None] | None
+) -> None:
+    text = GOOD.replace(before, after, 1)
+    assert text != GOOD
+    if said is None:
+        parse(text, name="x.toml")
+        return
+    message, hint = said
+    with pytest.raises(UsageError) as caught:
+        parse(text, name="x.toml")
+    assert message in caught.value.message
+    assert caught.value.exit_code == 2
+    if hint is not None:
+        assert hint in (caught.value.hint or "")
+
+
+def test_a_missing_file_names_what_ships(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot read") as caught:
+        load_file(tmp_path / "none.toml")
+    assert "try" in (caught.value.hint or "")
+
+
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="not a text file"):
+        load_file(tmp_path / "x.toml")
+
+
+def test_a_shipped_name_works_like_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_named("try").name == "try"
+    (tmp_path / "try").write_text(GOOD)
+    assert load_named("try").title == "a small comparison"
+
+
+def test_a_relative_folder_is_looked_for_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(GOOD.replace("apt:sqlite3", "dir:my/tree"))
+    experiment = load_file(tmp_path / "x.toml")
+    assert experiment.base.source == f"dir:{tmp_path}/my/tree"
+    assert experiment.name == str(tmp_path / "x.toml")
+    again = parse(experiment.text, name=experiment.name)
+    assert again.base.source == experiment.base.source

@@ -1,0 +1,70 @@
+"""Plans and the order of blocks."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.build.transforms.base import Pass
+from dbhone.experiment.events import Stage
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.plan import BuildOutlook, block_order, make_plan
+from tests.experiment.test_load import GOOD
+
+NAMES = st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=8, unique=True).map(tuple)
+
+
+@given(seed=st.integers(0, 2**32 - 1), block=st.integers(0, 1000), sets=NAMES, subjects=NAMES)
+def test_a_block_is_every_set_on_every_subject_once(
+    seed: int, block: int, sets: tuple[str, ...], subjects: tuple[str, ...]
+) -> None:
+    order = block_order(seed, block, sets, subjects)
+    assert sorted(name for name, _ in order) == sorted(sets)
+    assert all(sorted(each) == sorted(subjects) for _, each in order)
+    assert order == block_order(seed, block, sets, subjects)
+
+
+def test_every_subject_is_first_about_equally_often() -> None:
+    subjects = ("a", "b", "c", "d")
+    firsts = [block_order(1, block, ("main",), subjects)[0][1][0] for block in range(400)]
+    assert all(70 < firsts.count(name) < 130 for name in subjects)
+
+
+def test_another_seed_is_another_order() -> None:
+    orders = {block_order(seed, 0, ("m",), tuple("abcdef")) for seed in range(20)}
+    assert len(orders) > 10
+
+
+def outlook(subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
+    identity = f"{subject.compiler} {pass_} {subject.variant.name if pass_ != 'instrument' else ''}"
+    return BuildOutlook(
+        identity=f"{identity} {subject.copy_number}",
+        expected=0.0 if subject.name == "rel" else 10.0,
+        done=subject.name == "rel",
+    )
+
+
+def test_a_plan_names_every_step_before_the_measuring() -> None:
+    plan = make_plan(parse(GOOD, name="x.toml"), outlook, lambda _: True)
+    assert [(step.stage, step.done) for step in plan.steps] == [
+        (Stage.SOURCE, True),
+        (Stage.BUILD, True),
+        (Stage.BUILD, False),
+        (Stage.BUILD, False),
+        (Stage.TRAIN, False),
+        (Stage.BUILD, False),
+        (Stage.PROVE, False),
+        (Stage.PROVE, False),
+        (Stage.PROVE, False),
+    ]
+    assert plan.steps[3].what == "pgo: rel+lto+pgo with clang, instrumented"
+    assert plan.measuring == 90.0 - plan.preparing
+
+
+def test_an_instrumented_build_that_two_subjects_share_is_planned_once() -> None:
+    text = GOOD.replace("[training]", 'both = { like = "pgo", variant = "pgo" }\n[training]')
+    plan = make_plan(parse(text, name="x.toml"), outlook, lambda _: True)
+    instrumented = [step for step in plan.steps if "instrumented" in step.what]
+    assert len(instrumented) == 1
+    assert sum(step.stage is Stage.TRAIN for step in plan.steps) == 1

@@ -1,0 +1,84 @@
+"""Runs the real command line, and looks for what it may have left behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+SMALL = """\
+title = "a small run on the real SQLite"
+base = "rel"
+
+[sources]
+sqlite = "apt:sqlite3"
+
+[subjects]
+rel = { dbms = "sqlite", source = "sqlite", variant = "rel" }
+control = { like = "rel", rebuild = true }
+pgo = { like = "rel", variant = "pgo" }
+
+[training]
+sets = ["main"]
+
+[workload]
+suite = "speedtest1"
+size = "smoke"
+sets = ["main", "cte"]
+
+[design]
+target = "0.01%"
+budget = "30m"
+seed = 3
+blocks = { min = 6, max = 6 }
+"""
+
+
+@dataclass(frozen=True)
+class Hone:
+    """The command with a home folder of its own."""
+
+    home: Path
+    folder: Path
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "dbhone", "--home", str(self.home), *words]
+
+    def __call__(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """Run to the end; the exit code must be ``code`` and there is never a traceback."""
+        done = subprocess.run(
+            self.command(*words), capture_output=True, text=True, check=False, cwd=self.folder
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == code, done.stderr
+        return done
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start without waiting; its messages can be read from ``stderr``."""
+        return subprocess.Popen(
+            self.command(*words),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+        )
+
+    def sessions(self) -> tuple[str, ...]:
+        """Return the sessions whose files are there, alive or dead."""
+        return tuple(path.name for path in (self.home / "sessions").iterdir())
+
+
+def processes_of(sessions: tuple[str, ...]) -> list[int]:
+    """Return the processes that carry the mark of one of the sessions, zombies left out."""
+    marks = {f"DBHONE_SESSION={name}".encode() for name in sessions}
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if marks & set((entry / "environ").read_bytes().split(b"\0")):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,226 @@
+"""From source to verdict on the real SQLite, at a small size, through the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.hone import SMALL, Hone, processes_of
+
+pytestmark = pytest.mark.integration
+BLOCKS, SETS, SUBJECTS = 6, 2, 3
+
+
+@pytest.fixture(scope="module")
+def hone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hone]:
+    """Return a home in which the small experiment has been run once, to its end."""
+    folder = tmp_path_factory.mktemp("sqlite")
+    (folder / "small.toml").write_text(SMALL)
+    command = Hone(folder / "home", folder)
+    command("run", "small.toml")
+    yield command
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def report(hone: Hone) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(hone("report", "1", "--format", "json").stdout)
+    return document
+
+
+def counted(hone: Hone, run: int) -> set[tuple[int, str, str]]:
+    """Return what was measured and counts: block, set and subject."""
+    with sqlite3.connect(hone.home / "store.db") as connection:
+        rows = connection.execute(
+            "SELECT block, set_name, s.name FROM invocations i JOIN subjects s"
+            " ON s.id = i.subject_id WHERE i.run_id = ? AND NOT superseded AND failure IS NULL",
+            (run,),
+        ).fetchall()
+    connection.close()
+    assert len(rows) == len(set(rows))
+    return set(rows)
+
+
+def test_the_report_keeps_its_contract(report: dict[str, Any]) -> None:
+    assert report["schema"] == "dbhone-report/1"
+    assert report["base"] == "rel"
+    keys = {"subject", "step", "group", "in_sample", "metric", "ratio", "low", "high", "blocks"}
+    for effect in report["effects"]:
+        assert keys <= set(effect)
+        assert effect["verdict"] in {
+            "faster",
+            "slower",
+            "no difference found",
+            "not enough data",
+            "less",
+            "more",
+            "fewer",
+        }
+        assert effect["in_sample"] == effect["step"].startswith("main/")
+    assert {each["subject"] for each in report["effects"]} == {"control", "pgo"}
+
+
+def test_in_sample_and_held_out_are_apart(report: dict[str, Any]) -> None:
+    alls = [each for each in report["summary"] if each["group"] == "all"]
+    keyed = {(each["subject"], each["in_sample"]): each["steps"] for each in alls}
+    assert keyed["pgo", True] == 32
+    assert keyed["pgo", False] == 4
+
+
+def test_the_profile_guided_build_used_its_profile(report: dict[str, Any]) -> None:
+    pgo = next(each for each in report["builds"] if each["subject"] == "pgo")
+    assert pgo["trained_on"] == ["main"]
+    assert 0.2 < pgo["profile_coverage"] < 0.9
+    assert any(flag.startswith("-fprofile-use=") for flag in pgo["flags"])
+    plain = next(each for each in report["builds"] if each["subject"] == "rel")
+    assert plain["digest"] != pgo["digest"]
+    assert Path(pgo["path"]).is_file()
+
+
+def test_everything_was_measured_once(hone: Hone) -> None:
+    assert len(counted(hone, 1)) == BLOCKS * SETS * SUBJECTS
+
+
+def test_every_format_is_written(hone: Hone, report: dict[str, Any]) -> None:
+    text = hone("report", "last").stdout
+    assert report["headline"].split()[0] in text
+    assert "| " in hone("report", "1", "--format", "markdown").stdout
+    rows = list(csv.DictReader(io.StringIO(hone("report", "--format", "csv").stdout)))
+    assert len(rows) == len(report["effects"])
+    page = (hone.home / "runs" / "1" / "report.html").read_text()
+    assert "<script src" not in page
+    assert "http-equiv" not in page or "refresh" not in page
+
+
+def test_runs_and_builds_are_listed(hone: Hone) -> None:
+    assert "a small run on the real SQLite" in hone("runs").stdout
+    assert "enough" in hone("show", "1").stdout
+    builds = hone("builds").stdout
+    assert "instrumented" in builds
+    assert "copy 1" in builds
+
+
+def test_the_same_build_is_found_and_not_made_again(hone: Hone) -> None:
+    done = hone("build", "apt:sqlite3", "--variant", "pgo", "--train", "main", "--size", "smoke")
+    assert "made before" in done.stderr
+    assert Path(done.stdout.strip(), "bin", "sqlite3").is_file()
+
+
+def test_a_complete_run_is_not_resumed(hone: Hone) -> None:
+    assert "run 1 is complete" in hone("resume", "1", code=2).stderr
+
+
+def wait_for_line(stream: Any, words: str) -> None:
+    for line in stream:
+        if words in line:
+            return
+    pytest.fail(f"it ended before it said '{words}'")
+
+
+@pytest.mark.parametrize("moment", ["prove  control", "block 1 ", "block 4 "])
+def test_a_run_that_is_killed_goes_on_and_ends_as_if_it_had_not_been(
+    hone: Hone, moment: str
+) -> None:
+    running = hone.start("run", "small.toml")
+    assert running.stderr is not None
+    wait_for_line(running.stderr, moment)
+    sessions = hone.sessions()
+    assert sessions
+    running.kill()
+    running.wait()
+    running.stderr.close()
+    while processes_of(sessions):
+        time.sleep(0.02)
+    number = max(int(path.name) for path in (hone.home / "runs").iterdir()) + 1
+    assert "cut off" in hone("show", "last").stdout
+    hone("resume", "last")
+    assert len(counted(hone, number)) == BLOCKS * SETS * SUBJECTS
+    assert not hone.sessions()
+
+
+def test_an_interrupted_run_says_how_to_go_on(hone: Hone) -> None:
+    running = hone.start("run", "small.toml")
+    assert running.stderr is not None
+    wait_for_line(running.stderr, "block 2 ")
+    running.send_signal(signal.SIGINT)
+    said = running.stderr.read()
+    running.stderr.close()
+    assert running.wait() == 130
+    assert "hone resume" in said
+    assert "Traceback" not in said
+    hone("resume", "last")
+
+
+def test_a_budget_too_small_for_one_block_is_told_and_can_be_raised(hone: Hone) -> None:
+    done = hone("run", "small.toml", "--budget", "1ms", code=1)
+    assert "the budget is too small" in done.stderr
+    assert "--budget" in done.stderr
+    hone("resume", "last", "--budget", "10m")
+
+
+def replace_driver(hone: Hone, digest: str, script: str) -> Path:
+    """Put a script in the place of a build's speedtest1, as large as it was."""
+    path = hone.home / "builds" / digest / "bin" / "speedtest1"
+    size = path.stat().st_size
+    path.parent.chmod(0o700)
+    path.rename(path.with_name("kept"))
+    path.write_text(script + "\n" + "#" * (size - len(script) - 1))
+    path.chmod(0o755)
+    return path
+
+
+def restore(path: Path) -> None:
+    path.with_name("kept").replace(path)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("#!/bin/sh\necho garbage", "that it never prints"),
+        ("#!/bin/sh\nexit 0", "printed nothing"),
+        ("#!/bin/sh\necho dying >&2\nkill -SEGV $$", "was ended by SIGSEGV"),
+    ],
+)
+def test_a_broken_driver_is_told(
+    hone: Hone, report: dict[str, Any], script: str, said: str
+) -> None:
+    digests = {each["subject"]: each["digest"] for each in report["builds"]}
+    path = replace_driver(hone, digests["rel"], script)
+    try:
+        done = hone("run", "small.toml", code=1)
+    finally:
+        restore(path)
+    assert "the base rel is not sound" in done.stderr
+    assert said in done.stderr
+
+
+def test_a_build_that_answers_otherwise_is_broken_and_takes_no_part(
+    hone: Hone, report: dict[str, Any]
+) -> None:
+    digests = {each["subject"]: each["digest"] for each in report["builds"]}
+    script = '#!/bin/sh\n"$(dirname "$0")/kept" "$@" | sed "s/Hash: .*/Hash: 1 ff/"'
+    path = replace_driver(hone, digests["pgo"], script)
+    try:
+        hone("run", "small.toml")
+    finally:
+        restore(path)
+    found = json.loads(hone("report", "last", "--format", "json").stdout)
+    pgo = next(each for each in found["builds"] if each["subject"] == "pgo")
+    assert "results differ from the base's" in pgo["broken"]
+    assert {each["subject"] for each in found["effects"]} == {"control"}
+
+
+def test_pruning_keeps_what_is_needed_and_all_of_it_goes_on_demand(hone: Hone) -> None:
+    assert "removed" in hone("builds", "--prune").stdout
+    assert "removed" in hone("builds", "--prune", "--all").stdout
+    assert "There are no builds yet" in hone("builds").stderr
