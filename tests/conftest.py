@@ -1,5 +1,6 @@
 """Golden files: what output must look like, byte for byte. And a home to work in."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -30,6 +31,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, bytes], None]:
         assert found.decode() == path.read_bytes().decode()
 
     return compare
+
+
+@pytest.fixture(autouse=True)
+def own_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take turns among the tests only: they must not wait for a hone that measures beside."""
+    monkeypatch.setattr("dbhone.turn._ADDRESS", f"\0dbhone-tests-{os.getpid()}")
 
 
 @pytest.fixture

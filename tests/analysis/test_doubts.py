@@ -97,10 +97,26 @@ def test_steps_left_out_of_a_summary_are_told() -> None:
     told = [
         each
         for each in _doubts(run, samples(run, Shape(missing=missing)))
-        if each.code == "steps-left-out"
+        if each.code == "steps-left-out" and each.text.startswith("the throughput")
     ]
     assert [each.subject for each in told] == ["pgo"]
-    assert "cte/300" in told[0].text
+    assert "throughput summaries of pgo do without cte/300" in told[0].text
+
+
+def test_steps_that_several_subjects_do_without_are_told_once() -> None:
+    run = _sound()
+
+    def missing(subject: str, step: str, block: int) -> bool:
+        return subject in {"pgo", "control"} and step == "cte/300" and block > 2
+
+    told = [
+        each
+        for each in _doubts(run, samples(run, Shape(missing=missing)))
+        if each.code == "steps-left-out" and each.text.startswith("the throughput")
+    ]
+    assert len(told) == 1
+    assert "control" in told[0].text
+    assert "pgo" in told[0].text
 
 
 def test_warnings_of_the_control_come_first_and_the_runs_own_are_kept() -> None:

@@ -17,7 +17,7 @@ _PIECES = ("quickstart", "check", "hone", "setup", "requirements", ".ci")
 
 # What every Debian has: coreutils, sed, util-linux and their like.
 _ESSENTIAL = (
-    *("sh", "cat", "chmod", "cmp", "cp", "date", "dirname", "env", "flock", "grep", "kill"),
+    *("sh", "cat", "chmod", "cmp", "cp", "date", "dirname", "env", "flock", "grep"),
     *("ln", "ls", "mkdir", "mktemp", "mv", "readlink", "rm", "sed", "sha256sum", "tail"),
     *("touch", "tr", "true"),
 )

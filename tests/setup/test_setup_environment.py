@@ -15,7 +15,7 @@ MADE_FOR_RUN = [
     "uv pip install requirements/run.lock",
     "uv pip install .",
 ]
-EXTENDED_FOR_CHECK = ["uv pip install requirements/check.lock", "uv pip install ."]
+EXTENDED_FOR_CHECK = ["uv pip install requirements/check.lock"]
 STAGES = ("ruff", "mypy", "lint-imports", "shellcheck", "pytest")
 
 
@@ -183,6 +183,14 @@ def test_the_packages_for_check_are_added_under_a_running_hone(machine: Machine)
     assert machine.run("check").status == 0
     assert asked_of_uv(machine) == EXTENDED_FOR_CHECK
     assert running.let_go() == 7
+
+
+def test_an_environment_without_the_command_is_told_and_not_made_for_ever(machine: Machine) -> None:
+    uv = machine.root / "bin" / "uv"
+    uv.write_text(uv.read_text().replace("chmod +x", "true"))
+    ran = machine.run("hone")
+    assert ran.status == 1
+    assert "no command hone" in ran.errors
 
 
 def test_a_failure_shows_the_end_of_the_log_and_where_it_is(machine: Machine) -> None:

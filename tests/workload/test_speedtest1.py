@@ -142,3 +142,12 @@ def test_the_command_does_not_wait_for_the_disk() -> None:
         "cte",
         "/d/db",
     )
+
+
+def test_the_last_step_ends_with_the_program() -> None:
+    begin = chunk(HEADER + name(100, "x"), 10.0, cpu=0.010)
+    rest = chunk("   0.004s\n" + TOTAL, 10.0041, cpu=0.013)
+    end = chunk("", 10.0044, cpu=0.0139)
+    (step,) = PLUGIN.read((begin, rest, end)).steps
+    assert step.seconds == pytest.approx(0.0044)
+    assert step.cpu_seconds == pytest.approx(0.0039)

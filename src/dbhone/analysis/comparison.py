@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +85,7 @@ def analyse(
     where = place(samples)
     effects: list[Effect] = []
     summaries: list[Summary] = []
-    left_out: dict[tuple[int, int], LeftOut] = {}
+    left_out: set[LeftOut] = set()
     unusable = blocks = 0
     for metric in metrics:
         if metric.name not in samples.values:
@@ -102,9 +103,14 @@ def analyse(
         blocks=blocks,
         effects=tuple(effects),
         summaries=tuple(summaries),
-        left_out=tuple(left_out[key] for key in sorted(left_out)),
+        left_out=tuple(sorted(left_out, key=partial(_place, frame))),
         unusable=unusable,
     )
+
+
+def _place(frame: _Frame, left_out: LeftOut) -> tuple[str, int, int]:
+    subject, step = frame.subjects.index(left_out.subject), frame.steps.index(left_out.step)
+    return left_out.metric, subject, step
 
 
 def _frame(
@@ -179,7 +185,7 @@ def _summaries(
     frame: _Frame,
     metric: Metric,
     data: tuple[Array, Estimates],
-    left_out: dict[tuple[int, int], LeftOut],
+    left_out: set[LeftOut],
 ) -> list[Summary]:
     logs, found = data
     parts: list[_Part] = []
@@ -191,10 +197,10 @@ def _summaries(
                 continue
             # A step that few blocks have would leave hardly a block in which all are whole.
             kept = steps[counts * 2 >= counts.max()]
-            for step in steps[counts * 2 < counts.max()].tolist():
-                left_out[subject, step] = LeftOut(
-                    subject=frame.subjects[subject], step=frame.steps[step]
-                )
+            left_out.update(
+                LeftOut(metric=metric.name, subject=frame.subjects[subject], step=frame.steps[step])
+                for step in steps[counts * 2 < counts.max()].tolist()
+            )
             centres = found.centre[subject, kept]
             series.append(logs[subject, kept].mean(axis=0))
             parts.append(

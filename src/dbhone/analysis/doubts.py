@@ -24,7 +24,7 @@ from dbhone.analysis.verdict import (
     tone,
 )
 from dbhone.analysis.winner import find_winner, overall
-from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import Role, Run, RunState, Samples, Warning
 from dbhone.units import duration, percent
 
@@ -246,14 +246,25 @@ def _values(analysis: Analysis) -> Iterator[Warning]:
             text=f"{analysis.unusable} measured values were zero or not numbers, have no ratio, "
             "and were left out",
         )
-    for subject in dict.fromkeys(each.subject for each in analysis.left_out):
-        steps = [each.step for each in analysis.left_out if each.subject == subject]
+    for (metric, steps), subjects in _left_out(analysis).items():
         yield Warning(
             code="steps-left-out",
-            text=f"the summaries of {subject} do without {_listed(steps)}: "
-            "fewer than half of the blocks have them",
-            subject=subject,
+            text=f"the {BY_NAME[metric].title} summaries of {_listed(subjects)} do without "
+            f"{_listed(steps)}: fewer than half of the blocks have them",
+            subject=subjects[0] if len(subjects) == 1 else None,
+            step=steps[0] if len(steps) == 1 else None,
         )
+
+
+def _left_out(analysis: Analysis) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+    """Return the subjects by what their summaries do without: a metric, and its steps."""
+    steps: dict[tuple[str, str], list[str]] = {}
+    for each in analysis.left_out:
+        steps.setdefault((each.metric, each.subject), []).append(each.step)
+    subjects: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (metric, subject), names in steps.items():
+        subjects.setdefault((metric, tuple(names)), []).append(subject)
+    return subjects
 
 
 def _listed(names: Sequence[str]) -> str:

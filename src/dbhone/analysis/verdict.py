@@ -88,8 +88,9 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A step that a subject's summaries do without, since too few blocks have it."""
+    """A step that a subject's summaries of a metric do without: too few blocks have it."""
 
+    metric: str
     subject: str
     step: str
 

@@ -10,6 +10,7 @@ import dataclasses
 
 from dbhone import __version__
 from dbhone.errors import DriverError, HoneError, Interrupted, UsageError
+from dbhone.experiment.disturbance import disturbances
 from dbhone.experiment.events import Listener, Stage
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.measuring import Contest, Measuring
@@ -185,6 +186,8 @@ class Execution:
         finally:
             for name, reason in measuring.broken.items():
                 self._break(name, products[name], reason)
+            for code, text in disturbances(self._store.done(self._run.id)):
+                self._journal.warn(code, text)
             if self._workshop.waited > 1:
                 text = f"{self._workshop.waited:.0f} s were spent waiting for another hone"
                 self._journal.warn("waited", text)

@@ -25,7 +25,6 @@ class Prospect:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._builds = all_builds(home)
         self._compilers: dict[str, Compiler | None] = {}
 
     def is_kept(self, reference: str) -> bool:
@@ -36,9 +35,10 @@ class Prospect:
         """Return the outlook of one pass of a subject's build."""
         compiler = self._compiler(subject.compiler)
         flags = subject.variant.flags(compiler, pass_) if compiler else subject.variant.name
-        copy = subject.copy_number if pass_ is not Pass.INSTRUMENT else 0
+        copy = subject.copy_number
         identity = f"{subject.dbms} {subject.source} {subject.compiler} {flags} {copy}"
-        like = [each for each in self._builds if self._is_like(each, subject, pass_, compiler)]
+        builds = all_builds(self._home)
+        like = [each for each in builds if self._is_like(each, subject, pass_, compiler)]
         kept = recall(subject.source, self._home)
         done = kept is not None and any(
             each.manifest.source_digest == kept.digest and each.manifest.copy_number == copy

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from dbhone.build import toolchain
 from dbhone.build.trial import try_variant
 from dbhone.errors import ToolError, UsageError
@@ -14,6 +16,8 @@ from dbhone.measurement.record import Role, Run, Subject
 from dbhone.source.tree import kept_tree
 
 _LOW_COVERAGE = 0.02
+_FOR_MEASURING = 0.25
+"""The share of the budget that optional subjects must leave for measuring."""
 
 
 class Preparation:
@@ -27,6 +31,8 @@ class Preparation:
         self._workshop = workshop
         self._journal = journal
         self._prospect = Prospect(workshop.session.home)
+        self._pace = 1.0
+        self._built_expected = self._built_took = 0.0
 
     def products(self) -> dict[str, Product]:
         """Return the products by subject, in the experiment's order; the base is among them.
@@ -93,16 +99,37 @@ class Preparation:
                 self._journal.note(f"{each.name} broke before: {broken[each.name]}")
                 continue
             label = f"{each.name}: {each.variant.name} with {each.compiler}"
-            passes = each.variant.passes()
-            expected = sum(self._prospect.build(each, pass_).expected for pass_ in passes)
+            expected = self._expected(each)
+            if each.optional and not self._time_allows(expected):
+                text = f"{each.name} was left out: building it would leave too little of the budget"
+                self._journal.warn("left-out", f"{text} for measuring", subject=each.name)
+                self._journal.note(f"{text} for measuring")
+                continue
             began = self._journal.began(Stage.BUILD, label, number, len(present), expected)
             product = self._workshop.produce(self._goal(each))
             products[each.name] = product
+            self._keep_pace(expected, time.monotonic() - began)
             self._journal.describe(self._experiment.subjects.index(each), describe(each, product))
             note = self._profile_note(each, product)
             self._journal.ended(Stage.BUILD, label, began, reused=product.reused, note=note)
             self._journal.tick()
         return products
+
+    def _expected(self, each: SubjectDeclaration) -> float:
+        """Return about how many seconds a build takes, by how long the others took so far."""
+        passes = each.variant.passes()
+        return self._pace * sum(self._prospect.build(each, pass_).expected for pass_ in passes)
+
+    def _keep_pace(self, expected: float, took: float) -> None:
+        """Learn whether this machine builds slower or faster than expected."""
+        if expected > 0:
+            self._built_expected += expected / self._pace
+            self._built_took += took
+            self._pace = self._built_took / self._built_expected
+
+    def _time_allows(self, seconds: float) -> bool:
+        budget = self._experiment.design.budget_seconds
+        return seconds == 0 or self._journal.left() - seconds > _FOR_MEASURING * budget
 
     def _goal(self, each: SubjectDeclaration) -> Goal:
         return Goal(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,6 +83,7 @@ def drive(request: Drive) -> Driven:
         finished = process.run(command, on_chunk=watch.chunk)
     finally:
         watch.close()
+    watch.end(finished)
     outcome, failure = _judge(request, finished, tuple(watch.chunks))
     return Driven(
         argv=command.argv,
@@ -114,6 +116,19 @@ class _Watch:
                 cpu_seconds=cpu,
                 instructions=self._counter.read() if self._counter else None,
                 peak_memory_bytes=memory,
+            )
+        )
+
+    def end(self, finished: process.Finished) -> None:
+        """Note the end, as of which the last step's use is counted."""
+        peaks = [chunk.peak_memory_bytes for chunk in self.chunks]
+        self.chunks.append(
+            Chunk(
+                data=b"",
+                at=time.monotonic(),
+                cpu_seconds=finished.usage.cpu,
+                instructions=None,
+                peak_memory_bytes=peaks[-1] if peaks else None,
             )
         )
 

@@ -27,6 +27,7 @@ class Order:
 class Chunk:
     """A piece of output, and what the program had used when it arrived.
 
+    The last one has no data: it is the program's end.
     ``at`` is monotonic time in seconds. ``cpu_seconds``, ``instructions`` and
     ``peak_memory_bytes`` are since the program began; None where they cannot be known.
     """

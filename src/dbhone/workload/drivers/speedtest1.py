@@ -111,11 +111,13 @@ def _begins(transcript: tuple[Chunk, ...]) -> dict[int, Chunk]:
         named += sum(_STEP.fullmatch(line) is not None for line in lines)
         if _NAME.fullmatch(open_line):
             begins[named] = chunk
+    if transcript and not transcript[-1].data:
+        begins[named] = transcript[-1]  # the last step ends with the program
     return begins
 
 
 def _result(line: _Line, begin: Chunk | None, end: Chunk | None) -> StepResult:
-    if begin is None or end is None:  # the last step has no next one
+    if begin is None or end is None:
         return StepResult(
             key=line.key,
             title=line.title,
@@ -125,11 +127,14 @@ def _result(line: _Line, begin: Chunk | None, end: Chunk | None) -> StepResult:
             peak_memory_bytes=begin.peak_memory_bytes if begin else None,
         )
     earliest = max(line.seconds - _RESOLUTION, _SHORTEST)
+    seconds = min(max(end.at - begin.at, earliest), line.seconds + _RESOLUTION)
+    cpu = _difference(end.cpu_seconds, begin.cpu_seconds)
     return StepResult(
         key=line.key,
         title=line.title,
-        seconds=min(max(end.at - begin.at, earliest), line.seconds + _RESOLUTION),
-        cpu_seconds=_difference(end.cpu_seconds, begin.cpu_seconds),
+        seconds=seconds,
+        # What comes after the last step, closing the database, is not the step's.
+        cpu_seconds=cpu if cpu is None else min(cpu, seconds),
         instructions=_difference(end.instructions, begin.instructions),
         peak_memory_bytes=end.peak_memory_bytes,
     )

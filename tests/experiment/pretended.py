@@ -1,0 +1,53 @@
+"""Builds whose speedtest1 is a small script: as quick as a measurement can be."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dbhone.build.manifest import Build, KeptFile, Manifest
+from dbhone.build.transforms.base import Family, Pass
+
+GOOD = """\
+#!/bin/sh
+echo "-- Speedtest1 for SQLite 3.40.1 2022-12-28 14:03:47 df5c253c0b3dd249"
+printf ' 100 - %s INSERTs............. ' "$3"
+printf '   0.0%s2s\\n 110 - 7 SELECTs.......... ' 1
+printf '   0.025s\\n       TOTAL.......   0.037s\\n'
+[ "$6" = --verify ] && echo "Verification Hash: 7 00ff"
+exit 0
+"""
+GARBAGE = "#!/bin/sh\necho garbage\n"
+
+
+def pretended_build(folder: Path, script: str = GOOD) -> Build:
+    """Return a build whose driver is ``script``."""
+    (folder / "bin").mkdir(parents=True)
+    path = folder / "bin" / "speedtest1"
+    path.write_text(script)
+    path.chmod(0o755)
+    kept = KeptFile(path="bin/speedtest1", bytes=path.stat().st_size, sha256="0" * 64)
+    manifest = Manifest(
+        digest=folder.name,
+        dbms="sqlite",
+        version="3.40.1",
+        source="apt:sqlite3=1",
+        source_digest="0" * 64,
+        variant="rel",
+        pass_=Pass.PLAIN,
+        copy_number=0,
+        family=Family.GCC,
+        compiler="gcc 12.2.0",
+        compiler_identity="gcc 12.2.0",
+        compile_flags=("-O2",),
+        link_flags=(),
+        steps=(),
+        profile=None,
+        seconds=20.0,
+        phase_seconds={},
+        compile_commands=1,
+        files={"speedtest1": kept, "library": kept},
+        primary="library",
+        built_at=datetime.now(UTC),
+    )
+    return Build(folder, manifest)

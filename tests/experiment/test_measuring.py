@@ -1,0 +1,207 @@
+"""Measuring: what is measured, when it ends, and how it goes on; with a pretended driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dbhone.build.manifest import Build
+from dbhone.errors import DriverError, MachineError
+from dbhone.experiment.events import BlockEnded, Event, Slice
+from dbhone.experiment.journal import Journal
+from dbhone.experiment.measuring import Contest, Measuring
+from dbhone.experiment.production import Workshop
+from dbhone.home import Session
+from dbhone.measurement.machine import read_machine
+from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
+from dbhone.measurement.store import NewRun, Store
+from dbhone.workload.drive import load_driver
+from dbhone.workload.suite import Task
+from tests.experiment.pretended import GARBAGE, pretended_build
+
+DESIGN = Design(seed=1, target=1e-9, budget_seconds=600.0, min_blocks=2, max_blocks=3)
+NAMES = ("rel", "control", "pgo")
+
+
+@pytest.fixture
+def store(session: Session) -> Iterator[Store]:
+    with Store.open(session.home.database) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run(session: Session, store: Store) -> Run:
+    new = store.create_run(
+        NewRun(
+            title="t",
+            experiment="",
+            experiment_name="x",
+            session=session.id,
+            suite="speedtest1",
+            size="smoke",
+            design=DESIGN,
+            machine=read_machine(),
+            hone_version="0",
+        )
+    )
+    for position, name in enumerate(NAMES):
+        store.set_subject(new.id, position, subject(name))
+    return new
+
+
+def subject(name: str) -> Subject:
+    return Subject(
+        name=name,
+        role=Role.BASE if name == "rel" else Role.CANDIDATE,
+        dbms="sqlite",
+        version="3.40.1",
+        source="apt:sqlite3=1",
+        source_digest="0" * 64,
+        variant="rel",
+        compiler="gcc",
+        flags=(),
+        build_digest=name,
+        build_path="/",
+        build_seconds=1.0,
+        binary_bytes=1,
+        trained_on=(),
+        training_seconds=None,
+        profile_coverage=None,
+        broken=None,
+    )
+
+
+def steps() -> tuple[Step, ...]:
+    return tuple(
+        Step(set=name, key=key, title="t", group=Group.WRITE, in_sample=name == "main")
+        for name in ("main", "cte")
+        for key in ("100", "110")
+    )
+
+
+def contest(run: Run, builds: dict[str, Build], design: Design = DESIGN) -> Contest:
+    return Contest(
+        run_id=run.id,
+        design=design,
+        driver=load_driver("speedtest1"),
+        builds=builds,
+        base="rel",
+        tasks={name: Task(set=name, size=5) for name in ("main", "cte")},
+        steps=steps(),
+        seconds={"main": 0.1, "cte": 0.1},
+    )
+
+
+class Bench:
+    """Measures, and remembers what it told."""
+
+    def __init__(self, run: Run, store: Store, session: Session) -> None:
+        self.run = run
+        self.store = store
+        self.session = session
+        self.events: list[Event] = []
+        store.set_steps(run.id, steps())
+
+    def measure(self, builds: dict[str, Build], design: Design = DESIGN) -> Measuring:
+        workshop = Workshop(self.session, self.events.append)
+        journal = Journal(self.run, self.store, self.events.append, design.budget_seconds)
+        return Measuring(contest(self.run, builds, design), workshop, journal)
+
+    def done(self) -> list[tuple[int, str, str]]:
+        return sorted((each.block, each.set, each.subject) for each in self.store.done(self.run.id))
+
+    def everything(self, blocks: int) -> list[tuple[int, str, str]]:
+        return sorted(
+            (block, name, subject)
+            for block in range(blocks)
+            for name in ("main", "cte")
+            for subject in NAMES
+        )
+
+
+@pytest.fixture
+def bench(run: Run, store: Store, session: Session) -> Bench:
+    return Bench(run, store, session)
+
+
+@pytest.fixture
+def builds(tmp_path: Path) -> dict[str, Build]:
+    return {name: pretended_build(tmp_path / "builds" / name) for name in NAMES}
+
+
+def test_every_subject_is_measured_once_in_every_block(
+    bench: Bench, builds: dict[str, Build]
+) -> None:
+    assert bench.measure(builds).run() == "blocks"
+    assert bench.done() == bench.everything(3)
+    samples = bench.store.samples(bench.run.id)
+    assert len(samples.block) == 3 * 3 * 4
+    assert set(samples.steps) == {"main/100", "main/110", "cte/100", "cte/110"}
+    assert sum(isinstance(event, BlockEnded) for event in bench.events) == 3
+
+
+def test_a_wide_target_ends_it_after_the_least_blocks(
+    bench: Bench, builds: dict[str, Build]
+) -> None:
+    design = replace(DESIGN, target=0.99, min_blocks=6, max_blocks=50)
+    assert bench.measure(builds, design).run() == "target"
+    assert len(bench.done()) >= 6 * 6
+
+
+def test_a_budget_that_no_block_fits_in_is_an_error(bench: Bench, builds: dict[str, Build]) -> None:
+    with pytest.raises(MachineError, match="the budget is too small"):
+        bench.measure(builds, replace(DESIGN, budget_seconds=0.01)).run()
+    assert bench.done() == []
+
+
+def test_what_was_cut_off_is_made_anew_and_kept(bench: Bench, builds: dict[str, Build]) -> None:
+    cut = bench.measure(builds)
+
+    def stop(event: Event) -> None:
+        if isinstance(event, Slice) and event.block == 1 and event.number == 5:
+            raise KeyboardInterrupt
+
+    cut.journal.listen = stop
+    with pytest.raises(KeyboardInterrupt):
+        cut.run()
+    before = len(bench.done())
+    assert before == 6 + 4
+    assert bench.measure(builds).run() == "blocks"
+    assert bench.done() == bench.everything(3)
+    raw = bench.store.samples(bench.run.id)
+    assert len(raw.block) == 3 * 3 * 4
+
+
+def test_a_resumed_run_keeps_its_order(bench: Bench, builds: dict[str, Build]) -> None:
+    first = bench.measure(builds)
+    first.run()
+    told = [(e.block, e.set, e.subject) for e in bench.events if isinstance(e, Slice)]
+    again = bench.measure(builds, replace(DESIGN, max_blocks=4))
+    again.run()
+    whole = [(e.block, e.set, e.subject) for e in bench.events if isinstance(e, Slice)]
+    assert whole[: len(told)] == told
+    assert {block for block, _, _ in whole[len(told) :]} == {3}
+
+
+def test_a_subject_that_fails_twice_running_takes_no_further_part(
+    bench: Bench, builds: dict[str, Build], tmp_path: Path
+) -> None:
+    builds["pgo"] = pretended_build(tmp_path / "builds" / "bad", GARBAGE)
+    measuring = bench.measure(builds)
+    assert measuring.run() == "blocks"
+    assert "never prints" in measuring.broken["pgo"]
+    failed = [each for each in bench.store.done(bench.run.id) if each.failure]
+    assert [each.subject for each in failed] == ["pgo", "pgo"]
+    samples = bench.store.samples(bench.run.id)
+    assert "pgo" not in {samples.subjects[index] for index in samples.subject}
+
+
+def test_a_base_that_cannot_be_measured_ends_the_run(
+    bench: Bench, builds: dict[str, Build], tmp_path: Path
+) -> None:
+    builds["rel"] = pretended_build(tmp_path / "builds" / "bad", GARBAGE)
+    with pytest.raises(DriverError, match="the base cannot be measured"):
+        bench.measure(builds).run()
