@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -48,7 +49,12 @@ class Hone:
     def __call__(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Run to the end; the exit code must be ``code`` and there is never a traceback."""
         done = subprocess.run(
-            self.command(*words), capture_output=True, text=True, check=False, cwd=self.folder
+            self.command(*words),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.folder,
+            env=os.environ | {"COLUMNS": "160"},
         )
         assert "Traceback" not in done.stderr, done.stderr
         assert done.returncode == code, done.stderr

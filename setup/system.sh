@@ -1,0 +1,155 @@
+# The system packages. What is looked for is commands that work, wherever they are from; only
+# what is missing is asked of the system's package manager, and only if it lets us.
+
+_updated=
+
+# system_ready PURPOSE: have the programs that environment, try or check needs, or fail.
+system_ready() {
+    _needed=$(packages_needed "$1")
+    _wanted=$(packages_wanted "$1")
+    [ -n "$_needed$_wanted" ] || return 0
+    if ! has apt-get; then
+        _without_apt
+    elif ! _may_be_root; then
+        _without_root
+    else
+        [ -z "$_needed" ] || _install_needed "$1"
+        [ -z "$_wanted" ] || _install_wanted
+    fi
+}
+
+# packages_needed PURPOSE: the packages without which it cannot be done.
+packages_needed() {
+    {
+        _python_packages
+        [ "$1" = environment ] || _build_packages
+        [ "$1" != check ] || has git || echo git
+    } | _on_one_line
+}
+
+# packages_wanted PURPOSE: the packages without which less is done.
+packages_wanted() {
+    [ "$1" = check ] || return 0
+    {
+        _works clang -fprofile-instr-generate || _clang_packages
+        has ld.lld || echo lld
+        has llvm-profdata || echo llvm
+    } | _on_one_line
+}
+
+_build_packages() {
+    _works gcc || echo gcc libc6-dev
+    has make || echo make
+    has tclsh || echo tcl
+    has dpkg-source || echo dpkg-dev
+}
+
+_python_packages() {
+    if ! find_python; then
+        if [ "$(_distribution)" = ubuntu22.04 ]; then
+            echo python3.11 python3.11-venv
+        else
+            echo python3 python3-venv
+        fi
+    elif ! find_uv && ! has_pip && ! has_ensurepip; then
+        echo "python$(python_version)-venv"
+    fi
+}
+
+# In Ubuntu 22.04 clang's run-time library for profiles is in a package that clang brings along.
+_clang_packages() {
+    echo clang
+    [ "$(_distribution)" = ubuntu22.04 ] || echo libclang-rt-dev
+}
+
+_distribution() (
+    ID='' VERSION_ID=''
+    # shellcheck disable=SC1091
+    [ ! -r /etc/os-release ] || . /etc/os-release
+    echo "$ID$VERSION_ID"
+)
+
+_on_one_line() {
+    tr '\n' ' ' | sed 's/ *$//'
+}
+
+# _works COMPILER [FLAG...]: whether it compiles and links a program that uses the C library.
+_works() {
+    has "$1" || return 1
+    _draft=$(mktemp -d)
+    _status=0
+    printf '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n' |
+        "$@" -x c -o "$_draft/program" - >/dev/null 2>&1 || _status=1
+    rm -rf "$_draft"
+    return $_status
+}
+
+_may_be_root() {
+    [ "$(id -u)" -eq 0 ] || { has sudo && sudo -n true 2>/dev/null; }
+}
+
+_as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo -n "$@"
+    fi
+}
+
+_line_for_the_user() {
+    if has sudo || [ "$(id -u)" -eq 0 ]; then
+        _sudo=sudo
+        [ "$(id -u)" -ne 0 ] || _sudo=
+        echo "${_sudo:+$_sudo }apt-get update &&" \
+            "${_sudo:+$_sudo }apt-get install -y --no-install-recommends $1"
+    else
+        echo "su -c 'apt-get update && apt-get install -y --no-install-recommends $1'"
+    fi
+}
+
+_without_apt() {
+    [ -n "$_needed" ] || {
+        note "for the whole of the checks, install what Debian calls: $_wanted"
+        return
+    }
+    fail "programs are missing, and there is no apt-get to install them" \
+        "Install what Debian calls: ${_needed}${_wanted:+ $_wanted}"
+}
+
+_without_root() {
+    _line=$(_line_for_the_user "${_needed:+$_needed${_wanted:+ }}$_wanted")
+    [ -n "$_needed" ] || {
+        note "for the whole of the checks, run: $_line"
+        return
+    }
+    fail "system packages are missing. Run this, then the same again:" "$_line"
+}
+
+_install_needed() {
+    _apt_get "$_needed" && _left=$(packages_needed "$1") && [ -z "$_left" ] && return
+    fail_with_log "apt-get could not install: ${_left:-$_needed}" "$log"
+}
+
+_install_wanted() {
+    _apt_get "$_wanted" ||
+        note "apt-get could not install $_wanted: less is checked (the log is $log)"
+}
+
+# Waits for other users of the package manager, such as a new machine's first upgrade.
+_apt_get() {
+    mkdir -p "$tools"
+    : >"$log"
+    begin "installing $1"
+    [ -n "$_updated" ] || _quietly apt-get update || true
+    _updated=yes
+    # shellcheck disable=SC2086 # the packages are words
+    _quietly apt-get install -y --no-install-recommends $1 || return 1
+    finish
+}
+
+_quietly() {
+    _program=$1
+    shift
+    _as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+        "$_program" -q -o DPkg::Lock::Timeout=300 "$@" </dev/null >>"$log" 2>&1
+}
