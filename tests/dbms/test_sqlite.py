@@ -44,7 +44,7 @@ def test_the_recipe_is_as_written_down(
     request = BuildRequest(
         tree=tree,
         version=PLUGIN.version(tree),
-        compiler=Path("/work/cc"),
+        compiler=Path("/toolbin/cc"),
         host_compiler=GCC.path,
         compile_flags=flags.compile,
         link_flags=flags.link,
