@@ -116,7 +116,8 @@ def disk_full(error: OSError, doing: str) -> MachineError | None:
     """Return the error to raise if ``error`` says that a disk or quota is full, else None."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return None
-    where = f" on {error.filename}" if error.filename else ""
+    file = error.filename2 or error.filename  # of a copy, the second is what was written
+    where = f" on {file}" if file else ""
     return MachineError(
         f"no space left{where} while {doing}",
         hint="free some space ('hone builds --prune' removes builds), then run the same again",

@@ -25,7 +25,7 @@ from dbhone.home import Home, Session
 
 _RECORDER = Path(__file__).with_name("recorder.py")
 _ERROR_LINE = re.compile(r"(?:fatal |internal compiler )?error[: ]|\*\*\* ", re.IGNORECASE)
-_NO_SPACE = "No space left on device"
+_NO_SPACE = "no space left on device"
 _MISSING_PROFILE = re.compile(rb"profile count data file not found|no profile data available")
 _FOREIGN_PROFILE = re.compile(
     rb"\[-W(?:error=)?coverage-mismatch\]|hash mismatch|profile data may be (?:corrupted|out)"
@@ -149,7 +149,7 @@ class _Making:
     def _failure(self, step: BuildStep, finished: process.Finished) -> HoneError:
         kept = self._keep_log()
         text = self.log.read_text(encoding="utf-8", errors="replace")
-        if _NO_SPACE in text:
+        if _NO_SPACE in text.lower():
             return MachineError(
                 "no space left on the disk while building",
                 hint="free some ('hone builds --prune' removes builds), then run the same again",
@@ -159,11 +159,17 @@ class _Making:
             return ProfileError("the profile does not match the source that is built", log=kept)
         what = f"building {self.spec.dbms.title} as {self.spec.variant.name} failed"
         cause = _first_error(text) or f"{step.argv[0]} {finished.ending()}"
-        return BuildError(f"{what}: {cause}", hint="read the log's last lines", log=kept)
+        hint = "read the log's last lines" if kept else None
+        return BuildError(f"{what}: {cause}", hint=hint, log=kept)
 
-    def _keep_log(self) -> Path:
+    def _keep_log(self) -> Path | None:
+        """Keep the log of a build that failed; None if there is no room even for that."""
         kept = self.session.home.logs / f"build-{self.digest[:12]}.log"
-        shutil.copyfile(self.log, kept)
+        try:
+            shutil.copyfile(self.log, kept)
+        except OSError:
+            kept.unlink(missing_ok=True)
+            return None
         return kept
 
     def _manifest(
