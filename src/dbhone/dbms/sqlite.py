@@ -86,6 +86,9 @@ class Sqlite(Dbms):
         )
         steps = [
             BuildStep(phase=Phase.CONFIGURE, argv=_configure(request, autosetup=autosetup)),
+            # Older makefiles do not say that extensions include sqlite3.h; without this step
+            # they find the machine's own, or none.
+            BuildStep(phase=Phase.COMPILE, argv=("make", generators, "sqlite3.h")),
             BuildStep(phase=Phase.COMPILE, argv=make),
             BuildStep(
                 phase=Phase.TOOLS,
