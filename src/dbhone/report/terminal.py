@@ -133,7 +133,10 @@ def _footnotes(page: Page) -> Iterator[RenderableType]:
 def _ending(page: Page) -> Iterator[RenderableType]:
     yield _text(f"\n{page.headline}", style="bold")
     if page.winner is not None:
-        yield _text(f"{page.winner.name}: {page.winner.build_path}")
+        # A path is for copying: it is never broken into lines.
+        path = _text(f"{page.winner.name}: {page.winner.build_path}")
+        path.no_wrap, path.overflow = True, "ignore"
+        yield path
 
 
 def _text(words: str, *, style: str = "") -> Text:
