@@ -43,7 +43,7 @@ def test_the_tool_of_the_compilers_own_version_is_preferred(path: Path) -> None:
 def test_a_missing_compiler_tells_what_to_install(path: Path) -> None:
     with pytest.raises(ToolError, match="the compiler clang is not installed") as caught:
         find_compiler("clang")
-    assert caught.value.hint == "install it: apt-get install clang llvm lld"
+    assert caught.value.hint == "install it: apt-get install clang lld llvm libclang-rt-dev"
 
 
 @pytest.mark.usefixtures("path")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import signal
 import sqlite3
@@ -85,6 +86,11 @@ def test_the_profile_guided_build_used_its_profile(report: dict[str, Any]) -> No
     plain = next(each for each in report["builds"] if each["subject"] == "rel")
     assert plain["digest"] != pgo["digest"]
     assert Path(pgo["path"]).is_file()
+
+
+def test_the_source_is_the_distributions_with_its_version(report: dict[str, Any]) -> None:
+    for each in report["builds"]:
+        assert re.fullmatch(r"apt:sqlite3=\d[\w.+~-]*", each["source"])
 
 
 def test_everything_was_measured_once(hone: Hone) -> None:

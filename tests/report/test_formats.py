@@ -21,7 +21,7 @@ from dbhone.measurement.record import Warning
 from dbhone.report.formats.text import Text
 from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import find_format, formats, render
-from dbhone.report.terminal import renderable
+from dbhone.report.terminal import show
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
 
@@ -130,14 +130,14 @@ class TestText:
         console = Console(
             file=out, width=120, force_terminal=True, color_system="standard", _environ={}
         )
-        console.print(renderable(page))
+        show(page, console)
         coloured = re.findall(r"\x1b\[(?:2;)?3[12]m([^\x1b]+)", out.getvalue())
         assert coloured
         assert all(re.fullmatch(r"\s*\d\.\d{3} ±[\d.]+% [+-]\s*", each) for each in coloured)
 
     def test_brief_text_has_no_single_steps(self, page: Page) -> None:
         out = io.StringIO()
-        Console(file=out, width=100, _environ={}).print(renderable(page))
+        show(page, Console(file=out, width=100, _environ={}))
         assert "cte/100" not in out.getvalue()
         assert page.headline[:60] in out.getvalue()
 

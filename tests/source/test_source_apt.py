@@ -290,11 +290,3 @@ def test_a_missing_program_is_told_with_what_to_install(
     assert isinstance(error, ToolError)
     assert f"{missing} is missing" in error.message
     assert "apt-get install" in str(error.hint)
-
-
-@needs_apt
-@pytest.mark.integration
-def test_a_real_package_comes_from_the_real_distribution(session: Session) -> None:
-    tree = get(session, "apt:hello")
-    assert tree.resolved.startswith("apt:hello=")
-    assert (tree.path / "src" / "hello.c").is_file()

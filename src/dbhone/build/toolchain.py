@@ -13,7 +13,7 @@ from dbhone.errors import ToolError, UsageError
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 _NAME = re.compile(r"(gcc|clang)(?:-(\d+))?")
-_PACKAGES = {Family.GCC: "gcc", Family.CLANG: "clang llvm lld"}
+_PACKAGES = {Family.GCC: "gcc", Family.CLANG: "clang lld llvm libclang-rt-dev"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

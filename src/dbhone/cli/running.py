@@ -19,7 +19,7 @@ from dbhone.measurement.record import Design, Run
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import render
-from dbhone.report.terminal import renderable
+from dbhone.report.terminal import show
 from dbhone.units import parse_duration, parse_percent
 
 
@@ -103,7 +103,7 @@ def present(context: Context, run: Run, store: Store, home: Home) -> None:
     for path in written:
         context.err.print(f"[bold]  report[/]  {path}", soft_wrap=True)
     context.err.print()
-    context.out.print(renderable(page))
+    show(page, context.out)
 
 
 def write_reports(page: Page, folder: Path) -> tuple[Path, ...]:

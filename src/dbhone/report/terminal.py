@@ -61,9 +61,11 @@ class PageView:
             yield Padding(_text(f"{name}: {text}"), (0, 0, 0, _GAP))
 
 
-def renderable(page: Page, *, full: bool = False) -> RenderableType:
-    """Return what a rich console prints for a page."""
-    return PageView(page, full=full)
+def show(page: Page, console: Console, *, full: bool = False) -> None:
+    """Print a page: last the winner's path, which is for copying and never broken into lines."""
+    console.print(PageView(page, full=full))
+    if page.winner is not None:
+        console.print(_text(f"{page.winner.name}: {page.winner.build_path}"), soft_wrap=True)
 
 
 def _table(table: Table, width: int) -> Iterator[RenderableType]:
@@ -132,11 +134,6 @@ def _footnotes(page: Page) -> Iterator[RenderableType]:
 
 def _ending(page: Page) -> Iterator[RenderableType]:
     yield _text(f"\n{page.headline}", style="bold")
-    if page.winner is not None:
-        # A path is for copying: it is never broken into lines.
-        path = _text(f"{page.winner.name}: {page.winner.build_path}")
-        path.no_wrap, path.overflow = True, "ignore"
-        yield path
 
 
 def _text(words: str, *, style: str = "") -> Text:

@@ -12,7 +12,7 @@ from dbhone.cli.stored import find_run, open_store
 from dbhone.files import write_whole
 from dbhone.report.page import build_page
 from dbhone.report.rendering import formats, render
-from dbhone.report.terminal import renderable
+from dbhone.report.terminal import show
 
 
 @click.command("report")
@@ -38,7 +38,7 @@ def command(context: Context, run: str, format_name: str, output: Path | None) -
         write_whole(output, render(page, format_name))
         context.err.print(f"wrote {output}", soft_wrap=True)
     elif format_name == "text" and context.out.is_terminal:
-        context.out.print(renderable(page))
+        show(page, context.out)
     else:
         sys.stdout.buffer.write(render(page, format_name))
 

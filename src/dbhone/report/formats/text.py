@@ -8,7 +8,7 @@ from rich.console import Console
 
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.report.terminal import renderable
+from dbhone.report.terminal import show
 
 
 class Text(Format):
@@ -26,7 +26,7 @@ class Text(Format):
         console = Console(
             file=out, width=self.width, color_system=None, force_terminal=False, _environ={}
         )
-        console.print(renderable(page, full=True))
+        show(page, console, full=True)
         lines = [line.rstrip() for line in out.getvalue().splitlines()]
         return ("\n".join(lines) + "\n").encode("utf-8", "replace")
 
