@@ -168,6 +168,19 @@ def test_families_are_corrected_apart() -> None:
     assert among.p_adjusted == pytest.approx(10 * among.p_value)
 
 
+def test_the_summaries_that_judge_are_a_family_of_their_own() -> None:
+    values = noisy(11, (4, 6, 14), (1, 1.02, 1, 1))
+    in_sample = {str(step): step < 3 for step in range(6)}
+    found = analysed(samples(values), in_sample=in_sample)
+    judging = [each for each in found.summaries if each.group is None and not each.in_sample]
+    others = [each for each in found.summaries if each not in judging]
+    assert len(judging) == 3
+    smallest = min(judging, key=lambda each: each.p_value or 1)
+    assert smallest.p_adjusted == pytest.approx(3 * (smallest.p_value or 1))
+    least = min(others, key=lambda each: each.p_value or 1)
+    assert least.p_adjusted == pytest.approx(min(1, len(others) * (least.p_value or 1)))
+
+
 def test_held_out_and_in_sample_are_never_one_figure() -> None:
     values = noisy(10, (2, 4, 12), (1, 1), spread=0.001)
     values[1, :2] *= 1.5

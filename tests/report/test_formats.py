@@ -103,8 +103,10 @@ def test_format_gives_the_same_bytes_twice(page: Page, name: str) -> None:
 class TestText:
     @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
     def test_lines_fit_the_width(self, page: Page, width: int) -> None:
-        lines = Text(width=width).render(page).decode().splitlines()
+        *lines, path = Text(width=width).render(page).decode().splitlines()
         assert max(len(line) for line in lines) <= width
+        assert page.winner is not None
+        assert path == f"{page.winner.name}: {page.winner.build_path}"
 
     @pytest.mark.parametrize("width", [40, 80, 120])
     def test_no_figure_is_cut_or_broken(self, page: Page, width: int) -> None:

@@ -77,7 +77,8 @@ def analyse(
 
     ``in_sample`` and ``groups`` tell of each step whether the experiment trained on it and
     what it mostly does. A metric that was not measured yields nothing. A family, corrected
-    together, is all effects of one metric, or all summaries of one metric. Raises HoneError
+    together, is all effects of one metric; the summaries of one metric by which subjects are
+    judged; or its other summaries. Raises HoneError
     if the base is not among the subjects, a step is not described, or something was measured
     twice in one block.
     """
@@ -215,10 +216,15 @@ def _summaries(
     if not parts:
         return []
     rows = estimate(np.array(series), frame.confidence)
-    adjusted = _adjusted(rows)
+    adjusted = _adjusted(rows, apart=np.array([_is_judged_by(frame, part) for part in parts]))
     return [
         _summary(frame, metric, part, (rows, row, adjusted[row])) for row, part in enumerate(parts)
     ]
+
+
+def _is_judged_by(frame: _Frame, part: _Part) -> bool:
+    """Whether a summary is the one by which its subject wins or does not (see ``winner.py``)."""
+    return part.group is None and part.in_sample == bool(frame.in_sample.all())
 
 
 def _summary(
@@ -248,9 +254,18 @@ def _summary(
     )
 
 
-def _adjusted(rows: Estimates) -> Array:
-    """Correct the family of those that have blocks enough for a verdict."""
-    return holm(np.where(rows.count >= MINIMUM_BLOCKS, rows.p, np.nan))
+def _adjusted(rows: Estimates, *, apart: NDArray[np.bool_] | None = None) -> Array:
+    """Correct the family of those that have blocks enough for a verdict.
+
+    Those in ``apart`` are a family of their own.
+    """
+    p = np.where(rows.count >= MINIMUM_BLOCKS, rows.p, np.nan)
+    if apart is None:
+        return holm(p)
+    adjusted = np.full_like(p, np.nan)
+    for family in (apart, ~apart):
+        adjusted[family] = holm(p[family])
+    return adjusted
 
 
 def _verdict(frame: _Frame, metric: Metric, centre: float, adjusted: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.doubts import CONTROL_CODES, doubts
 from dbhone.analysis.verdict import Analysis
-from dbhone.analysis.winner import find_winner
+from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run, Samples, Subject, Warning
 from dbhone.report import sections
@@ -107,13 +107,19 @@ def _legend(analysis: Analysis) -> str:
     summaries = sum(each.metric == THROUGHPUT.name for each in analysis.summaries)
     if not steps + summaries:
         return ""
+    judged = sum(overall(analysis, name) is not None for name in _compared(analysis))
     return (
         f"± is half of the {analysis.confidence * 100:.0f} % interval, relative to the ratio. "
         "+ faster (other metrics: better), - slower (worse), ~ no difference found, "
         "? not enough data. Verdicts are corrected (Holm) for the number of comparisons: "
-        f"{steps} effects on steps, {summaries} summaries; so an interval that misses 1 "
-        "may still come with no difference found."
+        f"{steps} effects on steps, {judged} summaries by which subjects are judged, "
+        f"{summaries - judged} others; so an interval that misses 1 may still come with "
+        "no difference found."
     )
+
+
+def _compared(analysis: Analysis) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.subject for each in analysis.summaries))
 
 
 def _environment(run: Run, analysis: Analysis) -> tuple[tuple[str, str], ...]:
