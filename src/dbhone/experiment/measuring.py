@@ -122,7 +122,7 @@ class Measuring:
             raise MachineError(
                 f"the budget is too small: {left:.0f} s of it are left, and one block takes"
                 f" about {block_takes:.0f} s",
-                hint="the builds are kept: give the run more time with 'hone resume RUN --budget'",
+                hint="the builds are kept: give the run more time: 'hone resume RUN --budget 15m'",
             )
         return "budget"
 
