@@ -121,7 +121,8 @@ class _Watch:
 
     def end(self, finished: process.Finished) -> None:
         """Note the end, as of which the last step's use is counted."""
-        peaks = [chunk.peak_memory_bytes for chunk in self.chunks]
+        # What arrives as the program exits finds its memory gone: the last that was seen counts.
+        peaks = [each.peak_memory_bytes for each in self.chunks if each.peak_memory_bytes]
         self.chunks.append(
             Chunk(
                 data=b"",
