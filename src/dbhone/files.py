@@ -9,8 +9,6 @@ import shutil
 import stat
 from pathlib import Path
 
-DIGEST_LENGTH = 64
-
 
 def digest_of(value: object) -> str:
     """Return the SHA-256, in hex, of a value made of dicts, lists, strings and numbers.

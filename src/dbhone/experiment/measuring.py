@@ -78,20 +78,22 @@ class Measuring:
         cannot be measured.
         """
         block = self._first_open_block()
+        widest = precision(self._analysis()) if block else math.inf
         while True:
-            reason = self._reason_to_stop(block)
+            reason = self._reason_to_stop(block, widest)
             if reason is not None:
                 return reason
             began = time.monotonic()
             self._block(block)
             self._block_seconds = (time.monotonic() - began) * 1.05
             analysis = self._analysis()
+            widest = precision(analysis)
             self.journal.listen(
                 BlockEnded(
                     block=block,
                     seconds=time.monotonic() - began,
                     typical=_finite(typical(analysis)),
-                    widest=_finite(precision(analysis)),
+                    widest=_finite(widest),
                     target=self.contest.design.target,
                     left=self.journal.left(),
                 )
@@ -109,11 +111,11 @@ class Measuring:
             metrics=(THROUGHPUT,),
         )
 
-    def _reason_to_stop(self, block: int) -> str | None:
+    def _reason_to_stop(self, block: int, widest: float) -> str | None:
         design = self.contest.design
         if block >= design.max_blocks:
             return "blocks"
-        if block >= design.min_blocks and precision(self._analysis()) <= design.target:
+        if block >= design.min_blocks and widest <= design.target:
             return "target"
         if self.journal.left() >= self._block_seconds:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -80,9 +80,9 @@ class Transform(ABC):
     profile_guided: bool = False
     conflicts: tuple[str, ...] = ()
 
+    @abstractmethod
     def flags(self, context: Context) -> Flags:
         """Return the flags of this transform in one pass of a build."""
-        raise NotImplementedError
 
     def programs(self, family: Family) -> tuple[str, ...]:
         """Return the programs, besides the compiler, that this transform needs."""
