@@ -6,11 +6,13 @@ The tree::
     ├── UsageError            wrong use: nothing was started (exit code 2)
     │   ├── UnknownName       a name that does not exist; the nearest are told
     │   ├── ExperimentError   an experiment file that cannot be meant
-    │   └── VariantError      transforms that do not go together
+    │   ├── VariantError      transforms that do not go together
+    │   └── SettingsError     a server's setting that cannot be meant
     ├── SourceError           a source could not be fetched or verified
     ├── ToolError             a program is missing or does not do its work
     ├── BuildError            a build step failed
     ├── ProfileError          a profile is missing, empty, stale or foreign
+    ├── ServerError           a server did not start, crashed, or did not stop
     ├── DriverError           a workload driver failed or printed nonsense
     ├── StoreError            the store cannot be read or written
     ├── MachineError          this machine cannot do what was asked
@@ -67,6 +69,10 @@ class VariantError(UsageError):
     """Transforms that do not go together, with the reason."""
 
 
+class SettingsError(UsageError):
+    """A setting that this server does not know, or that hone has to decide itself."""
+
+
 class SourceError(HoneError):
     """A source could not be fetched, verified or unpacked."""
 
@@ -81,6 +87,10 @@ class BuildError(HoneError):
 
 class ProfileError(HoneError):
     """A profile is missing, empty, stale, or belongs to another build."""
+
+
+class ServerError(HoneError):
+    """A server did not start, crashed, or did not stop; ``log`` has its own words."""
 
 
 class DriverError(HoneError):

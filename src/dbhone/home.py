@@ -3,6 +3,9 @@
 A session is one running ``hone``. It holds a locked file in ``sessions/``; the kernel drops
 the lock when the session ends, however it ends. The next session that opens the home sees
 an unlocked file, ends what may be left of that session's processes, and removes its scratch.
+
+The home is private. When root runs hone, servers run as another account (``instance/``), which
+has to get at builds and at its own data: the folders on that way may be passed then, not listed.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import stat
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +25,10 @@ import platformdirs
 from dbhone.errors import MachineError, UsageError, disk_full
 from dbhone.files import remove_tree
 from dbhone.process import SESSION_VARIABLE
+
+_ROOTS_HOME = Path("/var/lib/dbhone")
+_PRIVATE = 0o700
+_PASSABLE = 0o711
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,11 @@ class Home:
         return self.root / "runs"
 
     @property
+    def data(self) -> Path:
+        """Loaded data of servers, kept to be copied; a cache."""
+        return self.root / "data"
+
+    @property
     def scratch(self) -> Path:
         """Work in progress, a folder for each session; removed when the session is over."""
         return self.root / "scratch"
@@ -76,10 +89,15 @@ class Home:
             self.builds,
             self.profiles,
             self.runs,
+            self.data,
             self.scratch,
             self.logs,
             self.sessions,
         )
+
+    def shared(self) -> tuple[Path, ...]:
+        """Return the folders that another account passes on its way, when root runs hone."""
+        return (self.builds, self.data, self.scratch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +115,23 @@ class Session:
     def workdir(self, purpose: str) -> Path:
         """Return a new empty folder for ``purpose``; it goes when the session ends."""
         path = self.scratch / f"{purpose}-{uuid.uuid4().hex[:8]}"
-        path.mkdir(parents=True, mode=0o700)
+        make_folder(self.scratch, shared=True)
+        path.mkdir(mode=_PRIVATE)
         return path
 
 
 def locate(chosen: Path | None) -> Home:
-    """Return the home: ``chosen``, else DBHONE_HOME, else the platform's data folder."""
+    """Return the home: ``chosen``, else DBHONE_HOME, else the platform's data folder.
+
+    For root that is /var/lib/dbhone, unless XDG_DATA_HOME is set: nobody else may enter /root.
+    """
     named = os.environ.get("DBHONE_HOME")
     if chosen is not None:
         root = chosen
     elif named:
         root = Path(named)
+    elif os.geteuid() == 0 and not os.environ.get("XDG_DATA_HOME"):
+        root = _ROOTS_HOME
     else:
         root = Path(platformdirs.user_data_dir("dbhone", appauthor=False))
     root = root.expanduser().absolute()
@@ -124,8 +148,7 @@ def open_session(home: Home) -> Iterator[Session]:
     """Make the home if needed, clean up after dead sessions, and be a session until the end."""
     session = Session(uuid.uuid4().hex[:12], home)
     try:
-        for place in home.places():
-            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_home(home)
         descriptor = _claim(home.sessions / session.id)
     except OSError as error:
         reason = disk_full(error, "opening the home folder")
@@ -143,6 +166,51 @@ def open_session(home: Home) -> Iterator[Session]:
             remove_tree(session.scratch)
         (home.sessions / session.id).unlink(missing_ok=True)
         os.close(descriptor)
+
+
+def make_folder(path: Path, *, shared: bool) -> None:
+    """Make a private folder unless it is there; if ``shared``, one that others may pass for root.
+
+    What was made by a hone of another user, with other permissions, is set right.
+    """
+    mode = _PASSABLE if shared and os.geteuid() == 0 else _PRIVATE
+    path.mkdir(exist_ok=True, mode=mode)
+    status = path.stat()
+    if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) != mode:
+        path.chmod(mode)
+
+
+def _make_home(home: Home) -> None:
+    home.root.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
+    mode = stat.S_IMODE(home.root.stat().st_mode)
+    if os.geteuid() == 0 and mode | _PASSABLE != mode and _holds_nothing_else(home):
+        home.root.chmod(mode | _PASSABLE)
+    for place in home.places():
+        make_folder(place, shared=place in home.shared())
+    _hide_database(home)
+
+
+def _holds_nothing_else(home: Home) -> bool:
+    """Return whether the folder is ours alone: the mode of another, say /root, is not ours."""
+    ours = {place.name for place in home.places()}
+    return all(
+        path.name in ours or path.name.startswith(home.database.name)
+        for path in home.root.iterdir()
+    )
+
+
+def _hide_database(home: Home) -> None:
+    """See to it that nobody else reads the store, whatever the umask and the home's own mode.
+
+    SQLite makes its tables in an empty file, and gives the files beside it the same mode.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(home.database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    for suffix in ("", "-wal", "-shm"):
+        path = home.database.with_name(home.database.name + suffix)
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            if path.is_file() and path.stat().st_mode & 0o077:
+                path.chmod(0o600)
 
 
 def is_alive(home: Home, session_id: str) -> bool:

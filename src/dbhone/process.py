@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import select
 import shlex
 import shutil
@@ -37,7 +38,9 @@ class Command:
     with ``isolated``, to the little of it that every program needs, so that a user's CFLAGS
     cannot leak into a build. ``log`` gets standard error, and standard output too unless it
     is captured; without a log both are captured. ``timeout`` is in seconds; None waits for
-    ever.
+    ever. ``stdin`` is a file that the program reads; without one there is nothing to read.
+    ``account`` is the user's and the group's number that the program runs as; only root may
+    ask for it. The working folder and the log are opened before, as ourselves.
     """
 
     argv: tuple[str, ...]
@@ -46,6 +49,8 @@ class Command:
     isolated: bool = False
     log: Path | None = None
     timeout: float | None = None
+    stdin: Path | None = None
+    account: tuple[int, int] | None = None
 
     def environment(self) -> dict[str, str]:
         """Return the whole environment that the program gets."""
@@ -54,7 +59,18 @@ class Command:
             for name, value in os.environ.items()
             if not self.isolated or name in _NEEDED
         }
-        return inherited | dict(self.env or {})
+        return inherited | self._of_account(inherited) | dict(self.env or {})
+
+    def _of_account(self, inherited: dict[str, str]) -> dict[str, str]:
+        """Return the variables that name the account; drop what names a folder of ours."""
+        if self.account is None:
+            return {}
+        inherited.pop("TMPDIR", None)
+        try:
+            entry = pwd.getpwuid(self.account[0])
+        except KeyError:
+            return {}
+        return {"USER": entry.pw_name, "LOGNAME": entry.pw_name, "HOME": entry.pw_dir}
 
     def line(self) -> str:
         """Return the command as one would type it."""
@@ -133,14 +149,19 @@ class Process:
             raise MachineError(f"the folder {command.cwd} does not exist")
         control_reader, control_writer = os.pipe()
         status_reader, status_writer = os.pipe()
-        argv = (sys.executable, "-I", "-S", str(_WARDEN), str(control_reader), str(status_writer))
+        account = "-" if command.account is None else "{}:{}".format(*command.account)
+        warden = (sys.executable, "-I", "-S", str(_WARDEN))
+        argv = (*warden, str(control_reader), str(status_writer), account, "--", *command.argv)
         try:
-            with _sinks(command.log, capture=capture) as (output, errors):
+            with (
+                _sinks(command.log, capture=capture) as (output, errors),
+                (command.stdin or Path(os.devnull)).open("rb") as source,
+            ):
                 self._popen = subprocess.Popen(
-                    (*argv, "--", *command.argv),
+                    argv,
                     cwd=command.cwd,
                     env=command.environment(),
-                    stdin=subprocess.DEVNULL,
+                    stdin=source,
                     stdout=output,
                     stderr=errors,
                     pass_fds=(control_reader, status_writer),
@@ -161,7 +182,7 @@ class Process:
         word, _, rest = self._status_line().partition(" ")
         if word == "pid":
             return int(rest)
-        self._close()
+        self.close()
         program = self.command.argv[0]
         if word == "failed":
             raise ToolError(f"cannot run {program}: {os.strerror(int(rest))}")
@@ -180,9 +201,9 @@ class Process:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
+        self.close()
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """End the program with all its descendants, and wait until they are gone."""
         if self._orders is not None:
             os.close(self._orders)
@@ -203,13 +224,27 @@ class Process:
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._orders, bytes([number]))
 
+    def wait(self, timeout: float | None) -> bool:
+        """Wait for the end, at most ``timeout`` seconds; return whether the program has ended.
+
+        It has ended when its descendants are gone as well. None waits for ever.
+        """
+        if self._orders is None or b"\n" in self._status:
+            return True
+        ready, _, _ = select.select([self._status_reader], [], [], timeout)
+        return bool(ready)
+
+    def alive(self) -> bool:
+        """Return whether the program runs; does not wait."""
+        return not self.wait(0)
+
     def finish(
         self, *, output: bytes = b"", timed_out: bool = False, overflowed: bool = False
     ) -> Finished:
         """Wait for the end and return it."""
         line = self._status_line()
         seconds = time.monotonic() - self.started
-        self._close()
+        self.close()
         words = line.split()
         if len(words) != 9 or words[0] != "exit":
             raise MachineError(f"the warden of {self.command.argv[0]} was killed from outside")
@@ -260,10 +295,10 @@ def _remaining(process: Process) -> float | None:
 
 
 def _wait(process: Process) -> Finished:
-    ready, _, _ = select.select([process._status_reader], [], [], _remaining(process))
-    if not ready:
+    ended = process.wait(_remaining(process))
+    if not ended:
         _end(process)
-    return process.finish(timed_out=not ready)
+    return process.finish(timed_out=not ended)
 
 
 def _read(process: Process, on_chunk: OnChunk | None) -> Finished:
@@ -296,8 +331,7 @@ def _read(process: Process, on_chunk: OnChunk | None) -> Finished:
 def _end(process: Process) -> None:
     """Ask the program to end, and make sure that it does."""
     process.signal(signal.SIGTERM)
-    ready, _, _ = select.select([process._status_reader], [], [], _GRACE)
-    if not ready:
+    if not process.wait(_GRACE):
         process.signal(signal.SIGKILL)
 
 

@@ -2,7 +2,8 @@
 
 A plugin module has one constant, ``PLUGIN``, of the type that the drawer's ``base.py``
 declares. A plugin file that cannot be imported is an error that names the file, never
-a plugin that is silently missing. Files whose names start with an underscore are helpers.
+a plugin that is silently missing. Files whose names start with ``base`` declare what plugins
+promise; those whose names start with an underscore are helpers.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ def names(drawer: str) -> tuple[str, ...]:
     package = importlib.import_module(drawer)
     found = (module.name for module in pkgutil.iter_modules(package.__path__))
     return tuple(
-        sorted(
-            name.replace("_", "-") for name in found if name != "base" and not name.startswith("_")
-        )
+        sorted(name.replace("_", "-") for name in found if not name.startswith(("base", "_")))
     )
 
 

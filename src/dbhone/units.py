@@ -9,6 +9,7 @@ from dbhone.errors import UsageError
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?\s*")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 
 
 def parse_duration(text: str) -> float:
@@ -40,6 +41,21 @@ def parse_percent(text: str) -> float:
         raise UsageError(f"'{text}' is not a percentage", hint="write it as 2%") from None
     if not 0 < value < 1:
         raise UsageError(f"a precision must lie between 0% and 100%, not '{text}'")
+    return value
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes that ``text`` means: ``64M``, ``64MiB``, ``1.5G``; units are binary.
+
+    Raises UsageError when it is not a size or not positive.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"'{text}' is not a size", hint="write it as 64M or 1.5G")
+    power = " kmgt".index(match.group(2).lower() or " ")
+    value = round(float(match.group(1)) * float(1 << (10 * power)))
+    if value <= 0:
+        raise UsageError(f"a size must be more than nothing, not '{text}'")
     return value
 
 

@@ -6,7 +6,9 @@ however it ends, the kernel closes that pipe; the warden sees it and kills the p
 all its descendants. It can reach descendants that daemonised, because it is their
 "child subreaper" (prctl(2)): orphans below it become its own children.
 
-Usage: ``python -I -S warden.py CONTROL_FD STATUS_FD -- PROGRAM [ARGUMENT ...]``
+Usage: ``python -I -S warden.py CONTROL_FD STATUS_FD ACCOUNT -- PROGRAM [ARGUMENT ...]``
+
+ACCOUNT is ``UID:GID``, which the program runs as (the warden itself does not), or ``-``.
 
 Over CONTROL_FD hone sends one byte for each signal that it wants the program to get. Over
 STATUS_FD the warden sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it
@@ -17,6 +19,7 @@ This file imports nothing of dbhone and little else: it starts once for each pro
 """
 
 import ctypes
+import errno
 import os
 import select
 import signal
@@ -52,22 +55,56 @@ def _kill_all_children() -> None:
             return
 
 
-def _start(argv: list[str], status: int, wakeups: tuple[int, int]) -> int:
+def _become(account: str) -> None:
+    """Give up root for good: no other groups, then the group, then the user; the order matters."""
+    if account == "-":
+        return
+    uid, _, gid = account.partition(":")
+    os.setgroups([])
+    os.setgid(int(gid))
+    os.setuid(int(uid))
+
+
+def _execute(argv: list[str]) -> None:
+    """Become the program, looked for in PATH as execvp(3) does. Raises OSError.
+
+    Python's own os.execvp imports modules, which the account may not be able to read.
+    """
+    if "/" in argv[0]:
+        os.execv(argv[0], argv)
+    reason = OSError(errno.ENOENT, "not found")
+    for folder in os.environ.get("PATH", "/usr/bin:/bin").split(":"):
+        try:
+            os.execv(f"{folder or '.'}/{argv[0]}", argv)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            reason = error  # another of this name may do; if none does, this is why
+    raise reason
+
+
+def _start(argv: list[str], account: str, status: int, wakeups: tuple[int, int]) -> int:
     """Start the program; return its process id, or end the warden if it cannot be started."""
     failure_reader, failure_writer = os.pipe()
+    warden = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
+            _become(account)
+            # After the account: a change of credentials clears it, see prctl(2).
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != warden:  # it was killed before we could ask to follow it
+                os._exit(127)
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             for descriptor in (*wakeups, failure_reader):
                 os.close(descriptor)
-            os.execvp(argv[0], argv)
+            _execute(argv)
         except OSError as error:
             os.write(failure_writer, str(error.errno).encode())
-        os._exit(127)
+        finally:
+            os._exit(127)
     os.close(failure_writer)
     failure = os.read(failure_reader, 16)
     os.close(failure_reader)
@@ -117,7 +154,7 @@ def main() -> None:
     os.set_blocking(wakeup_writer, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
-    pid = _start(sys.argv[4:], status, (wakeup_reader, wakeup_writer))
+    pid = _start(sys.argv[5:], sys.argv[3], status, (wakeup_reader, wakeup_writer))
     for descriptor in (0, 1, 2):
         os.close(descriptor)
     line = _watch(pid, control, wakeup_reader)

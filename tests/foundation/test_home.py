@@ -60,10 +60,68 @@ def test_the_next_session_cleans_up_after_one_that_was_killed(tmp_path: Path) ->
         time.sleep(0.01)
 
 
-def test_the_home_folder_is_private(tmp_path: Path) -> None:
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_the_home_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() == 0:
+        monkeypatch.setattr("os.geteuid", lambda: 1000)
     home = Home(tmp_path / "home")
+    with open_session(home) as session:
+        assert {mode(path) for path in (home.root, *home.places())} == {0o700}
+        assert mode(session.workdir("x")) == 0o700
+        assert mode(session.scratch) == 0o700
+        assert mode(home.database) == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only for root are they different")
+def test_roots_home_can_be_passed_but_not_listed_on_the_way_to_builds_and_data(
+    tmp_path: Path,
+) -> None:
+    home = Home(tmp_path / "home")
+    with open_session(home) as session:
+        passable = {home.root, home.builds, home.data, home.scratch}
+        assert {mode(path) for path in passable} == {0o711}
+        assert {mode(path) for path in {*home.places()} - passable} == {0o700}
+        assert mode(session.workdir("x")) == 0o700
+        assert mode(session.scratch) == 0o711
+        assert mode(home.database) == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only for root are they different")
+def test_an_older_home_of_root_becomes_passable_but_not_a_folder_with_other_things(
+    tmp_path: Path,
+) -> None:
+    own, foreign = Home(tmp_path / "own"), Home(tmp_path / "foreign")
+    for home in (own, foreign):
+        home.builds.mkdir(parents=True, mode=0o700)
+        home.root.chmod(0o700)
+    (foreign.root / ".bashrc").touch()
+    with open_session(own), open_session(foreign):
+        assert mode(own.root) == mode(own.builds) == 0o711
+        assert mode(foreign.root) == 0o700
+
+
+def test_a_store_that_others_can_read_is_hidden(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.database.write_bytes(b"")
+    home.database.chmod(0o644)
     with open_session(home):
-        assert home.scratch.stat().st_mode & 0o077 == 0
+        assert mode(home.database) == 0o600
+
+
+def test_the_default_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DBHONE_HOME", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert locate(None).root == Path("/var/lib/dbhone")
+    monkeypatch.setenv("XDG_DATA_HOME", "/srv/data")
+    assert locate(None).root == Path("/srv/data/dbhone")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setenv("HOME", "/home/dba")
+    assert locate(None).root == Path("/home/dba/.local/share/dbhone")
 
 
 def test_the_option_goes_before_the_environment(

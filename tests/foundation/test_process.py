@@ -165,3 +165,95 @@ def test_chunks_arrive_with_time_and_process(tmp_path: Path) -> None:
         on_chunk=lambda data, at, pid: seen.append((data, at, pid)),
     )
     assert int(b"".join(data for data, _, _ in seen)) == seen[0][2]
+
+
+def test_a_file_can_be_what_the_program_reads(tmp_path: Path) -> None:
+    file = tmp_path / "input"
+    file.write_text("statements")
+    assert run(Command(argv=("cat",), cwd=tmp_path, stdin=file)).text() == "statements"
+    assert run(Command(argv=("cat",), cwd=tmp_path)).text() == ""
+
+
+def test_whether_a_program_runs_can_be_asked_without_waiting(tmp_path: Path) -> None:
+    with Process(python("input()", cwd=tmp_path), capture=True) as ended:
+        assert ended.wait(60)
+        assert not ended.alive()
+        assert ended.finish().status == 1
+        assert not ended.alive()
+    with Process(python("import time; time.sleep(600)", cwd=tmp_path), capture=True) as process:
+        assert process.alive()
+        assert not process.wait(0.01)
+
+
+def test_a_program_is_found_along_the_path_and_one_that_cannot_be_run_is_passed_over(
+    tmp_path: Path,
+) -> None:
+    for name, mode in (("closed", 0o600), ("open", 0o700)):
+        (tmp_path / name).mkdir()
+        program = tmp_path / name / "program"
+        program.write_text("#!/bin/sh\necho found\n")
+        program.chmod(mode)
+    path = f"{tmp_path}/none:{tmp_path}/closed"
+    with pytest.raises(ToolError, match="Permission denied"):
+        run(Command(argv=("program",), cwd=tmp_path, env={"PATH": path}))
+    found = run(Command(argv=("program",), cwd=tmp_path, env={"PATH": f"{path}:{tmp_path}/open"}))
+    assert found.text() == "found\n"
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another account")
+NOBODY = (65534, 65534)
+
+
+@as_root
+def test_a_program_runs_as_its_account_for_good(tmp_path: Path) -> None:
+    code = (
+        "import os, pathlib; print(os.getresuid(), os.getresgid(), os.getgroups());"
+        "print(os.environ['USER'], os.environ['LOGNAME'], os.environ.get('TMPDIR'));"
+        "print(pathlib.Path.cwd())"
+    )
+    command = Command(
+        argv=("/usr/bin/python3", "-I", "-c", code), cwd=Path("/"), account=NOBODY, isolated=True
+    )
+    assert run(command).text().splitlines() == [
+        "(65534, 65534, 65534) (65534, 65534, 65534) []",
+        "nobody nobody None",
+        "/",
+    ]
+
+
+@as_root
+def test_a_program_that_its_account_cannot_reach_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    with pytest.raises(ToolError, match="Permission denied"):
+        run(Command(argv=(str(program),), cwd=Path("/"), account=NOBODY))
+
+
+@as_root
+def test_nothing_of_another_account_outlives_a_hone_that_is_killed() -> None:
+    code = (
+        "import pathlib\n"
+        "from dbhone.process import Command, Process\n"
+        "command = Command(argv=('sleep', '600'), cwd=pathlib.Path('/'), account=(65534, 65534))\n"
+        "with Process(command, capture=True) as process:\n"
+        "    print(process.pid, flush=True)\n"
+        "    process.wait(None)\n"
+    )
+    argv = [sys.executable, "-c", code]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as hone:
+        assert hone.stdout is not None
+        pid = int(hone.stdout.readline())
+        hone.kill()
+    wait_until_gone(pid)
+
+
+@as_root
+def test_a_program_of_another_account_dies_with_its_warden() -> None:
+    command = Command(argv=("sleep", "600"), cwd=Path("/"), account=NOBODY)
+    with Process(command, capture=True) as process:
+        warden = int(Path(f"/proc/{process.pid}/stat").read_text().split()[3])
+        os.kill(warden, signal.SIGKILL)
+        wait_until_gone(process.pid)
+        with pytest.raises(MachineError, match="was killed from outside"):
+            process.finish()
