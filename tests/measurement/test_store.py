@@ -13,8 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbhone.errors import StoreError, UsageError
-from dbhone.measurement.metric import METRICS
-from dbhone.measurement.record import Group, Invocation, Role, RunState, Step, Warning
+from dbhone.measurement.metric import FIGURES
+from dbhone.measurement.record import (
+    BuildTimings,
+    Group,
+    Invocation,
+    Measurement,
+    Role,
+    RunState,
+    Step,
+    Warning,
+)
 from dbhone.measurement.store import Store
 from tests.measurement.store_records import (
     MOMENT,
@@ -95,6 +104,43 @@ def test_steps_told_again_are_updated_and_none_is_lost(store: Store, run_id: int
     store.set_steps(run_id, (renamed, *STEPS[1:], added))
 
     assert store.run(run_id).steps == (renamed, *STEPS[1:], added)
+
+
+def test_a_servers_settings_and_where_its_builds_time_went_come_back(
+    store: Store, run_id: int
+) -> None:
+    timings = BuildTimings(
+        seconds=840.5,
+        cpu_seconds=1600.25,
+        jobs=2,
+        targets=867,
+        phases={"configure": 20.0, "compile": 820.5},
+        slowest=(("sql/sql_yacc.cc.o", 61.5), ("storage/row0ins.cc.o", 40.0)),
+    )
+    settings = {"innodb_buffer_pool_size": "8G", "sync_binlog": "1"}
+    told = dataclasses.replace(subject("pgo"), settings=settings, timings=timings)
+    store.set_subject(run_id, 1, told)
+
+    assert store.run(run_id).subjects == (subject("rel", Role.BASE), told)
+
+
+def test_a_set_that_is_one_step_is_a_step_by_its_own_name(store: Store, run_id: int) -> None:
+    one = Step(
+        set="point-query@4",
+        key="",
+        title="point query",
+        group=Group.AGGREGATE,
+        in_sample=False,
+        threads=4,
+    )
+    store.set_steps(run_id, (*STEPS, one))
+    measured = (measurement("point-query@4", 9.0),)
+    whole = dataclasses.replace(invocation(1, "rel"), set="point-query@4", measurements=measured)
+    store.record(run_id, whole)
+
+    samples = store.samples(run_id)
+    assert store.run(run_id).steps == (*STEPS, one)
+    assert [samples.steps[each] for each in samples.step] == ["point-query@4"]
 
 
 def test_a_warning_is_kept_once_for_each_subject_and_step_with_its_latest_text(
@@ -212,7 +258,7 @@ def test_what_cannot_have_been_measured_is_refused_whole(
     store: Store, run_id: int, value: float
 ) -> None:
     good = invocation(1, "rel")
-    for metric in METRICS:
+    for metric in FIGURES:
         wrong = dataclasses.replace(good.measurements[1])
         object.__setattr__(wrong, metric.name, value)
         bad = dataclasses.replace(good, measurements=(good.measurements[0], wrong))
@@ -272,9 +318,33 @@ def test_a_run_without_measurements_has_empty_samples(store: Store, run_id: int)
     samples = store.samples(run_id)
 
     assert (samples.subjects, samples.steps) == (("rel", "pgo"), tuple(s.name for s in STEPS))
-    assert set(samples.values) == {metric.name for metric in METRICS}
+    assert set(samples.values) == {metric.name for metric in FIGURES}
     assert [len(each) for each in (samples.subject, samples.step, samples.block)] == [0, 0, 0]
-    assert [len(each) for each in samples.values.values()] == [0] * len(METRICS)
+    assert [len(each) for each in samples.values.values()] == [0] * len(FIGURES)
+
+
+def test_every_figure_of_a_server_is_among_the_samples(store: Store, run_id: int) -> None:
+    """Also when only some of a run's measurements have them."""
+    known = {metric.name: 1.0 + at for at, metric in enumerate(FIGURES)}
+    rich = Measurement(step=STEPS[1].name, **known)
+    poor = measurement(STEPS[0].name, 5.0)
+    for name, measured in (("rel", (poor,)), ("pgo", (rich,))):
+        store.record(run_id, dataclasses.replace(invocation(1, name), measurements=measured))
+
+    samples = store.samples(run_id)
+    assert {name: column[1] for name, column in samples.values.items()} == known
+    missing = {name for name, column in samples.values.items() if np.isnan(column[0])}
+    assert missing == set(known) - {"throughput", "cpu_seconds", "peak_memory_bytes"}
+
+
+@pytest.mark.parametrize("figure", [each.name for each in FIGURES if each.name != "throughput"])
+def test_one_figure_alone_is_not_lost(store: Store, run_id: int, figure: str) -> None:
+    only = measurement(STEPS[2].name, 5.0)
+    object.__setattr__(only, figure, 7.0)
+    measured = (measurement(STEPS[0].name, 5.0), only)
+    store.record(run_id, dataclasses.replace(invocation(1, "rel"), measurements=measured))
+
+    assert store.samples(run_id).values[figure][1] == 7.0
 
 
 Figures = st.floats(min_value=0, max_value=1e15)

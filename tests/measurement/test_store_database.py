@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -15,9 +16,17 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from dbhone.errors import HoneError, MachineError, StoreError, UsageError
 from dbhone.measurement import database
+from dbhone.measurement.record import Role, RunState
 from dbhone.measurement.store import Store
 from dbhone.measurement.tables import METADATA, SCHEMA
-from tests.measurement.store_records import begin, invocation
+from tests.measurement.store_records import (
+    MOMENT,
+    NEW_RUN,
+    STEPS,
+    begin,
+    invocation,
+    subject,
+)
 
 
 @pytest.fixture
@@ -51,6 +60,66 @@ def test_the_migrations_make_the_tables_that_the_code_knows(path: Path) -> None:
 def test_the_newest_migration_is_the_schema_of_the_code() -> None:
     script = ScriptDirectory.from_config(database.migrations())
     assert script.get_heads() == [SCHEMA]
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A store that an older hone wrote, with a run and its measurements."""
+    path = tmp_path / "old.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(Path(__file__).with_name("store_0001.sql").read_text())
+    connection.close()
+    return path
+
+
+def test_an_older_store_is_brought_up_to_date_and_keeps_all_it_had(old: Path) -> None:
+    with Store.open(old) as store:
+        run = store.run(1)
+        assert run.subjects == (subject("rel", Role.BASE), subject("pgo"))
+        assert run.steps == STEPS
+        assert (run.machine, run.design) == (NEW_RUN.machine, NEW_RUN.design)
+        assert (run.state, run.seconds, run.finished_at) == (RunState.DONE, 9.5, MOMENT)
+        assert [each.code for each in run.warnings] == ["steal"]
+        assert [(each.block, each.subject) for each in store.done(1)] == [
+            (1, "rel"),
+            (1, "pgo"),
+            (2, "pgo"),
+        ]
+        samples = store.samples(1)
+        assert samples.values["throughput"].tolist() == [2.0, 3.0, 4.0] * 2
+        assert np.isnan(samples.values["latency_p95"]).all()
+        assert store.raw_output(1, 1, "main", "rel") == invocation(1, "rel").raw_output
+
+        store.record(1, invocation(2, "rel"))
+        assert len(store.samples(1).block) == 9
+    assert execute(old, "SELECT version_num FROM alembic_version") == [(SCHEMA,)]
+    assert len(execute(old, "SELECT latency_p95, threads FROM results")) == 9
+
+
+def test_an_older_store_is_the_same_as_a_new_one(old: Path, path: Path) -> None:
+    Store.open(old).close()
+    shape = "SELECT type, name, tbl_name FROM sqlite_schema ORDER BY 1, 2"
+    assert execute(old, shape) == execute(path, shape)
+    for table in METADATA.tables:
+        columns = f"SELECT name, type, \"notnull\", pk FROM pragma_table_info('{table}')"
+        assert execute(old, columns) == execute(path, columns)
+
+
+def test_an_upgrade_that_fails_leaves_the_older_store_as_it_was(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from alembic import op
+
+    def fail(*_: object) -> None:
+        raise sa.exc.InvalidRequestError("the column cannot be added")
+
+    shape = "SELECT sql FROM sqlite_schema ORDER BY name"
+    before = execute(old, shape, "SELECT * FROM results")
+    with monkeypatch.context() as patch:
+        patch.setattr(op, "add_column", fail)
+        with pytest.raises(StoreError, match="bringing its tables up to date"):
+            Store.open(old)
+    assert execute(old, shape, "SELECT * FROM results") == before
 
 
 def test_the_tables_can_be_made_on_a_server_too() -> None:

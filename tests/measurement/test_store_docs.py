@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.measurement.conditions import Condition
+from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.store import Store
 from dbhone.measurement.tables import METADATA
 from tests.measurement.store_records import begin, invocation
@@ -31,6 +32,7 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) == 2
 
 
-def test_every_table_and_every_condition_is_told() -> None:
-    names = {*METADATA.tables, *(str(each) for each in Condition)}
+def test_every_table_every_figure_and_every_condition_is_told() -> None:
+    figures = (metric.name for metric in FIGURES)
+    names = {*METADATA.tables, *figures, *(str(each) for each in Condition)}
     assert {name for name in names if f"`{name}`" not in TEXT} == set()

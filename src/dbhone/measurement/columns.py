@@ -1,37 +1,48 @@
 """A run's measurements as columns, as fast as rows can be fetched.
 
-A million measurements are six million values. SQLAlchemy's result rows would cost more time
+A million measurements are many million values. SQLAlchemy's result rows would cost more time
 than the database itself, so the values go straight from the driver's cursor into one array,
-and what a join would add to each row (subject, block) is looked up there in numpy.
+and what a join would add to each row (subject, block) is looked up there in numpy. What only
+servers have is not fetched for a run that has none of it.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
-from sqlalchemy.engine.interfaces import DBAPICursor
 
-from dbhone.measurement.metric import METRICS
+from dbhone.measurement.metric import (
+    CPU_SECONDS,
+    FIGURES,
+    INSTRUCTIONS,
+    PEAK_MEMORY,
+    THROUGHPUT,
+    Metric,
+)
 from dbhone.measurement.record import Samples
+from dbhone.measurement.rows import step_of
 from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, STEPS, SUBJECTS
 
-_BATCH = 2_000
+_COMMON = (THROUGHPUT, CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
+"""What is measured of an embedded DBMS too."""
 Select: TypeAlias = sa.Select[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ids: TypeAlias = NDArray[np.int64]
+Named: TypeAlias = tuple[Ids, tuple[str, ...]]
 
 
 def load(connection: sa.Connection, run_id: int) -> Samples:
     """Return the samples of a run, in the order in which they were measured."""
-    subjects = _names(connection, _subjects(run_id))
-    steps = _names(connection, _steps(run_id))
+    subjects = _subjects(connection, run_id)
+    steps = _steps(connection, run_id)
     invocations = _matrix(connection, _invocations(run_id)).astype(np.int64)
-    rows = _matrix(connection, _measurements(run_id))
+    figures = FIGURES if _has_more(connection, run_id) else _COMMON
+    rows = _matrix(connection, _measurements(run_id, figures))
     place = _find(rows[:, 0].astype(np.int64), invocations[:, 0])
     counts = place >= 0
     if not counts.all():
@@ -43,29 +54,40 @@ def load(connection: sa.Connection, run_id: int) -> Samples:
         subject=subject[place].astype(np.int32),
         step=_find(rows[:, 1].astype(np.int64), steps[0]).astype(np.int32),
         block=invocations[place, 1].astype(np.int32),
-        values={
-            metric.name: np.ascontiguousarray(rows[:, 2 + column])
-            for column, metric in enumerate(METRICS)
-        },
+        values=_values(rows[:, 2:], figures),
     )
 
 
-def _subjects(run_id: int) -> Select:
+def _values(matrix: Floats, figures: Sequence[Metric]) -> dict[str, Floats]:
+    """Return a column for each figure that can be stored; those not in the matrix are NaN."""
+    known = {
+        metric.name: np.ascontiguousarray(matrix[:, column])
+        for column, metric in enumerate(figures)
+    }
+    nothing = np.full(len(matrix), np.nan)
+    return {metric.name: known.get(metric.name, nothing) for metric in FIGURES}
+
+
+def _subjects(connection: sa.Connection, run_id: int) -> Named:
     table = SUBJECTS.c
-    return (
+    statement = (
         sa.select(table.id, table.name)
         .where(table.run_id == run_id)
         .order_by(table.position, table.id)
     )
+    rows = connection.execute(statement).all()
+    return _ids(row.id for row in rows), tuple(row.name for row in rows)
 
 
-def _steps(run_id: int) -> Select:
+def _steps(connection: sa.Connection, run_id: int) -> Named:
     table = STEPS.c
-    return (
-        sa.select(table.id, table.set_name, table.step_key)
-        .where(table.run_id == run_id)
-        .order_by(table.position, table.id)
-    )
+    statement = sa.select(STEPS).where(table.run_id == run_id).order_by(table.position, table.id)
+    rows = connection.execute(statement).mappings().all()
+    return _ids(row["id"] for row in rows), tuple(step_of(row).name for row in rows)
+
+
+def _ids(ids: Iterable[int]) -> Ids:
+    return np.fromiter(ids, dtype=np.int64)
 
 
 def _invocations(run_id: int) -> Select:
@@ -77,19 +99,25 @@ def _invocations(run_id: int) -> Select:
     )
 
 
-def _measurements(run_id: int) -> Select:
+def _has_more(connection: sa.Connection, run_id: int) -> bool:
+    """Tell whether any measurement of the run has more than the common figures.
+
+    A server's first measurement says so at once; to see that there are none is a fast scan.
+    """
+    table = MEASUREMENTS.c
+    more = (table[metric.name] for metric in FIGURES if metric not in _COMMON)
+    any_of_them = sa.func.coalesce(*more).is_not(None)
+    statement = sa.select(table.run_id).where(table.run_id == run_id, any_of_them).limit(1)
+    return connection.scalar(statement) is not None
+
+
+def _measurements(run_id: int, figures: Sequence[Metric]) -> Select:
     table = MEASUREMENTS.c
     return (
-        sa.select(table.invocation_id, table.step_id, *(table[metric.name] for metric in METRICS))
+        sa.select(table.invocation_id, table.step_id, *(table[metric.name] for metric in figures))
         .where(table.run_id == run_id)
         .order_by(table.invocation_id, table.step_id)
     )
-
-
-def _names(connection: sa.Connection, statement: Select) -> tuple[Ids, tuple[str, ...]]:
-    rows = connection.execute(statement).all()
-    ids = np.array([row[0] for row in rows], dtype=np.int64)
-    return ids, tuple("/".join(row[1:]) for row in rows)
 
 
 def _matrix(connection: sa.Connection, statement: Select) -> Floats:
@@ -98,16 +126,12 @@ def _matrix(connection: sa.Connection, statement: Select) -> Floats:
     cursor = connection.connection.cursor()
     try:
         cursor.execute(text)
-        rows = itertools.chain.from_iterable(_batches(cursor))
+        # PEP 249 calls it an extension, but every driver's cursor can be iterated.
+        rows = cast("Iterable[Sequence[Any]]", cursor)
         values = np.fromiter(itertools.chain.from_iterable(rows), dtype=np.float64)
     finally:
         cursor.close()
     return values.reshape(-1, len(statement.selected_columns))
-
-
-def _batches(cursor: DBAPICursor) -> Iterator[Sequence[Any]]:
-    while batch := cursor.fetchmany(_BATCH):
-        yield batch
 
 
 def _find(wanted: Ids, ids: Ids) -> Ids:

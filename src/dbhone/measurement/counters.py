@@ -1,9 +1,9 @@
-"""Counts the instructions of a process with the CPU's own counters.
+"""Counts the instructions of a process with the CPU's own counters, and what the kernel counts.
 
-It asks the kernel directly (perf_event_open(2)); the perf program is not needed. Only what a
-process does in user mode is counted: that is what a compiler can change, it hardly varies, and
-it needs no privilege. There are no counters in most virtual machines and many containers;
-``probe`` says why.
+It asks the kernel directly (perf_event_open(2)); the perf program is not needed. Of
+instructions only those in user mode are counted: that is what a compiler can change, it hardly
+varies, and it needs no privilege. There are no counters in most virtual machines and many
+containers; ``probe`` says why.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ class Event(Enum):
     """Nanoseconds; counted by the kernel, so that every machine has it."""
     PAGE_FAULTS = (1, 2)
     """Counted by the kernel."""
+    CONTEXT_SWITCHES = (1, 3)
+    """Counted by the kernel, of which they are events: that needs root's rights, or a
+    kernel.perf_event_paranoid of 1 or less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +152,9 @@ def _open(pid: int, event: Event) -> int:
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     kind, config = event.value
-    flags = _INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HYPERVISOR
+    flags = _INHERIT | _EXCLUDE_HYPERVISOR
+    if event is not Event.CONTEXT_SWITCHES:
+        flags |= _EXCLUDE_KERNEL
     reads = _TIME_ENABLED | _TIME_RUNNING
     attributes = _ATTRIBUTES.pack(kind, _ATTRIBUTES.size, config, 0, 0, reads, flags)
     libc = ctypes.CDLL(None, use_errno=True)

@@ -28,7 +28,7 @@ class Metric:
 THROUGHPUT = Metric(
     name="throughput",
     title="throughput",
-    unit="steps/s",
+    unit="ops/s",
     better=Better.HIGHER,
     gain="faster",
     loss="slower",
@@ -58,6 +58,88 @@ PEAK_MEMORY = Metric(
     loss="more",
 )
 
-METRICS: tuple[Metric, ...] = (THROUGHPUT, CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
-"""All metrics, the one that verdicts are about first."""
-BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
+LATENCY_P50 = Metric(
+    name="latency_p50",
+    title="median latency",
+    unit="s",
+    better=Better.LOWER,
+    gain="shorter",
+    loss="longer",
+)
+LATENCY_P95 = Metric(
+    name="latency_p95",
+    title="95th percentile latency",
+    unit="s",
+    better=Better.LOWER,
+    gain="shorter",
+    loss="longer",
+)
+LATENCY_P99 = Metric(
+    name="latency_p99",
+    title="99th percentile latency",
+    unit="s",
+    better=Better.LOWER,
+    gain="shorter",
+    loss="longer",
+)
+CLIENT_CPU_SECONDS = Metric(
+    name="client_cpu_seconds",
+    title="client CPU time",
+    unit="s",
+    better=Better.LOWER,
+    gain="less",
+    loss="more",
+)
+CONTEXT_SWITCHES = Metric(
+    name="context_switches",
+    title="context switches",
+    unit="1",
+    better=Better.LOWER,
+    gain="fewer",
+    loss="more",
+)
+BYTES_READ = Metric(
+    name="bytes_read",
+    title="bytes read",
+    unit="B",
+    better=Better.LOWER,
+    gain="fewer",
+    loss="more",
+)
+BYTES_WRITTEN = Metric(
+    name="bytes_written",
+    title="bytes written",
+    unit="B",
+    better=Better.LOWER,
+    gain="fewer",
+    loss="more",
+)
+ERRORS = Metric(
+    name="errors",
+    title="errors",
+    unit="1",
+    better=Better.LOWER,
+    gain="fewer",
+    loss="more",
+)
+
+METRICS: tuple[Metric, ...] = (
+    THROUGHPUT,
+    CPU_SECONDS,
+    INSTRUCTIONS,
+    PEAK_MEMORY,
+    LATENCY_P95,
+    CONTEXT_SWITCHES,
+)
+"""The metrics that subjects are compared by, the one that verdicts are about first."""
+FIGURES: tuple[Metric, ...] = (
+    *METRICS,
+    LATENCY_P50,
+    LATENCY_P99,
+    CLIENT_CPU_SECONDS,
+    BYTES_READ,
+    BYTES_WRITTEN,
+    ERRORS,
+)
+"""All that is stored of a measurement."""
+BY_NAME: dict[str, Metric] = {metric.name: metric for metric in FIGURES}

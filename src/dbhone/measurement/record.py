@@ -20,6 +20,8 @@ class Group(StrEnum):
 
     POINT = "point"
     RANGE = "range"
+    AGGREGATE = "aggregate"
+    """Reads ranges and sums, sorts, counts or filters what it reads."""
     WRITE = "write"
 
 
@@ -37,9 +39,11 @@ class RunState(StrEnum):
 class Step:
     """One named thing that subjects are asked to do, and that is timed.
 
-    ``set`` is the part of the suite that the driver runs at once (speedtest1's test set);
-    ``key`` names the step in its set; ``name``, ``SET/KEY``, is unique in a run. A step is
-    in-sample when the experiment trains on its set.
+    ``set`` is what the driver runs at once: one of speedtest1's test sets, or one step of a
+    server's suite, with ``@THREADS`` when a run has several numbers of threads. ``key`` names
+    the step in its set, empty where a set is one step. A step is in-sample when the
+    experiment trains on its set. ``threads`` is the number of clients, None for an embedded
+    DBMS.
     """
 
     set: str
@@ -47,11 +51,12 @@ class Step:
     title: str
     group: Group
     in_sample: bool
+    threads: int | None = None
 
     @property
     def name(self) -> str:
-        """The step's name in a run."""
-        return f"{self.set}/{self.key}"
+        """The step's name, unique in a run: ``SET/KEY``, or ``SET``."""
+        return f"{self.set}/{self.key}" if self.key else self.set
 
 
 class Role(StrEnum):
@@ -64,6 +69,24 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuildTimings:
+    """Where the time of a build went.
+
+    ``seconds`` is wall time, ``cpu_seconds`` the compilers' own, with ``jobs`` at once.
+    ``targets`` counts the files that were compiled; ``slowest`` has the slowest of all that the
+    compilers made, links too, with its seconds, the slowest first; ``phases`` the wall time of
+    configure, compile, tools.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    jobs: int
+    targets: int
+    phases: dict[str, float]
+    slowest: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """What was compared: a build and how it came to be.
 
@@ -71,7 +94,8 @@ class Subject:
     ``trained_on`` lists the sets that its profile was trained on; ``training_seconds`` and
     ``profile_coverage`` (share of the functions in the profile that were executed) are None
     for a subject without a profile. ``build_seconds`` is the build's own time, an
-    instrumented build's not included.
+    instrumented build's not included. ``settings`` are those of the server's settings file
+    that do not depend on where the instance is. ``timings`` is None in old runs.
     """
 
     name: str
@@ -91,6 +115,8 @@ class Subject:
     training_seconds: float | None
     profile_coverage: float | None
     broken: str | None
+    settings: dict[str, str] = field(default_factory=dict)
+    timings: BuildTimings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +148,13 @@ class Warning:
 class Measurement:
     """One subject, one step, one block.
 
-    ``throughput`` is in steps per second, ``cpu_seconds`` and ``instructions`` are the step's
-    own, ``peak_memory_bytes`` is the most that the process held until the step's end. What
-    the machine cannot measure is None.
+    ``throughput`` is in operations per second: an operation is a step of an embedded DBMS, a
+    transaction of a server. ``cpu_seconds`` and ``instructions`` are what one operation takes
+    the measured program, ``peak_memory_bytes`` is the most that it held until the step's end.
+    The rest is known of servers: percentiles of the latency in seconds; and, for one
+    operation, the client's CPU time, the server's context switches and the bytes that the
+    server read from and wrote to files' disks. ``errors`` counts the transactions that the
+    server refused. What cannot be measured is None.
     """
 
     step: str
@@ -132,6 +162,14 @@ class Measurement:
     cpu_seconds: float | None
     instructions: float | None
     peak_memory_bytes: float | None
+    latency_p50: float | None = None
+    latency_p95: float | None = None
+    latency_p99: float | None = None
+    client_cpu_seconds: float | None = None
+    context_switches: float | None = None
+    bytes_read: float | None = None
+    bytes_written: float | None = None
+    errors: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

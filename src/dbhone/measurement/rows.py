@@ -7,14 +7,15 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import sqlalchemy as sa
 
 from dbhone.errors import StoreError
 from dbhone.files import digest_of
-from dbhone.measurement.metric import METRICS
+from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import (
+    BuildTimings,
     Design,
     Group,
     Invocation,
@@ -27,6 +28,7 @@ from dbhone.measurement.record import (
     Subject,
     Warning,
 )
+from dbhone.measurement.tables import RUNS
 
 Values: TypeAlias = dict[str, Any]
 """The columns of a row by name, as SQLAlchemy takes them."""
@@ -45,6 +47,20 @@ class NewRun:
     design: Design
     machine: Machine
     hone_version: str
+
+
+class RunChange(TypedDict, total=False):
+    """What may change of a run, each by its name.
+
+    ``seconds_added`` is added to the time that hone worked on the run; the rest is set.
+    """
+
+    state: RunState
+    session: str
+    seconds_added: float
+    stopped_by: str
+    error: str
+    finished_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +119,16 @@ def run_values(new: NewRun, machine_id: int, now: datetime) -> Values:
     return values | asdict(new.design) | started
 
 
+def change_values(change: RunChange) -> Values:
+    """Return the columns of ``runs`` that a change sets."""
+    values: Values = {name: value for name, value in change.items() if name != "seconds_added"}
+    if change.get("state") is RunState.RUNNING:
+        values = {"stopped_by": None, "error": None, "finished_at": None} | values
+    if "seconds_added" in change:
+        values["seconds"] = RUNS.c.seconds + change["seconds_added"]
+    return values
+
+
 def subject_values(run_id: int, position: int, subject: Subject) -> Values:
     """Return the row of a subject."""
     return asdict(subject) | {"run_id": run_id, "position": position}
@@ -118,6 +144,7 @@ def step_values(run_id: int, position: int, step: Step) -> Values:
         "title": step.title,
         "step_group": step.group,
         "in_sample": step.in_sample,
+        "threads": step.threads,
     }
 
 
@@ -167,16 +194,13 @@ def measurement_values(
         "run_id": run_id,
         "invocation_id": invocation_id,
         "step_id": step_id,
-        "throughput": measurement.throughput,
-        "cpu_seconds": measurement.cpu_seconds,
-        "instructions": measurement.instructions,
-        "peak_memory_bytes": measurement.peak_memory_bytes,
+        **{metric.name: getattr(measurement, metric.name) for metric in FIGURES},
     }
 
 
 def check_measurement(measurement: Measurement) -> None:
     """Raise StoreError for what cannot have been measured: infinity, NaN, a negative figure."""
-    for metric in METRICS:
+    for metric in FIGURES:
         value = getattr(measurement, metric.name)
         if value is not None and not 0 <= value < math.inf:
             raise StoreError(
@@ -193,8 +217,18 @@ def subject_of(row: sa.RowMapping) -> Subject:
             "role": Role(row["role"]),
             "flags": tuple(row["flags"]),
             "trained_on": tuple(row["trained_on"]),
+            "settings": row["settings"] or {},
+            "timings": _timings_of(row["timings"]),
         }
     )
+
+
+def _timings_of(stored: Values | None) -> BuildTimings | None:
+    """Return where a build's time went; a subject of an older hone does not tell."""
+    if stored is None:
+        return None
+    slowest = tuple((target, seconds) for target, seconds in stored["slowest"])
+    return BuildTimings(**stored | {"slowest": slowest})
 
 
 def step_of(row: sa.RowMapping) -> Step:
@@ -205,6 +239,7 @@ def step_of(row: sa.RowMapping) -> Step:
         title=row["title"],
         group=Group(row["step_group"]),
         in_sample=row["in_sample"],
+        threads=row["threads"],
     )
 
 

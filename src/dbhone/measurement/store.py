@@ -15,7 +15,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import sqlalchemy as sa
 
@@ -25,7 +25,6 @@ from dbhone.measurement.database import Database, open_database
 from dbhone.measurement.record import (
     Invocation,
     Run,
-    RunState,
     Samples,
     Step,
     Subject,
@@ -34,7 +33,9 @@ from dbhone.measurement.record import (
 from dbhone.measurement.rows import (
     Done,
     NewRun,
+    RunChange,
     RunSummary,
+    change_values,
     check_measurement,
     done_of,
     invocation_values,
@@ -43,6 +44,7 @@ from dbhone.measurement.rows import (
     packed,
     run_of,
     run_values,
+    step_of,
     step_values,
     subject_values,
     summary_of,
@@ -61,7 +63,7 @@ from dbhone.measurement.tables import (
     WARNINGS,
 )
 
-__all__ = ["Done", "NewRun", "RunSummary", "Store"]
+__all__ = ["Done", "NewRun", "RunChange", "RunSummary", "Store"]
 
 
 class Store:
@@ -164,29 +166,13 @@ class Store:
         with self._changing(run_id, f"superseding block {block} of {set}") as connection:
             return connection.execute(statement).rowcount
 
-    def update_run(  # noqa: PLR0913 - what may change of a run, each by its name
-        self,
-        run_id: int,
-        *,
-        state: RunState | None = None,
-        session: str | None = None,
-        seconds_added: float | None = None,
-        stopped_by: str | None = None,
-        error: str | None = None,
-        finished_at: datetime | None = None,
-    ) -> None:
+    def update_run(self, run_id: int, **change: Unpack[RunChange]) -> None:
         """Change what is given; the rest stays.
 
         A run that goes back to RUNNING is no longer finished: why and when it ended is
         forgotten, unless given.
         """
-        ending = {"stopped_by": stopped_by, "error": error, "finished_at": finished_at}
-        given: dict[str, Any] = {"state": state, "session": session, **ending}
-        values = {name: value for name, value in given.items() if value is not None}
-        if state is RunState.RUNNING:
-            values = ending | values
-        if seconds_added is not None:
-            values["seconds"] = RUNS.c.seconds + seconds_added
+        values = change_values(change)
         if not values:
             return
         with self._changing(run_id, "noting how it goes") as connection:
@@ -279,12 +265,13 @@ class _Known:
     """The ids of what was described of a run, by name."""
 
     def __init__(self, connection: sa.Connection, run_id: int) -> None:
-        subject, step = SUBJECTS.c, STEPS.c
+        subject = SUBJECTS.c
         subjects = sa.select(subject.name, subject.id).where(subject.run_id == run_id)
-        steps = sa.select(step.set_name, step.step_key, step.id).where(step.run_id == run_id)
+        steps = sa.select(STEPS).where(STEPS.c.run_id == run_id)
         self.run_id = run_id
         self.subjects = {row.name: row.id for row in connection.execute(subjects)}
-        self.steps = {f"{set}/{key}": id for set, key, id in connection.execute(steps)}
+        found = connection.execute(steps).mappings()
+        self.steps = {step_of(row).name: row["id"] for row in found}
 
     def subject(self, name: str) -> int:
         return self._of(self.subjects, name, "subject")

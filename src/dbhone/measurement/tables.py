@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-SCHEMA = "0001"
+SCHEMA = "0002"
 """The revision of ``migrations/`` that these tables are; kept here so that opening a store
 that is up to date need not load Alembic."""
 
@@ -114,6 +114,8 @@ SUBJECTS = sa.Table(
     sa.Column("training_seconds", sa.Double),
     sa.Column("profile_coverage", sa.Double),
     sa.Column("broken", sa.Text),
+    sa.Column("settings", sa.JSON(none_as_null=True)),
+    sa.Column("timings", sa.JSON(none_as_null=True)),
     sa.UniqueConstraint("run_id", "name"),
 )
 
@@ -128,6 +130,7 @@ STEPS = sa.Table(
     sa.Column("title", sa.Text, nullable=False),
     sa.Column("step_group", sa.String(16), nullable=False),
     sa.Column("in_sample", sa.Boolean, nullable=False),
+    sa.Column("threads", sa.Integer),
     sa.UniqueConstraint("run_id", "set_name", "step_key"),
 )
 
@@ -198,5 +201,13 @@ MEASUREMENTS = sa.Table(
     sa.Column("cpu_seconds", sa.Double),
     sa.Column("instructions", sa.Double),
     sa.Column("peak_memory_bytes", sa.Double),
+    sa.Column("latency_p50", sa.Double),
+    sa.Column("latency_p95", sa.Double),
+    sa.Column("latency_p99", sa.Double),
+    sa.Column("client_cpu_seconds", sa.Double),
+    sa.Column("context_switches", sa.Double),
+    sa.Column("bytes_read", sa.Double),
+    sa.Column("bytes_written", sa.Double),
+    sa.Column("errors", sa.Double),
     sqlite_with_rowid=False,
 )
