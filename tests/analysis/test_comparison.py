@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.verdict import Analysis, Effect, Summary, Tone, Verdict, tone
 from dbhone.errors import HoneError
-from dbhone.measurement.metric import CPU_SECONDS, INSTRUCTIONS
+from dbhone.measurement.metric import CPU_SECONDS, INSTRUCTIONS, LATENCY_P95, THROUGHPUT
 from dbhone.measurement.record import Group, Samples
 from tests.analysis.blocks import Array, analysed, noisy, samples
 
@@ -286,3 +286,31 @@ def test_a_control_is_seldom_taken_for_a_difference(blocks: int) -> None:
         found = analysed(samples(noisy(seed, (4, 20, blocks), (1, 1, 1, 1))))
         alarms += any(tone(each) in (Tone.BETTER, Tone.WORSE) for each in found.effects)
     assert alarms <= 16
+
+
+def test_latency_is_better_when_it_is_shorter() -> None:
+    of = samples(noisy(5, (3, 4, 12), (1.0, 0.8, 1.25)), metric=LATENCY_P95)
+    verdicts = {
+        each.subject: {e.verdict for e in analysed(of).effects if e.subject == each.subject}
+        for each in analysed(of).effects
+    }
+    assert verdicts == {"b": {"shorter"}, "c": {"longer"}}
+
+
+def test_other_metrics_do_not_make_the_throughput_s_family_larger() -> None:
+    rates = samples(noisy(6, (3, 4, 12), (1.0, 1.05, 1.0)))
+    times = samples(noisy(7, (3, 4, 12), (1.0, 1.0, 1.0)), metric=LATENCY_P95)
+    both = replace(rates, values={**rates.values, **times.values})
+    alone = [each for each in analysed(rates).effects if each.metric == THROUGHPUT.name]
+    beside = [each for each in analysed(both).effects if each.metric == THROUGHPUT.name]
+    assert alone == beside
+
+
+def test_groups_with_aggregates_have_a_summary_of_their_own() -> None:
+    groups = {"0": Group.AGGREGATE, "1": Group.AGGREGATE, "2": Group.RANGE}
+    found = analysed(samples(noisy(8, (2, 3, 8), (1.0, 1.1))), groups=groups)
+    assert {each.group: each.steps for each in found.summaries} == {
+        None: 3,
+        Group.AGGREGATE: 2,
+        Group.RANGE: 1,
+    }

@@ -8,6 +8,8 @@ import numpy as np
 
 from dbhone.measurement.record import Role, Run, RunState, Samples
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
+from tests.report.sample_servers import Shape as ServerShape
+from tests.report.sample_servers import a_server_run, a_sweep_run, server_samples
 
 
 def _broken(reason: str, *names: str) -> Run:
@@ -68,6 +70,26 @@ def odd_runs() -> dict[str, tuple[Run, Samples]]:
         "no throughput": (whole, _without(samples(whole), "throughput")),
         "huge effect": (whole, samples(whole, Shape(effects={"pgo": (40.0, 0.01)}))),
         "no noise": (whole, _quiet(samples(whole))),
+        **_odd_servers(),
+    }
+
+
+def _odd_servers() -> dict[str, tuple[Run, Samples]]:
+    server, sweep = a_server_run(), a_sweep_run()
+    few = replace(sweep, steps=sweep.steps[:3])
+    measured = server_samples(few, ServerShape(blocks=6))
+    old = replace(few, subjects=tuple(replace(s, settings={}, timings=None) for s in few.subjects))
+    others = tuple(each for each in few.subjects if each.role is not Role.BASE)
+    broken = replace(few, subjects=(replace(few.subjects[0], broken="it crashed"), *others))
+    return {
+        "servers, no block": (server, server_samples(server, ServerShape(blocks=0))),
+        "servers, one block": (few, server_samples(few, ServerShape(blocks=1))),
+        "servers, base broken": (broken, server_samples(broken, ServerShape(blocks=6))),
+        "servers, no base": (replace(few, subjects=others), measured),
+        "servers, throughput only": (
+            old,
+            replace(measured, values={"throughput": measured.values["throughput"]}),
+        ),
     }
 
 

@@ -13,17 +13,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from dbhone.errors import UnknownName
-from dbhone.measurement.record import Warning
+from dbhone.measurement.record import Run, Samples, Warning
 from dbhone.report.formats.text import Text
 from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import find_format, formats, render
 from dbhone.report.terminal import show
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
+from tests.report.sample_servers import Shape as ServerShape
+from tests.report.sample_servers import a_server_run, a_sweep_run, many_builds, server_samples
 
 Golden = Callable[[str, bytes], None]
 HOSTILE = "<script>alert('x')</script>|`\"&{{ 7*7 }}\x1b[31m\x00\udcff"
@@ -66,8 +69,49 @@ def _hostile_page() -> Page:
     return build_page(run, samples(run, Shape(effects=effects)))
 
 
+def _hostile_sweep() -> Page:
+    """Return a page of servers on which everything from outside tries to be markup."""
+    run = a_sweep_run()
+    subjects = tuple(
+        replace(
+            each,
+            name=f"{each.name}{HOSTILE}",
+            settings={HOSTILE: HOSTILE, each.name: HOSTILE},
+            timings=each.timings
+            and replace(each.timings, phases={HOSTILE: 1.0}, slowest=((HOSTILE, 2.0),)),
+        )
+        for each in run.subjects
+    )
+    steps = tuple(
+        replace(step, set=f"{HOSTILE}@{step.threads}", title=HOSTILE) for step in run.steps[:7]
+    )
+    measured = server_samples(run, ServerShape(blocks=6))
+    few = np.flatnonzero(measured.step < len(steps))
+    return build_page(
+        replace(
+            run,
+            subjects=subjects,
+            steps=steps,
+            experiment=f"{HOSTILE}\n```\n</code></pre>{HOSTILE}",
+        ),
+        Samples(
+            subjects=tuple(each.name for each in subjects),
+            steps=tuple(each.name for each in steps),
+            subject=measured.subject[few],
+            step=measured.step[few],
+            block=measured.block[few],
+            values={name: values[few] for name, values in measured.values.items()},
+        ),
+    )
+
+
+def hostile_pages() -> dict[str, Callable[[], Page]]:
+    """Return pages by name that try to become markup."""
+    return {"embedded": _hostile_page, "servers": _hostile_sweep}
+
+
 def test_formats_are_found_by_their_files() -> None:
-    assert set(formats()) >= {"text", "markdown", "csv", "json", "html"}
+    assert set(formats()) >= {"text", "markdown", "csv", "json", "html", "tsv"}
     for name in formats():
         assert find_format(name).name == name
         assert find_format(name).suffix.startswith(".")
@@ -79,7 +123,16 @@ def test_unknown_format_names_the_nearest() -> None:
     assert error.value.hint == "did you mean 'html'?"
 
 
-@pytest.mark.parametrize("name", ["text", "markdown", "csv", "json"])
+@pytest.mark.parametrize("name", ["text", "markdown", "tsv"])
+@pytest.mark.parametrize("kind", ["server", "sweep"])
+def test_report_of_servers_looks_like_its_golden_file(kind: str, name: str, golden: Golden) -> None:
+    run = {"server": a_server_run, "sweep": a_sweep_run}[kind]()
+    shape = ServerShape(refused=0.02 if kind == "server" else 0.0)
+    suffix = find_format(name).suffix
+    golden(f"report/{kind}{suffix}", render(build_page(run, server_samples(run, shape)), name))
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "csv", "json", "tsv"])
 def test_format_looks_like_its_golden_file(page: Page, name: str, golden: Golden) -> None:
     golden(f"report/run{find_format(name).suffix}", render(page, name))
 
@@ -90,7 +143,7 @@ def test_format_tells_what_can_be_told_of_an_odd_run(name: str, odd: str) -> Non
     odd_page = build_page(*odd_runs()[odd])
     text = render(odd_page, name).decode()
     assert "nan" not in text.lower().replace("finance", "")
-    if name != "csv":
+    if name not in ("csv", "tsv"):
         said = json.loads(text)["headline"] if name == "json" else re.sub(r"\s+|\\", " ", text)
         assert odd_page.headline.split(":")[0] in said
 
@@ -143,15 +196,27 @@ class TestText:
         assert "cte/100" not in out.getvalue()
         assert page.headline[:60] in out.getvalue()
 
-    def test_nothing_from_outside_drives_the_terminal(self) -> None:
-        text = render(_hostile_page(), "text").decode()
+    @pytest.mark.parametrize("run", [a_server_run(), a_sweep_run(), many_builds()])
+    @pytest.mark.parametrize("width", [80, 120])
+    def test_lines_of_servers_fit_the_width(self, run: Run, width: int) -> None:
+        text = Text(width=width).render(build_page(run, server_samples(run))).decode()
+        lines = text.splitlines()
+        if ": /home" in lines[-1]:
+            lines.pop()
+        assert max(len(line) for line in lines) <= width
+        assert "…" not in text
+
+    @pytest.mark.parametrize("hostile", hostile_pages())
+    def test_nothing_from_outside_drives_the_terminal(self, hostile: str) -> None:
+        text = render(hostile_pages()[hostile](), "text").decode()
         controls = {each for each in text if unicodedata.category(each) == "Cc"}
         assert controls == {"\n"}
 
 
 class TestMarkdown:
-    def test_nothing_from_outside_becomes_markup(self) -> None:
-        text = render(_hostile_page(), "markdown").decode()
+    @pytest.mark.parametrize("hostile", hostile_pages())
+    def test_nothing_from_outside_becomes_markup(self, hostile: str) -> None:
+        text = render(hostile_pages()[hostile](), "markdown").decode()
         unescaped = re.sub(r"\\.", "", text)
         blocks = re.sub(r"^````toml$.*?^````$", "", unescaped, flags=re.DOTALL | re.MULTILINE)
         prose = re.sub(r"(`+)(?!`)[^\n]*?(?<!`)\1(?!`)", "", blocks)
@@ -160,8 +225,9 @@ class TestMarkdown:
         assert not re.search(r"[<>`|]", re.sub(r"^[|>].*$", "", prose, flags=re.MULTILINE))
         assert "<" not in prose
 
-    def test_every_table_row_has_as_many_cells(self) -> None:
-        text = render(_hostile_page(), "markdown").decode()
+    @pytest.mark.parametrize("hostile", hostile_pages())
+    def test_every_table_row_has_as_many_cells(self, hostile: str) -> None:
+        text = render(hostile_pages()[hostile](), "markdown").decode()
         for table in re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE):
             counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
             assert len(counts) == 1
@@ -182,8 +248,19 @@ class TestCsv:
 
 _EFFECT_KEYS = [
     *("subject", "step", "group", "in_sample", "metric"),
-    *("ratio", "low", "high", "blocks", "verdict"),
+    *("ratio", "low", "high", "blocks", "verdict", "threads", "value", "base_value"),
 ]
+
+
+class TestTsv:
+    def test_every_line_has_a_ratio_for_each_subject_and_its_step_last(self) -> None:
+        run = a_server_run()
+        text = render(build_page(run, server_samples(run)), "tsv").decode()
+        assert text.startswith("Relative to: rel\ncol-1 : lto+pgo\ncol-2 : lto\ncol-3 : control\n")
+        rows = [line.split("\t") for line in text.splitlines() if "_range=" in line]
+        assert {row[-1] for row in rows} == {step.name for step in run.steps}
+        assert all(re.fullmatch(r"\d\.\d\d", cell) for row in rows for cell in row[:-1])
+        assert {len(row) for row in rows} == {4}
 
 
 class TestJson:
@@ -199,7 +276,7 @@ class TestJson:
         assert report["schema"] == "dbhone-report/1"
         assert set(report) == {
             *("schema", "run", "base", "effects", "summary", "builds", "warnings"),
-            *("environment", "headline", "winner"),
+            *("environment", "headline", "winner", "levels"),
         }
         assert list(report["effects"][0]) == _EFFECT_KEYS
         assert set(report["summary"][0]) == {

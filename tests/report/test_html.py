@@ -18,10 +18,11 @@ from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import render
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
-from tests.report.test_formats import HOSTILE, _hostile_page
+from tests.report.sample_servers import a_server_run, a_sweep_run, server_samples
+from tests.report.test_formats import HOSTILE, hostile_pages
 
 _VOID = {"meta", "link", "br", "img", "input", "hr", "path", "line", "rect"}
-_OUTLINE = {"h1", "h2", "h3", "th", "caption", "figcaption", "dt", "li", "a"}
+_OUTLINE = {"h1", "h2", "h3", "h4", "summary", "th", "caption", "figcaption", "dt", "li", "a"}
 
 
 class Outline(HTMLParser):
@@ -73,6 +74,36 @@ def test_outline_looks_like_its_golden_file(
 ) -> None:
     lines = [" ".join(line.split()) for line in Outline(html).lines]
     golden("report/run.html.outline", ("\n".join(lines) + "\n").encode())
+
+
+@pytest.fixture(scope="module", params=["server", "sweep"])
+def served(request: pytest.FixtureRequest) -> tuple[str, str]:
+    run = {"server": a_server_run, "sweep": a_sweep_run}[request.param]()
+    return request.param, render(build_page(run, server_samples(run)), "html").decode()
+
+
+def test_outline_of_servers_looks_like_its_golden_file(
+    served: tuple[str, str], golden: Callable[[str, bytes], None]
+) -> None:
+    name, html = served
+    lines = [" ".join(line.split()) for line in Outline(html).lines]
+    golden(f"report/{name}.html.outline", ("\n".join(lines) + "\n").encode())
+
+
+def test_page_of_servers_is_whole_and_small(served: tuple[str, str]) -> None:
+    _, html = served
+    read = Outline(html)
+    assert (read.wrong, read.open) == ([], [])
+    ids = [attributes["id"] for _, attributes in read.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert len(html.encode()) < 3_000_000
+
+
+def test_every_sweep_has_a_picture_of_throughput_and_one_of_latency(
+    served: tuple[str, str],
+) -> None:
+    name, html = served
+    assert html.count("over the number of threads for 4 subjects") == (6 if name == "sweep" else 0)
 
 
 def test_page_needs_no_network_and_no_script(html: str) -> None:
@@ -140,8 +171,9 @@ def test_data_of_the_page_are_the_json_report(html: str, page: Page) -> None:
     assert json.loads(base64.b64decode(match.group(1))) == json.loads(render(page, "json"))
 
 
-def test_nothing_from_outside_becomes_markup() -> None:
-    text = render(_hostile_page(), "html").decode()
+@pytest.mark.parametrize("hostile", hostile_pages())
+def test_nothing_from_outside_becomes_markup(hostile: str) -> None:
+    text = render(hostile_pages()[hostile](), "html").decode()
     read = Outline(text)
     assert "script" not in {tag for tag, _ in read.tags}
     assert (read.wrong, read.open) == ([], [])

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.analysis import doubts
+from dbhone.analysis import doubts, server_doubts
 from dbhone.report.page import build_page
 from dbhone.report.rendering import formats, render
-from tests.report.sample_run import a_run, samples
+from tests.report.sample_servers import a_server_run, server_samples
 
 DOCUMENTS = Path(__file__).parents[2] / "docs"
 
@@ -27,17 +27,20 @@ def _keys(value: object) -> set[str]:
 
 
 def test_every_key_of_the_contract_is_documented() -> None:
-    run = a_run()
-    report = json.loads(render(build_page(run, samples(run)), "json"))
+    run = a_server_run()
+    report = json.loads(render(build_page(run, server_samples(run)), "json"))
     report["environment"]["details"] = {}
+    for build in report["builds"]:
+        build["settings"] = build["timings"]["phases"] = {}
     text = _document("reports.md")
     assert [key for key in sorted(_keys(report)) if f"`{key}`" not in text] == []
 
 
 def test_every_doubt_is_documented() -> None:
-    source = Path(doubts.__file__).read_text(encoding="utf-8")
+    files = [Path(str(each.__file__)) for each in (doubts, server_doubts)]
+    source = "".join(each.read_text(encoding="utf-8") for each in files)
     codes = re.findall(r'code="([\w-]+)"', source)
-    assert len(codes) > 8
+    assert len(codes) > 10
     text = _document("statistics.md")
     assert [code for code in codes if f"`{code}`" not in text] == []
 

@@ -45,9 +45,22 @@ def cube(values: Array, where: Place) -> tuple[Array, int]:
     with np.errstate(invalid="ignore"):
         usable = (values > 0) & (values < np.inf)
     unusable = int(np.count_nonzero(~usable & ~np.isnan(values)))
-    filled = np.full(where.shape[0] * where.shape[1] * where.shape[2], np.nan)
+    filled = _empty(where)
     filled[where.index[usable]] = np.log(values[usable])
     return filled.reshape(where.shape), unusable
+
+
+def values_cube(values: Array, where: Place) -> Array:
+    """Return one metric's own values as a cube; what is negative or infinite is NaN."""
+    with np.errstate(invalid="ignore"):
+        usable = (values >= 0) & (values < np.inf)
+    filled = _empty(where)
+    filled[where.index[usable]] = values[usable]
+    return filled.reshape(where.shape)
+
+
+def _empty(where: Place) -> Array:
+    return np.full(where.shape[0] * where.shape[1] * where.shape[2], np.nan)
 
 
 def _renumber(block: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.intp]]:

@@ -6,14 +6,16 @@ control come first, since they put every other figure in doubt.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
 
 from dbhone.analysis.cube import Array, cube, place
+from dbhone.analysis.naming import listed
 from dbhone.analysis.precision import precision
+from dbhone.analysis.server_doubts import client_heavy, driver_errors
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
     Analysis,
@@ -34,7 +36,6 @@ _DRIFT = 0.05
 _DRIFT_P = 0.01
 _DRIFT_PIECES = 60
 _SHORT_SECONDS = 0.005
-_NAMED = 4
 
 
 def doubts(run: Run, samples: Samples, analysis: Analysis) -> tuple[Warning, ...]:
@@ -48,7 +49,9 @@ def doubts(run: Run, samples: Samples, analysis: Analysis) -> tuple[Warning, ...
         *_state(run),
         *_blocks(analysis),
         *_broken(run),
-        *_short(base),
+        *_short(run, base),
+        *driver_errors(samples),
+        *client_heavy(run, samples),
         *_drift(base),
         *_precision(run, analysis),
         *_values(analysis),
@@ -142,18 +145,23 @@ def _broken(run: Run) -> Iterator[Warning]:
             )
 
 
-def _short(base: _Base | None) -> Iterator[Warning]:
-    """Tell which steps are so short on the base that a clock's tick or a timer shows."""
+def _short(run: Run, base: _Base | None) -> Iterator[Warning]:
+    """Tell which steps are so short on the base that a clock's tick or a timer shows.
+
+    A server's step lasts as long as it is told to, however short its operations are.
+    """
     if base is None:
         return
+    served = {step.name for step in run.steps if step.threads is not None}
+    timed = np.array([step not in served for step in base.steps])
     seconds = np.exp(-base.usual)
-    short = np.flatnonzero(seconds < _SHORT_SECONDS)
+    short = np.flatnonzero(timed & (seconds < _SHORT_SECONDS))
     if len(short):
         order = short[np.argsort(seconds[short], kind="stable")]
         yield Warning(
             code="short-steps",
-            text=f"{len(short)} of {len(seconds)} steps take less than "
-            f"{duration(_SHORT_SECONDS)} ({_listed([base.steps[each] for each in order])}; "
+            text=f"{len(short)} of {np.count_nonzero(timed)} steps take less than "
+            f"{duration(_SHORT_SECONDS)} ({listed([base.steps[each] for each in order])}; "
             f"the shortest takes {seconds[order[0]] * 1000:.1f} ms): "
             "a larger size would measure them better",
         )
@@ -249,8 +257,8 @@ def _values(analysis: Analysis) -> Iterator[Warning]:
     for (metric, steps), subjects in _left_out(analysis).items():
         yield Warning(
             code="steps-left-out",
-            text=f"the {BY_NAME[metric].title} summaries of {_listed(subjects)} do without "
-            f"{_listed(steps)}: fewer than half of the blocks have them",
+            text=f"the {BY_NAME[metric].title} summaries of {listed(subjects)} do without "
+            f"{listed(steps)}: fewer than half of the blocks have them",
             subject=subjects[0] if len(subjects) == 1 else None,
             step=steps[0] if len(steps) == 1 else None,
         )
@@ -265,10 +273,3 @@ def _left_out(analysis: Analysis) -> dict[tuple[str, tuple[str, ...]], list[str]
     for (metric, subject), names in steps.items():
         subjects.setdefault((metric, tuple(names)), []).append(subject)
     return subjects
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return some names in a sentence, and how many more there are."""
-    shown = ", ".join(names[:_NAMED])
-    more = len(names) - _NAMED
-    return f"{shown} and {more} more" if more > 0 else shown

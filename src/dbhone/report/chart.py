@@ -1,4 +1,4 @@
-"""Pictures of a page's effects, as SVG that needs no script and takes its colours from CSS.
+"""Pictures of a page's effects.
 
 Axes show ratios on a logarithmic scale, the same on both sides of 1, so that twice as fast
 is as far to the right as half as fast is to the left. An axis never spans less than 3 % on a
@@ -8,19 +8,17 @@ side, lest noise fill the picture.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
-import vl_convert
 
 from dbhone.analysis.verdict import Effect, Summary, Tone, tone
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Role
+from dbhone.measurement.record import Group, Role
+from dbhone.report.drawing import LABEL_LIMIT, Picture, svg
+from dbhone.report.material import label
 from dbhone.report.page import Page
-from dbhone.report.sections import label
 from dbhone.report.wording import printable
 
 MOST_MARKS = 1500
@@ -28,8 +26,6 @@ MOST_MARKS = 1500
 _LEAST_REACH = 0.03
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _DOUBLINGS = math.log(2.2)
-_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-_LABEL_LIMIT = 250
 _LETTER = 6.9
 """Pixels that a letter of a label takes at most, on average, in whichever font a reader has."""
 _PANEL, _GAP = 118, 30
@@ -47,14 +43,6 @@ _SHAPES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """An SVG and the words that stand for it where it is not seen."""
-
-    svg: str
-    alternative: str
-
-
 def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     """Draw each subject's summaries, a panel for each group, the A/A control's as a band.
 
@@ -62,9 +50,11 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     the held-out and the in-sample picture can be compared.
     """
     every = [each for each in page.analysis.summaries if each.metric == THROUGHPUT.name]
-    shown = [each for each in every if each.in_sample is in_sample]
-    if not shown:
+    mine = [each for each in every if each.in_sample is in_sample]
+    if not mine:
         return None
+    several = len({each.group for each in mine}) > 2
+    shown = [each for each in mine if several or each.group is None]
     names = _names(page, {each.subject for each in shown})
     controls = {each.name for each in page.ordered if each.role is Role.CONTROL}
     values = [
@@ -86,7 +76,7 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     )
     best = max(shown, key=lambda each: (each.group is None, each.ratio))
     return Picture(
-        svg=_svg(chart, prefix=f"s{int(in_sample)}"),
+        svg=svg(chart, prefix=f"s{int(in_sample)}"),
         alternative=f"Throughput of {len(names)} subjects relative to {page.analysis.base}, "
         f"with intervals; the highest over all steps is {best.subject} at {best.ratio:.3f}. "
         "The table above has the same figures.",
@@ -94,7 +84,7 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
 
 
 def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
-    """Draw each step's effects, a panel for each subject.
+    """Draw each step's effects, a panel for each subject, in the order of the table.
 
     None if there is nothing to draw or too much (``MOST_MARKS``). Intervals may leave the
     picture on noisy steps; ratios do not.
@@ -104,7 +94,8 @@ def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
     if not shown or len(shown) > MOST_MARKS:
         return None
     names = _names(page, {each.subject for each in shown})
-    steps = [printable(step.name) for step in page.run.steps if step.in_sample is in_sample]
+    mine = [step for step in page.run.steps if step.in_sample is in_sample]
+    steps = [printable(step.name) for group in Group for step in mine if step.group is group]
     values = [
         {**_point(each), "name": printable(each.step), "panel": names[each.subject]}
         for each in shown
@@ -116,7 +107,7 @@ def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
         spacing=_GAP,
     )
     return Picture(
-        svg=_svg(chart, prefix=f"t{int(in_sample)}"),
+        svg=svg(chart, prefix=f"t{int(in_sample)}"),
         alternative=f"Throughput of {len(steps)} steps on {len(names)} subjects relative to "
         f"{page.analysis.base}, with intervals. The table below has the same figures.",
     )
@@ -176,7 +167,7 @@ def _ticks(reach: float, most: int) -> list[float]:
 
 def _whiskers(axis: alt.X, order: list[str]) -> list[alt.Chart]:
     longest = max(len(name) for name in order)
-    room = alt.Axis(minExtent=min(longest * _LETTER, _LABEL_LIMIT) + 8)
+    room = alt.Axis(minExtent=min(longest * _LETTER, LABEL_LIMIT) + 8)
     y = alt.Y("name:N", sort=order, title=None, axis=room)
     colour = alt.Color("tone:N", scale=_scale(_COLOURS), legend=None)
     shape = alt.Shape("tone:N", scale=_scale(_SHAPES), legend=None)
@@ -214,34 +205,3 @@ def _header(limit: int) -> alt.Header:
         labelPadding=4,
         labelLimit=limit,
     )
-
-
-def _svg(chart: alt.FacetChart, *, prefix: str) -> str:
-    """Return the chart as SVG. ``prefix`` keeps its ids apart from other pictures' ids."""
-    styled = chart.configure(
-        aria=False,
-        background="transparent",
-        font=_FONT,
-        padding=8,
-        view=alt.ViewConfig(stroke="var(--line)", fill=None),
-        axis=alt.AxisConfig(
-            labelColor="var(--ink)",
-            domainColor="var(--line)",
-            tickColor="var(--line)",
-            gridColor="var(--line)",
-            labelFontSize=12,
-            labelLimit=_LABEL_LIMIT,
-        ),
-        axisY=alt.AxisConfig(grid=False, ticks=False, labelPadding=8),
-        header=alt.HeaderConfig(labelColor="var(--ink)", labelFontSize=12),
-    )
-    return _renamed(str(vl_convert.vegalite_to_svg(styled.to_json(validate=False))), prefix)
-
-
-def _renamed(svg: str, prefix: str) -> str:
-    """Number the ids anew: the library counts on from picture to picture."""
-    ids = dict.fromkeys(re.findall(r'(?<= id=")[^"]*', svg))
-    for number, old in enumerate(ids):
-        new = f"{prefix}-{number}"
-        svg = svg.replace(f' id="{old}"', f' id="{new}"').replace(f"url(#{old})", f"url(#{new})")
-    return svg

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dbhone.analysis.levels import Level
 from dbhone.analysis.verdict import Summary
-from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Run, Subject, Warning
+from dbhone.measurement.metric import BY_NAME, THROUGHPUT
+from dbhone.measurement.record import BuildTimings, Run, Subject, Warning
 from dbhone.report.page import Page
 
 SCHEMA = "dbhone-report/1"
@@ -22,6 +23,9 @@ EFFECT_KEYS = (
     "high",
     "blocks",
     "verdict",
+    "threads",
+    "value",
+    "base_value",
 )
 _DIGITS = 7
 
@@ -38,6 +42,7 @@ def report(page: Page) -> dict[str, Any]:
         "summary": [
             _summary(each) for each in page.analysis.summaries if each.metric == THROUGHPUT.name
         ],
+        "levels": [_level(each) for each in page.levels],
         "builds": [_build(each) for each in page.run.subjects],
         "warnings": [_warning(each) for each in (*page.alerts, *page.footnotes)],
         "environment": _environment(page.run),
@@ -46,6 +51,9 @@ def report(page: Page) -> dict[str, Any]:
 
 def effects(page: Page) -> list[dict[str, Any]]:
     """Return the effects of all metrics, in the order of subjects and steps."""
+    threads = {step.name: step.threads for step in page.run.steps}
+    levels = {(each.subject, each.step, each.metric): each.value for each in page.levels}
+    base = page.analysis.base
     return [
         {
             "subject": each.subject,
@@ -58,9 +66,25 @@ def effects(page: Page) -> list[dict[str, Any]]:
             "high": _number(each.high),
             "blocks": each.blocks,
             "verdict": each.verdict,
+            "threads": threads.get(each.step),
+            "value": _number(levels.get((each.subject, each.step, each.metric))),
+            "base_value": _number(levels.get((base, each.step, each.metric))),
         }
         for each in page.analysis.effects
     ]
+
+
+def _level(each: Level) -> dict[str, Any]:
+    return {
+        "subject": each.subject,
+        "step": each.step,
+        "metric": each.metric,
+        "unit": BY_NAME[each.metric].unit,
+        "value": _number(each.value),
+        "low": _number(each.low),
+        "high": _number(each.high),
+        "blocks": each.blocks,
+    }
 
 
 def _summary(each: Summary) -> dict[str, Any]:
@@ -101,6 +125,23 @@ def _build(subject: Subject) -> dict[str, Any]:
         "version": subject.version,
         "source": subject.source,
         "source_digest": subject.source_digest,
+        "settings": dict(subject.settings),
+        "timings": _timings(subject.timings),
+    }
+
+
+def _timings(timings: BuildTimings | None) -> dict[str, Any] | None:
+    if timings is None:
+        return None
+    return {
+        "seconds": _number(timings.seconds),
+        "cpu_seconds": _number(timings.cpu_seconds),
+        "jobs": timings.jobs,
+        "targets": timings.targets,
+        "phases": {name: _number(each) for name, each in timings.phases.items()},
+        "slowest": [
+            {"target": target, "seconds": _number(seconds)} for target, seconds in timings.slowest
+        ],
     }
 
 

@@ -8,7 +8,10 @@ from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Summary, Verdict
 from dbhone.analysis.winner import find_winner, overall, scored_in_sample
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
+from dbhone.report.material import workload
 from dbhone.report.wording import compiler, joined, spoken
+
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +27,17 @@ class _Story:
         return scored_in_sample(self.analysis)
 
     def sets(self, *, in_sample: bool) -> list[str]:
-        return sorted({step.set for step in self.run.steps if step.in_sample is in_sample})
+        return sorted({workload(step) for step in self.run.steps if step.in_sample is in_sample})
+
+    def named(self, *, in_sample: bool) -> str:
+        sets = self.sets(in_sample=in_sample)
+        return joined(sets) if len(sets) <= _MOST_NAMED else f"{len(sets)} sets"
+
+    @property
+    def threads(self) -> str:
+        """Return at how many threads it was measured, if at more than one number."""
+        numbers = {step.threads for step in self.run.steps if step.threads is not None}
+        return f" at {min(numbers)} to {max(numbers)} threads" if len(numbers) > 1 else ""
 
     def reach(self, summary: Summary) -> str:
         if summary.low is None or summary.high is None:
@@ -81,7 +94,7 @@ def _winner(story: _Story, subject: Subject, score: Summary) -> str:
     trained = story.analysis.summary(subject.name, in_sample=True, metric=THROUGHPUT.name)
     if trained is None:
         return f"{text}."
-    sets = joined(story.sets(in_sample=True))
+    sets = story.named(in_sample=True)
     if trained.verdict in (Verdict.FASTER, Verdict.SLOWER):
         return f"{text}, and {_times(trained)} on {sets}, which {which}."
     return f"{text}; on {sets}, which {which}, the verdict is: {trained.verdict}."
@@ -111,10 +124,11 @@ def _times(summary: Summary) -> str:
 def _where(story: _Story) -> str:
     """Return what was run: ``speedtest1's held-out sets``."""
     trained, held_out = (story.sets(in_sample=each) for each in (True, False))
+    suite = story.run.suite
     if not trained:
-        return story.run.suite
+        return f"{suite}{story.threads}"
     if story.in_sample:
-        return f"{story.run.suite}'s {joined(trained)}"
+        return f"{suite}'s {story.named(in_sample=True)}{story.threads}"
     if len(held_out) == 1:
-        return f"{story.run.suite}'s held-out set {held_out[0]}"
-    return f"{story.run.suite}'s held-out sets"
+        return f"{suite}'s held-out set {held_out[0]}{story.threads}"
+    return f"{suite}'s held-out sets{story.threads}"

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.doubts import CONTROL_CODES, doubts
+from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run, Samples, Subject, Warning
 from dbhone.report import sections
+from dbhone.report.builds import build_tables
 from dbhone.report.headline import headline
+from dbhone.report.material import material
+from dbhone.report.operations import operations_table
+from dbhone.report.settings import settings_table, shared_settings
+from dbhone.report.steps import metric_tables, step_table
+from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
 from dbhone.units import duration, size
 
@@ -22,24 +30,41 @@ class Page:
 
     ``alerts`` stand before all else, ``footnotes`` after the tables; ``legend`` is empty if
     there is no figure. ``in_sample`` says of each part of the steps which it is, held-out
-    (False) first; ``parts`` are the parts' tables by group, ``steps`` those of the single steps.
-    ``metrics`` is None if only throughput was measured, ``winner`` if no build is faster than
-    the base.
+    (False) first; ``parts`` are the parts' tables by group, ``spreads`` how their steps' ratios
+    lie, ``steps`` those of the single steps. ``metrics`` is None if only throughput was
+    measured, ``winner`` if no build is faster than the base.
+
+    What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
+    threads, ``operations`` (what an operation takes, over all steps, and by group),
+    ``step_metrics`` (single steps in other metrics), ``method``, ``settings``. ``builds`` are
+    the tables of build times, empty where they are not known. ``levels`` are all absolute
+    figures.
     """
 
     run: Run
     analysis: Analysis
+    levels: tuple[Level, ...]
     headline: str
     winner: Subject | None
     alerts: tuple[Warning, ...]
     footnotes: tuple[Warning, ...]
     control_note: str | None
+    method: str | None
     legend: str
     summary: Table
     in_sample: tuple[bool, ...]
     parts: tuple[Table, ...]
+    spreads: tuple[Table, ...]
+    sweeps: tuple[Sweep, ...]
+    sweep_note: str
+    operations: tuple[Table, ...]
+    operations_by_group: tuple[Table, ...]
     metrics: Table | None
     steps: tuple[Table, ...]
+    step_metrics: tuple[Table, ...]
+    builds: tuple[Table, ...]
+    settings: Table | None
+    shared_settings: tuple[tuple[str, str], ...]
     subjects: Table
     ordered: tuple[Subject, ...]
     environment: tuple[tuple[str, str], ...]
@@ -54,14 +79,17 @@ class Page:
 def build_page(run: Run, samples: Samples) -> Page:
     """Analyse a run's samples and say what they tell, however little was measured."""
     analysis = _analysis(run, samples)
+    levels = find_levels(samples, confidence=analysis.confidence)
     warnings = doubts(run, samples, analysis)
     alerts = tuple(each for each in warnings if each.code in CONTROL_CODES)
     winner = find_winner(analysis, run.subjects)
-    of = sections.material(run, analysis)
+    of = material(run, analysis, levels)
+    parts = of.parts()
     differs = any(each.code == "control-differs" for each in alerts)
     return Page(
         run=run,
         analysis=analysis,
+        levels=levels,
         headline=headline(run, analysis, control_differs=differs),
         winner=next(
             (each for each in run.subjects if winner and each.name == winner.subject), None
@@ -69,17 +97,52 @@ def build_page(run: Run, samples: Samples) -> Page:
         alerts=alerts,
         footnotes=warnings[len(alerts) :],
         control_note=sections.control_note(of),
+        method=sections.method_note(of),
         legend=_legend(analysis),
         summary=sections.summary_table(of),
-        in_sample=tuple(of.parts()),
-        parts=tuple(sections.part_table(of, part) for part in of.parts()),
+        in_sample=tuple(parts),
+        parts=tuple(sections.part_table(of, part) for part in parts),
+        spreads=_present(sections.spread_table(of, part) for part in parts),
+        sweeps=sweeps(of),
+        sweep_note=sweep_note(of),
+        operations=_present(operations_table(of, part, by_group=False) for part in parts),
+        operations_by_group=_present(operations_table(of, part, by_group=True) for part in parts),
         metrics=sections.metrics_table(of),
-        steps=tuple(sections.step_table(of, part) for part in of.parts()),
+        steps=tuple(step_table(of, part) for part in parts),
+        step_metrics=tuple(table for part in parts for table in metric_tables(of, part)),
+        builds=build_tables(of),
+        settings=settings_table(of),
+        shared_settings=shared_settings(of),
         subjects=sections.subject_table(of),
         ordered=of.subjects,
         environment=_environment(run, analysis),
         command=f"hone run {run.experiment_name}.toml",
     )
+
+
+def tables(page: Page) -> tuple[Table, ...]:
+    """Return a page's tables in the order in which they are shown.
+
+    Single steps in other metrics than throughput, which are many, are not among them.
+    """
+    swept = (each for sweep in page.sweeps for each in (sweep.throughput, sweep.latency))
+    found = (
+        page.summary,
+        *page.parts,
+        *page.spreads,
+        *swept,
+        *page.operations_by_group,
+        page.metrics,
+        *page.steps,
+        *page.builds,
+        page.settings,
+        page.subjects,
+    )
+    return _present(found)
+
+
+def _present(found: Iterable[Table | None]) -> tuple[Table, ...]:
+    return tuple(table for table in found if table is not None)
 
 
 def _analysis(run: Run, samples: Samples) -> Analysis:

@@ -1,74 +1,34 @@
-"""The tables of a page, made from a run and its analysis."""
+"""The tables that every run has, made from what was found in it."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from dbhone.analysis.verdict import Analysis, Effect, Summary
-from dbhone.analysis.winner import overall
-from dbhone.measurement.metric import METRICS, THROUGHPUT, Metric
-from dbhone.measurement.record import Group, Role, Run, Step, Subject
+from dbhone.analysis.verdict import Summary
+from dbhone.measurement.metric import (
+    CONTEXT_SWITCHES,
+    CPU_SECONDS,
+    LATENCY_P95,
+    METRICS,
+    THROUGHPUT,
+    Metric,
+)
+from dbhone.measurement.record import Group, Role, Subject
+from dbhone.report.material import EMPTY, Material, count_of, label, serves, subject_row
 from dbhone.report.table import Cell, Column, Row, Table
-from dbhone.report.wording import compiler, figure, joined
+from dbhone.report.wording import capital, compiler, figure, reach
 from dbhone.units import duration, size
 
-_EMPTY = Cell(text="")
 _BASE = Cell(text="1")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
-    """What tables are made of. ``subjects`` are in the order in which they are shown."""
-
-    run: Run
-    analysis: Analysis
-    subjects: tuple[Subject, ...]
-
-    def steps(self, *, in_sample: bool) -> list[Step]:
-        """Return the steps of one part, in the run's order."""
-        return [step for step in self.run.steps if step.in_sample is in_sample]
-
-    def parts(self) -> list[bool]:
-        """Return the parts that have steps: held-out (False) first, in-sample (True) last."""
-        return [part for part in (False, True) if self.steps(in_sample=part)]
-
-    def part_title(self, in_sample: bool) -> str:
-        """Return a part's name; where nothing was trained there is but one."""
-        if self.parts() == [False]:
-            return "All sets"
-        return "In-sample" if in_sample else "Held-out"
-
-    def find(self, subject: Subject, in_sample: bool, group: Group | None) -> Summary | None:
-        """Return a throughput summary."""
-        return self.analysis.summary(
-            subject.name, in_sample=in_sample, group=group, metric=THROUGHPUT.name
-        )
-
-
-def material(run: Run, analysis: Analysis) -> Material:
-    """Order the subjects: the base, the candidates from the best to the worst, the controls."""
-
-    def rank(subject: Subject) -> tuple[int, bool, float]:
-        score = overall(analysis, subject.name)
-        place = (Role.BASE, Role.CANDIDATE, Role.CONTROL).index(subject.role)
-        return place, score is None, -score.ratio if score is not None else 0.0
-
-    return Material(run=run, analysis=analysis, subjects=tuple(sorted(run.subjects, key=rank)))
-
-
-def label(subject: Subject) -> str:
-    """Return a subject's name with what it is, if it is not a sound candidate."""
-    notes = {Role.BASE: ["base"], Role.CONTROL: ["A/A"], Role.CANDIDATE: []}[subject.role]
-    if subject.broken is not None:
-        notes = [*notes, "broken"]
-    return f"{subject.name} ({', '.join(notes)})" if notes else subject.name
-
-
-def _row(subject: Subject, cells: Iterable[Cell]) -> Row:
-    name = Cell(text=label(subject), detail=subject.broken or "")
-    return Row(cells=(name, *cells), control=subject.role is Role.CONTROL)
+_SPREAD: dict[str, Callable[[Summary], float | None]] = {
+    "average": lambda found: found.mean,
+    "median": lambda found: found.median,
+    "min": lambda found: found.minimum,
+    "max": lambda found: found.maximum,
+    "stddev": lambda found: found.standard_deviation,
+}
+_SHORT = {LATENCY_P95.name: "p95 latency"}
 
 
 def _score(subject: Subject, found: Summary | None) -> Cell:
@@ -79,7 +39,7 @@ def summary_table(of: Material) -> Table:
     """Return the table that answers the question."""
     parts = of.parts()
     rows = [
-        _row(
+        subject_row(
             subject,
             (
                 *(_score(subject, of.find(subject, part, None)) for part in parts),
@@ -92,148 +52,158 @@ def summary_table(of: Material) -> Table:
     titles = [*(of.part_title(part) for part in parts), "Build time", "Binary"]
     return Table(
         title="Summary",
-        caption=" ".join([_against(of), *(_part_words(of, part) for part in parts)]),
+        caption=" ".join([_against(of), *(of.part_words(part) for part in parts)]),
         columns=(Column(title="Subject", numeric=False), *(Column(title=each) for each in titles)),
         rows=tuple(rows),
     )
 
 
 def _against(of: Material) -> str:
-    if not of.analysis.base:
+    if not of.base:
         return "Nothing could be compared."
-    return f"Throughput as a ratio to {of.analysis.base}'s: above 1 is faster."
-
-
-def _part_words(of: Material, in_sample: bool) -> str:
-    steps = of.steps(in_sample=in_sample)
-    sets = joined(list(dict.fromkeys(step.set for step in steps)))
-    kind = " (trained on)" if in_sample else ""
-    count = f"{len(steps)} step{'s' if len(steps) != 1 else ''}"
-    return f"{of.part_title(in_sample)}: {count} of {sets}{kind}."
+    return f"Throughput as a ratio to {of.base}'s: above 1 is faster."
 
 
 def part_table(of: Material, in_sample: bool) -> Table:
-    """Return one part by group, and how the ratios of its steps lie."""
-    groups = [
-        group
-        for group in Group
-        if any(step.group is group for step in of.steps(in_sample=in_sample))
-    ]
+    """Return one part by group: the groups' ratios, and how far its steps' ratios reach."""
+    groups = _groups(of, in_sample)
     rows = []
-    for subject in of.subjects:
-        if subject.role is Role.BASE:
-            continue
-        whole = of.find(subject, in_sample, None)
+    for subject in of.others:
         figures = [figure(of.find(subject, in_sample, group)) for group in (None, *groups)]
-        rows.append(_row(subject, (*figures, *_spread(whole))))
-    titles = ["all", *groups, "min", "median", "mean", "max", "sd"]
-    columns = (Column(title=each, opens=each == "min") for each in titles)
+        rows.append(subject_row(subject, (*figures, _range(of.find(subject, in_sample, None)))))
     return Table(
         title=f"{of.part_title(in_sample)} by group",
-        caption=f"{_part_words(of, in_sample)} Groups as geometric means with their interval; "
-        "then how the single steps' ratios lie.",
-        columns=(Column(title="Subject", numeric=False), *columns),
+        caption=f"{of.part_words(in_sample)} Groups as geometric means with their interval; "
+        "then from which to which the single steps' ratios reach.",
+        columns=(
+            Column(title="Subject", numeric=False),
+            *(Column(title=each) for each in ["all", *groups]),
+            Column(title="steps"),
+        ),
         rows=tuple(rows),
     )
 
 
-def _spread(whole: Summary | None) -> list[Cell]:
-    if whole is None:
-        return [_EMPTY] * 5
-    figures = (whole.minimum, whole.median, whole.mean, whole.maximum, whole.standard_deviation)
-    return [_EMPTY if each is None else Cell(text=f"{each:.3f}") for each in figures]
+def _range(whole: Summary | None) -> Cell:
+    return EMPTY if whole is None else Cell(text=f"{whole.minimum:.2f}–{whole.maximum:.2f}")
+
+
+def _groups(of: Material, in_sample: bool) -> list[Group]:
+    """Return the groups of a part, if it has several."""
+    groups = of.groups(in_sample=in_sample)
+    return groups if len(groups) > 1 else []
+
+
+def spread_table(of: Material, in_sample: bool) -> Table | None:
+    """Return how the ratios of the steps lie in each group, as Mark Callaghan tabulates them.
+
+    None for a part of one step.
+    """
+    if len(of.steps(in_sample=in_sample)) < 2:
+        return None
+    rows: list[Row] = []
+    for group in (None, *_groups(of, in_sample)):
+        found = [of.find(subject, in_sample, group) for subject in of.others]
+        rows += _spread_rows(group, found)
+    return Table(
+        title=f"Spread over steps, {of.part_title(in_sample).lower()}",
+        caption=f"How the ratios of the single steps to {of.base}'s lie, and the interval of "
+        "their geometric mean.",
+        columns=(
+            Column(title="Group", numeric=False),
+            *(Column(title=label(each)) for each in of.others),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _spread_rows(group: Group | None, found: Sequence[Summary | None]) -> list[Row]:
+    name = group.value if group is not None else "all"
+    several = any(each is not None and each.steps > 1 for each in found)
+    lines = _SPREAD if several else {"average": _SPREAD["average"]}
+    rows = [
+        Row(cells=(Cell(text=f"{name}: {line}"), *(_decimal(each, take) for each in found)))
+        for line, take in lines.items()
+    ]
+    reaches = (Cell(text=reach(each) if each is not None else "") for each in found)
+    return [*rows, Row(cells=(Cell(text=f"{name}: interval"), *reaches))]
+
+
+def _decimal(found: Summary | None, take: Callable[[Summary], float | None]) -> Cell:
+    value = take(found) if found is not None else None
+    return EMPTY if value is None else Cell(text=f"{value:.3f}")
 
 
 def metrics_table(of: Material) -> Table | None:
-    """Return the metrics other than throughput, None if none was measured."""
+    """Return the metrics that no other table has, None if none was measured.
+
+    What a server needs for an operation has a table of its own.
+    """
+    elsewhere = [THROUGHPUT]
+    if serves(of.run.steps):
+        elsewhere += [CPU_SECONDS, CONTEXT_SWITCHES]
+    known = {(each.metric, each.in_sample) for each in of.analysis.summaries}
     pairs: list[tuple[Metric, bool]] = [
         (metric, part)
         for metric in METRICS
         for part in of.parts()
-        if metric is not THROUGHPUT
-        and any(
-            each.metric == metric.name and each.in_sample is part for each in of.analysis.summaries
-        )
+        if metric not in elsewhere and (metric.name, part) in known
     ]
     if not pairs:
         return None
     rows = []
-    for subject in of.subjects:
+    for subject in of.others:
         found = [
             of.analysis.summary(subject.name, in_sample=part, metric=metric.name)
             for metric, part in pairs
         ]
-        if subject.role is not Role.BASE:
-            rows.append(_row(subject, (figure(each) for each in found)))
-    titles = [f"{_capital(metric.title)}, {of.part_title(part).lower()}" for metric, part in pairs]
+        rows.append(subject_row(subject, (figure(each) for each in found)))
+    titles = [
+        f"{capital(_SHORT.get(metric.name, metric.title))}, {of.part_title(part).lower()}"
+        for metric, part in pairs
+    ]
     return Table(
         title="Other metrics",
-        caption=f"As ratios to {of.analysis.base}'s, geometric means over all steps: "
+        caption=f"As ratios to {of.base}'s, geometric means over all steps: "
         "below 1 is less, which is better for each of these.",
         columns=(Column(title="Subject", numeric=False), *(Column(title=each) for each in titles)),
         rows=tuple(rows),
     )
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def step_table(of: Material, in_sample: bool) -> Table:
-    """Return the throughput ratio of each step and subject of one part."""
-    effects: dict[tuple[str, str], Effect] = {
-        (each.subject, each.step): each
-        for each in of.analysis.effects
-        if each.metric == THROUGHPUT.name
-    }
-    shown = [each for each in of.subjects if each.role is not Role.BASE]
-    rows = [
-        Row(
-            cells=(
-                Cell(text=step.name, detail=step.title),
-                Cell(text=step.group),
-                *(figure(effects.get((subject.name, step.name))) for subject in shown),
-            )
-        )
-        for step in of.steps(in_sample=in_sample)
-    ]
-    return Table(
-        title=f"Steps, {of.part_title(in_sample).lower()}",
-        caption=f"Throughput of each step as a ratio to {of.analysis.base}'s.",
-        columns=(
-            Column(title="Step", numeric=False),
-            Column(title="Group", numeric=False),
-            *(Column(title=label(each)) for each in shown),
-        ),
-        rows=tuple(rows),
-    )
-
-
 def subject_table(of: Material) -> Table:
     """Return what each subject is and what it cost."""
+    several = len({(each.dbms, each.version) for each in of.subjects}) > 1
     titles = ["Variant", "Compiler", "Build", "Build time", "Trained on", "Training", "Profile"]
     rows = [
-        _row(
+        subject_row(
             subject,
             (
+                *([Cell(text=f"{subject.dbms} {subject.version}")] if several else []),
                 Cell(text=subject.variant),
                 Cell(text=compiler(subject.compiler), detail=subject.compiler),
                 Cell(text=subject.build_digest[:12], detail=subject.build_digest),
                 Cell(text=duration(subject.build_seconds)),
-                Cell(text=", ".join(subject.trained_on)),
+                Cell(text=_trained_on(subject), detail=", ".join(subject.trained_on)),
                 Cell(text=_optional(subject.training_seconds, duration)),
                 Cell(text=_optional(subject.profile_coverage, "{:.0%} covered".format)),
             ),
         )
         for subject in of.subjects
     ]
+    names = ["Subject", *(["DBMS"] if several else []), *titles]
     return Table(
         title="Subjects",
         caption="What was compared. A profile's coverage is the share of its functions that the "
         "training executed.",
-        columns=tuple(Column(title=each, numeric=False) for each in ["Subject", *titles]),
+        columns=tuple(Column(title=each, numeric=False) for each in names),
         rows=tuple(rows),
     )
+
+
+def _trained_on(subject: Subject) -> str:
+    sets = subject.trained_on
+    return ", ".join(sets) if len(sets) <= 3 else count_of(len(sets), "set")
 
 
 def _optional(value: float | None, show: Callable[[float], str]) -> str:
@@ -253,9 +223,20 @@ def control_note(of: Material) -> str | None:
         ]
         if len(ratios) > 1:
             notes.append(
-                f"{subject.name} is {of.analysis.base} once more (A/A): "
+                f"{subject.name} is {of.base} once more (A/A): "
                 f"its steps' ratios lie between {min(ratios):.3f} and {max(ratios):.3f} "
                 f"(standard deviation {statistics.stdev(ratios):.3f}); "
                 "differences like these can be noise."
             )
     return " ".join(notes) or None
+
+
+def method_note(of: Material) -> str | None:
+    """Return what has to be known of how servers are measured, None where there are none."""
+    if not serves(of.run.steps):
+        return None
+    return (
+        "Every block starts each subject's server anew, on a fresh copy of the same data, and "
+        "warms it up; the steps of one block share that start. So what a start happens to bring "
+        "is part of the spread from block to block, which the intervals are made of."
+    )

@@ -36,10 +36,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row, named by its first cell. ``control`` marks the A/A control's."""
+    """One row, named by its first cell. ``control`` marks the A/A control's.
+
+    A ``heading`` names the rows below it; its other cells are empty.
+    """
 
     cells: tuple[Cell, ...]
     control: bool = False
+    heading: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

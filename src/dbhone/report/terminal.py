@@ -13,7 +13,7 @@ from rich.text import Text
 
 from dbhone.analysis.verdict import Tone
 from dbhone.measurement.record import Subject
-from dbhone.report.page import Page
+from dbhone.report.page import Page, tables
 from dbhone.report.table import Cell, Table, plain
 from dbhone.report.wording import compiler, printable
 
@@ -44,21 +44,27 @@ class PageView:
 
     def _tables(self, width: int) -> Iterator[RenderableType]:
         page = self._page
-        yield from _table(page.summary, width)
-        for part in page.parts:
-            yield from _table(part, width)
-        if page.metrics is not None:
-            yield from _table(page.metrics, width)
+        for table in tables(page) if self._full else self._short():
+            if page.sweeps and table is page.sweeps[0].throughput:
+                yield _text(f"\n{page.sweep_note}", style="dim")
+            yield from _table(table, width)
         if not self._full:
             return
-        for steps in page.steps:
-            yield from _table(steps, width)
-        yield from _table(page.subjects, width)
         for subject in page.ordered:
             yield _flags(subject)
+        if page.shared_settings:
+            settings = ", ".join(f"{name}={value}" for name, value in page.shared_settings)
+            yield Padding(_text(f"Settings of all servers: {settings}"), (0, 0, 0, _GAP))
         yield Text("\nEnvironment", style="bold")
         for name, text in page.environment:
             yield Padding(_text(f"{name}: {text}"), (0, 0, 0, _GAP))
+
+    def _short(self) -> list[Table]:
+        """Return the tables that answer the question."""
+        page = self._page
+        rates = [sweep.throughput for sweep in page.sweeps]
+        metrics = [page.metrics] if page.metrics is not None else []
+        return [page.summary, *page.parts, *rates, *page.operations, *metrics]
 
 
 def show(page: Page, console: Console, *, full: bool = False) -> None:
@@ -105,8 +111,10 @@ def _piece(table: Table, columns: list[int]) -> RichTable:
         justify: Literal["left", "right"] = "right" if column.numeric else "left"
         made.add_column(_text(column.title), justify=justify, overflow="fold")
     for row in table.rows:
-        style = "dim" if row.control else None
-        made.add_row(*(_cell(row.cells[index]) for index in (0, *columns)), style=style)
+        style = "dim" if row.control else "bold" if row.heading else None
+        first = Cell(text=f"── {row.cells[0].text}") if row.heading else row.cells[0]
+        cells = (first, *(row.cells[index] for index in columns))
+        made.add_row(*(_cell(cell) for cell in cells), style=style)
     return made
 
 
@@ -123,8 +131,9 @@ def _flags(subject: Subject) -> RenderableType:
 def _footnotes(page: Page) -> Iterator[RenderableType]:
     if page.legend:
         yield _text(f"\n{page.legend}", style="dim")
-    if page.control_note is not None:
-        yield _text(page.control_note, style="dim")
+    for words in (page.control_note, page.method):
+        if words is not None:
+            yield _text(words, style="dim")
     if page.footnotes:
         yield Text("\nNotes", style="bold")
     for number, note in enumerate(page.footnotes, start=1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -38,17 +39,55 @@ def figure(found: Effect | Summary | None) -> Cell:
     """Return an effect or a summary as a cell; an empty one for what was not measured."""
     if found is None:
         return Cell(text="")
-    reach = ""
-    if found.low is not None and found.high is not None:
-        reach = f"{ratio(found.low)} to {ratio(found.high)}"
+    return _cell(found, ratio(found.ratio), margin(half_width(found)))
+
+
+def short_figure(found: Effect | Summary | None) -> Cell:
+    """Return an effect as a cell for a wide table: with no more digits than it deserves."""
+    if found is None:
+        return Cell(text="")
+    half = half_width(found)
+    if half is None or half >= 0.00995:
+        return _cell(found, f"{found.ratio:.2f}", "" if half is None else f"±{half:.0%}")
+    return _cell(found, ratio(found.ratio), margin(half))
+
+
+def reach(found: Effect | Summary) -> str:
+    """Return an interval: ``1.05–1.09``; nothing where there is none."""
+    if found.low is None or found.high is None:
+        return ""
+    return f"{ratio(found.low)}–{ratio(found.high)}"
+
+
+def _cell(found: Effect | Summary, text: str, half: str) -> Cell:
     blocks = f"{found.blocks} block{'s' if found.blocks != 1 else ''}"
+    ends = ""
+    if found.low is not None and found.high is not None:
+        ends = f"{ratio(found.low)} to {ratio(found.high)}"
     return Cell(
-        text=ratio(found.ratio),
-        margin=margin(half_width(found)),
+        text=text,
+        margin=half,
         verdict=found.verdict,
         tone=tone(found),
-        detail=f"{reach}, {blocks}" if reach else blocks,
+        detail=f"{ends}, {blocks}" if ends else blocks,
     )
+
+
+def number(value: float | None) -> str:
+    """Return a figure with three digits or more: ``12,340``, ``56.7``, ``0.342``."""
+    if value is None:
+        return ""
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    rounded = round(value, digits)
+    digits = max(0, 2 - math.floor(math.log10(abs(rounded))))
+    return f"{rounded:,.{digits}f}"
+
+
+def capital(text: str) -> str:
+    """Return a text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def compiler(text: str) -> str:

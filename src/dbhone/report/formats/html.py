@@ -10,8 +10,10 @@ from importlib import resources
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from dbhone.report.chart import Picture, step_picture, summary_picture
+from dbhone.report.chart import step_picture, summary_picture
 from dbhone.report.contract import report
+from dbhone.report.curves import sweep_pictures
+from dbhone.report.drawing import Picture
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
 from dbhone.report.table import MARKS
@@ -40,7 +42,10 @@ class Html(Format):
     def render(self, page: Page) -> bytes:
         """Return the page with its pictures and, for download, its data."""
         environment = Environment(
-            loader=PackageLoader("dbhone.report"), autoescape=True, undefined=StrictUndefined
+            loader=PackageLoader("dbhone.report"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            extensions=["jinja2.ext.loopcontrols"],
         )
         template = environment.get_template("page.html")
         style = resources.files("dbhone.report").joinpath("templates/page.css").read_text("utf-8")
@@ -51,6 +56,9 @@ class Html(Format):
             contents=_contents(page),
             summary_pictures=_summary_pictures(page),
             step_pictures=_step_pictures(page),
+            sweep_pictures=[
+                sweep_pictures(page, sweep, index=index) for index, sweep in enumerate(page.sweeps)
+            ],
             download=_download(page),
         )
         return text.encode("utf-8", "replace")
@@ -60,8 +68,11 @@ def _contents(page: Page) -> list[tuple[str, str]]:
     sections = [
         ("summary", "Summary", True),
         ("groups", "By group", bool(page.parts)),
+        ("threads", "Threads", bool(page.sweeps)),
+        ("operations", "Per operation", bool(page.operations_by_group)),
         ("metrics", "Other metrics", page.metrics is not None),
         ("steps", "Steps", bool(page.steps)),
+        ("builds", "Build times", bool(page.builds)),
         ("subjects", "Subjects", True),
         ("notes", "Notes", bool(page.footnotes)),
         ("environment", "Environment", True),

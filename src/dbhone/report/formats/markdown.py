@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from dbhone.measurement.record import Warning
 from dbhone.report.formats.base import Format
-from dbhone.report.page import Page
+from dbhone.report.page import Page, tables
 from dbhone.report.table import Table, plain
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
@@ -31,13 +31,13 @@ def _lines(page: Page) -> Iterator[str]:
     yield from (f"**{_escape(page.headline)}**", "")
     if page.winner is not None:
         yield from (f"{_escape(page.winner.name)}: {_code(page.winner.build_path)}", "")
-    metrics = () if page.metrics is None else (page.metrics,)
-    for table in (page.summary, *page.parts, *metrics, *page.steps, page.subjects):
+    for table in tables(page):
+        if page.sweeps and table is page.sweeps[0].throughput:
+            yield from (_escape(page.sweep_note), "")
         yield from _table(table)
         if table is page.summary:
-            yield from (_escape(page.legend), "") if page.legend else ()
-            if page.control_note is not None:
-                yield from (_escape(page.control_note), "")
+            for note in (page.legend, page.control_note, page.method):
+                yield from (_escape(note), "") if note else ()
     yield from _flags(page)
     yield from _notes(page.footnotes)
     yield from ("## Environment", "")
@@ -50,7 +50,11 @@ def _table(table: Table) -> Iterator[str]:
     yield _line(column.title for column in table.columns)
     yield _line(("---:" if column.numeric else "---" for column in table.columns), escape=False)
     for row in table.rows:
-        yield _line(plain(cell) for cell in row.cells)
+        if row.heading:
+            first, *others = row.cells
+            yield _line((f"**{_escape(plain(first))}**", *("" for _ in others)), escape=False)
+        else:
+            yield _line(plain(cell) for cell in row.cells)
     yield ""
 
 
@@ -62,6 +66,9 @@ def _flags(page: Page) -> Iterator[str]:
     for subject in page.ordered:
         words = " ".join((subject.compiler, *subject.flags))
         yield f"- {_escape(subject.name)}: {_code(words)}"
+    if page.shared_settings:
+        settings = ", ".join(f"{name}={value}" for name, value in page.shared_settings)
+        yield f"- Settings of all servers: {_code(settings)}"
     yield ""
 
 

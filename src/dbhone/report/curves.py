@@ -1,0 +1,143 @@
+"""Pictures of throughput and latency over a growing number of clients, a line for each subject."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import altair as alt
+
+from dbhone.measurement.record import Role, Subject
+from dbhone.report.drawing import LABEL_LIMIT, Picture, svg
+from dbhone.report.material import label
+from dbhone.report.page import Page
+from dbhone.report.steps import P95, RATE, Scale
+from dbhone.report.sweep import Sweep
+from dbhone.report.wording import capital, number, printable
+
+_WIDTH, _HEIGHT = 300, 190
+_COLOURS = 8
+"""How many colours for lines the style has, ``--line-1`` to this; then they come again."""
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+_DASHES = ([1, 0], [6, 3], [2, 2])
+_LEGEND_LETTERS = 44
+"""How many letters of names a line of the legend has room for."""
+_MOST_TICKS = 6
+_Look = tuple[str, str, list[int]]
+
+
+def sweep_pictures(page: Page, sweep: Sweep, *, index: int) -> list[Picture]:
+    """Draw throughput, and latency if it was measured, over the number of threads.
+
+    ``index`` tells the sweeps of one page apart.
+    """
+    made = (_picture(page, sweep, scale, prefix=f"w{index}") for scale in (RATE, P95))
+    return [picture for picture in made if picture is not None]
+
+
+def _picture(page: Page, sweep: Sweep, scale: Scale, *, prefix: str) -> Picture | None:
+    values = _values(page, sweep, scale)
+    if not values:
+        return None
+    drawn = {each["name"] for each in values}
+    shown = [each for each in page.ordered if printable(label(each)) in drawn]
+    names = [printable(label(each)) for each in shown]
+    looks = [_look(each, place) for place, each in enumerate(shown)]
+    layers = alt.layer(
+        *_layers(names, looks, values, scale),
+        data=alt.InlineData(values=values),
+    )
+    most = max(values, key=lambda each: float(each["value"]))
+    return Picture(
+        svg=svg(layers.properties(width=_WIDTH, height=_HEIGHT), prefix=prefix + scale.unit[0]),
+        title=f"{capital(scale.title)}, {scale.unit}",
+        alternative=f"{capital(scale.title)} of {sweep.workload} over the number of threads for "
+        f"{len(names)} subjects, with intervals; the highest is {most['name']} with "
+        f"{number(most['value'])} {scale.unit} at {most['threads']}. "
+        "The tables below have the same figures.",
+    )
+
+
+def _values(page: Page, sweep: Sweep, scale: Scale) -> list[dict[str, Any]]:
+    threads = {step.name: step.threads for step in sweep.steps}
+    names = {each.name: printable(label(each)) for each in page.ordered}
+    return [
+        {
+            "name": names[each.subject],
+            "threads": threads[each.step],
+            "value": each.value * scale.factor,
+            "low": (each.low if each.low is not None else each.value) * scale.factor,
+            "high": (each.high if each.high is not None else each.value) * scale.factor,
+        }
+        for each in page.levels
+        if each.metric == scale.metric.name and each.step in threads and each.subject in names
+    ]
+
+
+def _look(subject: Subject, place: int) -> _Look:
+    """Return a subject's colour, shape and dash; none is told by its colour alone."""
+    shape = _SHAPES[place % len(_SHAPES)]
+    if subject.role is Role.CONTROL:
+        return "var(--same)", shape, _DASHES[2]
+    colour = f"var(--line-{place % _COLOURS + 1})"
+    return colour, shape, _DASHES[place // _COLOURS % 2]
+
+
+def _layers(
+    names: list[str], looks: list[_Look], values: list[dict[str, Any]], scale: Scale
+) -> list[alt.Chart]:
+    threads = sorted({int(each["threads"]) for each in values})
+    room = max(len(name) for name in names) + 3
+    legend = alt.Legend(
+        orient="bottom",
+        columns=max(1, min(len(names), _LEGEND_LETTERS // room)),
+        labelLimit=min(LABEL_LIMIT, _WIDTH - 30),
+        columnPadding=14,
+        symbolSize=70,
+        symbolOpacity=1,
+        symbolStrokeWidth=2,
+    )
+    x = alt.X(
+        "threads:Q",
+        scale=alt.Scale(type="log", base=2, domain=[threads[0], threads[-1]], nice=False),
+        axis=alt.Axis(values=threads, format="d", title="threads", grid=False, labelFlush=False),
+    )
+    y = _rates() if scale is RATE else _times(values)
+    colours, shapes, dashes = (
+        alt.Scale(domain=names, range=[look[at] for look in looks]) for at in range(3)
+    )
+    colour = alt.Color("name:N", scale=colours, legend=legend)
+    shape = alt.Shape("name:N", scale=shapes, legend=legend)
+    dash = alt.StrokeDash("name:N", scale=dashes, legend=None)
+    high = alt.Y2("high:Q")
+    band = alt.Chart().mark_area(opacity=0.16).encode(x, alt.Y("low:Q"), high, colour)
+    line = alt.Chart().mark_line(strokeWidth=2).encode(x, y, colour, dash)
+    point = alt.Chart().mark_point(filled=True, size=45, opacity=1).encode(x, y, colour, shape)
+    return [band, line, point]
+
+
+def _rates() -> alt.Y:
+    axis = alt.Axis(format="~s", title=None, tickCount=5, grid=True)
+    return alt.Y("value:Q", scale=alt.Scale(zero=True), axis=axis)
+
+
+def _times(values: list[dict[str, Any]]) -> alt.Y:
+    """Return a logarithmic axis: with more clients than cores, times grow as their number."""
+    low = min(float(each["low"]) for each in values) / 1.1
+    high = max(float(each["high"]) for each in values) * 1.1
+    return alt.Y(
+        "value:Q",
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=alt.Axis(values=_round_between(low, high), format=".3~r", title=None, grid=True),
+    )
+
+
+def _round_between(low: float, high: float) -> list[float]:
+    """Return round figures between two: 1, 2, 5, 10 and so on; powers of ten if they are many."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for digits in ((1, 2, 5), (1,)):
+        found = [digit * 10.0**power for power in powers for digit in digits]
+        inside = [each for each in found if low <= each <= high]
+        if len(inside) <= _MOST_TICKS:
+            break
+    return inside

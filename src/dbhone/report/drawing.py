@@ -1,0 +1,58 @@
+"""Pictures as SVG that needs no script and takes its colours from CSS."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import altair as alt
+import vl_convert
+
+_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+LABEL_LIMIT = 250
+"""The pixels after which a label is cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """An SVG and the words that stand for it where it is not seen. ``title`` is its caption."""
+
+    svg: str
+    alternative: str
+    title: str = ""
+
+
+def svg(chart: alt.FacetChart | alt.LayerChart, *, prefix: str) -> str:
+    """Return the chart as SVG. ``prefix`` keeps its ids apart from other pictures' ids."""
+    styled = chart.configure(
+        aria=False,
+        background="transparent",
+        font=_FONT,
+        padding=8,
+        view=alt.ViewConfig(stroke="var(--line)", fill=None),
+        axis=alt.AxisConfig(
+            labelColor="var(--ink)",
+            domainColor="var(--line)",
+            tickColor="var(--line)",
+            gridColor="var(--line)",
+            labelFontSize=12,
+            labelLimit=LABEL_LIMIT,
+            titleColor="var(--ink)",
+            titleFontWeight="normal",
+        ),
+        axisY=alt.AxisConfig(grid=False, ticks=False, labelPadding=8),
+        header=alt.HeaderConfig(labelColor="var(--ink)", labelFontSize=12),
+        legend=alt.LegendConfig(
+            labelColor="var(--ink)", labelFontSize=12, labelLimit=LABEL_LIMIT, title=None
+        ),
+    )
+    return _renamed(str(vl_convert.vegalite_to_svg(styled.to_json(validate=False))), prefix)
+
+
+def _renamed(svg: str, prefix: str) -> str:
+    """Number the ids anew: the library counts on from picture to picture."""
+    ids = dict.fromkeys(re.findall(r'(?<= id=")[^"]*', svg))
+    for number, old in enumerate(ids):
+        new = f"{prefix}-{number}"
+        svg = svg.replace(f' id="{old}"', f' id="{new}"').replace(f"url(#{old})", f"url(#{new})")
+    return svg

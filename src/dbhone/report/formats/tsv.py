@@ -1,0 +1,54 @@
+"""Relative throughput as tab-separated values, in the form of Mark Callaghan's result files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.report.formats.base import Format
+from dbhone.report.page import Page
+from dbhone.report.wording import printable
+
+
+class Tsv(Format):
+    """``Relative to: BASE``, ``col-1 : …``; then a line for each step, its name last.
+
+    His readers know it, and a spreadsheet takes it. Bare ratios with two digits, as he has
+    them: which of them are noise, the other formats say. What was not measured is empty.
+    """
+
+    name = "tsv"
+    suffix = ".tsv"
+
+    def render(self, page: Page) -> bytes:
+        """Return the lines; steps that were trained on come last, under a heading."""
+        return ("\n".join(_lines(page)) + "\n").encode("utf-8", "replace")
+
+
+def _lines(page: Page) -> Iterator[str]:
+    base = page.analysis.base
+    names = [each.name for each in page.ordered if each.name != base]
+    yield f"Relative to: {_flat(base)}"
+    yield from (f"col-{number} : {_flat(name)}" for number, name in enumerate(names, start=1))
+    ratios = {
+        (each.subject, each.step): each.ratio
+        for each in page.analysis.effects
+        if each.metric == THROUGHPUT.name
+    }
+    for part in page.in_sample:
+        yield ""
+        if len(page.in_sample) > 1:
+            yield "in-sample (trained on)" if part else "held-out"
+        yield "\t".join(f"col-{number}" for number in range(1, len(names) + 1))
+        for step in page.run.steps:
+            if step.in_sample is part:
+                found = [ratios.get((name, step.name)) for name in names]
+                cells = ("" if each is None else f"{each:.2f}" for each in found)
+                yield "\t".join((*cells, _flat(step.name)))
+
+
+def _flat(text: str) -> str:
+    return " ".join(printable(text).split())
+
+
+PLUGIN = Tsv()

@@ -1,0 +1,70 @@
+"""What an operation takes a server: CPU, context switches, bytes; after Mark Callaghan's o.met."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from dbhone.measurement.metric import METRICS
+from dbhone.measurement.record import Group, Role, Subject
+from dbhone.report.material import EMPTY, Material, heading, serves, subject_row
+from dbhone.report.steps import OPERATIONS, Scale, bare_ratio
+from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.wording import capital, figure
+
+
+def operations_table(of: Material, in_sample: bool, *, by_group: bool) -> Table | None:
+    """Return what an operation takes, over all steps of a part or also by group.
+
+    None if the part is not a server's or nothing of it was measured.
+    """
+    steps = of.steps(in_sample=in_sample)
+    scales = [
+        scale
+        for scale in OPERATIONS
+        if any(of.level(each, step, scale.metric) for each in of.subjects for step in steps)
+    ]
+    if not scales or not serves(steps):
+        return None
+    groups = of.groups(in_sample=in_sample)
+    rows: list[Row] = []
+    by_group = by_group and len(groups) > 1
+    for group in (None, *groups) if by_group else (None,):
+        if by_group:
+            rows.append(heading(group.value if group else "all", 1 + len(scales)))
+        rows += _rows(of, in_sample, group, scales)
+    part = of.part_title(in_sample).lower()
+    return Table(
+        title=f"Per operation by group, {part}" if by_group else f"Per operation, {part}",
+        caption=f"{of.base}'s own figure, that of the median step; the others as ratios to it, "
+        "geometric means over the steps, with an interval where a metric is compared.",
+        columns=(
+            Column(title="Subject", numeric=False),
+            *(Column(title=f"{capital(each.title)}, {each.unit}") for each in scales),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _rows(of: Material, in_sample: bool, group: Group | None, scales: Sequence[Scale]) -> list[Row]:
+    return [
+        subject_row(subject, (_cell(of, subject, (in_sample, group), each) for each in scales))
+        for subject in of.subjects
+    ]
+
+
+def _cell(of: Material, subject: Subject, part: tuple[bool, Group | None], scale: Scale) -> Cell:
+    in_sample, group = part
+    steps = of.steps(in_sample=in_sample, group=group)
+    metric = scale.metric
+    if subject.role is Role.BASE:
+        known = [of.level(subject, step, metric) for step in steps]
+        values = [each for each in known if each is not None]
+        return scale.cell(statistics.median(values)) if values else EMPTY
+    if metric in METRICS:
+        return figure(
+            of.analysis.summary(subject.name, in_sample=in_sample, group=group, metric=metric.name)
+        )
+    ratios = [bare_ratio(of, subject, step, metric) for step in steps]
+    usable = [each for each in ratios if each is not None]
+    return Cell(text=f"{statistics.geometric_mean(usable):.3f}") if usable else EMPTY

@@ -1,0 +1,108 @@
+"""The tables of single steps: one metric, a row for each step, a column for each subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbhone.measurement.metric import (
+    BYTES_READ,
+    BYTES_WRITTEN,
+    CLIENT_CPU_SECONDS,
+    CONTEXT_SWITCHES,
+    CPU_SECONDS,
+    LATENCY_P95,
+    METRICS,
+    THROUGHPUT,
+    Metric,
+)
+from dbhone.measurement.record import Step, Subject
+from dbhone.report.material import EMPTY, Material, heading, label, serves
+from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.wording import capital, figure, number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How a metric's absolute figures are shown: its unit's name, and how many it has."""
+
+    metric: Metric
+    title: str
+    unit: str
+    factor: float = 1.0
+
+    def cell(self, value: float | None) -> Cell:
+        """Return an absolute figure as a cell."""
+        return EMPTY if value is None else Cell(text=number(value * self.factor))
+
+
+RATE = Scale(metric=THROUGHPUT, title="throughput", unit="ops/s")
+P95 = Scale(metric=LATENCY_P95, title="p95 latency", unit="ms", factor=1e3)
+OPERATIONS = (
+    Scale(metric=CPU_SECONDS, title="server CPU", unit="µs/op", factor=1e6),
+    Scale(metric=CLIENT_CPU_SECONDS, title="client CPU", unit="µs/op", factor=1e6),
+    Scale(metric=CONTEXT_SWITCHES, title="context switches", unit="per op"),
+    Scale(metric=BYTES_READ, title="read", unit="KiB/op", factor=1 / 1024),
+    Scale(metric=BYTES_WRITTEN, title="written", unit="KiB/op", factor=1 / 1024),
+)
+"""What an operation takes, in the order in which it is shown."""
+
+
+def step_table(of: Material, in_sample: bool) -> Table:
+    """Return the throughput of each step: the base's own if it is a server, and the ratios."""
+    part = of.part_title(in_sample).lower()
+    return _table(of, RATE, in_sample, title=f"Steps, {part}")
+
+
+def metric_tables(of: Material, in_sample: bool) -> tuple[Table, ...]:
+    """Return like tables of servers' other metrics, for those that were measured."""
+    if not serves(of.steps(in_sample=in_sample)):
+        return ()
+    part = of.part_title(in_sample).lower()
+    tables = (
+        _table(of, scale, in_sample, title=f"{capital(scale.title)} of each step, {part}")
+        for scale in (P95, *OPERATIONS)
+        if any(of.level(of.base, step, scale.metric) for step in of.steps(in_sample=in_sample))
+    )
+    return tuple(tables)
+
+
+def _table(of: Material, scale: Scale, in_sample: bool, *, title: str) -> Table:
+    absolute = bool(of.base) and serves(of.steps(in_sample=in_sample))
+    base = [Column(title=f"{of.base}, {scale.unit}")] if absolute else []
+    what = capital(scale.title) if scale is RATE else f"{capital(scale.title)} (less is better)"
+    own = f": {of.base}'s own, then the others'" if absolute else ""
+    return Table(
+        title=title,
+        caption=f"{what} of each step{own} as a ratio to {of.base}'s.",
+        columns=(
+            Column(title="Step", numeric=False),
+            *base,
+            *(Column(title=label(each)) for each in of.others),
+        ),
+        rows=tuple(_rows(of, scale, in_sample, absolute=absolute)),
+    )
+
+
+def _rows(of: Material, scale: Scale, in_sample: bool, *, absolute: bool) -> Iterator[Row]:
+    width = 1 + absolute + len(of.others)
+    for group in of.groups(in_sample=in_sample):
+        yield heading(group.value, width)
+        for step in of.steps(in_sample=in_sample, group=group):
+            own = [scale.cell(of.level(of.base, step, scale.metric))] if absolute else []
+            ratios = (ratio_cell(of, subject, step, scale.metric) for subject in of.others)
+            yield Row(cells=(Cell(text=step.name, detail=step.title), *own, *ratios))
+
+
+def ratio_cell(of: Material, subject: Subject, step: Step, metric: Metric) -> Cell:
+    """Return the effect, or for what is not compared the bare ratio to the base."""
+    if metric in METRICS:
+        return figure(of.effect(subject, step, metric))
+    ratio = bare_ratio(of, subject, step, metric)
+    return EMPTY if ratio is None else Cell(text=f"{ratio:.3f}")
+
+
+def bare_ratio(of: Material, subject: Subject, step: Step, metric: Metric) -> float | None:
+    """Return the ratio of two levels, None where one is missing or zero."""
+    mine, base = of.level(subject, step, metric), of.level(of.base, step, metric)
+    return mine / base if mine and base else None

@@ -1,0 +1,92 @@
+"""Throughput and latency over a growing number of clients, as hiroi10 tabulates them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbhone.measurement.record import Role, Run, Step
+from dbhone.report.material import Material, subject_row, workload
+from dbhone.report.steps import P95, RATE, Scale
+from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.wording import short_figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """One workload at several numbers of threads: its steps, and its tables.
+
+    ``latency`` is None if it was not measured.
+    """
+
+    workload: str
+    steps: tuple[Step, ...]
+    throughput: Table
+    latency: Table | None
+
+
+def sweep_note(of: Material) -> str:
+    """Return how the tables of the sweeps are read."""
+    return (
+        "From left to right the number of threads, that is of clients at work at once. A "
+        f"subject's own figure is its typical value over the blocks; below it is its ratio to "
+        f"{of.base}'s in the same block, which is known better than the two figures are."
+    )
+
+
+def sweeps(of: Material) -> tuple[Sweep, ...]:
+    """Return the workloads that were measured at more than one number of threads."""
+    return tuple(_sweep(of, name, steps) for name, steps in _threaded(of.run).items())
+
+
+def _threaded(run: Run) -> dict[str, list[Step]]:
+    """Return the steps of each such workload by its name, by growing number of threads."""
+    found: dict[str, list[Step]] = {}
+    for step in run.steps:
+        if step.threads is not None:
+            name = f"{workload(step)}/{step.key}" if step.key else workload(step)
+            found.setdefault(name, []).append(step)
+    return {
+        name: sorted(steps, key=lambda each: each.threads or 0)
+        for name, steps in found.items()
+        if len({each.threads for each in steps}) > 1
+    }
+
+
+def _sweep(of: Material, name: str, steps: list[Step]) -> Sweep:
+    timed = any(of.level(each, step, P95.metric) for each in of.subjects for step in steps)
+    return Sweep(
+        workload=name,
+        steps=tuple(steps),
+        throughput=_table(of, name, steps, RATE),
+        latency=_table(of, name, steps, P95) if timed else None,
+    )
+
+
+def _table(of: Material, name: str, steps: list[Step], scale: Scale) -> Table:
+    trained = [of.part_title(part).lower() for part in of.parts() if _has(steps, part)]
+    part = f" ({' and '.join(trained)})" if len(of.parts()) > 1 else ""
+    better = "more is better" if scale is RATE else "less is better"
+    return Table(
+        title=f"{name}: {scale.title} in {scale.unit}",
+        caption=f"{steps[0].title}{part}; {better}.",
+        columns=(
+            Column(title="Threads", numeric=False),
+            *(Column(title=str(step.threads)) for step in steps),
+        ),
+        rows=tuple(_rows(of, steps, scale)),
+    )
+
+
+def _has(steps: list[Step], in_sample: bool) -> bool:
+    return any(step.in_sample is in_sample for step in steps)
+
+
+def _rows(of: Material, steps: list[Step], scale: Scale) -> Iterator[Row]:
+    for subject in of.subjects:
+        absolute = (scale.cell(of.level(subject, step, scale.metric)) for step in steps)
+        yield subject_row(subject, absolute)
+        if subject.role is not Role.BASE:
+            ratios = (short_figure(of.effect(subject, step, scale.metric)) for step in steps)
+            name = Cell(text=f"{subject.name} ÷ {of.base}")
+            yield Row(cells=(name, *ratios), control=subject.role is Role.CONTROL)

@@ -1,0 +1,236 @@
+"""What a report of servers has beyond that of an embedded DBMS."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from dbhone.report.page import Page, build_page, tables
+from dbhone.report.rendering import render
+from dbhone.report.table import Table, plain
+from tests.report.sample_run import a_run, samples
+from tests.report.sample_servers import (
+    SUBJECTS,
+    THREADS,
+    Shape,
+    a_server_run,
+    a_sweep_run,
+    server_samples,
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Page:
+    run = a_server_run()
+    return build_page(run, server_samples(run))
+
+
+@pytest.fixture(scope="module")
+def sweep() -> Page:
+    run = a_sweep_run()
+    return build_page(run, server_samples(run))
+
+
+def _rows(table: Table) -> dict[str, list[str]]:
+    return {row.cells[0].text: [plain(cell) for cell in row.cells[1:]] for row in table.rows}
+
+
+def _value(text: str) -> float:
+    return float(text.split(" ", maxsplit=1)[0].replace(",", ""))
+
+
+class TestThreads:
+    def test_each_workload_is_shown_over_all_numbers_of_threads(self, sweep: Page) -> None:
+        assert [each.workload for each in sweep.sweeps] == [
+            "point-query_range=100",
+            "update-nonindex_range=100",
+            "read-write_range=100",
+        ]
+        for each in sweep.sweeps:
+            titles = [column.title for column in each.throughput.columns]
+            assert titles == ["Threads", *(str(count) for count in THREADS)]
+            assert each.latency is not None
+
+    def test_ratio_stands_below_the_figures_that_it_relates(self, sweep: Page) -> None:
+        rows = _rows(sweep.sweeps[0].throughput)
+        names = list(rows)
+        assert names[:3] == ["rel (base)", "lto+pgo", "lto+pgo ÷ rel"]
+        base, own, ratios = (rows[name] for name in names[:3])
+        for low, high, ratio in zip(base, own, ratios, strict=True):
+            assert _value(ratio) == pytest.approx(_value(high) / _value(low), rel=0.03)
+            assert re.fullmatch(r"\d\.\d\d\d? ±[\d.]+% [+~-]", ratio)
+
+    def test_latency_below_the_base_is_better(self, sweep: Page) -> None:
+        latency = sweep.sweeps[0].latency
+        assert latency is not None
+        assert all(cell.endswith("+") for cell in _rows(latency)["lto+pgo ÷ rel"])
+
+    def test_summary_says_that_numbers_of_threads_are_together(self, sweep: Page) -> None:
+        words = "14 steps of point-query_range=100 and update-nonindex_range=100 at 7 numbers"
+        assert words in sweep.summary.caption
+        assert "at 1 to 64 threads" in sweep.headline
+
+    def test_one_number_of_threads_is_no_sweep(self, server: Page) -> None:
+        assert server.sweeps == ()
+        assert "31 steps (9 point, 5 range, 8 aggregate, 9 write), 4 threads" in (
+            server.summary.caption
+        )
+
+    def test_latency_that_was_not_measured_is_not_shown(self) -> None:
+        run = a_sweep_run()
+        measured = server_samples(run, Shape(blocks=3))
+        bare = replace(measured, values={"throughput": measured.values["throughput"]})
+        assert all(each.latency is None for each in build_page(run, bare).sweeps)
+
+
+class TestSpread:
+    def test_every_group_has_the_five_figures_and_the_interval(self, server: Page) -> None:
+        names = list(_rows(server.spreads[0]))
+        figures = ["average", "median", "min", "max", "stddev", "interval"]
+        groups = ["all", "point", "range", "aggregate", "write"]
+        assert names == [f"{group}: {each}" for group in groups for each in figures]
+
+    def test_average_lies_between_min_and_max(self, server: Page) -> None:
+        rows = _rows(server.spreads[0])
+        for name in ("all", "point", "write"):
+            low, middle, high = (
+                [_value(cell) for cell in rows[f"{name}: {each}"]]
+                for each in ("min", "average", "max")
+            )
+            assert all(a <= b <= c for a, b, c in zip(low, middle, high, strict=True))
+
+    def test_part_of_one_step_has_no_spread(self, server: Page) -> None:
+        assert len(server.parts) == 2
+        assert len(server.spreads) == 1
+        assert [column.title for column in server.parts[1].columns] == ["Subject", "all", "steps"]
+
+
+class TestOperations:
+    def test_base_is_absolute_and_others_are_ratios(self, server: Page) -> None:
+        table = server.operations[0]
+        assert [column.title for column in table.columns] == [
+            "Subject",
+            "Server CPU, µs/op",
+            "Client CPU, µs/op",
+            "Context switches, per op",
+            "Written, KiB/op",
+        ]
+        rows = _rows(table)
+        assert _value(rows["rel (base)"][1]) == pytest.approx(40, rel=0.05)
+        assert _value(rows["lto+pgo"][0]) == pytest.approx(1 / 1.17, rel=0.03)
+        assert rows["lto+pgo"][0].endswith("+")
+        assert re.fullmatch(r"\d\.\d{3}", rows["lto+pgo"][1])
+
+    def test_bytes_that_nobody_read_have_no_column(self, server: Page) -> None:
+        assert not [each for each in server.operations[0].columns if "Read" in each.title]
+
+    def test_groups_are_all_that_have_steps(self, server: Page) -> None:
+        headings = [row.cells[0].text for row in server.operations_by_group[0].rows if row.heading]
+        assert headings == ["all", "point", "range", "aggregate", "write"]
+
+    def test_other_metrics_do_not_repeat_them(self, server: Page) -> None:
+        assert server.metrics is not None
+        titles = " ".join(column.title for column in server.metrics.columns)
+        assert "P95 latency, held-out" in titles
+        assert "CPU" not in titles
+
+    def test_single_steps_have_them_too(self, server: Page) -> None:
+        titles = [table.title for table in server.step_metrics]
+        assert "Server CPU of each step, held-out" in titles
+        assert "P95 latency of each step, in-sample" in titles
+
+
+class TestBuilds:
+    def test_build_that_subjects_share_is_shown_once(self, server: Page) -> None:
+        times = server.builds[0]
+        assert [column.title for column in times.columns] == [
+            "Build",
+            "rel, control",
+            "lto+pgo",
+            "lto",
+        ]
+        rows = _rows(times)
+        assert rows["Wall time"] == ["4 m 08 s", "5 m 31 s", "5 m 09 s"]
+        assert rows["Training"] == ["", "1 m 04 s", ""]
+        assert rows["Wall time, ratio"] == ["1.00", "1.33", "1.25"]
+        assert rows["of it configure"] == ["31.0 s"] * 3
+        assert rows["Binary, ratio"] == ["1.00", "0.96", "0.96"]
+
+    def test_slowest_targets_come_first(self, server: Page) -> None:
+        rows = _rows(server.builds[1])
+        assert list(rows)[:2] == ["execExprInterp.c", "gram.c"]
+        assert rows["gram.c"] == ["9.50", "", "9.50"]
+
+    def test_old_run_has_no_table(self) -> None:
+        run = a_run()
+        assert build_page(run, samples(run)).builds == ()
+
+
+class TestSettings:
+    def test_only_what_differs_is_in_the_table(self, server: Page) -> None:
+        assert server.settings is not None
+        assert _rows(server.settings) == {"jit": ["–", "off", "–", "–"]}
+        assert dict(server.shared_settings)["fsync"] == "on"
+
+    def test_equal_settings_need_no_table(self) -> None:
+        alike = tuple(replace(each, settings={"fsync": "on"}) for each in SUBJECTS)
+        run = a_server_run(subjects=alike)
+        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        assert page.settings is None
+        assert page.shared_settings == (("fsync", "on"),)
+
+    def test_several_dbms_are_told_apart(self) -> None:
+        run = a_server_run(subjects=(*SUBJECTS[:3], replace(SUBJECTS[3], version="17.2")))
+        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        assert page.subjects.columns[1].title == "DBMS"
+
+
+class TestNotes:
+    def test_method_is_told_of_servers_only(self, server: Page) -> None:
+        assert server.method is not None
+        run = a_run()
+        assert build_page(run, samples(run)).method is None
+
+    def test_warnings_of_the_run_are_footnotes(self, server: Page) -> None:
+        assert "settings-dropped" in {each.code for each in server.footnotes}
+        assert "driver-errors" not in {each.code for each in server.footnotes}
+
+
+def test_steps_are_in_the_run_s_order_within_their_group(server: Page) -> None:
+    rows = server.steps[0].rows
+    headings = [row.cells[0].text for row in rows if row.heading]
+    assert headings == ["point", "range", "aggregate", "write"]
+    order = [step.name for step in server.run.steps]
+    points = [row.cells[0].text for row in rows][1:10]
+    assert points == sorted(points, key=order.index)
+
+
+def test_every_row_of_every_table_has_a_cell_for_every_column(server: Page, sweep: Page) -> None:
+    for page in (server, sweep):
+        for table in (*tables(page), *page.operations, *page.step_metrics):
+            assert {len(row.cells) for row in table.rows} == {len(table.columns)}
+
+
+def test_levels_and_effects_agree_in_the_data(server: Page) -> None:
+    report = json.loads(render(server, "json"))
+    effect = next(
+        each
+        for each in report["effects"]
+        if (each["subject"], each["metric"]) == ("lto+pgo", "latency_p95")
+    )
+    assert effect["threads"] == 4
+    assert effect["verdict"] in ("shorter", "no difference found")
+    level = next(
+        each
+        for each in report["levels"]
+        if (each["subject"], each["step"], each["metric"])
+        == ("lto+pgo", effect["step"], "latency_p95")
+    )
+    assert level["value"] == effect["value"]
+    assert level["unit"] == "s"
+    assert effect["value"] / effect["base_value"] == pytest.approx(effect["ratio"], rel=0.03)
+    metrics = {each["metric"] for each in report["levels"]}
+    assert {"latency_p99", "client_cpu_seconds", "bytes_written", "errors"} <= metrics
