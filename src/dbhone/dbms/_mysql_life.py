@@ -1,0 +1,237 @@
+"""MariaDB, and what else is of MySQL's kind, as a server: made, set, started and stopped.
+
+The server listens on a socket in a private folder and nowhere else. That is why its only
+user, root, has no password.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+from dbhone.dbms.base_server import (
+    Endpoint,
+    Installation,
+    Place,
+    Program,
+    Protocol,
+    Room,
+    ServerDbms,
+    Settings,
+)
+from dbhone.errors import ServerError
+
+_DATABASE = "sbtest"
+_FOLDERS = ("bin", "sbin", "libexec", "sql")
+_SHARES = ("share/mysql", "share/mariadb", "share")
+_SCRIPTS = ("system_tables", "performance_tables", "system_tables_data")
+"""What makes the tables of the server itself; MariaDB 11 calls them mariadb_…, others mysql_…."""
+_TABLE = re.compile(r"^-{20,} -{5,}$", re.MULTILINE)
+_NAME = re.compile(r"^([a-z][a-z0-9_.-]*)(?: |$)", re.IGNORECASE)
+_READY = re.compile(r": ready for connections")
+_SIGNAL = re.compile(r"got (?:signal|exception) \d+|Assertion failure in file.*")
+_ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)|^(?:\S*: )?ERROR:? +(\d+ .*)")
+_LABELS = re.compile(r"^(?:\[(?:MY-)?\d+\]\s*|\[\w+\]\s*)+|^\S*(?:mysqld|mariadbd): ")
+_CONSEQUENCES = re.compile(
+    r"^(?:Aborting|Plugin '.*' (?:init function returned error|registration as a .* failed)"
+    r"|Unknown/unsupported storage engine|Failed to initialize|Data Dictionary init)"
+)
+"""Errors that follow from one that was told before."""
+
+
+class MysqlLife(ServerDbms):
+    """What servers of MySQL's kind have in common once they are built or installed."""
+
+    protocol = Protocol.MYSQL
+    stop_signal = signal.SIGTERM
+    cache_setting = "innodb_buffer_pool_size"
+    # Where its files are and who runs it is said on the command line; its log comes to hone.
+    reserved = frozenset(
+        {
+            *("user", "chroot", "basedir", "lc_messages_dir", "character_sets_dir", "plugin_dir"),
+            *("log_error", "bind_address", "port", "daemonize"),
+        }
+    )
+    programs: tuple[str, ...] = ("mariadbd", "mysqld")
+    """The names that the server's program may have, the best first."""
+
+    def installation(self, prefix: Path) -> Installation | None:
+        """Return what is in ``prefix/bin`` or ``prefix/sbin``: /usr, a build."""
+        for name in self.programs:
+            for folder in _FOLDERS:
+                server = prefix / folder / name
+                if server.is_file():
+                    return Installation(dbms=self.name, version="", prefix=prefix, server=server)
+        return None
+
+    def initialise(self, installation: Installation, place: Place) -> tuple[Program, ...]:
+        """Return the server in the mode in which it only reads statements, and the statements.
+
+        They are those that its install script would feed it, less the texts of HELP.
+        """
+        argv = (
+            *_command(installation, "--no-defaults"),
+            "--bootstrap",
+            f"--datadir={place.data}",
+            f"--tmpdir={place.scratch}",
+            "--max-allowed-packet=8M",
+            "--loose-enforce-storage-engine=",
+            "--loose-feedback=OFF",
+            "--skip-networking",
+        )
+        texts = [path.read_text(encoding="utf-8") for path in _statements(installation)]
+        statements = "\n".join(
+            (
+                "CREATE DATABASE mysql;",
+                "USE mysql;",
+                *texts,
+                f"CREATE DATABASE {_DATABASE};",
+                "",
+            )
+        )
+        return (Program(argv=argv, stdin=statements),)
+
+    def fixed_settings(self, place: Place) -> Settings:
+        """Return the private socket, no network, and where files are."""
+        return {
+            "datadir": str(place.data),
+            "socket": str(place.sockets / "mysql.sock"),
+            "pid_file": str(place.sockets / "pid"),
+            "tmpdir": str(place.scratch),
+            "skip_networking": "ON",
+            # The second protocol of MySQL 8, which has a port and a socket of its own.
+            "mysqlx": "OFF",
+            # Sends reports about the server's use to its makers.
+            "feedback": "OFF",
+            "lc_messages": "en_US",
+        }
+
+    def proposed_settings(self, room: Room, version: str) -> Settings:  # noqa: ARG002
+        """Return settings that let the server's own code be what takes the time."""
+        return {
+            "innodb_buffer_pool_size": str(room.cache_bytes),
+            "max_connections": str(room.connections),
+            # Each client prepares its statements for each table.
+            "max_prepared_stmt_count": "1000000",
+            # Else one measures how long the disk takes to confirm each commit. The log is
+            # still written at each, and on the disk once a second.
+            "innodb_flush_log_at_trx_commit": "2",
+            # No replica reads it: on in one version and off in another it would decide all.
+            "skip_log_bin": "ON",
+            "sync_binlog": "0",
+            # Large enough that a measured step does not wait for pages to be written out.
+            "innodb_log_file_size": "512M",
+            # Pages are not kept twice, by the server and by the kernel, unless the kernel's
+            # cache is what is to hold the data.
+            "innodb_flush_method": "fsync" if room.os_cached else "O_DIRECT",
+            # The cache is as the warm-up leaves it, not as some former instance left it.
+            "innodb_buffer_pool_load_at_startup": "OFF",
+            "innodb_buffer_pool_dump_at_shutdown": "OFF",
+            # On in MySQL and off in MariaDB; its price is up to a tenth of the throughput.
+            "performance_schema": "OFF",
+            # Nothing leaves the machine. MariaDB 11.4 would make itself a new key at each
+            # start, which takes seconds, and clients would encrypt.
+            "ssl": "OFF",
+            # Would answer what was asked before without asking the engine.
+            "query_cache_type": "OFF",
+            "query_cache_size": "0",
+        }
+
+    def settings_file(self, settings: Settings) -> str:
+        """Return a my.cnf in which every value is quoted."""
+        lines = (f"{name} = {_quoted(value)}\n" for name, value in settings.items())
+        return "[mysqld]\n" + "".join(lines)
+
+    def settings_query(self, installation: Installation, place: Place) -> Program:
+        """Return what prints the table of all settings with their values."""
+        argv = (
+            *_command(installation, "--no-defaults"),
+            f"--datadir={place.data}",
+            "--verbose",
+            "--help",
+        )
+        return Program(argv=argv)
+
+    def known_settings(self, printed: str) -> frozenset[str]:
+        """Return the names in the table, and the one way to say that there is no binary log."""
+        start = _TABLE.search(printed)
+        table = printed[start.end() :] if start else ""
+        names = (match[1] for line in table.splitlines() if (match := _NAME.match(line)))
+        known = {self.canonical(name) for name in names}
+        if "log_bin" in known:
+            known |= {"skip_log_bin", "disable_log_bin"}
+        return frozenset(known)
+
+    def start(self, installation: Installation, place: Place) -> Program:
+        """Return the server itself; without its wrappers it stays in the foreground."""
+        return Program(argv=_command(installation, f"--defaults-file={place.settings}"))
+
+    def is_ready(self, place: Place, log: str) -> bool:
+        """Return whether its log says so and its socket is there."""
+        return bool(_READY.search(log)) and self.endpoint(place).socket.is_socket()
+
+    def endpoint(self, place: Place) -> Endpoint:
+        """Return the socket and the database that was made with the data directory."""
+        return Endpoint(
+            protocol=self.protocol,
+            socket=place.sockets / "mysql.sock",
+            user="root",
+            database=_DATABASE,
+        )
+
+    def complaint(self, log: str) -> str | None:
+        """Return the error that others follow from: the first, or that it crashed."""
+        errors = [
+            _LABELS.sub("", (match[1] or match[2]).strip())
+            for line in log.splitlines()
+            if (match := _ERROR.search(line))
+        ]
+        told = [text for text in errors if text and not _CONSEQUENCES.match(text)]
+        crash = _SIGNAL.search(log)
+        if crash:
+            return crash[0]
+        return next(iter(told or errors), None)
+
+    def canonical(self, setting: str) -> str:
+        """Return it in small letters with underscores, as the server's variables are written."""
+        return setting.lower().replace("-", "_")
+
+
+def _command(installation: Installation, first: str) -> tuple[str, ...]:
+    """Return the server and where its files are; ``first`` must come before all else."""
+    share = _share(installation.prefix)
+    plugins = installation.prefix / "lib" / "plugin"
+    return (
+        str(installation.server),
+        first,
+        f"--basedir={installation.prefix}",
+        f"--lc-messages-dir={share}",
+        f"--character-sets-dir={share / 'charsets'}",
+        *((f"--plugin-dir={plugins}",) if plugins.is_dir() else ()),
+    )
+
+
+def _share(prefix: Path) -> Path:
+    folders = [prefix / each for each in _SHARES]
+    return next((each for each in folders if (each / "english").is_dir()), folders[-1])
+
+
+def _statements(installation: Installation) -> list[Path]:
+    """Return the files that make the server's own tables. Raises ServerError without them."""
+    folders = [installation.prefix / each for each in (*_SHARES, "scripts")]
+    for family in ("mariadb", "mysql"):
+        for folder in folders:
+            found = [folder / f"{family}_{each}.sql" for each in _SCRIPTS]
+            if found[0].is_file():
+                return [each for each in found if each.is_file()]
+    raise ServerError(
+        f"there is no mysql_system_tables.sql below {installation.prefix}, without which no"
+        " data directory can be made",
+        hint="a distribution has it in a package beside the server's, such as mariadb-server-core",
+    )
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

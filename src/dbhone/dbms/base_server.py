@@ -1,0 +1,157 @@
+"""What dbhone must know of a DBMS that is a server, and the values that say it.
+
+Like ``base.py`` it is pure: it returns command lines, the text of files, and what an answer
+means. ``instance/`` acts.
+"""
+
+from __future__ import annotations
+
+import signal
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from dbhone.dbms.base import Dbms
+
+Settings = Mapping[str, str]
+"""The server's settings by name, with values as its settings file writes them, unquoted."""
+
+
+class Protocol(StrEnum):
+    """What a client speaks with the server."""
+
+    MYSQL = "mysql"
+    POSTGRESQL = "postgresql"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """The programs of a server: a build's, or a distribution's.
+
+    ``server`` is the program that runs; ``prefix`` the folder below which its other files
+    are looked for (``bin``, ``share``, …). ``version`` is what it says of itself.
+    """
+
+    dbms: str
+    version: str
+    prefix: Path
+    server: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where one instance lives. All is private to the account that the server runs as.
+
+    ``sockets`` is the folder of the server's socket, ``scratch`` one for its temporary files.
+    """
+
+    data: Path
+    settings: Path
+    sockets: Path
+    scratch: Path
+    log: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """How a client reaches the server: by a socket file, as a user without a password.
+
+    ``socket`` is the socket file itself; for PostgreSQL its folder and the port in its name
+    are what clients are told.
+    """
+
+    protocol: Protocol
+    socket: Path
+    user: str
+    database: str
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program to run as the server's account, to its end; ``stdin`` is a text that it reads."""
+
+    argv: tuple[str, ...]
+    stdin: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What the settings that hone proposes depend on.
+
+    ``cache_bytes`` is the size of the server's own cache of data pages. With ``os_cached`` the
+    data is to be found in the operating system's cache.
+    """
+
+    cache_bytes: int
+    connections: int
+    os_cached: bool = False
+
+
+class ServerDbms(Dbms):
+    """A DBMS that runs as a server."""
+
+    protocol: Protocol
+    stop_signal: signal.Signals
+    """Ends the server cleanly, so that profiles and data reach the disk."""
+    cache_setting: str
+    """The setting that says how large the server's own cache is."""
+    reserved: frozenset[str] = frozenset()
+    """Settings that nobody may ask for, besides the fixed ones: hone gives them otherwise."""
+
+    @abstractmethod
+    def installation(self, prefix: Path) -> Installation | None:
+        """Return the server below ``prefix`` (a build's folder, ``/usr``), None if none is there.
+
+        The version is left empty where only the server itself can tell it.
+        """
+
+    @abstractmethod
+    def initialise(self, installation: Installation, place: Place) -> tuple[Program, ...]:
+        """Return what makes a data directory of the empty folder ``place.data``."""
+
+    @abstractmethod
+    def fixed_settings(self, place: Place) -> Settings:
+        """Return what hone insists on: the private socket, no network, where files are.
+
+        Those that a version does not know are left out.
+        """
+
+    @abstractmethod
+    def proposed_settings(self, room: Room, version: str) -> Settings:
+        """Return what hone proposes for measuring, which an experiment may override."""
+
+    @abstractmethod
+    def settings_file(self, settings: Settings) -> str:
+        """Return the text of the settings file."""
+
+    @abstractmethod
+    def settings_query(self, installation: Installation, place: Place) -> Program:
+        """Return what prints the settings that this server knows."""
+
+    @abstractmethod
+    def known_settings(self, printed: str) -> frozenset[str]:
+        """Return the names of the settings in what ``settings_query`` printed."""
+
+    @abstractmethod
+    def start(self, installation: Installation, place: Place) -> Program:
+        """Return what runs the server in the foreground on ``place``."""
+
+    @abstractmethod
+    def is_ready(self, place: Place, log: str) -> bool:
+        """Return whether the server takes connections, by what is in ``place`` and its log."""
+
+    @abstractmethod
+    def endpoint(self, place: Place) -> Endpoint:
+        """Return how clients reach the server."""
+
+    @abstractmethod
+    def complaint(self, log: str) -> str | None:
+        """Return the line of the server's log that says why it did not start or crashed."""
+
+    def canonical(self, setting: str) -> str:
+        """Return the one spelling of a setting's name (case, dashes)."""
+        return setting.lower()

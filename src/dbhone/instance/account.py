@@ -1,0 +1,94 @@
+"""The account that servers run as.
+
+A server must not run as root: it would refuse, and rightly. Who is not root runs servers as
+himself. Root runs them as an account that is there for nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.errors import MachineError
+
+VARIABLE = "DBHONE_ACCOUNT"
+_DEFAULT = "dbhone"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user of this machine, never root."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def ids(self) -> tuple[int, int]:
+        """User and group, as ``process.Command`` takes them."""
+        return self.uid, self.gid
+
+
+def server_account() -> Account | None:
+    """Return the account that servers run as; None when hone does not run as root.
+
+    Raises MachineError if there is no such account, or if it is root.
+    """
+    if os.geteuid() != 0:
+        return None
+    name = os.environ.get(VARIABLE) or _DEFAULT
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        raise MachineError(
+            f"there is no account '{name}', which servers would run as: hone runs as root,"
+            " and a server must not",
+            hint=f"useradd --system --no-create-home --shell /usr/sbin/nologin {name}",
+        ) from None
+    if entry.pw_uid == 0:
+        raise MachineError(
+            f"the account '{name}' is root, and a server must not run as root",
+            hint=f"name another with {VARIABLE}, or leave that out for '{_DEFAULT}'",
+        )
+    return Account(name, entry.pw_uid, entry.pw_gid)
+
+
+def ids_of(account: Account | None) -> tuple[int, int] | None:
+    """Return what ``process.Command`` wants to know of the account."""
+    return None if account is None else account.ids
+
+
+def own(path: Path, account: Account | None) -> None:
+    """Give a file or a tree to the account; links themselves, not what they lead to."""
+    if account is None:
+        return
+    os.chown(path, account.uid, account.gid, follow_symlinks=False)
+    for folder, folders, names in os.walk(path):
+        for name in (*folders, *names):
+            os.chown(Path(folder) / name, account.uid, account.gid, follow_symlinks=False)
+
+
+def check_reachable(path: Path, account: Account | None) -> None:
+    """Raise MachineError if the account cannot enter the folder ``path`` or one above it."""
+    if account is None:
+        return
+    resolved = path.resolve()
+    for folder in reversed((resolved, *resolved.parents)):
+        if not _may_enter(folder.stat(), account):
+            raise MachineError(
+                f"the account '{account.name}', which servers run as, cannot enter {folder}",
+                hint="choose a home that others can enter, such as /var/lib/dbhone:"
+                " --home or DBHONE_HOME",
+            )
+
+
+def _may_enter(status: os.stat_result, account: Account) -> bool:
+    """Return what the permission bits say: the first class that fits decides, as in the kernel."""
+    if status.st_uid == account.uid:
+        return bool(status.st_mode & stat.S_IXUSR)
+    if status.st_gid == account.gid:
+        return bool(status.st_mode & stat.S_IXGRP)
+    return bool(status.st_mode & stat.S_IXOTH)

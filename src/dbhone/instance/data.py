@@ -1,0 +1,102 @@
+"""Data directories: made by the server's own programs, saved once loaded, and copied."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.dbms.base_server import Installation, Place, ServerDbms
+from dbhone.errors import ServerError, disk_full
+from dbhone.files import digest_of, publish
+from dbhone.home import Home, Session
+from dbhone.instance.account import Account, check_reachable, ids_of
+from dbhone.instance.copying import copy_tree
+from dbhone.instance.logs import check_space, keep_log, read_log
+from dbhone.instance.programs import run_program, title_of
+
+_INITIALISE_TIMEOUT = 900.0
+_FORMAT = 1
+"""Counts up when data that was saved before must not be used any more."""
+_CONTENT = "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A loaded data directory that is kept, never changed, and copied for each instance."""
+
+    path: Path
+
+
+def key(dbms: str, version: str, what: object) -> str:
+    """Return the name under which data is saved: ``what`` tells how it was loaded."""
+    return f"{dbms}-{version}-{digest_of([_FORMAT, dbms, version, what])[:16]}"
+
+
+def find(home: Home, name: str) -> Saved | None:
+    """Return the data that is saved under this key, None if there is none."""
+    path = home.data / name
+    return Saved(path) if (path / _CONTENT).is_dir() else None
+
+
+def save(session: Session, name: str, folder: Path) -> Saved:
+    """Keep the data directory ``folder`` of a server that has stopped; it is moved, not copied.
+
+    If another hone was faster, what is there stays.
+    """
+    draft = session.workdir("saved")
+    final = session.home.data / name
+    with _telling_of_space("saving the loaded data"):
+        folder.rename(draft / _CONTENT)
+        publish(draft, final)
+    return Saved(final)
+
+
+def restore(saved: Saved, place: Place, account: Account | None) -> None:
+    """Fill the empty data directory of ``place`` with a copy that belongs to the account.
+
+    The copy is on the disk afterwards: to write it later would disturb what is measured.
+    """
+    with _telling_of_space("copying the loaded data"):
+        copy_tree(saved.path / _CONTENT, place.data, ids_of(account))
+        os.sync()
+
+
+def make(
+    dbms: ServerDbms,
+    installation: Installation,
+    place: Place,
+    account: Account | None,
+    session: Session,
+) -> None:
+    """Make a data directory without tables of ours, by the server's own programs.
+
+    Raises ServerError, with the log kept, if they fail.
+    """
+    check_reachable(installation.server.parent, account)
+    log = place.log.with_name("initialise.log")
+    for program in dbms.initialise(installation, place):
+        finished = run_program(program, place, account, timeout=_INITIALISE_TIMEOUT, log=log)
+        if not finished.ok:
+            said = read_log(log)
+            kept = keep_log(log, session.home, f"{dbms.name}-initialise")
+            check_space(said, place, kept)
+            lines = [line.strip() for line in said.splitlines() if line.strip()]
+            reason = dbms.complaint(said) or (lines[-1] if lines else finished.ending())
+            raise ServerError(
+                f"{title_of(dbms, installation)} could not make a data directory: {reason}",
+                log=kept,
+            )
+
+
+@contextlib.contextmanager
+def _telling_of_space(doing: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        full = disk_full(error, doing)
+        if full is None:
+            raise
+        raise full from error

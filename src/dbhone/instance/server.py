@@ -1,0 +1,163 @@
+"""A running server: started, watched, and stopped so that its profiles reach the disk."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+
+from dbhone.dbms.base_server import Endpoint, Installation, Place, ServerDbms
+from dbhone.errors import ServerError
+from dbhone.home import Home
+from dbhone.instance.account import Account, check_reachable, ids_of
+from dbhone.instance.logs import check_space, keep_log, read_log
+from dbhone.instance.place import admit
+from dbhone.instance.programs import title_of
+from dbhone.process import Command, Finished, Process
+
+_POLL = 0.02
+_STOP_TIMEOUT = 300.0
+
+
+@dataclass
+class Server:
+    """A server at ``place``, whose data directory is filled. Use it as a context manager.
+
+    Entering starts it and waits until it takes connections, ``timeout`` seconds at most.
+    Leaving stops it cleanly, or kills it if an exception is under way. ``values`` are its
+    settings; ``env`` is added to its small environment. Raises ServerError, with its log
+    kept, when it does not start, crashes, or does not stop; MachineError when it says that
+    the disk is full.
+    """
+
+    dbms: ServerDbms
+    installation: Installation
+    place: Place
+    values: Mapping[str, str]
+    account: Account | None
+    _: KW_ONLY
+    home: Home
+    env: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = 120.0
+    stop_timeout: float = _STOP_TIMEOUT
+
+    def __post_init__(self) -> None:
+        self._process: Process | None = None
+        self._log_start = 0
+
+    @property
+    def title(self) -> str:
+        """What the server is called in messages."""
+        return title_of(self.dbms, self.installation)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """How clients reach it."""
+        return self.dbms.endpoint(self.place)
+
+    @property
+    def pid(self) -> int:
+        """The server's own process, of which others may be children."""
+        if self._process is None:
+            raise ServerError(f"{self.title} does not run")
+        return self._process.pid
+
+    def __enter__(self) -> Server:
+        check_reachable(self.installation.server.parent, self.account)
+        self.place.settings.write_text(self.dbms.settings_file(self.values), encoding="utf-8")
+        admit(self.place.settings, self.account)
+        self._log_start = self.place.log.stat().st_size if self.place.log.exists() else 0
+        program = self.dbms.start(self.installation, self.place)
+        base = {"LC_ALL": "C", "TZ": "UTC", "TMPDIR": str(self.place.scratch)}
+        self._process = Process(
+            Command(
+                argv=program.argv,
+                cwd=self.place.scratch,
+                env={**base, **program.env, **self.env},
+                isolated=True,
+                log=self.place.log,
+                account=ids_of(self.account),
+            ),
+            capture=False,
+        )
+        try:
+            self._await_ready(self._process)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self.stop()
+        finally:
+            self.kill()
+
+    def _await_ready(self, process: Process) -> None:
+        deadline = time.monotonic() + self.timeout
+        while not process.wait(_POLL):
+            if self.dbms.is_ready(self.place, self._log()):
+                return
+            if time.monotonic() > deadline:
+                raise self._error(f"did not get ready within {self.timeout:.0f} s")
+        raise self._error("did not start", process.finish())
+
+    def check(self) -> None:
+        """Raise ServerError if the server has died, MachineError if it found the disk full."""
+        if self._process is None or not self._process.wait(0):
+            check_space(self._log(), self.place, None)
+            return
+        finished = self._process.finish()
+        self._process = None
+        raise self._error("crashed", finished)
+
+    def stop(self) -> None:
+        """Stop it cleanly; do nothing if it was stopped before.
+
+        Raises ServerError if it had crashed, or does not stop and has to be killed: what it
+        had counted for a profile is lost then.
+        """
+        if self._process is None:
+            return
+        self.check()
+        self._process.signal(self.dbms.stop_signal)
+        if not self._process.wait(self.stop_timeout):
+            self._process.signal(signal.SIGKILL)
+            self._process.finish()
+            self._process = None
+            raise self._error(f"did not stop within {self.stop_timeout:.0f} s and was killed")
+        finished = self._process.finish()
+        self._process = None
+        if not finished.ok:
+            raise self._error("did not stop cleanly", finished)
+
+    def kill(self) -> None:
+        """End it at once; nothing of it is wanted any more."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def _log(self) -> str:
+        return read_log(self.place.log, start=self._log_start)
+
+    def _error(self, what: str, finished: Finished | None = None) -> ServerError:
+        """Return what to raise: how it ended and, in its own words, why. Keep its log."""
+        said = self._log()
+        kept = keep_log(self.place.log, self.home, self.dbms.name)
+        check_space(said, self.place, kept)
+        message = f"{self.title} {what}"
+        if finished is not None:
+            message += f": it {finished.ending()}"
+        complaint = self.dbms.complaint(said)
+        if complaint:
+            message += f", saying: {complaint}"
+        return ServerError(message, hint=self._advice(finished), log=kept)
+
+    def _advice(self, finished: Finished | None) -> str | None:
+        if finished is not None and finished.status == -signal.SIGKILL:
+            return (
+                "the kernel kills what takes too much memory: see dmesg, or choose a smaller cache"
+            )
+        return None

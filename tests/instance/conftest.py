@@ -1,0 +1,97 @@
+"""A home that the servers' account can enter, and the servers to run there."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dbhone.dbms.base_server import Installation, Place, Room, ServerDbms
+from dbhone.errors import MachineError
+from dbhone.files import remove_tree
+from dbhone.home import Home, Session, open_session
+from dbhone.instance import data, settings
+from dbhone.instance.account import Account, server_account
+from dbhone.instance.place import make_place
+from dbhone.instance.server import Server
+from tests.instance import lives
+
+ROOM = Room(cache_bytes=64 * 1024**2, connections=20)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Return a folder that others may pass: pytest's own are closed to them when root tests."""
+    folder = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="hone-"))
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+
+
+@pytest.fixture
+def open_session_home(open_folder: Path) -> Iterator[Session]:
+    with open_session(Home(open_folder / "home")) as session:
+        yield session
+
+
+@dataclass
+class Machine:
+    """One of the machine's servers, and all that is needed to run it."""
+
+    dbms: ServerDbms
+    installation: Installation
+    session: Session
+    account: Account | None
+
+    def place(self) -> Place:
+        return make_place(self.session, self.account)
+
+    def made(self) -> Place:
+        """Return a place with an empty data directory."""
+        place = self.place()
+        data.make(self.dbms, self.installation, place, self.account, self.session)
+        return place
+
+    def values(self, place: Place, **wanted: str) -> dict[str, str]:
+        proposed = self.dbms.proposed_settings(ROOM, self.installation.version)
+        return settings.choose(
+            self.dbms,
+            self.installation,
+            place,
+            proposed=proposed,
+            wanted=wanted,
+            drop_unknown=False,
+        ).values
+
+    def server(self, place: Place, **wanted: str) -> Server:
+        return Server(
+            self.dbms,
+            self.installation,
+            place,
+            self.values(place, **wanted),
+            self.account,
+            home=self.session.home,
+        )
+
+
+@pytest.fixture(params=["postgresql", "mariadb"])
+def machine(request: pytest.FixtureRequest, open_session_home: Session) -> Machine:
+    """Return each server that the machine's distribution has installed."""
+    known: dict[str, tuple[ServerDbms, Path]] = {
+        "postgresql": (lives.Postgresql(), lives.POSTGRESQL),
+        "mariadb": (lives.Mariadb(), lives.MARIADB),
+    }
+    dbms, prefix = known[request.param]
+    installation = lives.installed(dbms, prefix)
+    if installation is None:
+        pytest.skip(f"{dbms.title} is not installed")
+    try:
+        account = server_account()
+    except MachineError as error:
+        pytest.skip(error.message)
+    return Machine(dbms, installation, open_session_home, account)

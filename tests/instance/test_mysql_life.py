@@ -1,0 +1,175 @@
+"""How servers of MySQL's kind are made, set, known to be ready, and understood."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.dbms.base_server import Place, Room
+from dbhone.errors import ServerError
+from tests.instance.lives import Mariadb
+
+DBMS = Mariadb()
+HELP = """\
+mariadbd  Ver 10.11.6-MariaDB for Linux on x86_64
+  --allow-nothing     An option whose description mentions
+                      --log-bin and other things.
+
+Variables (--variable-name=value)
+and boolean options {FALSE|TRUE}                             Value (after reading options)
+------------------------------------------------------------ -------------
+allow-suspicious-udfs                                        FALSE
+innodb-buffer-pool-size                                      134217728
+innodb-version                                               10.11.6
+log-bin                                                      (No default value)
+ssl-ca
+
+To see what variables a running server is using, type
+'SELECT * FROM INFORMATION_SCHEMA.GLOBAL_VARIABLES' instead of 'mysqld --verbose --help'.
+"""
+
+
+def place_in(root: Path) -> Place:
+    (root / "run").mkdir()
+    return Place(
+        data=root / "data",
+        settings=root / "settings",
+        sockets=root / "run",
+        scratch=root / "tmp",
+        log=root / "log",
+    )
+
+
+def prefix_with(root: Path, *files: str) -> Path:
+    for name in files:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"-- {name}\n")
+    return root
+
+
+def test_the_known_settings_are_those_of_the_table_in_one_spelling() -> None:
+    known = DBMS.known_settings(HELP)
+    assert {"allow_suspicious_udfs", "innodb_buffer_pool_size", "log_bin", "ssl_ca"} <= known
+    assert "skip_log_bin" in known
+    assert "allow_nothing" not in known
+    assert DBMS.known_settings("garbage") == frozenset()
+
+
+def test_it_is_ready_when_its_log_says_so_and_its_socket_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = place_in(tmp_path)
+    log = "2026-01-01 10:00:00 0 [Note] /usr/sbin/mariadbd: ready for connections.\n"
+    assert not DBMS.is_ready(place, log)
+    monkeypatch.chdir(place.sockets)  # the whole path may be too long for a socket
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("mysql.sock")
+        assert not DBMS.is_ready(
+            place, "[Note] InnoDB: ready\n[System] X Plugin ready for connections."
+        )
+        assert DBMS.is_ready(place, log)
+
+
+@given(st.text(st.characters(min_codepoint=32, exclude_characters="\x7f"), max_size=40))
+def test_any_value_can_be_read_back(value: str) -> None:
+    header, line, end = DBMS.settings_file({"init_connect": value}).split("\n")
+    assert (header, end) == ("[mysqld]", "")
+    match = re.fullmatch(r'init_connect = "((?:[^"\\]|\\.)*)"', line, re.DOTALL)
+    assert match is not None
+    assert re.sub(r"\\(.)", r"\1", match[1]) == value
+
+
+def test_there_is_no_network_and_a_private_socket(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    fixed = DBMS.fixed_settings(place)
+    assert fixed["skip_networking"] == "ON"
+    assert fixed["feedback"] == "OFF"
+    assert fixed["socket"] == str(DBMS.endpoint(place).socket)
+
+
+def test_the_cache_is_as_large_as_there_is_room_for() -> None:
+    proposed = DBMS.proposed_settings(Room(cache_bytes=256 * 1024**2, connections=36), "10.11.6")
+    assert proposed[DBMS.cache_setting] == str(256 * 1024**2)
+    assert proposed["max_connections"] == "36"
+
+
+@pytest.mark.parametrize("family", ["mysql", "mariadb"])
+@pytest.mark.parametrize("share", ["share", "share/mysql"])
+def test_a_data_directory_is_made_of_the_servers_own_statements(
+    tmp_path: Path, family: str, share: str
+) -> None:
+    prefix = prefix_with(
+        tmp_path,
+        "bin/mariadbd",
+        f"{share}/english/errmsg.sys",
+        f"{share}/{family}_system_tables.sql",
+        f"{share}/{family}_system_tables_data.sql",
+    )
+    installation = DBMS.installation(prefix)
+    assert installation is not None
+    (tmp_path / "i").mkdir()
+    place = place_in(tmp_path / "i")
+    (program,) = DBMS.initialise(installation, place)
+    assert program.argv[:2] == (str(prefix / "bin/mariadbd"), "--no-defaults")
+    assert {"--bootstrap", f"--lc-messages-dir={prefix / share}"} <= {*program.argv}
+    assert [line for line in program.stdin.splitlines() if line] == [
+        "CREATE DATABASE mysql;",
+        "USE mysql;",
+        f"-- {share}/{family}_system_tables.sql",
+        f"-- {share}/{family}_system_tables_data.sql",
+        "CREATE DATABASE sbtest;",
+    ]
+
+
+def test_without_those_statements_it_says_what_is_missing(tmp_path: Path) -> None:
+    installation = DBMS.installation(prefix_with(tmp_path, "sbin/mysqld"))
+    assert installation is not None
+    with pytest.raises(ServerError, match=r"no mysql_system_tables\.sql below"):
+        DBMS.initialise(installation, place_in(tmp_path))
+
+
+def test_a_prefix_without_a_server_is_none(tmp_path: Path) -> None:
+    assert DBMS.installation(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("log", "complaint"),
+    [
+        ("", None),
+        ("2026-01-01 10:00:00 0 [Note] InnoDB: all is well\n", None),
+        (
+            "2026-01-01 10:00:00 0 [ERROR] /usr/sbin/mariadbd: unknown variable 'x=1'\n"
+            "2026-01-01 10:00:00 0 [ERROR] Aborting\n",
+            "unknown variable 'x=1'",
+        ),
+        (
+            "2026-01-01 10:00:00 0 [ERROR] Plugin 'InnoDB' init function returned error.\n"
+            "2026-01-01 10:00:00 0 [ERROR] InnoDB: Cannot allocate memory for the buffer pool\n"
+            "2026-01-01 10:00:00 0 [ERROR] Aborting\n",
+            "InnoDB: Cannot allocate memory for the buffer pool",
+        ),
+        (
+            "2026-01-01T10:00:00.1Z 0 [ERROR] [MY-010187] [Server] Could not open file\n",
+            "Could not open file",
+        ),
+        ("2026-01-01 10:00:00 0 [ERROR] Aborting\n", "Aborting"),
+        (
+            "2026-01-01 10:00:00 0 [ERROR] InnoDB: something\n"
+            "260101 10:00:00 [ERROR] mysqld got signal 11 ;\n",
+            "got signal 11",
+        ),
+        (
+            "ERROR: 1064  You have an error in your SQL syntax\n"
+            "2026-01-01 10:00:00 0 [ERROR] Aborting\n",
+            "1064  You have an error in your SQL syntax",
+        ),
+    ],
+)
+def test_it_complains_in_its_own_words(log: str, complaint: str | None) -> None:
+    assert DBMS.complaint(log) == complaint

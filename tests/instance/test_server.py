@@ -1,0 +1,290 @@
+"""Real servers: made, started, asked, stopped, killed; and nothing of them stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dbhone.dbms.base_server import Endpoint, Installation, Place, Program, Protocol
+from dbhone.errors import MachineError, ServerError
+from dbhone.home import Home, Session, open_session
+from dbhone.instance import data
+from dbhone.instance.account import server_account
+from dbhone.instance.place import make_place, remove_place
+from dbhone.instance.server import Server
+from tests.foundation.test_process import is_running, wait_until_gone
+from tests.instance import lives
+from tests.instance.conftest import Machine
+
+integration = pytest.mark.integration
+
+
+def greeting(endpoint: Endpoint, folder: Path) -> bytes:
+    """Say hello as a client does, and return what the server answers."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(60)
+        client.connect(str(endpoint.socket))
+        if endpoint.protocol is Protocol.POSTGRESQL:
+            words = ("user", endpoint.user, "database", endpoint.database, "", "")
+            body = (196608).to_bytes(4, "big") + "\0".join(words).encode()
+            client.sendall((len(body) + 4).to_bytes(4, "big") + body)
+        return client.recv(4096)
+
+
+def owner(path: Path) -> int:
+    return path.stat().st_uid
+
+
+@integration
+def test_a_server_starts_answers_and_stops(machine: Machine) -> None:
+    place = machine.made()
+    with machine.server(place) as server:
+        answer = greeting(server.endpoint, place.scratch)
+        if server.endpoint.protocol is Protocol.POSTGRESQL:
+            assert answer.startswith(b"R\0\0\0\x08\0\0\0\0")  # authenticated, without a password
+        else:
+            assert machine.installation.version.encode() in answer
+        pid = server.pid
+        server.check()
+        server.stop()
+        server.stop()
+        assert not is_running(pid)
+    assert not server.endpoint.socket.exists()
+    remove_place(place)
+
+
+@integration
+def test_a_server_is_private(machine: Machine) -> None:
+    place = machine.made()
+    uid = os.geteuid() if machine.account is None else machine.account.uid
+    assert uid != 0
+    assert place.data.stat().st_mode & 0o777 == 0o700
+    assert {owner(path) for path in place.data.rglob("*")} == {uid}
+    with machine.server(place) as server:
+        process = psutil.Process(server.pid)
+        whole = (process, *process.children(recursive=True))
+        assert {each.uids().effective for each in whole} == {uid}
+        assert [each.net_connections(kind="inet") for each in whole] == [[] for _ in whole]
+        assert process.environ()["USER"] != "root" or uid == 0
+        assert "HOME" in process.environ()
+
+
+@integration
+def test_a_server_that_is_killed_is_seen(machine: Machine) -> None:
+    place = machine.made()
+    with (
+        pytest.raises(ServerError, match=r"crashed: it was ended by SIGKILL") as caught,
+        machine.server(place) as server,
+    ):
+        os.kill(server.pid, signal.SIGKILL)
+        wait_until_gone(server.pid)
+        while server._process is not None and server._process.alive():
+            time.sleep(0.01)
+        server.check()
+    assert caught.value.log is not None
+    assert caught.value.log.parent == machine.session.home.logs
+    assert caught.value.log.read_text()
+    assert caught.value.hint is not None
+
+
+@integration
+def test_one_process_that_crashes_is_a_crash_of_the_server(machine: Machine) -> None:
+    if machine.dbms.protocol is not Protocol.POSTGRESQL:
+        pytest.skip("it has only one process")
+    place = machine.made()
+    with (
+        pytest.raises(ServerError, match=r"was terminated by signal 11"),
+        machine.server(place) as server,
+    ):
+        children = psutil.Process(server.pid).children()
+        writer = next(each for each in children if "background writer" in " ".join(each.cmdline()))
+        writer.send_signal(signal.SIGSEGV)
+        while server._process is not None and server._process.alive():
+            time.sleep(0.01)
+        server.check()
+
+
+@integration
+def test_a_bad_value_is_told_in_the_servers_own_words(machine: Machine) -> None:
+    place = machine.made()
+    words = {
+        Protocol.POSTGRESQL: 'invalid value for parameter "max_connections": "banana"',
+        Protocol.MYSQL: "banana",
+    }
+    with pytest.raises(ServerError, match="did not start") as caught:
+        machine.server(place, max_connections="banana").__enter__()
+    assert words[machine.dbms.protocol] in caught.value.message
+    assert "max" in caught.value.message
+    assert caught.value.log is not None
+    assert "banana" in caught.value.log.read_text()
+
+
+@integration
+def test_saved_data_is_restored_for_a_server(machine: Machine) -> None:
+    place = machine.made()
+    marker = "marker.txt"
+    (place.data / marker).write_text("loaded")
+    before = {path.relative_to(place.data) for path in place.data.rglob("*")}
+    name = data.key(machine.dbms.name, machine.installation.version, ["sysbench", 4, 1000])
+    assert data.find(machine.session.home, name) is None
+    data.save(machine.session, name, place.data)
+    remove_place(place)
+    saved = data.find(machine.session.home, name)
+    assert saved is not None
+    for _ in range(2):
+        place = machine.place()
+        data.restore(saved, place, machine.account)
+        assert {path.relative_to(place.data) for path in place.data.rglob("*")} == before
+        assert place.data.stat().st_mode & 0o777 == 0o700
+        (place.data / marker).unlink()
+        with machine.server(place):
+            pass
+        remove_place(place)
+
+
+@integration
+def test_nothing_of_a_server_outlives_a_hone_that_is_killed(machine: Machine) -> None:
+    home = machine.session.home.root.with_name("other")
+    code = (
+        "import pathlib, sys, time\n"
+        "from dbhone.home import Home, open_session\n"
+        "from dbhone.instance.account import server_account\n"
+        "from tests.instance import conftest, lives\n"
+        "dbms, prefix = {'postgresql': (lives.Postgresql(), lives.POSTGRESQL),"
+        " 'mariadb': (lives.Mariadb(), lives.MARIADB)}[sys.argv[2]]\n"
+        "with open_session(Home(pathlib.Path(sys.argv[1]))) as session:\n"
+        "    machine = conftest.Machine(\n"
+        "        dbms, lives.installed(dbms, prefix), session, server_account())\n"
+        "    with machine.server(machine.made()) as server:\n"
+        "        print(server.pid, flush=True)\n"
+        "        time.sleep(600)\n"
+    )
+    argv = [sys.executable, "-c", code, str(home), machine.dbms.name]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=root) as hone:
+        assert hone.stdout is not None
+        pid = int(hone.stdout.readline())
+        family = [pid, *(each.pid for each in psutil.Process(pid).children(recursive=True))]
+        hone.kill()
+    for each in family:
+        wait_until_gone(each)
+    with open_session(Home(home)):
+        assert len(list((home / "scratch").iterdir())) == 0
+
+
+class Stubborn(lives.Postgresql):
+    """A pretended server that does not hear the signal that should stop it."""
+
+    script = "trap '' INT; echo ready; while :; do sleep 0.05; done"
+
+    def start(self, installation: Installation, place: Place) -> Program:
+        return Program(argv=("/bin/sh", "-c", self.script))
+
+    def is_ready(self, place: Place, log: str) -> bool:
+        return "ready" in log
+
+
+class Silent(Stubborn):
+    script = "echo still thinking; sleep 600"
+
+
+class Full(Stubborn):
+    script = "echo 'could not write: No space left on device'; exit 1"
+
+
+class Honest(Stubborn):
+    script = "echo ready $USER $LOGNAME $LEVER; trap 'exit 3' INT; while :; do sleep 0.05; done"
+
+
+def pretended(dbms: Stubborn, session: Session, env: Mapping[str, str] | None = None) -> Server:
+    account = server_account()
+    place = make_place(session, account)
+    installation = Installation(
+        dbms="postgresql", version="1.0", prefix=Path("/usr"), server=Path("/bin/sh")
+    )
+    server = Server(
+        dbms, installation, place, {}, account, home=session.home, env=env or {}, timeout=30
+    )
+    server.stop_timeout = 0.3
+    return server
+
+
+@pytest.fixture
+def session(open_session_home: Session) -> Session:
+    try:
+        server_account()
+    except MachineError as error:
+        pytest.skip(error.message)
+    return open_session_home
+
+
+def test_a_server_that_does_not_stop_is_killed_and_told(session: Session) -> None:
+    with (
+        pytest.raises(ServerError, match=r"PostgreSQL 1\.0 did not stop within 0 s and was killed"),
+        pretended(Stubborn(), session) as server,
+    ):
+        pid = server.pid
+    assert not is_running(pid)
+
+
+def test_a_server_that_does_not_stop_cleanly_is_told(session: Session) -> None:
+    with (
+        pytest.raises(ServerError, match="did not stop cleanly: it ended with exit code 3"),
+        pretended(Honest(), session),
+    ):
+        pass
+
+
+def test_a_server_that_does_not_get_ready_is_ended(session: Session) -> None:
+    server = pretended(Silent(), session)
+    server.timeout = 0.2
+    with pytest.raises(ServerError, match="did not get ready within") as caught:
+        server.__enter__()
+    assert caught.value.log is not None
+    assert "still thinking" in caught.value.log.read_text()
+    with pytest.raises(ServerError, match="does not run"):
+        _ = server.pid
+
+
+def test_a_full_disk_is_the_machines_fault(session: Session) -> None:
+    with pytest.raises(MachineError, match="no space left for the data directory") as caught:
+        pretended(Full(), session).__enter__()
+    assert caught.value.hint is not None
+
+
+def test_an_exception_kills_the_server_and_stays_what_it_is(session: Session) -> None:
+    with pytest.raises(KeyError), pretended(Stubborn(), session) as server:
+        pid = server.pid
+        raise KeyError
+    assert not is_running(pid)
+
+
+def test_levers_and_the_accounts_name_reach_the_server(session: Session) -> None:
+    account = server_account()
+    name = account.name if account else os.environ.get("USER", "")
+    with (
+        pytest.raises(ServerError, match="exit code 3"),
+        pretended(Honest(), session, {"LEVER": "jemalloc"}) as server,
+    ):
+        assert f"ready {name}" in server.place.log.read_text()
+        assert "jemalloc" in server.place.log.read_text()
+
+
+def test_keys_tell_data_apart() -> None:
+    keys = {
+        data.key("mariadb", "10.11.6", [1]),
+        data.key("mariadb", "10.11.6", [2]),
+        data.key("mariadb", "11.8.6", [1]),
+        data.key("postgresql", "10.11.6", [1]),
+    }
+    assert len(keys) == 4
+    assert data.key("mariadb", "10.11.6", [1]) in keys
