@@ -15,7 +15,10 @@ from dbhone.process import Command, run
 
 ROOT = Path(__file__).with_name("apt_repository")
 SUITES = {
-    "stable": (("tiny", "1.0"), ("tiny", "1.10"), ("tiny", "1.9"), ("other", "3")),
+    "stable": (
+        *(("tiny", "1.0"), ("tiny", "1.10"), ("tiny", "1.9"), ("other", "3")),
+        *(("series-9", "9.1"), ("series-10", "10.1"), ("series-common", "1")),
+    ),
     "stable-backports": (("tiny", "2.0~bpo1"), ("newcomer", "1")),
 }
 USER = "dbhone tests"

@@ -19,8 +19,9 @@ needs_apt = pytest.mark.skipif(
 )
 
 SIGNED = Path(__file__).with_name("apt_repository")
-"""Made by make_apt_repository.py. Suite stable has tiny 1.0, 1.9, 1.10 and other 3; suite
-stable-backports, which is not taken from by itself, has tiny 2.0~bpo1 and newcomer 1."""
+"""Made by make_apt_repository.py. Suite stable has tiny 1.0, 1.9, 1.10, other 3, series-9,
+series-10 and series-common; suite stable-backports, which is not taken from by itself, has tiny
+2.0~bpo1 and newcomer 1."""
 
 
 class Machine:
@@ -96,6 +97,23 @@ def test_a_package_that_only_backports_have_is_found(session: Session, machine: 
 
 
 @needs_apt
+def test_a_series_is_its_highest_number(session: Session, machine: Machine) -> None:
+    machine.repository()
+    assert get(session, "apt:series").resolved == "apt:series-10=10.1"
+
+
+@needs_apt
+def test_a_version_that_is_listed_but_not_there_gives_way_to_the_one_before(
+    session: Session, machine: Machine
+) -> None:
+    folder = machine.repository()
+    (folder / "pool" / "tiny_1.10.tar.xz").unlink()
+    told: list[str] = []
+    assert get(session, "apt:tiny", told).resolved == "apt:tiny=1.9"
+    assert "tiny 1.10 is listed but not there" in told
+
+
+@needs_apt
 def test_the_one_line_format_is_read_too(session: Session, machine: Machine) -> None:
     folder = machine.repository()
     (machine.parts / "main.sources").unlink()
@@ -157,7 +175,11 @@ def test_an_unknown_version_is_answered_with_those_that_exist(
 @needs_apt
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("tniy", "'tiny'"), ("libother0", "apt:other"), ("zzzzzz", "known: newcomer, other, tiny")],
+    [
+        ("tniy", "'tiny'"),
+        ("libother0", "apt:other"),
+        ("zzzzzz", "known: newcomer, other, series-10, series-9, series-common, tiny"),
+    ],
 )
 def test_an_unknown_package_is_answered_with_the_nearest(
     session: Session, machine: Machine, name: str, hint: str

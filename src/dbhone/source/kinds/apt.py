@@ -3,14 +3,19 @@
 Found through the machine's own package sources, fetched with a private apt state (see
 ``_apt_catalogue.py``), verified by apt, unpacked and patched by dpkg-source. Without a version
 it is the newest in the suites that the machine takes packages from by itself: not in backports.
+
+A package that distributions keep a series of, such as ``postgresql-15`` and ``postgresql-17``,
+may be named without its number: ``apt:postgresql`` is the newest that there is.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from dataclasses import dataclass
 
 from dbhone.errors import HoneError, SourceError, UsageError
+from dbhone.files import remove_tree
 from dbhone.process import output_of
 from dbhone.source.hints import nearest_of_many
 from dbhone.source.kinds._apt_catalogue import Catalogue, open_catalogue
@@ -23,6 +28,8 @@ _SYNTAX = "apt:PACKAGE[=VERSION]"
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _PERCENT = re.compile(r"dlstatus:\d+:(\d+)\.")
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+:~-]*")
+_ABSENT = re.compile(r"\b404\b|File not found|No such file")
+_SERIES = re.compile(r"-(\d+(?:\.\d+)*)")
 
 
 def _parse(text: str) -> SourceReference:
@@ -40,33 +47,79 @@ def _parse(text: str) -> SourceReference:
 def _fetch(job: Fetch) -> str:
     for program, package in (("apt-get", "apt"), ("dpkg-source", "dpkg-dev")):
         require(program, package=package, why=f"it fetches {job.reference.text}")
-    catalogue, version = _find(job)
-    _download(catalogue, version, job)
+    catalogue, candidates = _find(job)
+    chosen = _download_first(catalogue, candidates, job)
     _extract(job)
-    return f"apt:{job.reference.location}={version}"
+    return f"apt:{chosen.package}={chosen.version}"
 
 
-def _find(job: Fetch) -> tuple[Catalogue, str]:
-    """Return the version to take, and the catalogue that has it; look again if it is missing."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    package: str
+    version: str
+
+
+def _find(job: Fetch) -> tuple[Catalogue, list[_Candidate]]:
+    """Return what may be taken, the best first, and the catalogue that has it.
+
+    The package sources are looked at again if there is nothing.
+    """
     catalogue = open_catalogue(job, anew=job.refresh)
-    version = _choose(catalogue, job)
-    if version is None and not catalogue.is_new:
+    found = _candidates(catalogue, job)
+    if not found and not catalogue.is_new:
         catalogue = open_catalogue(job, anew=True)
-        version = _choose(catalogue, job)
-    if version is None:
+        found = _candidates(catalogue, job)
+    if not found:
         raise _missing(catalogue, job)
-    return catalogue, version
+    return catalogue, found
 
 
-def _choose(catalogue: Catalogue, job: Fetch) -> str | None:
+def _candidates(catalogue: Catalogue, job: Fetch) -> list[_Candidate]:
     package, wanted = job.reference.location, job.reference.revision
     if wanted is not None:
-        return wanted if wanted in catalogue.versions(package, job) else None
+        known = wanted in catalogue.versions(package, job)
+        return [_Candidate(package=package, version=wanted)] if known else []
+    return _newest_first(catalogue, package, job) or _of_series(catalogue, package, job)
+
+
+def _newest_first(catalogue: Catalogue, package: str, job: Fetch) -> list[_Candidate]:
     found = catalogue.versions(package, job, automatic=True)
     if not found and not catalogue.troubles:
         # Not when a package source failed: it may be the one that should have had it.
         found = catalogue.versions(package, job)
-    return _sorted(found)[-1] if found else None
+    return [_Candidate(package=package, version=each) for each in reversed(_sorted(found))]
+
+
+def _of_series(catalogue: Catalogue, package: str, job: Fetch) -> list[_Candidate]:
+    """Return the packages with the highest number behind the name, such as postgresql-17."""
+    numbers = {
+        match[1]
+        for name in catalogue.names(job)
+        if name.startswith(package) and (match := _SERIES.fullmatch(name[len(package) :]))
+    }
+    for number in reversed(_sorted(tuple(numbers))):
+        found = _newest_first(catalogue, f"{package}-{number}", job)
+        if found:
+            return found
+    return []
+
+
+def _download_first(catalogue: Catalogue, candidates: list[_Candidate], job: Fetch) -> _Candidate:
+    """Download the first that the package source really has.
+
+    A mirror may list a version whose files it has not got yet, or has no longer; the version
+    that it had before is then the newest that can be had.
+    """
+    for each, others in zip(candidates, range(len(candidates) - 1, -1, -1), strict=True):
+        try:
+            _download(catalogue, f"{each.package}={each.version}", job)
+        except SourceError as error:
+            if not others or not _ABSENT.search(error.message):
+                raise
+            job.notify(f"{each.package} {each.version} is listed but not there")
+            continue
+        return each
+    raise AssertionError("unreachable: there is a candidate")
 
 
 def _sorted(versions: tuple[str, ...]) -> list[str]:
@@ -97,8 +150,7 @@ def _missing(catalogue: Catalogue, job: Fetch) -> HoneError:
     return SourceError(message, hint=nearest_of_many(package, catalogue.names(job)))
 
 
-def _download(catalogue: Catalogue, version: str, job: Fetch) -> None:
-    package = f"{job.reference.location}={version}"
+def _download(catalogue: Catalogue, package: str, job: Fetch) -> None:
     doing = f"downloading the source package {package}"
     job.notify(doing)
     notify = paced(job.notify)
@@ -109,6 +161,8 @@ def _download(catalogue: Catalogue, version: str, job: Fetch) -> None:
             notify(f"{doing}: {match[1]}%")
 
     folder = job.work / "package"
+    if folder.exists():
+        remove_tree(folder)
     folder.mkdir()
     options = ("-q", "-c", str(catalogue.config(job)), "-o", "APT::Status-Fd=1")
     argv = ("apt-get", *options, "--only-source", "--download-only", "source", package)
