@@ -22,6 +22,12 @@ _ESSENTIAL = (
     *("touch", "tr", "true"),
 )
 
+# What builds need and the checks want, which only has to be there.
+_PRETENDED = (
+    *("make", "tclsh", "dpkg-source", "git", "ld.lld", "llvm-profdata"),
+    *("sysbench", "bison", "flex", "perl", "mariadbd"),
+)
+
 # Makes what uv would make, and tells of it.
 _FAKE_UV = """\
 if [ "$1" = --version ]; then
@@ -157,7 +163,7 @@ def _equip(machine: Machine) -> None:
     for name in _ESSENTIAL:
         (root / "bin" / name).symlink_to(_found(name))
     (root / "bin" / "python3").symlink_to(sys.executable)
-    for name in ("make", "tclsh", "dpkg-source", "git", "ld.lld", "llvm-profdata"):
+    for name in _PRETENDED:
         machine.command(name, "exit 1")
     for name in ("gcc", "clang"):
         machine.command(name, "cat >/dev/null")
