@@ -14,9 +14,12 @@ from dbhone.build.transforms.base import Family, Pass, Transform
 from dbhone.build.variant import parse_variant
 from dbhone.dbms.base import DRAWER as DBMSES
 from dbhone.dbms.base import Dbms
+from dbhone.dbms.base_server import Endpoint, Protocol
 from dbhone.errors import DriverError, SourceError
+from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import DRAWER as DRIVERS
-from dbhone.workload.drivers.base import Driver, Order
+from dbhone.workload.drivers.base import Driver, Order, ServerDriver
+from dbhone.workload.suite import Scale
 
 COMMANDS = "dbhone.cli.commands"
 
@@ -69,13 +72,29 @@ class TestDriver:
         assert registry.load(DRIVERS, name, Driver, what="driver").name == name
 
     def test_it_refuses_silence(self, name: str) -> None:
+        driver = registry.load(DRIVERS, name, Driver, what="driver")
         with pytest.raises(DriverError):
-            registry.load(DRIVERS, name, Driver, what="driver").read(())
+            driver.read(order_for(driver), ())
 
     def test_it_starts_the_program_that_it_was_given(self, name: str) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")
-        order = Order(program=Path("/p"), set="main", size=7, database=Path("/d/x"), verify=False)
-        assert driver.argv(order)[0] == "/p"
+        assert driver.argv(order_for(driver))[0] == "/p"
+
+    def test_its_command_line_has_no_password(self, name: str) -> None:
+        driver = registry.load(DRIVERS, name, Driver, what="driver")
+        assert not any("password" in word for word in driver.argv(order_for(driver)))
+
+
+def order_for(driver: Driver) -> Order:
+    """Return the first task of a suite that the driver runs, at its smallest size."""
+    name = next(each for each in suites.names() if suites.load(each).driver == driver.name)
+    suite = suites.load(name)
+    task = suites.tasks(suite, suite.measured()[:1], Scale(size=suite.sizes()[0]))[0]
+    server = Endpoint(
+        protocol=Protocol.POSTGRESQL, socket=Path("/s/.s"), user="u", database="d", port=1
+    )
+    where = server if isinstance(driver, ServerDriver) else Path("/d/x")
+    return Order(program=Path("/p"), task=task, where=where, verify=False)
 
 
 @pytest.mark.parametrize("name", registry.names(COMMANDS))

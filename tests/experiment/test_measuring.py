@@ -10,6 +10,7 @@ import pytest
 
 from dbhone.build.manifest import Build
 from dbhone.errors import DriverError, MachineError
+from dbhone.experiment.arena import EmbeddedArena
 from dbhone.experiment.events import BlockEnded, Event, Slice
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.measuring import Contest, Measuring
@@ -19,6 +20,7 @@ from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
 from dbhone.measurement.store import NewRun, Store
 from dbhone.workload.drive import load_driver
+from dbhone.workload.drivers.base import EmbeddedDriver
 from dbhone.workload.suite import Task
 from tests.experiment.pretended import GARBAGE, pretended_build
 
@@ -83,12 +85,16 @@ def steps() -> tuple[Step, ...]:
     )
 
 
-def contest(run: Run, builds: dict[str, Build], design: Design = DESIGN) -> Contest:
+def contest(
+    run: Run, builds: dict[str, Build], session: Session, design: Design = DESIGN
+) -> Contest:
+    driver = load_driver("speedtest1")
+    assert isinstance(driver, EmbeddedDriver)
     return Contest(
         run_id=run.id,
         design=design,
-        driver=load_driver("speedtest1"),
-        builds=builds,
+        arena=EmbeddedArena(session, driver, builds),
+        subjects=tuple(builds),
         base="rel",
         tasks={name: Task(set=name, size=5) for name in ("main", "cte")},
         steps=steps(),
@@ -109,7 +115,7 @@ class Bench:
     def measure(self, builds: dict[str, Build], design: Design = DESIGN) -> Measuring:
         workshop = Workshop(self.session, self.events.append)
         journal = Journal(self.run, self.store, self.events.append, design.budget_seconds)
-        return Measuring(contest(self.run, builds, design), workshop, journal)
+        return Measuring(contest(self.run, builds, self.session, design), workshop, journal)
 
     def done(self) -> list[tuple[int, str, str]]:
         return sorted((each.block, each.set, each.subject) for each in self.store.done(self.run.id))

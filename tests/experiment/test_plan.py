@@ -25,6 +25,15 @@ def test_a_block_is_every_set_on_every_subject_once(
     assert order == block_order(seed, block, sets, subjects)
 
 
+@given(seed=st.integers(0, 2**32 - 1), sets=NAMES, subjects=NAMES)
+def test_an_ordered_block_keeps_the_order_of_its_sets(
+    seed: int, sets: tuple[str, ...], subjects: tuple[str, ...]
+) -> None:
+    order = block_order(seed, 0, sets, subjects, ordered=True)
+    assert tuple(name for name, _ in order) == sets
+    assert all(sorted(each) == sorted(subjects) for _, each in order)
+
+
 def test_every_subject_is_first_about_equally_often() -> None:
     subjects = ("a", "b", "c", "d")
     firsts = [block_order(1, block, ("main",), subjects)[0][1][0] for block in range(400)]

@@ -9,11 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.errors import DriverError
-from dbhone.workload.drivers.base import Chunk, Order
+from dbhone.workload.drivers.base import Chunk, Order, Outcome
 from dbhone.workload.drivers.speedtest1 import PLUGIN
+from dbhone.workload.suite import Task
 
 HEADER = "-- Speedtest1 for SQLite 3.40.1 2022-12-28 14:03:47 df5c253c0b3dd249\n"
 TOTAL = "       TOTAL.......................................................    0.105s\n"
+
+
+ORDER = Order(
+    program=Path("/b/speedtest1"),
+    task=Task(set="cte", size=25),
+    where=Path("/d/db"),
+    verify=False,
+)
+
+
+def read(transcript: tuple[Chunk, ...]) -> Outcome:
+    return PLUGIN.read(ORDER, transcript)
 
 
 def name(number: int, title: str) -> str:
@@ -37,7 +50,7 @@ def as_printed(seconds: list[float], clock: list[float]) -> tuple[Chunk, ...]:
 
 
 def test_steps_are_timed_by_their_arrival_and_not_only_to_the_millisecond() -> None:
-    outcome = PLUGIN.read(as_printed([0.012, 0.090, 0.003], [10.0, 10.0123, 10.1025, 10.106]))
+    outcome = read(as_printed([0.012, 0.090, 0.003], [10.0, 10.0123, 10.1025, 10.106]))
     assert [each.key for each in outcome.steps] == ["100", "101", "102"]
     assert [each.seconds for each in outcome.steps] == pytest.approx([0.0123, 0.0902, 0.003])
     assert outcome.steps[0].cpu_seconds == pytest.approx(0.0123 / 2)
@@ -50,7 +63,7 @@ def test_steps_are_timed_by_their_arrival_and_not_only_to_the_millisecond() -> N
     arrival=st.floats(min_value=0, max_value=10, allow_nan=False),
 )
 def test_a_steps_time_never_contradicts_speedtest1s_own_clock(took: int, arrival: float) -> None:
-    outcome = PLUGIN.read(as_printed([took / 1000, 0.001], [10.0, 10.0 + arrival, 99.0]))
+    outcome = read(as_printed([took / 1000, 0.001], [10.0, 10.0 + arrival, 99.0]))
     seconds = outcome.steps[0].seconds
     assert seconds > 0
     assert abs(seconds - took / 1000) <= 0.001 + 1e-9
@@ -58,7 +71,7 @@ def test_a_steps_time_never_contradicts_speedtest1s_own_clock(took: int, arrival
 
 def test_output_in_one_piece_is_timed_by_speedtest1_alone() -> None:
     text = "".join(each.data.decode() for each in as_printed([0.012, 0.090], [1.0, 2.0, 3.0]))
-    outcome = PLUGIN.read((chunk(text, 5.0),))
+    outcome = read((chunk(text, 5.0),))
     assert [each.seconds for each in outcome.steps] == [0.012, 0.090]
     assert [each.cpu_seconds for each in outcome.steps] == [None, None]
 
@@ -66,15 +79,15 @@ def test_output_in_one_piece_is_timed_by_speedtest1_alone() -> None:
 def test_only_a_step_whose_beginning_was_seen_is_timed_by_its_arrival() -> None:
     one, two, three, end = as_printed([0.0122, 0.0911, 0.003], [10.0, 10.0123, 10.1025])
     merged = chunk((two.data + three.data).decode(), three.at, cpu=three.cpu_seconds)
-    steps = PLUGIN.read((one, merged, end)).steps
+    steps = read((one, merged, end)).steps
     assert [each.cpu_seconds is None for each in steps] == [True, True, True]
-    later = PLUGIN.read((chunk(one.data.decode() + two.data.decode(), two.at), three, end)).steps
+    later = read((chunk(one.data.decode() + two.data.decode(), two.at), three, end)).steps
     assert [each.seconds for each in later] == pytest.approx([0.012, 0.0902, 0.003])
 
 
 def test_a_number_that_comes_twice_is_told_apart() -> None:
     text = HEADER + "".join(name(130, "Star query") + "   0.004s\n" for _ in range(2)) + TOTAL
-    assert [each.key for each in PLUGIN.read((chunk(text, 1.0),)).steps] == ["130", "130.2"]
+    assert [each.key for each in read((chunk(text, 1.0),)).steps] == ["130", "130.2"]
 
 
 def test_the_verification_is_read_and_newer_lines_are_known() -> None:
@@ -86,7 +99,7 @@ def test_the_verification_is_read_and_newer_lines_are_known() -> None:
         + TOTAL
         + "Verification Hash: 1234 00ff00ff\n"
     )
-    assert PLUGIN.read((chunk(lines, 1.0),)).verification == "1234 00ff00ff"
+    assert read((chunk(lines, 1.0),)).verification == "1234 00ff00ff"
 
 
 @pytest.mark.parametrize(
@@ -104,36 +117,33 @@ def test_the_verification_is_read_and_newer_lines_are_known() -> None:
 )
 def test_anything_else_is_refused(text: str, complaint: str) -> None:
     with pytest.raises(DriverError, match=complaint):
-        PLUGIN.read((chunk(text, 1.0),))
+        read((chunk(text, 1.0),))
 
 
 @given(st.binary(max_size=300))
 def test_garbage_is_refused_and_never_crashes(data: bytes) -> None:
     with pytest.raises(DriverError):
-        PLUGIN.read(
+        read(
             (Chunk(data=data, at=0.0, cpu_seconds=None, instructions=None, peak_memory_bytes=None),)
         )
 
 
-def test_the_sets_are_those_of_the_source(tmp_path: Path) -> None:
+def test_the_sets_are_those_of_the_suite_that_the_source_knows(tmp_path: Path) -> None:
     (tmp_path / "test").mkdir()
     (tmp_path / "test" / "speedtest1.c").write_text(
         'if( strcmp(zThisTest,"main")==0 ){\n}else if( strcmp( zThisTest, "cte" )==0 ){\n'
         'if( strcmp(zThisTest,"main")==0 ){'
     )
-    assert PLUGIN.sets(tmp_path) == ("main", "cte")
+    assert PLUGIN.sets(("cte", "rtree", "main"), tmp_path) == ("cte", "main")
 
 
 def test_a_tree_without_speedtest1_is_told(tmp_path: Path) -> None:
     with pytest.raises(DriverError, match=r"has no speedtest1\.c"):
-        PLUGIN.sets(tmp_path)
+        PLUGIN.sets(("main",), tmp_path)
 
 
 def test_the_command_does_not_wait_for_the_disk() -> None:
-    order = Order(
-        program=Path("/b/speedtest1"), set="cte", size=25, database=Path("/d/db"), verify=False
-    )
-    assert PLUGIN.argv(order) == (
+    assert PLUGIN.argv(ORDER) == (
         "/b/speedtest1",
         "--nosync",
         "--size",
@@ -148,6 +158,6 @@ def test_the_last_step_ends_with_the_program() -> None:
     begin = chunk(HEADER + name(100, "x"), 10.0, cpu=0.010)
     rest = chunk("   0.004s\n" + TOTAL, 10.0041, cpu=0.013)
     end = chunk("", 10.0044, cpu=0.0139)
-    (step,) = PLUGIN.read((begin, rest, end)).steps
+    (step,) = read((begin, rest, end)).steps
     assert step.seconds == pytest.approx(0.0044)
     assert step.cpu_seconds == pytest.approx(0.0039)

@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from dbhone import registry
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
+from dbhone.dbms.base import Dbms
+from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UnknownName
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
+from dbhone.workload.suite import Kind, NumberedSet, Regime, Scale, ScriptedSet, Suite
+
+# What Mark Callaghan publishes, in the order in which he runs it.
+MICRO = (
+    *("update-inlist_range=100", "update-index_range=100", "update-nonindex_range=100"),
+    *("update-one_range=100", "update-zipf_range=100", "write-only_range=10000"),
+    *("read-write_range=10", "read-write_range=100", "scan_range=100"),
+    *("read-only_range=10", "read-only_range=100", "read-only_range=10000"),
+    *("read-only-simple_range=1000", "read-only-sum_range=1000", "read-only-order_range=1000"),
+    *("read-only-distinct_range=1000", "read-only-count_range=1000", "point-query_range=100"),
+    *("random-points_range=10", "random-points_range=100", "random-points_range=1000"),
+    *("hot-points_range=100", "points-covered-pk_range=100", "points-notcovered-pk_range=100"),
+    *("range-covered-pk_range=100", "range-notcovered-pk_range=100"),
+    *("points-covered-si_range=100", "points-notcovered-si_range=100"),
+    *("range-covered-si_range=100", "range-notcovered-si_range=100"),
+    *("delete_range=100", "insert_range=100"),
+)
+
+
+def numbered() -> list[str]:
+    return [name for name in suites.names() if not suites.load(name).server_sizes]
+
+
+def scripted() -> list[str]:
+    return [name for name in suites.names() if suites.load(name).server_sizes]
+
+
+def micro() -> Suite:
+    return suites.load("sysbench:micro")
+
+
+def scripted_set(name: str) -> ScriptedSet:
+    found = micro().sets[name]
+    assert isinstance(found, ScriptedSet)
+    return found
 
 
 @pytest.mark.parametrize("name", suites.names())
@@ -18,13 +59,32 @@ def test_every_suite_holds_together(name: str) -> None:
     assert load_driver(suite.driver).name == suite.driver
     assert set(suite.dbms) <= set(registry.names(DBMS_DRAWER))
     assert suite.sizes()
+    assert suite.measured()
     for each in suite.sets.values():
         keys = each.keys()
         assert keys
         assert len(set(keys)) == len(keys), "a step is in one group only"
-        sizes = [each.sizes[size] for size in suite.sizes()]
-        assert sizes == sorted(sizes), "sizes grow"
         assert all(each.group_of(key) is not None for key in keys)
+
+
+@pytest.mark.parametrize("name", numbered())
+def test_the_sizes_of_numbered_sets_grow(name: str) -> None:
+    suite = suites.load(name)
+    for each in suite.sets.values():
+        assert isinstance(each, NumberedSet)
+        sizes = [each.sizes[size] for size in suite.sizes()]
+        assert sizes == sorted(sizes)
+
+
+@pytest.mark.parametrize("name", scripted())
+def test_the_sizes_of_servers_suites_grow(name: str) -> None:
+    sizes = list(suites.load(name).server_sizes.values())
+    for small, large in itertools.pairwise(sizes):
+        assert small.tables * small.rows < large.tables * large.rows
+        assert max(small.threads) <= max(large.threads)
+        assert all(small.seconds[kind] <= large.seconds[kind] for kind in Kind)
+    for size in sizes:
+        assert size.cache[Regime.OS_CACHED] < size.cache[Regime.CACHED]
 
 
 def test_a_step_has_the_group_of_the_suites_file() -> None:
@@ -40,6 +100,83 @@ def test_unknown_names_tell_the_nearest() -> None:
         suites.load("speedtest")
     assert caught.value.hint == "did you mean 'speedtest1'?"
     with pytest.raises(UnknownName, match="no set 'mian'"):
-        suites.check("speedtest1", ("mian",), "quick")
+        suites.full_names(suites.load("speedtest1"), ("mian",))
     with pytest.raises(UnknownName, match="no size 'big'"):
-        suites.check("speedtest1", ("main",), "big")
+        suites.check_size(suites.load("speedtest1"), "big")
+
+
+def test_the_microbenchmarks_are_the_published_ones_in_their_order() -> None:
+    assert micro().measured() == MICRO
+    assert micro().ordered
+    groups = Counter(scripted_set(name).group for name in MICRO)
+    assert groups == {Group.POINT: 9, Group.RANGE: 5, Group.AGGREGATE: 8, Group.WRITE: 10}
+
+
+def test_what_only_fills_caches_is_not_measured() -> None:
+    assert micro().warm_ups() == ("point-query.warm", "scan.warm", "points-covered-si.warm")
+    with pytest.raises(UnknownName):
+        suites.full_names(micro(), ("scan.warm",))
+
+
+@pytest.mark.parametrize("name", MICRO)
+def test_the_name_of_a_microbenchmark_tells_how_many_rows_it_asks_for(name: str) -> None:
+    options = scripted_set(name).options
+    said = name.partition("=")[2]
+    for option in ("range-size", "points"):
+        # The updates of his lists always have 10 points.
+        if option in options and not name.startswith("update-"):
+            assert options[option] == said
+
+
+def test_a_transaction_that_only_reads_writes_nothing() -> None:
+    writing = {"index-updates", "other-updates", "replacements"}
+    for name in MICRO:
+        chosen = scripted_set(name)
+        if chosen.script == "transaction":
+            writes = bool(writing & set(chosen.options))
+            assert writes == (chosen.group is Group.WRITE), name
+
+
+def test_the_sizes_say_how_long_reads_and_writes_take() -> None:
+    scale = Scale(size="full")
+    read, write = suites.tasks(micro(), ("point-query_range=100", "insert_range=100"), scale)
+    assert read.run is not None
+    assert write.run is not None
+    assert (read.run.seconds, write.run.seconds) == (60, 90)
+    assert read.run.tables == suites.Tables(tables=8, rows=10_000_000)
+
+
+def test_several_numbers_of_threads_are_several_tasks() -> None:
+    scale = Scale(size="quick", threads=(1, 4), seconds=2, tables=3, rows=500)
+    tasks = suites.tasks(micro(), ("update-one_range=100",), scale)
+    assert [task.set for task in tasks] == ["update-one_range=100@1", "update-one_range=100@4"]
+    assert {task.source for task in tasks} == {"update-one_range=100"}
+    runs = [task.run for task in tasks if task.run is not None]
+    assert [run.threads for run in runs] == [1, 4]
+    assert all(run.options == (("table-size", "1"),) for run in runs)
+    assert all((run.tables.tables, run.tables.rows) == (3, 500) for run in runs)
+
+
+def test_every_server_that_is_known_has_the_microbenchmarks() -> None:
+    known = registry.load_all(DBMS_DRAWER, Dbms, what="DBMS").items()
+    assert set(micro().dbms) == {name for name, dbms in known if isinstance(dbms, ServerDbms)}
+
+
+def test_what_a_name_says_of_ranges_may_be_left_out_where_one_set_is_meant() -> None:
+    words = ("point-query", "update-nonindex", "update-index", "read-write_range=100")
+    assert suites.full_names(micro(), words) == (
+        "point-query_range=100",
+        "update-nonindex_range=100",
+        "update-index_range=100",
+        "read-write_range=100",
+    )
+    with pytest.raises(UnknownName):
+        suites.full_names(micro(), ("read-write",))
+
+
+def test_every_microbenchmark_and_its_script_are_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
+    for name in micro().sets:
+        short = name.partition("_")[0]
+        assert f"`{short}" in text or name.endswith(".warm"), name
+        assert f"| `{scripted_set(name).script}` |" in text, name

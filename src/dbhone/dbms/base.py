@@ -32,11 +32,15 @@ class BuildStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """A file to keep: ``made`` in the build folder (links are followed), kept as ``kept``."""
+    """A file to keep: ``made`` in the build folder (links are followed), kept as ``kept``.
+
+    With ``tree`` it is a folder, kept whole with the links in it.
+    """
 
     name: str
     made: Path
     kept: Path
+    tree: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,9 @@ class BuildRequest:
     ``compiler`` runs the chosen compiler and records each command; what is optimised and
     measured is compiled with it and with the variant's flags. ``host_compiler`` is the
     compiler itself, for drivers, shells and the tools that a build makes for its own use.
+    ``cxx_compiler`` and ``host_cxx_compiler`` are the same for C++.
+    ``archiver``, ``ranlib`` and ``nm`` understand the objects of this compiler's link-time
+    optimisation: gcc-ar, llvm-ar; where they are missing, ar.
     ``shell`` tells whether the DBMS's shell is wanted: an instrumented build needs none.
     """
 
@@ -53,6 +60,11 @@ class BuildRequest:
     version: str
     compiler: Path
     host_compiler: Path
+    cxx_compiler: Path
+    host_cxx_compiler: Path
+    archiver: Path
+    ranlib: Path
+    nm: Path
     compile_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
     jobs: int
@@ -85,6 +97,8 @@ class Dbms(ABC):
     """The source to use when the user names none."""
     build_seconds: float
     """About how long two cores take for one build: for plans before the first build."""
+    needs_cxx: bool = False
+    """Whether a C++ compiler takes part in a build."""
 
     @abstractmethod
     def version(self, tree: Path) -> str:
@@ -97,6 +111,10 @@ class Dbms(ABC):
     @abstractmethod
     def required_programs(self) -> tuple[str, ...]:
         """Return the programs, besides compilers, that a build needs."""
+
+
+class EmbeddedDbms(Dbms):
+    """A DBMS that is a library: the driver is linked with it and makes its own database."""
 
     @abstractmethod
     def consistency_check(self, shell: Path, database: Path) -> Check:

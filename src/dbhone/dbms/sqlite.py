@@ -10,7 +10,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Check, Dbms, Phase, Recipe
+from dbhone.dbms.base import (
+    Artifact,
+    BuildRequest,
+    BuildStep,
+    Check,
+    EmbeddedDbms,
+    Phase,
+    Recipe,
+)
 from dbhone.errors import SourceError
 
 _DEFINES = (
@@ -51,7 +59,7 @@ _RUN_PATH = "-Wl,-rpath,$ORIGIN/../lib"
 _LIBRARY = Path("lib/libsqlite3.so.0")
 
 
-class Sqlite(Dbms):
+class Sqlite(EmbeddedDbms):
     """SQLite 3, with GNU autoconf (up to 3.48) or autosetup (from 3.49)."""
 
     name = "sqlite"

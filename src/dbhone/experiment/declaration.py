@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from dbhone.errors import UsageError
-from dbhone.units import parse_duration, parse_percent
+from dbhone.units import parse_duration, parse_percent, parse_size
+from dbhone.workload.suite import Regime
 
 
 def _duration(value: object) -> object:
@@ -17,6 +18,24 @@ def _duration(value: object) -> object:
 
 def _percent(value: object) -> object:
     return _parsed(value, parse_percent, "a percentage such as 2%")
+
+
+def _size(value: object) -> object:
+    return _parsed(value, parse_size, "a size such as 256M")
+
+
+def _setting(value: object) -> object:
+    """Return a setting as a settings file writes it; TOML's own types may be used."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _regime(value: object) -> object:
+    known = [each.value for each in Regime]
+    if value not in known:
+        raise ValueError(f"write one of {', '.join(known)}")
+    return Regime(value)
 
 
 def _parsed(value: object, parse: Callable[[str], float], wanted: str) -> float:
@@ -32,6 +51,10 @@ def _parsed(value: object, parse: Callable[[str], float], wanted: str) -> float:
 
 Duration = Annotated[float, BeforeValidator(_duration)]
 Percent = Annotated[float, BeforeValidator(_percent)]
+Size = Annotated[int, BeforeValidator(_size)]
+Seconds = Annotated[float, BeforeValidator(_duration)]
+Settings = dict[str, Annotated[str, BeforeValidator(_setting)]]
+Numbers = tuple[Annotated[int, Field(ge=1, le=100_000)], ...]
 Words = tuple[Annotated[str, Field(min_length=1)], ...]
 
 
@@ -48,15 +71,20 @@ class SubjectSection(_Section):
     variant: str | None = None
     compiler: str | None = None
     train: Annotated[Words | None, Field(strict=False)] = None
+    settings: Settings = {}
     rebuild: bool = False
     optional: bool = False
 
 
 class TrainingSection(_Section):
-    """``[training]``: what profile-guided subjects are trained on if they do not say."""
+    """``[training]``: what profile-guided subjects are trained on if they do not say.
+
+    ``shares`` says for how long a set is run in comparison with others, which have 1.
+    """
 
     sets: Annotated[Words, Field(strict=False, min_length=1)]
     size: str | None = None
+    shares: dict[str, Annotated[float, Field(gt=0, le=1000, strict=False)]] = {}
 
 
 class WorkloadSection(_Section):
@@ -65,6 +93,22 @@ class WorkloadSection(_Section):
     suite: str
     size: str = "quick"
     sets: Annotated[Words | None, Field(strict=False)] = None
+    threads: Annotated[Numbers | None, Field(strict=False, min_length=1)] = None
+    regime: Annotated[Regime, BeforeValidator(_regime)] = Regime.CACHED
+    tables: int | None = Field(default=None, ge=1, le=10_000)
+    rows: int | None = Field(default=None, ge=100)
+    seconds: Seconds | None = None
+    cache: Size | None = None
+
+
+class ConfigSection(_Section):
+    """``[config]``: the servers' settings, for all subjects.
+
+    With ``drop_unknown`` a setting that a version lacks is left out, with a footnote.
+    """
+
+    set: Settings = {}
+    drop_unknown: bool = False
 
 
 class BlocksSection(_Section):
@@ -92,6 +136,7 @@ class ExperimentFile(_Section):
     subjects: dict[str, SubjectSection] = Field(min_length=2)
     training: TrainingSection | None = None
     workload: WorkloadSection
+    config: ConfigSection = ConfigSection()
     design: DesignSection = DesignSection()
 
 
@@ -100,6 +145,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "subjects": SubjectSection,
     "training": TrainingSection,
     "workload": WorkloadSection,
+    "config": ConfigSection,
     "design": DesignSection,
     "blocks": BlocksSection,
 }

@@ -7,25 +7,23 @@ measurements in the store. Executing a run again goes on where it ended.
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 from dbhone import __version__
-from dbhone.errors import DriverError, HoneError, Interrupted, UsageError
+from dbhone.errors import DriverError, HoneError, Interrupted, ServerError, UsageError
 from dbhone.experiment.disturbance import disturbances
 from dbhone.experiment.events import Listener, Stage
+from dbhone.experiment.ground import Ground, make_ground
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.measuring import Contest, Measuring
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.preparation import Preparation, describe
 from dbhone.experiment.production import Product, Workshop
-from dbhone.experiment.proof import Evidence, difference, examine
-from dbhone.experiment.rehearsal import Rehearsal
+from dbhone.experiment.proof import Evidence, Examiner, difference
 from dbhone.home import Session, is_alive
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import NewRun, Store
-from dbhone.workload import suite as suites
-from dbhone.workload.drive import load_driver
-from dbhone.workload.suite import Task
 
 
 def begin(experiment: Experiment, session: Session, store: Store) -> Run:
@@ -88,8 +86,7 @@ class Execution:
         self._session = desk.session
         self._workshop = Workshop(desk.session, desk.listen, refresh=desk.refresh)
         self._journal = Journal(run, desk.store, desk.listen, experiment.design.budget_seconds)
-        self._suite = suites.load(experiment.suite)
-        self._driver = load_driver(self._suite.driver)
+        self._ground: Ground | None = None
 
     def execute(self) -> None:
         """Work until the run is done. Raises what stopped it; the run's state says so too."""
@@ -107,43 +104,27 @@ class Execution:
     def _work(self) -> str:
         preparation = Preparation(self._experiment, self._run, self._workshop, self._journal)
         products = preparation.products()
-        tasks = self._tasks(products)
-        sound = self._prove(products, tuple(tasks))
-        base = self._experiment.base.name
-        rehearsal = Rehearsal(self._experiment, self._suite, self._driver, self._workshop)
-        steps, seconds = rehearsal.run(sound[base].build, tuple(tasks.values()), self._journal)
+        ground = make_ground(self._experiment, products, self._workshop, self._journal)
+        self._ground = ground
+        for name, product in products.items():
+            self._describe(name, product)
+        sound = self._prove(products, ground.examiner())
+        programme = ground.programme()
         contest = Contest(
             run_id=self._run.id,
             design=self._experiment.design,
-            driver=self._driver,
-            builds={name: product.build for name, product in sound.items()},
-            base=base,
-            tasks=tasks,
-            steps=steps,
-            seconds=seconds,
+            arena=ground.arena(tuple(sound)),
+            subjects=tuple(sound),
+            base=self._experiment.base.name,
+            tasks=programme.tasks,
+            steps=programme.steps,
+            seconds=programme.seconds,
+            ordered=ground.ordered,
         )
         return self._measure(contest, sound)
 
-    def _tasks(self, products: dict[str, Product]) -> dict[str, Task]:
-        """Return the sets that are driven: those asked for, as far as all versions have them."""
-        trees = {product.tree.path for product in products.values()}
-        common = frozenset.intersection(*(frozenset(self._driver.sets(tree)) for tree in trees))
-        asked = self._experiment.sets or tuple(self._suite.sets)
-        missing = ", ".join(name for name in asked if name not in common)
-        if missing:
-            text = f"this version has no sets {missing}: they were left out"
-            self._journal.warn("sets-missing", text)
-        present = [name for name in asked if name in common]
-        if not present:
-            raise UsageError(f"this version has none of the sets: {missing}")
-        return {name: self._task(name, self._experiment.size) for name in present}
-
-    def _task(self, name: str, size: str) -> Task:
-        return Task(set=name, size=self._suite.sets[name].sizes[size])
-
-    def _prove(self, products: dict[str, Product], sets: tuple[str, ...]) -> dict[str, Product]:
+    def _prove(self, products: dict[str, Product], examiner: Examiner) -> dict[str, Product]:
         """Return the products that do what the base does; the others are broken."""
-        proofs = tuple(self._task(name, self._suite.sizes()[0]) for name in sets)
         base = self._experiment.base.name
         order = sorted(products, key=lambda name: name != base)
         evidence: Evidence | None = None
@@ -151,11 +132,11 @@ class Execution:
         for number, name in enumerate(order, 1):
             began = self._journal.began(Stage.PROVE, name, number, len(order))
             try:
-                found = self._examine(products[name], proofs)
+                found = self._workshop.in_turn(partial(examiner.examine, name))
                 evidence = evidence or found
                 reason = difference(found, evidence)
-            except DriverError as error:
-                reason = error.message
+            except (DriverError, ServerError) as error:
+                reason = f"{error.message} (log: {error.log})" if error.log else error.message
             if reason is None:
                 self._journal.ended(Stage.PROVE, name, began)
             elif name == base:
@@ -166,15 +147,16 @@ class Execution:
         self._journal.tick()
         return {name: product for name, product in products.items() if name not in broken}
 
-    def _examine(self, product: Product, proofs: tuple[Task, ...]) -> Evidence:
-        return self._workshop.in_turn(
-            lambda: examine(product.build, self._driver, proofs, self._session)
-        )
-
-    def _break(self, name: str, product: Product, reason: str) -> None:
+    def _describe(self, name: str, product: Product, broken: str | None = None) -> None:
+        """Keep what a subject is, now that its settings are known too."""
         names = [each.name for each in self._experiment.subjects]
         declaration = self._experiment.subjects[names.index(name)]
-        self._journal.describe(names.index(name), describe(declaration, product, broken=reason))
+        settings = self._ground.settings(name) if self._ground else {}
+        described = describe(declaration, product, settings=settings, broken=broken)
+        self._journal.describe(names.index(name), described)
+
+    def _break(self, name: str, product: Product, reason: str) -> None:
+        self._describe(name, product, broken=reason)
         text = f"{name} is broken and takes no part: {reason}"
         self._journal.warn("broken", text, subject=name)
         self._journal.note(text)

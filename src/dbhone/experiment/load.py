@@ -17,12 +17,15 @@ from dbhone import registry
 from dbhone.build.toolchain import check_name
 from dbhone.build.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
+from dbhone.dbms.base import Dbms
+from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
 from dbhone.experiment.declaration import SECTIONS, ExperimentFile, SubjectSection
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.measurement.record import Design, Role
 from dbhone.source.reference import parse_reference
 from dbhone.workload import suite as suites
+from dbhone.workload.suite import Scale
 
 T = TypeVar("T")
 _SHIPPED = "dbhone.experiment.experiments"
@@ -143,8 +146,8 @@ class _Resolver:
         size = self.declared.workload.size
         if size not in suite.sizes():
             raise UnknownName("size", size, suite.sizes(), where=self.where.at("workload", "size"))
-        sets = self.declared.workload.sets
-        self._check_sets(suite, sets or (), ("workload", "sets"))
+        asked = self.declared.workload.sets
+        sets = None if asked is None else self._full_names(suite, asked, "workload", "sets")
         subjects = _with_controls(tuple(self._subject(name) for name in self.declared.subjects))
         self._check_subjects(suite, subjects)
         return Experiment(
@@ -153,9 +156,40 @@ class _Resolver:
             title=self.declared.title,
             subjects=subjects,
             suite=self.declared.workload.suite,
-            size=size,
+            scale=self._scale(suite),
             sets=sets,
             design=self._design(),
+            drop_unknown=self.declared.config.drop_unknown,
+        )
+
+    def _scale(self, suite: suites.Suite) -> Scale:
+        """Return the scale; what only a server's suite understands is refused for others."""
+        workload = self.declared.workload
+        said = workload.model_fields_set & {
+            *("threads", "regime", "tables", "rows", "seconds", "cache")
+        }
+        if said and not suite.server_sizes:
+            key = min(said)
+            raise ExperimentError(
+                f"{self.where.at('workload', key)}: the suite {workload.suite} has no '{key}'",
+                hint="it is for suites that drive a server",
+            )
+        if workload.seconds is not None and workload.seconds != int(workload.seconds):
+            raise ExperimentError(
+                f"{self.where.at('workload', 'seconds')}: the driver takes whole seconds only"
+            )
+        if workload.threads and len(set(workload.threads)) < len(workload.threads):
+            raise ExperimentError(
+                f"{self.where.at('workload', 'threads')}: a number of threads is named twice"
+            )
+        return Scale(
+            size=workload.size,
+            regime=workload.regime,
+            threads=workload.threads,
+            tables=workload.tables,
+            rows=workload.rows,
+            seconds=workload.seconds,
+            cache_bytes=workload.cache,
         )
 
     def _check_names(self) -> None:
@@ -185,12 +219,10 @@ class _Resolver:
             raise UnknownName("suite", name, suites.names(), where=self.where.at("suite"))
         return suites.load(name)
 
-    def _check_sets(
-        self, suite: suites.Suite, sets: tuple[str, ...], keys: tuple[str, ...]
-    ) -> None:
-        for each in sets:
-            if each not in suite.sets:
-                raise UnknownName("set", each, suite.sets, where=self.where.at(*keys))
+    def _full_names(
+        self, suite: suites.Suite, words: tuple[str, ...], *keys: str
+    ) -> tuple[str, ...]:
+        return suites.full_names(suite, words, where=self.where.at(*keys))
 
     def _merged(self, name: str, seen: tuple[str, ...] = ()) -> SubjectSection:
         """Return the subject's section with what it takes over from the one it is like."""
@@ -208,7 +240,8 @@ class _Resolver:
             )
         model = self._merged(section.like, (*seen, name))
         inherited = {
-            key: getattr(model, key) for key in ("dbms", "source", "variant", "compiler", "train")
+            key: getattr(model, key)
+            for key in ("dbms", "source", "variant", "compiler", "train", "settings")
         }
         own = {key: getattr(section, key) for key in section.model_fields_set}
         return SubjectSection(**(inherited | own))
@@ -237,7 +270,21 @@ class _Resolver:
             training=self._training(name, section, variant),
             copy_number=1 if section.rebuild else 0,
             optional=section.optional,
+            settings=self._settings(name, dbms, section),
         )
+
+    def _settings(
+        self, name: str, dbms: str, section: SubjectSection
+    ) -> tuple[tuple[str, str], ...]:
+        """Return the server's settings of a subject; its own come before the experiment's."""
+        merged = {**self.declared.config.set, **section.settings}
+        if merged and not isinstance(self._dbms(dbms), ServerDbms):
+            own = self.where.at("subjects", name) if section.settings else self.where.at("config")
+            raise ExperimentError(f"{own}: {dbms} is no server and has no settings")
+        return tuple(merged.items())
+
+    def _dbms(self, name: str) -> Dbms:
+        return registry.load(DBMS_DRAWER, name, Dbms, what="DBMS")
 
     def _required(self, name: str, key: str, value: str | None) -> str:
         if value is None:
@@ -263,7 +310,32 @@ class _Resolver:
                 hint='add [training] with sets = ["main"], or train = ["main"] to the subject',
             )
         size = general.size if general and general.size else self.declared.workload.size
-        return Training(sets=tuple(sets), size=size)
+        suite = self._suite()
+        names = self._full_names(suite, tuple(sets), "subjects", name)
+        shares = self._shares(suite)
+        return Training(
+            sets=names,
+            size=size,
+            shares=tuple(shares.get(each, 1.0) for each in names) if shares else (),
+        )
+
+    def _shares(self, suite: suites.Suite) -> dict[str, float]:
+        """Return the shares of the training by the full names of its sets."""
+        general = self.declared.training
+        if general is None or not general.shares:
+            return {}
+        where = self.where.at("training", "shares")
+        if not suite.server_sizes:
+            raise ExperimentError(
+                f"{where}: {self.declared.workload.suite} runs each set once: its time cannot be"
+                " shared out"
+            )
+        trained = suites.full_names(suite, general.sets)
+        shared = suites.full_names(suite, tuple(general.shares), where=where)
+        for word, each in zip(general.shares, shared, strict=True):
+            if each not in trained:
+                raise UnknownName("set of the training", word, general.sets, where=where)
+        return dict(zip(shared, general.shares.values(), strict=True))
 
     def _check_subjects(
         self, suite: suites.Suite, subjects: tuple[SubjectDeclaration, ...]
@@ -280,7 +352,6 @@ class _Resolver:
                 )
             if each.training is None:
                 continue
-            self._check_sets(suite, each.training.sets, ("subjects", each.name))
             if each.training.size not in suite.sizes():
                 raise UnknownName(
                     "size",
@@ -317,4 +388,11 @@ def _with_controls(subjects: tuple[SubjectDeclaration, ...]) -> tuple[SubjectDec
 
 
 def _recipe(each: SubjectDeclaration) -> tuple[object, ...]:
-    return (each.dbms, each.source, each.variant.name, each.compiler, each.training)
+    return (
+        each.dbms,
+        each.source,
+        each.variant.name,
+        each.compiler,
+        each.training,
+        each.settings,
+    )

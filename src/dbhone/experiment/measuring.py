@@ -7,6 +7,7 @@ that what is compared was always measured within seconds.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from dataclasses import dataclass
@@ -16,19 +17,17 @@ from functools import partial
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.precision import precision, typical
 from dbhone.analysis.verdict import Analysis
-from dbhone.build.manifest import Build
 from dbhone.errors import DriverError, MachineError
+from dbhone.experiment.arena import Arena, Turnout
 from dbhone.experiment.events import BlockEnded, Slice
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.plan import block_order
 from dbhone.experiment.production import Workshop
-from dbhone.instance.embedded import fresh_database
 from dbhone.measurement.conditions import between, read_conditions
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Design, Invocation, Measurement, Step
 from dbhone.measurement.store import Done
-from dbhone.workload.drive import Drive, Driven, drive
-from dbhone.workload.drivers.base import Driver, Outcome
+from dbhone.workload.drive import Driven
 from dbhone.workload.suite import Task
 
 _FAILURES_TO_BREAK = 2
@@ -38,24 +37,26 @@ _LEAST_TIMEOUT = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """What is measured: the subjects' builds by name, base first, and the tasks by set.
+    """What is measured: the subjects, base first, where, and the tasks by set.
 
-    ``seconds`` is about how long each set takes the base.
+    ``seconds`` is about how long each set takes the base. With ``ordered`` the sets keep
+    their order in every block.
     """
 
     run_id: int
     design: Design
-    driver: Driver
-    builds: dict[str, Build]
+    arena: Arena
+    subjects: tuple[str, ...]
     base: str
     tasks: dict[str, Task]
     steps: tuple[Step, ...]
     seconds: dict[str, float]
+    ordered: bool = False
 
     @property
     def block_seconds(self) -> float:
         """About how long a block takes."""
-        return sum(self.seconds.values()) * len(self.builds) * _SLACK
+        return sum(self.seconds.values()) * len(self.subjects) * _SLACK
 
 
 class Measuring:
@@ -143,12 +144,21 @@ class Measuring:
         return block
 
     def _is_complete(self, made: dict[str, Done]) -> bool:
-        return set(self.contest.builds) - set(self.broken) <= set(made)
+        return set(self.contest.subjects) - set(self.broken) <= set(made)
 
     def _block(self, block: int) -> None:
+        names = tuple(name for name in self.contest.subjects if name not in self.broken)
+        with contextlib.ExitStack() as stack:
+            self.workshop.in_turn(lambda: stack.enter_context(self.contest.arena.open(names)))
+            self._passes(block)
+
+    def _passes(self, block: int) -> None:
         done = self._done()
-        names = tuple(self.contest.builds)
-        order = block_order(self.contest.design.seed, block, tuple(self.contest.tasks), names)
+        contest = self.contest
+        names = contest.subjects
+        order = block_order(
+            contest.design.seed, block, tuple(contest.tasks), names, ordered=contest.ordered
+        )
         total = len(order) * len(names)
         number = 0
         for set_name, subjects in order:
@@ -183,17 +193,10 @@ class Measuring:
     def _measure(self, block: int, set_name: str, name: str, position: int) -> None:
         task = self.contest.tasks[set_name]
         started, before = datetime.now(UTC), read_conditions()
-        with fresh_database(self.workshop.session) as database:
-            driven = drive(
-                Drive(
-                    driver=self.contest.driver,
-                    build=self.contest.builds[name],
-                    task=task,
-                    database=database,
-                    timeout=max(_LEAST_TIMEOUT, 30 * self.contest.seconds[set_name]),
-                )
-            )
-        conditions = between(before, read_conditions(), own_cpu_seconds=driven.cpu_seconds)
+        timeout = max(_LEAST_TIMEOUT, 30 * self.contest.seconds[set_name])
+        turnout = self.contest.arena.slice(name, task, timeout)
+        driven = turnout.driven
+        conditions = between(before, read_conditions(), own_cpu_seconds=turnout.cpu_seconds)
         invocation = Invocation(
             block=block,
             set=set_name,
@@ -205,25 +208,19 @@ class Measuring:
             raw_output=driven.output,
             failure=driven.failure,
             conditions=conditions,
-            measurements=self._measurements(set_name, driven.outcome),
+            measurements=self._measurements(set_name, turnout),
         )
         self.store.record(self.contest.run_id, invocation)
         self._judge(name, driven)
 
-    def _measurements(self, set_name: str, outcome: Outcome | None) -> tuple[Measurement, ...]:
+    def _measurements(self, set_name: str, turnout: Turnout) -> tuple[Measurement, ...]:
+        outcome = turnout.driven.outcome
         if outcome is None:
             return ()
-        return tuple(
-            Measurement(
-                step=f"{set_name}/{each.key}",
-                throughput=1.0 / each.seconds,
-                cpu_seconds=each.cpu_seconds,
-                instructions=each.instructions,
-                peak_memory_bytes=each.peak_memory_bytes,
-            )
-            for each in outcome.steps
-            if f"{set_name}/{each.key}" in self._known
+        named = (
+            (f"{set_name}/{each.key}" if each.key else set_name, each) for each in outcome.steps
         )
+        return tuple(turnout.measurement(name, each) for name, each in named if name in self._known)
 
     def _judge(self, name: str, driven: Driven) -> None:
         """Count failures; a subject that fails twice running takes no further part."""

@@ -6,14 +6,19 @@ from dataclasses import dataclass
 
 from dbhone.build.variant import Variant
 from dbhone.measurement.record import Design, Role
+from dbhone.workload.suite import Scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """What a profile-guided subject is trained on: sets of the suite, at a named size."""
+    """What a profile-guided subject is trained on: sets of the suite, at a named size.
+
+    ``shares`` has, for each set, for how long it is run in comparison with the others.
+    """
 
     sets: tuple[str, ...]
     size: str
+    shares: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +26,8 @@ class SubjectDeclaration:
     """One subject as the experiment declares it.
 
     ``optional`` subjects are left out, with a warning, where their compiler is missing.
-    ``copy_number`` is more than 0 for a build that is wanted once more.
+    ``copy_number`` is more than 0 for a build that is wanted once more. ``settings`` are the
+    server's, those of the whole experiment included.
     """
 
     name: str
@@ -33,6 +39,7 @@ class SubjectDeclaration:
     training: Training | None
     copy_number: int
     optional: bool
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +47,7 @@ class Experiment:
     """What to compare, on what, and how surely. ``text`` is the file as written.
 
     ``sets`` are the suite's sets that were asked for, None for all that the version has.
+    With ``drop_unknown`` a server's setting that a version lacks is left out.
     """
 
     name: str
@@ -47,9 +55,15 @@ class Experiment:
     title: str
     subjects: tuple[SubjectDeclaration, ...]
     suite: str
-    size: str
+    scale: Scale
     sets: tuple[str, ...] | None
     design: Design
+    drop_unknown: bool = False
+
+    @property
+    def size(self) -> str:
+        """The named size of the workload."""
+        return self.scale.size
 
     @property
     def base(self) -> SubjectDeclaration:

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 
 from dbhone.build.transforms.base import Pass
 from dbhone.experiment.events import Stage
-from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
+from dbhone.workload import suite as suites
+from dbhone.workload.suite import Scale, Task
 
 _TRAINING_SECONDS = 6.0
 _PROOF_SECONDS = 2.5
 _SOURCE_SECONDS = 15.0
+_TRAINING_ROUNDS = 3
+_SERVER_SECONDS = 5.0
+"""To start a server on a copy of its data and to stop it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +64,12 @@ def make_plan(experiment: Experiment, outlook: Outlook, is_kept: SourceIsKept) -
     steps = [_source_step(each, is_kept(each)) for each in _sources(experiment)]
     seen: set[str] = set()
     for subject in experiment.subjects:
-        steps.extend(_build_steps(subject, outlook, seen))
+        steps.extend(_build_steps(subject, outlook, seen, experiment))
     steps.extend(
         PlannedStep(
             stage=Stage.PROVE,
             what=f"{each.name}: same results as the base, consistent data",
-            expected=_PROOF_SECONDS,
+            expected=_SERVER_SECONDS if _drives_servers(experiment) else _PROOF_SECONDS,
             done=False,
         )
         for each in experiment.subjects
@@ -88,7 +93,7 @@ def _source_step(reference: str, kept: bool) -> PlannedStep:
 
 
 def _build_steps(
-    subject: SubjectDeclaration, outlook: Outlook, seen: set[str]
+    subject: SubjectDeclaration, outlook: Outlook, seen: set[str], experiment: Experiment
 ) -> list[PlannedStep]:
     steps = []
     for pass_ in subject.variant.passes():
@@ -101,31 +106,58 @@ def _build_steps(
                 PlannedStep(stage=Stage.BUILD, what=what, expected=known.expected, done=known.done)
             )
             if pass_ is Pass.INSTRUMENT and subject.training is not None:
-                steps.append(_training_step(subject, known))
+                steps.append(_training_step(subject, known, experiment))
     return steps
 
 
-def _training_step(subject: SubjectDeclaration, known: BuildOutlook) -> PlannedStep:
+def _training_step(
+    subject: SubjectDeclaration, known: BuildOutlook, experiment: Experiment
+) -> PlannedStep:
     assert subject.training is not None
     return PlannedStep(
         stage=Stage.TRAIN,
         what=f"{subject.name}: on {', '.join(subject.training.sets)}",
-        expected=0.0 if known.done else _TRAINING_SECONDS,
+        expected=0.0 if known.done else _training_seconds(subject.training, experiment),
         done=known.done,
     )
 
 
+def _drives_servers(experiment: Experiment) -> bool:
+    return bool(suites.load(experiment.suite).server_sizes)
+
+
+def _training_seconds(training: Training, experiment: Experiment) -> float:
+    """Return about how long a training takes; how many rounds it needs is not known before."""
+    if not _drives_servers(experiment):
+        return _TRAINING_SECONDS
+    tasks = training_tasks(experiment.suite, training, experiment.scale)
+    one = sum(task.run.seconds for task in tasks if task.run)
+    return _TRAINING_ROUNDS * (one + _SERVER_SECONDS)
+
+
 def block_order(
-    seed: int, block: int, sets: tuple[str, ...], subjects: tuple[str, ...]
+    seed: int,
+    block: int,
+    sets: tuple[str, ...],
+    subjects: tuple[str, ...],
+    *,
+    ordered: bool = False,
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the order of a block: the sets, and for each set all subjects.
 
     All subjects do a set one right after the other, so that what is compared lies seconds
-    apart. The order depends on nothing but the arguments: a resumed run goes on as it would
-    have gone.
+    apart. With ``ordered`` the sets stay as they are given, because each works on what those
+    before it left. The order depends on nothing but the arguments: a resumed run goes on as it
+    would have gone.
     """
     chance = random.Random(f"{seed}/{block}")
-    return tuple(
-        (name, tuple(chance.sample(subjects, len(subjects))))
-        for name in chance.sample(sets, len(sets))
-    )
+    names = sets if ordered else tuple(chance.sample(sets, len(sets)))
+    return tuple((name, tuple(chance.sample(subjects, len(subjects)))) for name in names)
+
+
+def training_tasks(suite: str, training: Training, scale: Scale) -> tuple[Task, ...]:
+    """Return what the driver is asked for in one round of training."""
+    loaded = suites.load(suite)
+    tasks = suites.tasks(loaded, training.sets, suites.at_size(loaded, scale, training.size))
+    shares = training.shares or (1.0,) * len(tasks)
+    return tuple(suites.prolonged(task, share) for task, share in zip(tasks, shares, strict=True))

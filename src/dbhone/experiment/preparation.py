@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from dbhone.build import toolchain
+from dbhone.build.timings import timings
 from dbhone.build.trial import try_variant
 from dbhone.errors import ToolError, UsageError
 from dbhone.experiment.events import Stage
@@ -139,6 +141,7 @@ class Preparation:
             compiler=each.compiler,
             training=each.training,
             suite=self._experiment.suite,
+            scale=self._experiment.scale,
             copy_number=each.copy_number,
         )
 
@@ -175,8 +178,17 @@ def _binary(product: Product) -> str:
     return manifest.files[manifest.primary].sha256
 
 
-def describe(each: SubjectDeclaration, product: Product, broken: str | None = None) -> Subject:
-    """Return the record of a subject with its build; ``broken`` says why it takes no part."""
+def describe(
+    each: SubjectDeclaration,
+    product: Product,
+    *,
+    settings: Mapping[str, str] | None = None,
+    broken: str | None = None,
+) -> Subject:
+    """Return the record of a subject with its build; ``broken`` says why it takes no part.
+
+    ``settings`` are a server's, as far as they do not depend on where it runs.
+    """
     manifest = product.build.manifest
     use = manifest.profile
     return Subject(
@@ -197,4 +209,6 @@ def describe(each: SubjectDeclaration, product: Product, broken: str | None = No
         training_seconds=use.training_seconds if use else None,
         profile_coverage=use.coverage if use else None,
         broken=broken,
+        settings=dict(settings or {}),
+        timings=timings(product.build),
     )

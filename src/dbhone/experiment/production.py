@@ -6,7 +6,6 @@ The loop of a profile-guided build is here: compile instrumented, train, compile
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,16 +23,15 @@ from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.errors import SourceError
 from dbhone.experiment.events import Detail, Listener, Note
 from dbhone.experiment.model import Training
+from dbhone.experiment.training import Lesson, train
 from dbhone.home import Session
-from dbhone.instance.embedded import fresh_database
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.turn import machine_turn
 from dbhone.workload import suite as suites
-from dbhone.workload.drive import Drive, drive, load_driver
-from dbhone.workload.suite import Task
+from dbhone.workload.drive import load_driver
+from dbhone.workload.suite import Scale
 
 T = TypeVar("T")
-_TRAINING_TIMEOUT = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +44,7 @@ class Goal:
     compiler: str
     training: Training | None
     suite: str
+    scale: Scale
     copy_number: int
 
 
@@ -61,10 +60,18 @@ class Product:
 class Workshop:
     """Fetches, builds and trains for one session, one heavy thing at a time."""
 
-    def __init__(self, session: Session, listen: Listener, *, refresh: bool = False) -> None:
+    def __init__(
+        self,
+        session: Session,
+        listen: Listener,
+        *,
+        refresh: bool = False,
+        jobs: int | None = None,
+    ) -> None:
         self.session = session
         self.listen = listen
         self._refresh = refresh
+        self._jobs = jobs
         self._trees: dict[str, SourceTree] = {}
         self._compilers: dict[str, Compiler] = {}
         self.waited = 0.0
@@ -121,7 +128,9 @@ class Workshop:
         found = builder.find(self.session.home, spec.digest())
         if found is not None:
             return Product(build=found, tree=spec.tree, reused=True)
-        made = self.in_turn(lambda: builder.make(spec, self.session, self._phase(pass_)))
+        made = self.in_turn(
+            lambda: builder.make(spec, self.session, self._phase(pass_), jobs=self._jobs)
+        )
         return Product(build=made, tree=spec.tree, reused=False)
 
     def _phase(self, pass_: Pass) -> Callable[[str], None]:
@@ -134,50 +143,19 @@ class Workshop:
     def _train(self, goal: Goal) -> Profile:
         assert goal.training is not None
         instrumented = self._build(goal, Pass.INSTRUMENT, None).build
-        tasks = training_tasks(goal.suite, goal.training)
-        key = profile.training_key(instrumented, [[task.set, task.size] for task in tasks])
-        kept = profile.find(self.session, key)
+        lesson = Lesson(
+            build=instrumented,
+            compiler=self.compiler(goal.compiler),
+            dbms=load_dbms(goal.dbms),
+            driver=load_driver(suites.load(goal.suite).driver),
+            suite=goal.suite,
+            training=goal.training,
+            scale=goal.scale,
+        )
+        kept = profile.find(self.session, lesson.key)
         if kept is not None:
             return kept
-        return self.in_turn(lambda: self._run_training(goal, instrumented, tasks, key))
-
-    def _run_training(
-        self, goal: Goal, instrumented: Build, tasks: tuple[Task, ...], key: str
-    ) -> Profile:
-        compiler = self.compiler(goal.compiler)
-        driver = load_driver(suites.load(goal.suite).driver)
-        counters = self.session.workdir("counters")
-        env = profile.training_environment(compiler.family, counters)
-        began, clock = time.time(), time.monotonic()
-        for task in tasks:
-            self._detail(f"training on {task.set}")
-            with fresh_database(self.session) as database:
-                drive(
-                    Drive(
-                        driver=driver,
-                        build=instrumented,
-                        task=task,
-                        database=database,
-                        timeout=_TRAINING_TIMEOUT,
-                        env=tuple(env.items()),
-                    )
-                ).result()
-        training = profile.Training(
-            build=instrumented,
-            compiler=compiler,
-            counters=counters,
-            key=key,
-            began=began,
-            trained_on=tuple(task.set for task in tasks),
-            seconds=time.monotonic() - clock,
-        )
-        return profile.collect(training, self.session)
-
-
-def training_tasks(suite: str, training: Training) -> tuple[Task, ...]:
-    """Return what the driver is asked for while it trains."""
-    sets = suites.load(suite).sets
-    return tuple(Task(set=name, size=sets[name].sizes[training.size]) for name in training.sets)
+        return self.in_turn(lambda: train(lesson, self.session, self._detail))
 
 
 def load_dbms(name: str) -> Dbms:

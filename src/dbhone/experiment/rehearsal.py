@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from dbhone.build.manifest import Build
+from dbhone.experiment.arena import Arena
 from dbhone.experiment.events import Stage
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.production import Workshop
-from dbhone.instance.embedded import fresh_database
 from dbhone.measurement.record import Step
-from dbhone.workload.drive import Drive, Driven, drive
-from dbhone.workload.drivers.base import Driver, StepResult
+from dbhone.workload.drivers.base import StepResult
 from dbhone.workload.suite import Suite, Task
 
 _TIMEOUT = 1800.0
@@ -22,33 +20,28 @@ class Rehearsal:
     """Learns what the measuring needs to know; its figures are thrown away."""
 
     def __init__(
-        self, experiment: Experiment, suite: Suite, driver: Driver, workshop: Workshop
+        self, experiment: Experiment, suite: Suite, workshop: Workshop, arena: Arena
     ) -> None:
         self._experiment = experiment
         self._suite = suite
-        self._driver = driver
         self._workshop = workshop
+        self._arena = arena
 
     def run(
-        self, build: Build, tasks: tuple[Task, ...], journal: Journal
+        self, subject: str, tasks: tuple[Task, ...], journal: Journal
     ) -> tuple[tuple[Step, ...], dict[str, float]]:
         """Return the steps, and the seconds of each set. Raises DriverError if a set fails."""
         steps: list[Step] = []
         seconds: dict[str, float] = {}
-        for number, task in enumerate(tasks, 1):
-            journal.began(Stage.MEASURE, f"rehearsal of {task.set}", number, len(tasks))
-            driven = self._workshop.in_turn(partial(self._drive, build, task))
-            steps.extend(self._known(task.set, driven.result().steps, journal))
-            seconds[task.set] = driven.seconds
+        with self._arena.open((subject,)):
+            for number, task in enumerate(tasks, 1):
+                journal.began(Stage.MEASURE, f"rehearsal of {task.set}", number, len(tasks))
+                work = partial(self._arena.slice, subject, task, _TIMEOUT)
+                driven = self._workshop.in_turn(work).driven
+                steps.extend(self._known(task.set, driven.result().steps, journal))
+                seconds[task.set] = driven.seconds
         journal.store.set_steps(journal.run_id, steps)
         return tuple(steps), seconds
-
-    def _drive(self, build: Build, task: Task) -> Driven:
-        with fresh_database(self._workshop.session) as database:
-            request = Drive(
-                driver=self._driver, build=build, task=task, database=database, timeout=_TIMEOUT
-            )
-            return drive(request)
 
     def _known(self, name: str, results: tuple[StepResult, ...], journal: Journal) -> list[Step]:
         known = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process, registry
-from dbhone.build.manifest import Build
+from dbhone.dbms.base_server import Endpoint
 from dbhone.errors import DriverError, MachineError
 from dbhone.measurement import counters, process_stats
 from dbhone.workload.drivers.base import DRAWER, Chunk, Driver, Order, Outcome
@@ -36,31 +36,33 @@ class Driven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drive:
-    """How to start a driver: on which build, for what, where, and for how long at most.
+    """How to start a driver: which program, for what, where, and for how long at most.
 
-    ``timeout`` is in seconds; ``env`` is added to the little environment that it gets.
+    ``where`` is the database file to make, or a server's endpoint; ``version`` what the DBMS
+    must say it is, if it says. ``folder`` is where the driver runs. ``timeout`` is in
+    seconds; ``env`` is added to the little environment that it gets.
     """
 
     driver: Driver
-    build: Build
+    program: Path
     task: Task
-    database: Path
+    where: Path | Endpoint
+    folder: Path
+    version: str
     timeout: float
     verify: bool = False
     env: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def order(self) -> Order:
+        """What the driver is asked for."""
+        return Order(program=self.program, task=self.task, where=self.where, verify=self.verify)
+
     def command(self) -> process.Command:
         """Return the command line with its environment."""
-        order = Order(
-            program=self.build.path(self.driver.artifact),
-            set=self.task.set,
-            size=self.task.size,
-            database=self.database,
-            verify=self.verify,
-        )
         return process.Command(
-            argv=self.driver.argv(order),
-            cwd=self.database.parent,
+            argv=self.driver.argv(self.order),
+            cwd=self.folder,
             env={"LC_ALL": "C", **dict(self.env)},
             isolated=True,
             timeout=self.timeout,
@@ -146,7 +148,7 @@ def _judge(
     if not finished.ok:
         if any(sign in tail for sign in _NO_SPACE):
             raise MachineError(
-                f"no space left for the database of {name} in {request.database.parent}",
+                f"no space left for the database of {name} in {request.folder}",
                 hint="free some space, then 'hone resume' goes on",
             )
         last = tail.splitlines()[-1][:200] if tail else "it printed nothing"
@@ -154,10 +156,9 @@ def _judge(
     if not finished.output.strip():
         return None, f"{name} printed nothing"
     try:
-        outcome = request.driver.read(chunks)
+        outcome = request.driver.read(request.order, chunks)
     except DriverError as error:
         return None, error.message
-    built = request.build.manifest.version
-    if outcome.version != built:
-        return None, f"{name} ran {outcome.version}, but {built} was built"
+    if outcome.version not in (None, request.version):
+        return None, f"{name} ran {outcome.version}, but {request.version} was built"
     return outcome, None

@@ -1,28 +1,55 @@
 """Suites: which steps there are, in which sets, in which groups, at which sizes.
 
-A suite is one TOML file in ``suites/``. Its sets are what the driver runs at once; a set
-that the DBMS's version lacks is left out, which the caller is told.
+A suite is one TOML file below ``suites/``: ``speedtest1.toml`` is the suite ``speedtest1``,
+``sysbench/micro.toml`` the suite ``sysbench:micro``. Its sets are what the driver runs at
+once; a set that the DBMS's version lacks is left out, which the caller is told.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from dbhone.errors import HoneError, UnknownName
 from dbhone.measurement.record import Group
+from dbhone.units import parse_size
 
 _FOLDER = "dbhone.workload.suites"
+_SEPARATOR = ":"
+_THREADS = "@"
 
 
-class SuiteSet(BaseModel):
-    """One set: its title, the size for each named size, and its steps by group."""
+class Regime(StrEnum):
+    """Where a server finds the data that it is asked for."""
 
+    CACHED = "cached"
+    """In its own cache."""
+    OS_CACHED = "os-cached"
+    """Mostly not in its own cache, but in the operating system's."""
+
+
+class Kind(StrEnum):
+    """Which of a size's durations a set takes."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NumberedSet(_Section):
+    """A set of numbered steps (speedtest1): the size for each named size, steps by group."""
 
     title: str
     sizes: dict[str, int]
@@ -32,7 +59,7 @@ class SuiteSet(BaseModel):
 
     def group_of(self, key: str) -> Group | None:
         """Return the group of a step, None if the suite's file does not know the step."""
-        for group in Group:
+        for group in (Group.POINT, Group.RANGE, Group.WRITE):
             if key in getattr(self, group.value):
                 return group
         return None
@@ -42,58 +69,248 @@ class SuiteSet(BaseModel):
         return tuple(sorted((*self.point, *self.range, *self.write), key=_by_number))
 
 
-class Suite(BaseModel):
-    """A suite's file."""
+class ScriptedSet(_Section):
+    """A set that is one step: a script of the driver with its options.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    ``warm_up`` marks a set that is run but not measured: it only fills caches. ``threads``
+    fixes the number of clients.
+    """
+
+    title: str
+    script: str
+    group: Group
+    kind: Kind = Kind.READ
+    options: dict[str, str] = Field(default_factory=dict)
+    warm_up: bool = False
+    threads: int | None = None
+
+    def group_of(self, key: str) -> Group | None:
+        """Return the group of the set's only step, whose key is empty."""
+        return self.group if key == "" else None
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the only step's key."""
+        return ("",)
+
+
+class ServerSize(_Section):
+    """A named size of a server's suite: its tables, the seconds of a slice, the clients.
+
+    ``cache`` is the size of the server's cache, in bytes, for each regime.
+    """
+
+    tables: int = Field(ge=1)
+    rows: int = Field(ge=100)
+    threads: tuple[int, ...] = Field(min_length=1)
+    seconds: dict[Kind, float]
+    cache: dict[Regime, Annotated[int, BeforeValidator(parse_size)]]
+
+
+class Suite(_Section):
+    """A suite's file. With ``ordered`` the sets are run in the file's order in every block."""
 
     title: str
     driver: str
     dbms: tuple[str, ...]
-    sets: dict[str, SuiteSet] = Field(min_length=1)
+    ordered: bool = False
+    server_sizes: dict[str, ServerSize] = Field(default_factory=dict)
+    sets: dict[str, NumberedSet | ScriptedSet] = Field(min_length=1)
 
     def sizes(self) -> tuple[str, ...]:
         """Return the names of the sizes that every set has, smallest first."""
-        first = next(iter(self.sets.values())).sizes
+        if self.server_sizes:
+            return tuple(self.server_sizes)
+        numbered = [each for each in self.sets.values() if isinstance(each, NumberedSet)]
         return tuple(
-            name for name in first if all(name in each.sizes for each in self.sets.values())
+            name for name in numbered[0].sizes if all(name in each.sizes for each in numbered)
         )
+
+    def measured(self) -> tuple[str, ...]:
+        """Return the sets that are measured, in the file's order."""
+        return tuple(name for name, each in self.sets.items() if not _warms_up(each))
+
+    def full_name(self, word: str) -> str | None:
+        """Return the measured set that ``word`` means, None if there is none.
+
+        What a name says behind its first ``_`` may be left out where one set alone begins so:
+        ``update-index`` is ``update-index_range=100``.
+        """
+        known = self.measured()
+        if word in known:
+            return word
+        meant = [name for name in known if name.partition("_")[0] == word]
+        return meant[0] if len(meant) == 1 else None
+
+    def warm_ups(self) -> tuple[str, ...]:
+        """Return the sets that only fill caches."""
+        return tuple(name for name, each in self.sets.items() if _warms_up(each))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How large a suite is in one experiment: a named size, and what is said besides.
+
+    None takes the size's own value. ``seconds`` holds for reading and writing steps alike.
+    """
+
+    size: str
+    regime: Regime = Regime.CACHED
+    threads: tuple[int, ...] | None = None
+    tables: int | None = None
+    rows: int | None = None
+    seconds: float | None = None
+    cache_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """The data that a server is loaded with: so many tables, so many rows in each."""
+
+    tables: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptRun:
+    """One run of a driver's script: by so many clients, for so many seconds.
+
+    ``options`` are the script's, without the dashes.
+    """
+
+    script: str
+    options: tuple[tuple[str, str], ...]
+    threads: int
+    seconds: float
+    tables: Tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What one start of the driver is asked for: a set at a size."""
+    """What one start of the driver is asked for: a set at a size, or a run of a script.
+
+    ``set`` is the name under which it is measured, ``source`` the set of the suite's file;
+    they differ when a run has several numbers of threads.
+    """
 
     set: str
-    size: int
+    size: int = 0
+    run: ScriptRun | None = None
+
+    @property
+    def source(self) -> str:
+        """The set of the suite's file."""
+        return self.set.partition(_THREADS)[0]
 
 
 def names() -> tuple[str, ...]:
     """Return the names of the suites that there are."""
-    files = resources.files(_FOLDER).iterdir()
-    return tuple(sorted(each.name[:-5] for each in files if each.name.endswith(".toml")))
+    return tuple(sorted(name for name, _ in _files(resources.files(_FOLDER), "")))
+
+
+def _files(folder: Traversable, prefix: str) -> Iterator[tuple[str, Traversable]]:
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _files(each, f"{prefix}{each.name}{_SEPARATOR}")
+        elif each.name.endswith(".toml"):
+            yield prefix + each.name[:-5], each
 
 
 @cache
 def load(name: str) -> Suite:
     """Return the suite ``name``. Raises UnknownName if there is no such file."""
-    if name not in names():
-        raise UnknownName("suite", name, names())
-    text = resources.files(_FOLDER).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    files = dict(_files(resources.files(_FOLDER), ""))
+    if name not in files:
+        raise UnknownName("suite", name, files)
     try:
-        return Suite.model_validate(tomllib.loads(text))
+        return Suite.model_validate(tomllib.loads(files[name].read_text(encoding="utf-8")))
     except (ValidationError, tomllib.TOMLDecodeError) as error:
-        raise HoneError(f"the suite's file {name}.toml is wrong: {error}") from error
+        raise HoneError(f"the file of the suite {name} is wrong: {error}") from error
 
 
-def check(name: str, sets: tuple[str, ...], size: str) -> None:
-    """Raise UnknownName unless the suite has these sets and this size."""
-    suite = load(name)
-    for each in sets:
-        if each not in suite.sets:
-            raise UnknownName("set", each, suite.sets)
+def full_names(
+    suite: Suite, words: tuple[str, ...], *, where: str | None = None
+) -> tuple[str, ...]:
+    """Return the sets that ``words`` mean. Raises UnknownName, told to be at ``where``."""
+    found = []
+    for word in words:
+        name = suite.full_name(word)
+        if name is None:
+            raise UnknownName("set", word, suite.measured(), where=where)
+        found.append(name)
+    return tuple(found)
+
+
+def check_size(suite: Suite, size: str) -> None:
+    """Raise UnknownName unless the suite has this size."""
     if size not in suite.sizes():
         raise UnknownName("size", size, suite.sizes())
+
+
+def tasks(suite: Suite, sets: tuple[str, ...], scale: Scale) -> tuple[Task, ...]:
+    """Return what the driver is asked for, in the order of ``sets``.
+
+    With several numbers of threads a set is one task for each of them, ``SET@THREADS``.
+    """
+    return tuple(task for name in sets for task in _tasks(name, suite, scale))
+
+
+def _tasks(name: str, suite: Suite, scale: Scale) -> Iterator[Task]:
+    chosen = suite.sets[name]
+    if isinstance(chosen, NumberedSet):
+        yield Task(set=name, size=chosen.sizes[scale.size])
+        return
+    size = suite.server_sizes[scale.size]
+    numbers = scale.threads or size.threads
+    several = len(numbers) > 1
+    for threads in (chosen.threads,) if chosen.threads else numbers:
+        run = ScriptRun(
+            script=chosen.script,
+            options=tuple(chosen.options.items()),
+            threads=threads,
+            seconds=scale.seconds or size.seconds[chosen.kind],
+            tables=tables_of(suite, scale),
+        )
+        yield Task(set=f"{name}{_THREADS}{threads}" if several else name, run=run)
+
+
+def tables_of(suite: Suite, scale: Scale) -> Tables:
+    """Return the data that a server's suite needs at this scale."""
+    size = suite.server_sizes[scale.size]
+    return Tables(tables=scale.tables or size.tables, rows=scale.rows or size.rows)
+
+
+def at_size(suite: Suite, scale: Scale, size: str) -> Scale:
+    """Return the scale for training: one number of threads, the tables of the experiment.
+
+    At another size than the experiment's the tables are that size's own.
+    """
+    if not suite.server_sizes:
+        return Scale(size=size)
+    chosen = scale if size == scale.size else Scale(size=size, regime=scale.regime)
+    return narrow(suite, chosen)
+
+
+def prolonged(task: Task, share: float) -> Task:
+    """Return the task with its time multiplied, in whole seconds, at least one."""
+    if task.run is None:
+        return task
+    seconds = max(1.0, float(round(task.run.seconds * share)))
+    return dataclasses.replace(task, run=dataclasses.replace(task.run, seconds=seconds))
+
+
+def narrow(suite: Suite, scale: Scale) -> Scale:
+    """Return the scale with one number of threads, the largest."""
+    numbers = scale.threads or suite.server_sizes[scale.size].threads
+    return dataclasses.replace(scale, threads=(max(numbers),))
+
+
+def cache_bytes(suite: Suite, scale: Scale) -> int:
+    """Return how large the server's cache is at this scale, in bytes."""
+    return scale.cache_bytes or suite.server_sizes[scale.size].cache[scale.regime]
+
+
+def _warms_up(chosen: NumberedSet | ScriptedSet) -> bool:
+    return isinstance(chosen, ScriptedSet) and chosen.warm_up
 
 
 def _by_number(key: str) -> tuple[int, str]:

@@ -1,60 +1,82 @@
-"""``hone build SOURCE``: makes one build, or finds it."""
+"""``hone build SOURCE …``: makes builds, or finds them, and tells where their time went."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.table import Table
 
 from dbhone.build.manifest import Build
+from dbhone.build.timings import trace
 from dbhone.build.variant import Variant, parse_variant
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.progress import shown
+from dbhone.cli.timings import side_by_side
+from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Training
-from dbhone.experiment.production import Goal, Product, Workshop, recognise
+from dbhone.experiment.production import Goal, Product, Workshop, load_dbms, recognise
+from dbhone.files import write_whole
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
+from dbhone.workload.suite import Scale
+
+_SUITE = "speedtest1"
+_SERVER_SUITE = "sysbench:micro"
 
 
 @click.command("build")
-@click.argument("source")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--variant", default="rel", show_default=True, help="Transforms, such as lto+pgo.")
 @click.option("--compiler", default="gcc", show_default=True, help="gcc, clang, gcc-12, …")
 @click.option("--train", multiple=True, metavar="SET", help="Set to train on; may be repeated.")
-@click.option("--suite", default="speedtest1", show_default=True)
+@click.option(
+    "--suite", help=f"Whose sets to train on.  [default: {_SUITE}; for servers {_SERVER_SUITE}]"
+)
 @click.option("--size", default="quick", show_default=True, help="Size of training.")
 @click.option("--copy", default=0, help="Build the same once more: give 1, 2, …")
 @click.option("--slowest", default=5, show_default=True, help="How many compile commands to list.")
 @click.option("--refresh", is_flag=True, help="Look whether there is a newer source.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Compile so many at once.  [default: cores]"
+)
+@click.option("--timings", is_flag=True, help="Tell where the time went, a column for each source.")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write each compile command's time, for ui.perfetto.dev or chrome://tracing.",
+)
 @pass_context
-def command(context: Context, /, source: str, **options: Any) -> None:
-    """Build SOURCE (apt:sqlite3, git:URL@REV, dir:PATH, …) or find the same build made before.
+def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> None:
+    """Build each SOURCE (apt:sqlite3, git:URL@REV, dir:PATH, …) or find the same build.
 
-    Prints where the build is. Its folder has the manifest of every input, the full log, and
-    the time of each compile command.
+    Prints where the builds are. A build's folder has the manifest of every input, the full
+    log, and the time of each compile command.
+
+    The times of a build that was made before are those that it took then: to measure them
+    once more, build a copy of it with --copy.
     """
     chosen = _Options(**options)
     wanted = parse_variant(chosen.variant)
-    training = _training(chosen, wanted)
+    _check(chosen, wanted)
     with context.session() as session, shown(context.err) as listen:
-        workshop = Workshop(session, listen, refresh=chosen.refresh)
-        goal = Goal(
-            dbms=recognise(workshop.tree(source).path),
-            source=source,
-            variant=wanted,
-            compiler=chosen.compiler,
-            training=training,
-            suite=chosen.suite,
-            copy_number=chosen.copy,
-        )
-        product = workshop.produce(goal)
-    context.err.print(_facts(product))
-    if chosen.slowest:
-        context.err.print(_slowest(product.build, chosen.slowest))
-    context.out.print(str(product.build.folder), soft_wrap=True)
+        workshop = Workshop(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
+        products = [workshop.produce(_goal(workshop, each, chosen, wanted)) for each in sources]
+    builds = [each.build for each in products]
+    for product in products:
+        context.err.print(_facts(product))
+        if chosen.slowest and not chosen.timings:
+            context.err.print(_slowest(product.build, chosen.slowest))
+    if chosen.timings:
+        context.out.print(side_by_side(builds, chosen.slowest))
+    if chosen.trace is not None:
+        write_whole(chosen.trace, trace(builds))
+        context.err.print(f"wrote {chosen.trace}: open it in ui.perfetto.dev", soft_wrap=True)
+    for build in builds:
+        context.out.print(str(build.folder), soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,27 +84,57 @@ class _Options:
     variant: str
     compiler: str
     train: tuple[str, ...]
-    suite: str
+    suite: str | None
     size: str
     copy: int
     slowest: int
     refresh: bool
+    jobs: int | None
+    timings: bool
+    trace: Path | None
 
 
-def _training(chosen: _Options, wanted: Variant) -> Training | None:
-    if not wanted.profile_guided:
-        if chosen.train:
-            raise UsageError(
-                f"the variant {wanted.name} takes no training", hint="add pgo, or leave --train out"
-            )
-        return None
-    if not chosen.train:
+def _check(chosen: _Options, wanted: Variant) -> None:
+    """Refuse, before anything is fetched, what cannot be meant."""
+    if chosen.train and not wanted.profile_guided:
+        raise UsageError(
+            f"the variant {wanted.name} takes no training", hint="add pgo, or leave --train out"
+        )
+    if wanted.profile_guided and not chosen.train:
         raise UsageError(
             f"the variant {wanted.name} is profile-guided and must be trained",
-            hint="add --train main",
+            hint="add --train main, or for a server --train point-query",
         )
-    suites.check(chosen.suite, chosen.train, chosen.size)
-    return Training(sets=chosen.train, size=chosen.size)
+    if chosen.suite is not None:
+        _training(chosen, chosen.suite)
+
+
+def _goal(workshop: Workshop, source: str, chosen: _Options, wanted: Variant) -> Goal:
+    dbms = recognise(workshop.tree(source).path)
+    suite = chosen.suite or _suite_for(dbms)
+    if wanted.profile_guided and dbms not in suites.load(suite).dbms:
+        raise UsageError(f"the suite {suite} does not drive {dbms}", hint="leave --suite out")
+    return Goal(
+        dbms=dbms,
+        source=source,
+        variant=wanted,
+        compiler=chosen.compiler,
+        training=_training(chosen, suite) if wanted.profile_guided else None,
+        suite=suite,
+        scale=Scale(size=chosen.size),
+        copy_number=chosen.copy,
+    )
+
+
+def _training(chosen: _Options, suite: str) -> Training:
+    """Return what to train on. Raises UnknownName for what the suite does not have."""
+    loaded = suites.load(suite)
+    suites.check_size(loaded, chosen.size)
+    return Training(sets=suites.full_names(loaded, chosen.train), size=chosen.size)
+
+
+def _suite_for(dbms: str) -> str:
+    return _SERVER_SUITE if isinstance(load_dbms(dbms), ServerDbms) else _SUITE
 
 
 def _facts(product: Product) -> Table:

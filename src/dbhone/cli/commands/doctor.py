@@ -17,6 +17,7 @@ from dbhone.build.trial import try_variant
 from dbhone.cli.context import Context, pass_context
 from dbhone.errors import HoneError
 from dbhone.home import Session
+from dbhone.instance.account import check_reachable, server_account
 from dbhone.measurement import counters
 from dbhone.measurement.conditions import Condition, between, read_conditions
 from dbhone.measurement.machine import read_machine
@@ -30,6 +31,11 @@ _PROGRAMS = {
     "dpkg-source": ("sources by apt:", "dpkg-dev"),
     "gcov-dump": ("reads gcc's profiles", "gcc"),
     "sysbench": ("drives servers (not needed for SQLite)", "sysbench"),
+    "bison": ("generates PostgreSQL's and MariaDB's sources", "bison"),
+    "flex": ("generates PostgreSQL's sources", "flex"),
+    "perl": ("generates PostgreSQL's sources", "perl"),
+    "cmake": ("configures MariaDB", "cmake"),
+    "ninja": ("builds MariaDB", "ninja-build"),
 }
 _VARIANTS = ("lto", "pgo", "lto+pgo")
 
@@ -49,7 +55,7 @@ class _Finding:
 def command(context: Context) -> None:
     """Tell what this machine has, and what to install for what is missing."""
     with context.session() as session:
-        findings = [*_programs(), *_compilers(session), *_machine(session)]
+        findings = [*_programs(), *_compilers(session), _account(session), *_machine(session)]
     table = Table.grid(padding=(0, 2))
     for each in findings:
         mark = Text("ok", style="green") if each.good else Text("--", style="yellow")
@@ -67,6 +73,18 @@ def _programs() -> Iterator[_Finding]:
             text=path or f"missing: {purpose}",
             remedy="" if path else f"apt-get install {package}",
         )
+
+
+def _account(session: Session) -> _Finding:
+    """Say as whom servers would run."""
+    try:
+        account = server_account()
+        if account is not None:
+            check_reachable(session.home.root, account)
+    except HoneError as error:
+        return _Finding(what="account", good=False, text=error.message, remedy=error.hint or "")
+    name = account.name if account else "you"
+    return _Finding(what="account", good=True, text=f"servers run as {name}")
 
 
 def _compilers(session: Session) -> Iterator[_Finding]:

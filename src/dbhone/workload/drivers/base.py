@@ -6,20 +6,23 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbhone.dbms.base_server import Endpoint
+from dbhone.workload.suite import Tables, Task
+
 DRAWER = "dbhone.workload.drivers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What to drive: the program, the set at its size, and the database file to make.
+    """What to drive: the program, what it is asked for, and where.
 
-    With ``verify`` the driver proves its results instead of racing.
+    ``where`` is the database file to make, or how to reach a server. With ``verify`` the
+    driver proves its results instead of racing.
     """
 
     program: Path
-    set: str
-    size: int
-    database: Path
+    task: Task
+    where: Path | Endpoint
     verify: bool
 
 
@@ -40,25 +43,53 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """How long the operations of a step took, in seconds.
+
+    ``histogram`` has the latency that stands for each bucket that is not empty and the
+    bucket's number of operations, in ascending order.
+    """
+
+    p50: float
+    p95: float
+    p99: float
+    histogram: tuple[tuple[float, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult:
-    """One step as the driver ran it; seconds are more than zero."""
+    """One step as the driver ran it; seconds are more than zero.
+
+    ``operations`` were finished in these seconds. ``cpu_seconds``, ``instructions`` and
+    ``peak_memory_bytes`` are those of an embedded DBMS, which runs in the driver's process.
+    ``series`` has the operations per second of each interval that the driver reported.
+    """
 
     key: str
     title: str
     seconds: float
-    cpu_seconds: float | None
-    instructions: float | None
-    peak_memory_bytes: float | None
+    cpu_seconds: float | None = None
+    instructions: float | None = None
+    peak_memory_bytes: float | None = None
+    operations: float = 1.0
+    errors: int = 0
+    latency: Latency | None = None
+    series: tuple[float, ...] = ()
+
+    @property
+    def throughput(self) -> float:
+        """Operations per second."""
+        return self.operations / self.seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a transcript says. ``version`` is the DBMS's own word for what it is.
+    """What a transcript says. ``version`` is the DBMS's own word for what it is, if it says.
 
     ``verification`` digests the results that the driver got, None unless it was asked to.
     """
 
-    version: str
+    version: str | None
     steps: tuple[StepResult, ...]
     verification: str | None
 
@@ -67,17 +98,58 @@ class Driver(ABC):
     """A program that drives a subject."""
 
     name: str
-    artifact: str
-    """The name of the build's artifact that is the program."""
 
     @abstractmethod
-    def sets(self, tree: Path) -> tuple[str, ...]:
-        """Return the sets that the driver of this source tree has."""
+    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
+        """Return which of a suite's sets can be driven on the DBMS of this source tree."""
 
     @abstractmethod
     def argv(self, order: Order) -> tuple[str, ...]:
         """Return the command line."""
 
     @abstractmethod
-    def read(self, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return what the output says; raise DriverError for any that it cannot mean."""
+
+
+class EmbeddedDriver(Driver):
+    """A driver that is linked with the DBMS and part of its build.
+
+    ``artifact`` names the build's file that is the program.
+    """
+
+    artifact: str
+
+
+class ServerDriver(Driver):
+    """A driver that is a client of a server, a program of the machine's own.
+
+    ``package`` is what brings it.
+    """
+
+    program: str
+    package: str
+
+    @abstractmethod
+    def load(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+        """Return the command line that makes and fills the tables, with their indexes."""
+
+    @abstractmethod
+    def load_scripts(self) -> tuple[Path, ...]:
+        """Return the files that decide what is loaded: loaded data is kept for as long as they
+        stay the same."""
+
+    @abstractmethod
+    def settle(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+        """Return what makes the server finish the work that a load or writes left behind."""
+
+    @abstractmethod
+    def verify(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+        """Return what asks for known answers and prints them, consistency checks included.
+
+        What it does depends on the data alone: two sound servers print the same.
+        """
+
+    @abstractmethod
+    def verification(self, printed: str) -> str:
+        """Return the digest of the answers; raise DriverError if a check found damage."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import DriverError
-from dbhone.workload.drivers.base import Chunk, Driver, Order, Outcome, StepResult
+from dbhone.workload.drivers.base import Chunk, EmbeddedDriver, Order, Outcome, StepResult
 
 _RESOLUTION = 0.001
 _SHORTEST = 0.00001
@@ -27,29 +27,32 @@ _NOISE = re.compile(r' +Begin testset "\w+"')
 _SETS = re.compile(r'strcmp\(\s*zThisTest\s*,\s*"(\w+)"\s*\)\s*==\s*0')
 
 
-class Speedtest1(Driver):
+class Speedtest1(EmbeddedDriver):
     """Runs one test set on a new database file, without waiting for the disk."""
 
     name = "speedtest1"
     artifact = "speedtest1"
 
-    def sets(self, tree: Path) -> tuple[str, ...]:
-        """Return the test sets that this version's source knows."""
+    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
+        """Return the suite's test sets that this version's source knows."""
         source = tree / "test" / "speedtest1.c"
         try:
             text = source.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise DriverError(f"the source tree has no {source.name}: {error.strerror}") from error
-        return tuple(dict.fromkeys(_SETS.findall(text)))
+        known = frozenset(_SETS.findall(text))
+        return tuple(name for name in suite if name in known)
 
     def argv(self, order: Order) -> tuple[str, ...]:
         """Return the command: without fsync, whose time belongs to the disk."""
-        options = ("--nosync", "--size", str(order.size), "--testset", order.set)
+        task = order.task
+        options = ("--nosync", "--size", str(task.size), "--testset", task.set)
         proof = ("--verify",) if order.verify else ()
-        return (str(order.program), *options, *proof, str(order.database))
+        return (str(order.program), *options, *proof, str(order.where))
 
-    def read(self, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return the steps; every line must be one that speedtest1 prints."""
+        del order
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
         lines = text.splitlines()
         header = _HEADER.match(lines[0]) if lines else None

@@ -1,0 +1,224 @@
+"""Where subjects are measured: fresh database files, or servers that are up side by side.
+
+An arena opens for one block. For servers that means: every subject's server is started on a
+fresh copy of the same loaded data and warmed up alike, before the first slice; then all of
+them stay up, so that a slice of one lies seconds from the next one's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from dbhone.build.manifest import Build
+from dbhone.errors import DriverError, ServerError
+from dbhone.experiment.servers import Contender, Servers
+from dbhone.home import Session
+from dbhone.instance.embedded import fresh_database
+from dbhone.instance.server import Server
+from dbhone.measurement import counters
+from dbhone.measurement.record import Measurement
+from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
+from dbhone.workload.drive import Drive, Driven, drive
+from dbhone.workload.drivers.base import EmbeddedDriver, StepResult
+from dbhone.workload.suite import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turnout:
+    """One slice: what the driver said, and what the server used meanwhile (None: embedded)."""
+
+    driven: Driven
+    used: UsedBetween | None = None
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The CPU time of the driver and of the server, in seconds."""
+        return self.driven.cpu_seconds + (self.used.cpu_seconds or 0.0 if self.used else 0.0)
+
+    def measurement(self, step: str, result: StepResult) -> Measurement:
+        """Return the record of one of the slice's steps."""
+        latency = result.latency
+        embedded = Measurement(
+            step=step,
+            throughput=result.throughput,
+            cpu_seconds=result.cpu_seconds,
+            instructions=result.instructions,
+            peak_memory_bytes=result.peak_memory_bytes,
+            latency_p50=latency.p50 if latency else None,
+            latency_p95=latency.p95 if latency else None,
+            latency_p99=latency.p99 if latency else None,
+        )
+        return embedded if self.used is None else self._with_server(embedded, result, self.used)
+
+    def _with_server(
+        self, found: Measurement, result: StepResult, used: UsedBetween
+    ) -> Measurement:
+        def each(total: float | None) -> float | None:
+            return None if total is None else total / result.operations
+
+        return Measurement(
+            step=found.step,
+            throughput=found.throughput,
+            cpu_seconds=each(used.cpu_seconds),
+            instructions=None,
+            peak_memory_bytes=used.peak_memory_bytes,
+            latency_p50=found.latency_p50,
+            latency_p95=found.latency_p95,
+            latency_p99=found.latency_p99,
+            client_cpu_seconds=each(self.driven.cpu_seconds),
+            context_switches=each(used.context_switches),
+            bytes_read=each(used.bytes_read),
+            bytes_written=each(used.bytes_written),
+            errors=result.errors,
+        )
+
+
+class Arena(ABC):
+    """A place to measure one block in. Use ``open`` around the block."""
+
+    @abstractmethod
+    def open(self, subjects: tuple[str, ...]) -> contextlib.AbstractContextManager[None]:
+        """Make ready what the block needs, and clear it away in the end."""
+
+    @abstractmethod
+    def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
+        """Let one subject do one task. A driver or server that fails is a result."""
+
+
+class EmbeddedArena(Arena):
+    """Each slice is a driver process on a database file of its own."""
+
+    def __init__(self, session: Session, driver: EmbeddedDriver, builds: dict[str, Build]) -> None:
+        self._session = session
+        self._driver = driver
+        self._builds = builds
+
+    @contextlib.contextmanager
+    def open(self, subjects: tuple[str, ...]) -> Iterator[None]:
+        """There is nothing to make ready."""
+        del subjects
+        yield
+
+    def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
+        """Run the driver once on a new database file."""
+        driven = drive_embedded(self._session, self._driver, self._builds[subject], task, timeout)
+        return Turnout(driven=driven)
+
+
+class ServerArena(Arena):
+    """All subjects' servers are up for a block; the driver asks one after the other."""
+
+    def __init__(
+        self, servers: Servers, contenders: dict[str, Contender], notify: Callable[[str], None]
+    ) -> None:
+        self._servers = servers
+        self._contenders = contenders
+        self._notify = notify
+        self._open: dict[str, _Running] = {}
+
+    @contextlib.contextmanager
+    def open(self, subjects: tuple[str, ...]) -> Iterator[None]:
+        """Start and warm up every subject's server; stop them all in the end.
+
+        A server that cannot be started is not told here but by its first slice.
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._close_all)
+            for name in subjects:
+                self._notify(f"starting {name}")
+                with contextlib.suppress(ServerError, DriverError):
+                    self._start(name)
+            yield
+
+    def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
+        """Drive the subject's server; one that died before is started anew first."""
+        del timeout
+        try:
+            if subject not in self._open:
+                self._start(subject)
+            running = self._open[subject]
+            before = running.usage()
+            driven = self._servers.drive(running.server, task)
+            used = _used(before, running.usage())
+        except ServerError as error:
+            self._close(subject)
+            return Turnout(driven=failed(error))
+        return Turnout(driven=driven, used=used)
+
+    def _start(self, name: str) -> None:
+        with contextlib.ExitStack() as stack:
+            server = stack.enter_context(self._servers.running(self._contenders[name]))
+            # Opened before the clients come: it counts what is started from now on.
+            counter = counters.open_counter(server.pid, counters.Event.CONTEXT_SWITCHES)
+            if counter is not None:
+                stack.callback(counter.close)
+            self._servers.warm_up(server)
+            self._open[name] = _Running(stack=stack.pop_all(), server=server, counter=counter)
+
+    def _close(self, name: str) -> None:
+        found = self._open.pop(name, None)
+        if found is not None:
+            found.server.kill()  # its data goes: there is nothing to be written
+            found.stack.close()
+
+    def _close_all(self) -> None:
+        for name in tuple(self._open):
+            self._close(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Running:
+    """A server that is up; ``stack`` clears away all that belongs to it."""
+
+    stack: contextlib.ExitStack
+    server: Server
+    counter: counters.Counter | None
+
+    def usage(self) -> ServerUsage | None:
+        """Return what it used so far."""
+        return read_usage(self.server.pid, counter=self.counter)
+
+
+def _used(before: ServerUsage | None, after: ServerUsage | None) -> UsedBetween | None:
+    return None if before is None or after is None else between(before, after)
+
+
+def failed(error: ServerError) -> Driven:
+    """Return the result of a slice whose server died or did not start."""
+    log = f" (log: {error.log})" if error.log else ""
+    return Driven(
+        argv=(),
+        output=b"",
+        seconds=0.0,
+        cpu_seconds=0.0,
+        outcome=None,
+        failure=f"{error.message}{log}",
+    )
+
+
+def drive_embedded(
+    session: Session,
+    driver: EmbeddedDriver,
+    build: Build,
+    task: Task,
+    timeout: float,
+    *,
+    env: tuple[tuple[str, str], ...] = (),
+) -> Driven:
+    """Run an embedded DBMS's driver once on a new database file, which goes in the end."""
+    with fresh_database(session) as database:
+        return drive(
+            Drive(
+                driver=driver,
+                program=build.path(driver.artifact),
+                task=task,
+                where=database,
+                folder=database.parent,
+                version=build.manifest.version,
+                timeout=timeout,
+                env=env,
+            )
+        )

@@ -1,0 +1,225 @@
+"""What an experiment's kind of DBMS needs to be proved and measured: the one place that asks.
+
+Everything else in this folder works alike for embedded systems and for servers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbhone.build.manifest import Build
+from dbhone.dbms.base_server import Installation, ServerDbms
+from dbhone.errors import UsageError
+from dbhone.experiment.arena import Arena, EmbeddedArena, ServerArena
+from dbhone.experiment.events import Detail
+from dbhone.experiment.journal import Journal
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.production import Product, Workshop, load_dbms
+from dbhone.experiment.proof import EmbeddedExaminer, Examiner, ServerExaminer
+from dbhone.experiment.rehearsal import Rehearsal
+from dbhone.experiment.servers import Contender, Demand, Servers, installation_of
+from dbhone.instance.settings import check_memory
+from dbhone.measurement.record import Step
+from dbhone.workload import suite as suites
+from dbhone.workload.drive import load_driver
+from dbhone.workload.drivers.base import Driver, EmbeddedDriver, ServerDriver
+from dbhone.workload.suite import Scale, Task
+
+_DRIVER_STARTS = 0.2
+"""Seconds that a driver takes to start, connect and end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programme:
+    """What is measured: the tasks by set, their steps, and about how many seconds each takes."""
+
+    tasks: dict[str, Task]
+    steps: tuple[Step, ...]
+    seconds: dict[str, float]
+
+
+class Ground(ABC):
+    """How the products of an experiment are proved and measured."""
+
+    ordered: bool
+    """Whether the sets of a block are run in the suite's order, each on what the last left."""
+
+    def settings(self, subject: str) -> Mapping[str, str]:
+        """Return the settings of a subject's server, those left out that hone insists on."""
+        del subject
+        return {}
+
+    @abstractmethod
+    def examiner(self) -> Examiner:
+        """Return who proves that the products do the same."""
+
+    @abstractmethod
+    def programme(self) -> Programme:
+        """Return what is measured. May run every set once on the base."""
+
+    @abstractmethod
+    def arena(self, subjects: tuple[str, ...]) -> Arena:
+        """Return where these subjects are measured."""
+
+
+def make_ground(
+    experiment: Experiment,
+    products: Mapping[str, Product],
+    workshop: Workshop,
+    journal: Journal,
+) -> Ground:
+    """Return the ground for the experiment's suite.
+
+    Raises UsageError if the DBMS's version has none of the sets, ToolError if the driver is
+    missing, MachineError if the servers would not fit into memory.
+    """
+    driver = load_driver(suites.load(experiment.suite).driver)
+    make = _ServerGround if isinstance(driver, ServerDriver) else _EmbeddedGround
+    return make(experiment, products, workshop, journal)
+
+
+class _Grounded(Ground):
+    def __init__(
+        self,
+        experiment: Experiment,
+        products: Mapping[str, Product],
+        workshop: Workshop,
+        journal: Journal,
+    ) -> None:
+        self._experiment = experiment
+        self._products = dict(products)
+        self._workshop = workshop
+        self._journal = journal
+        self._suite = suites.load(experiment.suite)
+        self.ordered = self._suite.ordered
+        self._driver: Driver = load_driver(self._suite.driver)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make sure that it can be done at all."""
+
+    def _sets(self) -> tuple[str, ...]:
+        """Return the sets that are driven: those asked for, as far as all versions have them."""
+        asked = self._suite.measured()
+        if self._experiment.sets is not None:
+            asked = tuple(name for name in asked if name in self._experiment.sets)
+        trees = {product.tree.path for product in self._products.values()}
+        common = frozenset.intersection(
+            *(frozenset(self._driver.sets(asked, tree)) for tree in trees)
+        )
+        missing = ", ".join(name for name in asked if name not in common)
+        if missing:
+            text = f"this version has no sets {missing}: they were left out"
+            self._journal.warn("sets-missing", text)
+        present = tuple(name for name in asked if name in common)
+        if not present:
+            raise UsageError(f"this version has none of the sets: {missing}")
+        return present
+
+    def _tasks(self, scale: Scale) -> dict[str, Task]:
+        tasks = suites.tasks(self._suite, self._sets(), scale)
+        return {task.set: task for task in tasks}
+
+    def _builds(self) -> dict[str, Build]:
+        return {name: product.build for name, product in self._products.items()}
+
+
+class _EmbeddedGround(_Grounded):
+    def examiner(self) -> Examiner:
+        smallest = Scale(size=self._suite.sizes()[0])
+        tasks = tuple(self._tasks(smallest).values())
+        return EmbeddedExaminer(self._workshop.session, self._embedded(), tasks, self._builds())
+
+    def programme(self) -> Programme:
+        tasks = self._tasks(self._experiment.scale)
+        base = self._experiment.base.name
+        rehearsal = Rehearsal(self._experiment, self._suite, self._workshop, self.arena((base,)))
+        steps, seconds = rehearsal.run(base, tuple(tasks.values()), self._journal)
+        return Programme(tasks=tasks, steps=steps, seconds=seconds)
+
+    def arena(self, subjects: tuple[str, ...]) -> Arena:
+        builds = {name: build for name, build in self._builds().items() if name in subjects}
+        return EmbeddedArena(self._workshop.session, self._embedded(), builds)
+
+    def _embedded(self) -> EmbeddedDriver:
+        assert isinstance(self._driver, EmbeddedDriver)
+        return self._driver
+
+
+class _ServerGround(_Grounded):
+    def _prepare(self) -> None:
+        assert isinstance(self._driver, ServerDriver)
+        demand = Demand(
+            suite=self._suite,
+            driver=self._driver,
+            scale=self._experiment.scale,
+            drop_unknown=self._experiment.drop_unknown,
+        )
+        check_memory(demand.cache_bytes, len(self._products))
+        self._servers = Servers(self._workshop.session, demand, self._detail)
+        self._contenders = {
+            name: self._contender(name, product) for name, product in self._products.items()
+        }
+        self._chosen = {name: self._choose(name) for name in self._contenders}
+
+    def _detail(self, text: str) -> None:
+        self._journal.listen(Detail(text=text))
+
+    def _contender(self, name: str, product: Product) -> Contender:
+        dbms = load_dbms(product.build.manifest.dbms)
+        assert isinstance(dbms, ServerDbms)
+        declared = next(each for each in self._experiment.subjects if each.name == name)
+        installation: Installation = installation_of(dbms, product.build)
+        return Contender(
+            dbms=dbms, installation=installation, settings=dict(declared.settings), env={}
+        )
+
+    def _choose(self, name: str) -> Mapping[str, str]:
+        """Refuse before anything starts what a server lacks; say what was dropped."""
+        chosen = self._servers.settings(self._contenders[name])
+        for setting in chosen.dropped:
+            text = f"{name} has no setting {setting}: it was left out"
+            self._journal.warn("setting-dropped", text, subject=name)
+        return chosen.values
+
+    def settings(self, subject: str) -> Mapping[str, str]:
+        """Return the settings that do not depend on where the instance is."""
+        return self._chosen[subject]
+
+    def examiner(self) -> Examiner:
+        return ServerExaminer(self._servers, self._contenders)
+
+    def programme(self) -> Programme:
+        """Return the suite's own steps: how long they take is declared, so none is tried out."""
+        tasks = self._tasks(self._experiment.scale)
+        seconds = {
+            name: (task.run.seconds if task.run else 0.0) + _DRIVER_STARTS
+            for name, task in tasks.items()
+        }
+        steps = tuple(step for task in tasks.values() for step in self._steps(task))
+        self._journal.store.set_steps(self._journal.run_id, list(steps))
+        return Programme(tasks=tasks, steps=steps, seconds=seconds)
+
+    def _steps(self, task: Task) -> tuple[Step, ...]:
+        chosen = self._suite.sets[task.source]
+        found = []
+        for key in chosen.keys():  # noqa: SIM118 - a method of ours, no dict
+            group = chosen.group_of(key)
+            assert group is not None
+            found.append(
+                Step(
+                    set=task.set,
+                    key=key,
+                    title=chosen.title,
+                    group=group,
+                    in_sample=task.source in self._experiment.trained_sets,
+                    threads=task.run.threads if task.run else None,
+                )
+            )
+        return tuple(found)
+
+    def arena(self, subjects: tuple[str, ...]) -> Arena:
+        contenders = {name: each for name, each in self._contenders.items() if name in subjects}
+        return ServerArena(self._servers, contenders, self._detail)

@@ -1,0 +1,265 @@
+"""Servers for an experiment: loaded data, running instances, and the driver that asks them.
+
+Whatever needs a server goes through here: training, proof and measuring. Loaded data is made
+once for each DBMS version and scale and kept in the home; each instance gets a copy of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone import process
+from dbhone.build.manifest import Build
+from dbhone.dbms.base_server import Installation, Place, Room, ServerDbms
+from dbhone.errors import DriverError, ServerError, ToolError
+from dbhone.files import digest_of_file
+from dbhone.home import Session
+from dbhone.instance import data, settings
+from dbhone.instance.account import server_account
+from dbhone.instance.place import make_place, remove_place
+from dbhone.instance.programs import prepared_environment
+from dbhone.instance.server import Server
+from dbhone.instance.settings import Chosen
+from dbhone.workload import suite as suites
+from dbhone.workload.drive import Drive, Driven, drive
+from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.suite import Regime, Scale, Suite, Tables, Task
+
+_LOAD_TIMEOUT = 24 * 3600.0
+_VERIFY_TIMEOUT = 3600.0
+_SLACK = 60.0
+_SPARE_CONNECTIONS = 20
+
+Notify = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What all servers of an experiment are asked for."""
+
+    suite: Suite
+    driver: ServerDriver
+    scale: Scale
+    drop_unknown: bool = False
+
+    @property
+    def tables(self) -> Tables:
+        """The data that servers are loaded with."""
+        return suites.tables_of(self.suite, self.scale)
+
+    @property
+    def cache_bytes(self) -> int:
+        """How large each server's cache is."""
+        return suites.cache_bytes(self.suite, self.scale)
+
+    def tasks(self, names: tuple[str, ...]) -> tuple[Task, ...]:
+        """Return the driver's tasks for these sets."""
+        return suites.tasks(self.suite, names, self.scale)
+
+    def warm_up(self) -> tuple[Task, ...]:
+        """Return what every server is asked once it has started, unmeasured."""
+        one = suites.narrow(self.suite, self.scale)
+        return suites.tasks(self.suite, self.suite.warm_ups(), one)
+
+    @property
+    def connections(self) -> int:
+        """The most clients that a server gets, and some to spare."""
+        threads = [task.run.threads for task in self.tasks(self.suite.measured()) if task.run]
+        return max((*threads, self.tables.tables)) + _SPARE_CONNECTIONS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A server that is to run: what it is, its programs, and the settings asked of it."""
+
+    dbms: ServerDbms
+    installation: Installation
+    settings: Mapping[str, str]
+    env: Mapping[str, str]
+
+
+class Servers:
+    """Starts, loads and asks servers for one session."""
+
+    def __init__(self, session: Session, demand: Demand, notify: Notify) -> None:
+        self.session = session
+        self.demand = demand
+        self._notify = notify
+        self.account = server_account()
+        self.program = self._driver_program()
+
+    def _driver_program(self) -> Path:
+        driver = self.demand.driver
+        found = shutil.which(driver.program)
+        if found is None:
+            raise ToolError(
+                f"{driver.program} is not installed",
+                hint=f"install it: apt-get install {driver.package}",
+            )
+        return Path(found)
+
+    @contextlib.contextmanager
+    def running(self, contender: Contender) -> Iterator[Server]:
+        """Yield a started server on a fresh copy of the loaded data; stop it cleanly in the end.
+
+        Raises ServerError when it does not start, crashes or does not stop.
+        """
+        saved = self._loaded(contender)
+        with self._instance(contender, saved) as server:
+            yield server
+
+    @contextlib.contextmanager
+    def _instance(self, contender: Contender, saved: data.Saved | None) -> Iterator[Server]:
+        place = make_place(self.session, self.account)
+        try:
+            if saved is None:
+                data.make(contender.dbms, contender.installation, place, self.account, self.session)
+            else:
+                data.restore(saved, place, self.account)
+            chosen = self._chosen(contender, place)
+            server = Server(
+                contender.dbms,
+                contender.installation,
+                place,
+                chosen.values,
+                self.account,
+                home=self.session.home,
+                # What an instrumented server counts while nobody trains it is thrown away.
+                env={**prepared_environment(place), **contender.env},
+            )
+            with server:
+                yield server
+        finally:
+            remove_place(place)
+
+    def settings(self, contender: Contender) -> Chosen:
+        """Return the settings that a server will have, those left out that hone insists on.
+
+        Raises SettingsError for one that it lacks.
+        """
+        place = make_place(self.session, self.account)
+        try:
+            chosen = self._chosen(contender, place)
+            fixed = contender.dbms.fixed_settings(place)
+        finally:
+            remove_place(place)
+        values = {name: value for name, value in chosen.values.items() if name not in fixed}
+        return dataclasses.replace(chosen, values=values)
+
+    def _chosen(self, contender: Contender, place: Place) -> Chosen:
+        room = Room(
+            cache_bytes=self.demand.cache_bytes,
+            connections=self.demand.connections,
+            os_cached=self.demand.scale.regime is Regime.OS_CACHED,
+        )
+        return settings.choose(
+            contender.dbms,
+            contender.installation,
+            place,
+            proposed=contender.dbms.proposed_settings(room, contender.installation.version),
+            wanted=contender.settings,
+            drop_unknown=self.demand.drop_unknown,
+        )
+
+    def _loaded(self, contender: Contender) -> data.Saved:
+        """Return the loaded data for this DBMS version, made unless it is kept."""
+        driver, tables = self.demand.driver, self.demand.tables
+        what = [driver.name, tables.tables, tables.rows, self._scripts_digest()]
+        key = data.key(contender.dbms.name, contender.installation.version, what)
+        found = data.find(self.session.home, key)
+        if found is not None:
+            return found
+        self._notify(f"loading {tables.tables} × {tables.rows:,} rows")
+        # What a server is asked to be while it is measured must not decide what is loaded.
+        plain = Contender(
+            dbms=contender.dbms, installation=contender.installation, settings={}, env={}
+        )
+        with self._instance(plain, None) as server:
+            place = server.place
+            self._tell(server, driver.load(self.program, server.endpoint, tables), "loading")
+            self._tell(server, driver.settle(self.program, server.endpoint, tables), "settling")
+            server.stop()
+            return data.save(self.session, key, place.data)
+
+    def _scripts_digest(self) -> list[str]:
+        return [digest_of_file(path) for path in self.demand.driver.load_scripts()]
+
+    def _tell(self, server: Server, argv: tuple[str, ...], doing: str) -> str:
+        """Run the driver for something that is not measured; return what it printed."""
+        command = process.Command(
+            argv=argv,
+            cwd=self.session.scratch,
+            env={"LC_ALL": "C"},
+            isolated=True,
+            timeout=_LOAD_TIMEOUT,
+        )
+        finished = process.run(command)
+        if not finished.ok:
+            server.check()
+            said = _telling(finished.text())
+            raise DriverError(f"{doing} with {self.demand.driver.name} failed: {said}")
+        return finished.text()
+
+    def drive(self, server: Server, task: Task, env: Mapping[str, str] | None = None) -> Driven:
+        """Ask the server; a driver that fails is a result, a server that died a ServerError."""
+        assert task.run is not None
+        driven = drive(
+            Drive(
+                driver=self.demand.driver,
+                program=self.program,
+                task=task,
+                where=server.endpoint,
+                folder=self.session.scratch,
+                version=server.installation.version,
+                timeout=task.run.seconds * 2 + _SLACK,
+                env=tuple((env or {}).items()),
+            )
+        )
+        if driven.failure is not None:
+            server.check()
+        return driven
+
+    def warm_up(self, server: Server) -> None:
+        """Fill the server's caches. Raises DriverError if it cannot be asked."""
+        for task in self.demand.warm_up():
+            self.drive(server, task).result()
+
+    def verify(self, contender: Contender) -> str:
+        """Return the digest of a server's answers; raise DriverError if its data is damaged."""
+        driver = self.demand.driver
+        with self.running(contender) as server:
+            argv = driver.verify(self.program, server.endpoint, self.demand.tables)
+            printed = self._tell(server, argv, "verifying")
+            server.stop()
+        return driver.verification(printed)
+
+    def settle(self, server: Server) -> None:
+        """Make the server finish what writes left behind."""
+        argv = self.demand.driver.settle(self.program, server.endpoint, self.demand.tables)
+        self._tell(server, argv, "settling")
+
+
+def installation_of(dbms: ServerDbms, build: Build) -> Installation:
+    """Return the server in a build. Raises ServerError if there is none."""
+    files = build.manifest.files
+    prefix = build.path("install") if "install" in files else build.folder
+    found = dbms.installation(prefix)
+    if found is None:
+        raise ServerError(f"the build in {build.folder} holds no server of {dbms.title}")
+    return Installation(
+        dbms=dbms.name,
+        version=build.manifest.version,
+        prefix=found.prefix,
+        server=build.path(build.manifest.primary),
+    )
+
+
+def _telling(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    fatal = next((line for line in lines if line.startswith("FATAL")), None)
+    return (fatal or (lines[-1] if lines else "it printed nothing"))[:300]

@@ -1,0 +1,156 @@
+"""sysbench, which drives servers of MySQL's family and PostgreSQL with scripts in Lua.
+
+The scripts are dbhone's own (``workload/suites/sysbench/scripts``) and use what sysbench 1.0
+and 1.1 offer to a script, not the OLTP scripts that come with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from dbhone.dbms.base_server import Endpoint, Protocol
+from dbhone.errors import DriverError
+from dbhone.workload.drivers._sysbench_report import PERCENTILE, read_report
+from dbhone.workload.drivers.base import Chunk, Order, Outcome, ServerDriver, StepResult
+from dbhone.workload.suite import ScriptRun, Tables
+
+_SCRIPTS = Path(__file__).resolve().parents[1] / "suites" / "sysbench" / "scripts"
+_LOADERS = 8
+_SHORTEST_SERIES = 3.0
+_BANNER = re.compile(r"sysbench \d\S+ \(using \w+ LuaJIT .*\)")
+_ANSWER = re.compile(r"answer \S+ .+|sound \S+")
+_END = "verified"
+
+
+class Sysbench(ServerDriver):
+    """Runs one script for a number of seconds, or a command that is not measured."""
+
+    name = "sysbench"
+    program = "sysbench"
+    package = "sysbench"
+
+    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
+        """Return all of the suite's sets: the scripts work with every version."""
+        del tree
+        return suite
+
+    def argv(self, order: Order) -> tuple[str, ...]:
+        """Return the command. sysbench counts in whole seconds: a slice has at least one."""
+        run = _run_of(order)
+        seconds = max(1, round(run.seconds))
+        options = {
+            **_table_options(run.tables),
+            "threads": str(run.threads),
+            "time": str(seconds),
+            "events": "0",
+            "rand-type": "uniform",
+            "histogram": "on",
+            "percentile": str(PERCENTILE),
+        }
+        if seconds >= _SHORTEST_SERIES:
+            options["report-interval"] = "1"
+        # What a set says replaces what every set has.
+        options |= dict(run.options)
+        return _command(order.program, run.script, _endpoint_of(order), options, "run")
+
+    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
+        """Return the only step: a transaction of the script is an operation."""
+        run = _run_of(order)
+        text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
+        report = read_report(text)
+        if report.seconds < round(run.seconds) * 0.9:
+            raise DriverError(
+                f"sysbench ended after {report.seconds:g} s, before its {run.seconds:g} s were over"
+            )
+        step = StepResult(
+            key="",
+            title=order.task.set,
+            seconds=report.seconds,
+            operations=float(report.events),
+            errors=report.errors,
+            latency=report.latency,
+            series=report.series,
+        )
+        return Outcome(version=None, steps=(step,), verification=None)
+
+    def load(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+        """Return the command that makes the tables, several at once."""
+        options = {**_table_options(tables), "threads": str(min(tables.tables, _LOADERS))}
+        return _command(program, "load", where, options, "prepare")
+
+    def load_scripts(self) -> tuple[Path, ...]:
+        """Return the scripts that decide what is loaded, and how it is settled."""
+        return tuple(_script(name) for name in ("load", "rows", "settle"))
+
+    def settle(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+        """Return the command that has statistics made and changed pages written."""
+        return _command(program, "settle", where, _table_options(tables), "settle")
+
+    def verify(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+        """Return the command that prints known answers; it changes the tables."""
+        return _command(program, "verify", where, _table_options(tables), "verify")
+
+    def verification(self, printed: str) -> str:
+        """Return the digest of the answers; raise DriverError if a check found damage."""
+        lines = [line for line in printed.splitlines() if line.strip()]
+        damage = next((line for line in lines if line.startswith("damage ")), None)
+        if damage is not None:
+            raise DriverError(f"the server's tables are damaged: {damage.removeprefix('damage ')}")
+        if lines and _BANNER.fullmatch(lines[0]):
+            del lines[0]
+        answers = lines[:-1]
+        if not answers or lines[-1] != _END:
+            raise DriverError("sysbench ended before it had verified all answers")
+        for line in answers:
+            if _ANSWER.fullmatch(line) is None:
+                raise DriverError(f"sysbench printed what is no answer: {line[:120]!r}")
+        return hashlib.sha256("\n".join(answers).encode()).hexdigest()
+
+
+def _run_of(order: Order) -> ScriptRun:
+    if order.task.run is None:
+        raise DriverError(f"sysbench has no script for the set {order.task.set}")
+    return order.task.run
+
+
+def _endpoint_of(order: Order) -> Endpoint:
+    if isinstance(order.where, Path):
+        raise DriverError(f"sysbench drives servers, and {order.where} is a file")
+    return order.where
+
+
+def _table_options(tables: Tables) -> dict[str, str]:
+    return {"tables": str(tables.tables), "table-size": str(tables.rows)}
+
+
+def _script(name: str) -> Path:
+    return _SCRIPTS / f"{name}.lua"
+
+
+def _command(
+    program: Path, script: str, where: Endpoint, options: dict[str, str], command: str
+) -> tuple[str, ...]:
+    words = (f"--{name}={value}" for name, value in options.items())
+    return (str(program), str(_script(script)), *_connection(where), *words, command)
+
+
+def _connection(where: Endpoint) -> tuple[str, ...]:
+    if where.protocol is Protocol.MYSQL:
+        return (
+            "--db-driver=mysql",
+            f"--mysql-socket={where.socket}",
+            f"--mysql-user={where.user}",
+            f"--mysql-db={where.database}",
+        )
+    return (
+        "--db-driver=pgsql",
+        f"--pgsql-host={where.socket.parent}",
+        f"--pgsql-port={where.port}",
+        f"--pgsql-user={where.user}",
+        f"--pgsql-db={where.database}",
+    )
+
+
+PLUGIN = Sysbench()

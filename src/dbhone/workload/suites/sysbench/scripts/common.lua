@@ -1,0 +1,77 @@
+-- What the scripts of the steps share: options, connections, prepared statements, random rows.
+--
+-- A step's script calls step() once. Each of sysbench's threads then has a connection of its
+-- own, prepares its statements when it starts, and runs the step's event over and over.
+
+local common = {}
+
+common.INT = {sysbench.sql.type.INT}
+common.C = {sysbench.sql.type.CHAR, 120}
+common.PAD = {sysbench.sql.type.CHAR, 60}
+
+-- Return a random table's number.
+function common.any_table()
+   return sysbench.rand.uniform(1, sysbench.opt.tables)
+end
+
+-- Return a random row's id, distributed as --rand-type says.
+function common.any_id()
+   return sysbench.rand.default(1, sysbench.opt.table_size)
+end
+
+-- Prepare a statement for each table, whose number takes the place of "%d". TYPES are those of
+-- its parameters. Return the statements by table; what gets an event's values is .params.
+function common.prepare(con, sql, types)
+   local prepared = {}
+   for number = 1, sysbench.opt.tables do
+      local statement, params = con:prepare(string.format(sql, number)), {}
+      for at, of in ipairs(types) do
+         params[at] = statement:bind_create(of[1], of[2])
+      end
+      if #params > 0 then
+         statement:bind_param(unpack(params))
+      end
+      prepared[number] = {statement = statement, params = params}
+   end
+   return prepared
+end
+
+-- Return a list with VALUE so many times.
+function common.times(count, value)
+   local list = {}
+   for at = 1, count do
+      list[at] = value
+   end
+   return list
+end
+
+-- Return so many placeholders, for an IN list.
+function common.placeholders(count)
+   return table.concat(common.times(count, "?"), ", ")
+end
+
+-- Declare a step. OPTIONS are its own; START gets a thread's connection and driver's name, and
+-- returns the function that is one event.
+function common.step(options, start)
+   options.tables = {"how many tables", 1}
+   options.table_size = {"how many rows in each table", 10000}
+   sysbench.cmdline.options = options
+
+   -- The driver is kept for as long as its connection: Lua would end it otherwise.
+   local driver, con
+
+   function thread_init()
+      driver = sysbench.sql.driver()
+      con = driver:connect()
+      event = start(con, driver:name())
+   end
+
+   function event() -- sysbench looks for it before a thread starts
+   end
+
+   function thread_done()
+      con:disconnect()
+   end
+end
+
+return common

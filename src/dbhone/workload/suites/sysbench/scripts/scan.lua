@@ -1,0 +1,13 @@
+-- Reads a whole table and returns nothing of it. Each thread has its table, not prepared.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)")
+local common = dofile(here .. "common.lua")
+
+common.step({}, function (con)
+   local number = sysbench.tid % sysbench.opt.tables + 1
+   local sql = string.format("SELECT * FROM sbtest%d WHERE LENGTH(c) < 0", number)
+
+   return function ()
+      con:query(sql)
+   end
+end)

@@ -1,0 +1,44 @@
+-- Numbers from 1 to a limit, x with a probability in proportion to 1 / x^0.8: what sysbench
+-- 1.1 calls --rand-type=zipfian, which 1.0 lacks.
+--
+-- The method is rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to
+-- generate variates from monotone discrete distributions", ACM Transactions on Modeling and
+-- Computer Simulation 6(3), 1996. As the exponent is not 1, the integral H of h(x) = x^-s has
+-- a closed form: H(x) = x^(1-s) / (1-s).
+
+local zipf = {}
+
+local EXPONENT = 0.8
+local REST = 1 - EXPONENT
+
+local function h(x)
+   return x ^ -EXPONENT
+end
+
+local function integral(x)
+   return x ^ REST / REST
+end
+
+local function inverse(y)
+   return (y * REST) ^ (1 / REST)
+end
+
+-- Return a function that returns such a number.
+function zipf.source(limit)
+   local lowest = integral(1.5) - 1
+   local highest = integral(limit + 0.5)
+   local surely = 2 - inverse(integral(2.5) - h(2))
+
+   return function ()
+      while true do
+         local y = highest + sysbench.rand.uniform_double() * (lowest - highest)
+         local x = inverse(y)
+         local whole = math.min(math.max(math.floor(x + 0.5), 1), limit)
+         if whole - x <= surely or y >= integral(whole + 0.5) - h(whole) then
+            return whole
+         end
+      end
+   end
+end
+
+return zipf

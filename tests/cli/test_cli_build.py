@@ -1,0 +1,164 @@
+"""``hone build``: what it prints of builds, and what it writes; the builds are pretended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dbhone.build.manifest import COMMANDS, Build, CompileCommand, Manifest
+from dbhone.build.transforms.base import Family, Pass
+from dbhone.cli.commands import build as module
+from dbhone.cli.main import hone
+from dbhone.experiment.production import Goal, Product
+from dbhone.source.tree import SourceTree
+
+COMPILED = (("sql/parse.o", 61.5), ("sql/item.o", 12.0), ("sql/net.o", 0.25))
+
+
+class FakeWorkshop:
+    """Has every build at hand; it takes twice as long in each as in the one before."""
+
+    goals: list[Goal]
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.goals = []
+
+    def __call__(self, *_: object, **__: object) -> FakeWorkshop:
+        return self
+
+    def tree(self, reference: str) -> SourceTree:
+        return SourceTree(
+            reference=reference,
+            resolved=reference,
+            digest="50",
+            path=Path(reference),
+            fetched_at=datetime.now(UTC),
+        )
+
+    def produce(self, goal: Goal) -> Product:
+        self.goals.append(goal)
+        made = make_build(self.folder / f"build-{len(self.goals)}", goal, len(self.goals))
+        return Product(build=made, tree=self.tree(goal.source), reused=False)
+
+
+def make_build(folder: Path, goal: Goal, times: int) -> Build:
+    folder.mkdir()
+    commands = [
+        CompileCommand(
+            phase="compile",
+            began=1000.0 + at,
+            seconds=seconds * times,
+            cpu=seconds * times,
+            memory=2**20,
+            status=0,
+            argv=("-c", "x.c", "-o", target),
+        )
+        for at, (target, seconds) in enumerate(COMPILED)
+    ]
+    (folder / COMMANDS).write_text("".join(each.model_dump_json() + "\n" for each in commands))
+    manifest = Manifest(
+        digest=folder.name,
+        dbms=goal.dbms,
+        version=f"{times}.0",
+        source=goal.source,
+        source_digest="50",
+        variant=goal.variant.name,
+        pass_=Pass.PLAIN,
+        copy_number=goal.copy_number,
+        family=Family.GCC,
+        compiler="gcc 12.2.0",
+        compiler_identity="gcc",
+        compile_flags=("-O2",),
+        link_flags=(),
+        steps=(),
+        profile=None,
+        seconds=70.0 * times,
+        phase_seconds={"configure": 5.0, "compile": 65.0 * times},
+        compile_commands=len(commands),
+        files={},
+        primary="server",
+        built_at=datetime(2026, 2, 28, tzinfo=UTC),
+    )
+    return Build(folder, manifest)
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
+    workshop = FakeWorkshop(tmp_path)
+    monkeypatch.setattr(module, "Workshop", workshop)
+    monkeypatch.setattr(module, "recognise", lambda path: Path(path).name.partition(":")[2])
+    return workshop
+
+
+def hone_build(tmp_path: Path, *words: str) -> Result:
+    home = ("--home", str(tmp_path / "home"))
+    environment = {"COLUMNS": "100", "TERM": "dumb"}
+    return CliRunner().invoke(hone, (*home, "build", *words), env=environment)
+
+
+def test_timings_of_several_sources_stand_side_by_side(
+    tmp_path: Path, workshop: FakeWorkshop, golden: Callable[[str, bytes], None]
+) -> None:
+    done = hone_build(tmp_path, "dir:sqlite", "dir:sqlite", "--timings", "--slowest", "2")
+    assert done.exit_code == 0, done.output
+    *lines, first, second = (line.rstrip() for line in done.stdout.splitlines())
+    golden("build-timings.txt", "".join(f"{line}\n" for line in lines).encode())
+    assert (first, second) == (str(tmp_path / "build-1"), str(tmp_path / "build-2"))
+
+
+def test_without_timings_only_the_folders_are_the_result(
+    tmp_path: Path, workshop: FakeWorkshop
+) -> None:
+    done = hone_build(tmp_path, "dir:sqlite")
+    assert done.stdout == f"{tmp_path / 'build-1'}\n"
+    assert "of 3 compile commands" in done.stderr
+
+
+def test_a_trace_of_all_builds_is_written(tmp_path: Path, workshop: FakeWorkshop) -> None:
+    done = hone_build(tmp_path, "dir:sqlite", "dir:sqlite", "--trace", str(tmp_path / "t.json"))
+    assert done.exit_code == 0, done.output
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert {each["pid"] for each in events} == {1, 2}
+    assert f"wrote {tmp_path / 't.json'}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "suite", "sets"),
+    [
+        (("dir:sqlite", "--train", "main"), "speedtest1", ("main",)),
+        (("dir:postgresql", "--train", "point-query"), "sysbench:micro", ("point-query",)),
+    ],
+)
+def test_training_is_by_the_suite_of_the_dbms_unless_another_is_named(
+    tmp_path: Path, workshop: FakeWorkshop, words: tuple[str, ...], suite: str, sets: tuple[str]
+) -> None:
+    done = hone_build(tmp_path, *words, "--variant", "pgo")
+    assert done.exit_code == 0, done.output
+    (goal,) = workshop.goals
+    assert goal.suite == suite
+    assert goal.training is not None
+    assert [each.partition("_")[0] for each in goal.training.sets] == list(sets)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--train", "point-query"), "there is no set 'point-query'"),
+        (("--train", "main", "--size", "vast"), "there is no size 'vast'"),
+        (("--train", "main", "--suite", "tpcc"), "there is no suite 'tpcc'"),
+        (("--train", "point-query", "--suite", "sysbench:micro"), "does not drive sqlite"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_told(
+    tmp_path: Path, workshop: FakeWorkshop, words: tuple[str, ...], said: str
+) -> None:
+    done = hone_build(tmp_path, "dir:sqlite", "--variant", "pgo", *words)
+    assert done.exit_code != 0
+    assert said in str(done.exception) + done.output
+    assert workshop.goals == []

@@ -1,0 +1,135 @@
+"""Experiments on servers: what may be said, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbhone.errors import UsageError
+from dbhone.experiment.load import load_shipped, parse, shipped_names
+from dbhone.experiment.plan import training_tasks
+from dbhone.measurement.record import Role
+from dbhone.workload import suite as suites
+from dbhone.workload.suite import Regime
+
+GOOD = """\
+title = "t"
+base = "rel"
+
+[sources]
+pg = "apt:postgresql"
+
+[subjects]
+rel = { dbms = "postgresql", source = "pg" }
+control = { like = "rel" }
+pgo = { like = "rel", variant = "pgo" }
+big = { like = "rel", settings = { work_mem = "64MB", jit = true } }
+
+[training]
+sets = ["point-query", "update-index"]
+shares = { update-index = 3 }
+
+[workload]
+suite = "sysbench:micro"
+sets = ["update-index", "read-write_range=10"]
+size = "smoke"
+threads = [1, 4]
+regime = "os-cached"
+rows = 5000
+seconds = "2s"
+
+[config]
+set = { shared_buffers = "1GB", work_mem = "4MB" }
+"""
+
+
+def test_names_of_sets_may_be_short_where_one_alone_begins_so() -> None:
+    found = parse(GOOD, name="x.toml")
+    assert found.sets == ("update-index_range=100", "read-write_range=10")
+    pgo = found.subjects[2].training
+    assert pgo is not None
+    assert pgo.sets == ("point-query_range=100", "update-index_range=100")
+    assert pgo.shares == (1.0, 3.0)
+
+
+def test_settings_of_a_subject_stand_before_those_of_the_experiment() -> None:
+    subjects = {each.name: dict(each.settings) for each in parse(GOOD, name="x.toml").subjects}
+    assert subjects["rel"] == {"shared_buffers": "1GB", "work_mem": "4MB"}
+    assert subjects["big"] == {"shared_buffers": "1GB", "work_mem": "64MB", "jit": "on"}
+
+
+def test_the_same_build_with_other_settings_is_no_control() -> None:
+    roles = {each.name: each.role for each in parse(GOOD, name="x.toml").subjects}
+    assert roles["control"] is Role.CONTROL
+    assert roles["big"] is Role.CANDIDATE
+
+
+def test_the_scale_is_what_is_said() -> None:
+    scale = parse(GOOD, name="x.toml").scale
+    assert scale.threads == (1, 4)
+    assert scale.regime is Regime.OS_CACHED
+    assert scale.rows == 5000
+    suite = suites.load("sysbench:micro")
+    tasks = suites.tasks(suite, ("update-index_range=100",), scale)
+    assert [task.set for task in tasks] == ["update-index_range=100@1", "update-index_range=100@4"]
+    assert {task.source for task in tasks} == {"update-index_range=100"}
+    assert {task.run.seconds for task in tasks if task.run} == {2.0}
+
+
+def test_training_runs_each_set_for_its_share_with_one_number_of_clients() -> None:
+    found = parse(GOOD, name="x.toml")
+    training = found.subjects[2].training
+    assert training is not None
+    tasks = training_tasks(found.suite, training, found.scale)
+    runs = [task.run for task in tasks if task.run]
+    assert [run.seconds for run in runs] == [2.0, 6.0]
+    assert {run.threads for run in runs} == {4}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('["update-index", ', '["updat-index", ', "update-index_range=100"),
+        ('["update-index", ', '["point-query.warm", ', "point-query.warm"),
+        ('["update-index", ', '["read-write", ', "read-write"),
+        ('"os-cached"', '"cold"', "cached, os-cached"),
+        ('seconds = "2s"', 'seconds = "500ms"', "whole seconds"),
+        ("[1, 4]", "[4, 4]", "twice"),
+        ("[1, 4]", "[0]", "threads"),
+        ("shares = { update-index", "shares = { insert", "insert"),
+        ("rows = 5000", "rows = 5", "rows"),
+        ('size = "smoke"', 'size = "smok"', "smoke"),
+        ("[config]\nset", "[config]\nsett", "set"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(old: str, new: str, said: str) -> None:
+    assert old in GOOD
+    with pytest.raises(UsageError) as refused:
+        parse(GOOD.replace(old, new), name="x.toml")
+    assert said in f"{refused.value.message} {refused.value.hint}"
+    assert "x.toml" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "said", ["threads = [4]\n", 'cache = "1G"\n', '[config]\nset = { a = "1" }\n']
+)
+def test_an_embedded_dbms_has_no_settings_and_no_clients(said: str) -> None:
+    text = """\
+title = "t"
+base = "rel"
+[sources]
+s = "apt:sqlite3"
+[subjects]
+rel = { dbms = "sqlite", source = "s" }
+o3 = { like = "rel", variant = "o3" }
+[workload]
+suite = "speedtest1"
+"""
+    with pytest.raises(UsageError):
+        parse(text + said, name="x.toml")
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_every_experiment_that_ships_can_be_read_and_has_a_control(name: str) -> None:
+    roles = [each.role for each in load_shipped(name).subjects]
+    assert roles[0] is Role.BASE
+    assert Role.CONTROL in roles

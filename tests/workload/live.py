@@ -1,0 +1,130 @@
+"""The distribution's servers, started for a test, and sysbench to ask them."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from dbhone import registry
+from dbhone.dbms.base import DRAWER
+from dbhone.dbms.base_server import Endpoint, Installation, Room, ServerDbms
+from dbhone.home import Home, Session, open_session
+from dbhone.instance import data, settings
+from dbhone.instance.account import server_account
+from dbhone.instance.place import make_place, remove_place
+from dbhone.instance.server import Server
+from dbhone.process import Command, Finished, run
+from dbhone.workload import suite as suites
+from dbhone.workload.drivers.base import Chunk, Order, StepResult
+from dbhone.workload.drivers.sysbench import PLUGIN
+from dbhone.workload.suite import Tables, Task
+
+_ASK = Path(__file__).with_name("ask.lua")
+_ROOM = Room(cache_bytes=64 * 1024**2, connections=50)
+_POSTGRESQL = Path("/usr/lib/postgresql")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """A running server without tables, and the folder in which sysbench runs."""
+
+    name: str
+    endpoint: Endpoint
+    folder: Path
+
+    @property
+    def program(self) -> Path:
+        return Path(shutil.which("sysbench") or "sysbench")
+
+    def command(self, argv: tuple[str, ...]) -> Finished:
+        return run(Command(argv=argv, cwd=self.folder, isolated=True, timeout=120.0))
+
+    def printed(self, argv: tuple[str, ...]) -> str:
+        finished = self.command(argv)
+        assert finished.ok, finished.text()
+        return finished.text()
+
+    def ask(self, sql: str) -> list[str]:
+        """Return the lines of the answer to a statement."""
+        argv = PLUGIN.settle(self.program, self.endpoint, Tables(tables=1, rows=100))
+        connection = tuple(word for word in argv[2:-1] if "table" not in word)
+        lines = self.printed((argv[0], str(_ASK), *connection, f"--sql={sql}", "ask"))
+        return [line for line in lines.splitlines()[1:] if line]
+
+    def in_database(self, name: str) -> Live:
+        """Return the server with a new database."""
+        self.ask(f"CREATE DATABASE {name}")
+        return replace(self, endpoint=replace(self.endpoint, database=name))
+
+    def load(self, tables: Tables) -> None:
+        self.printed(PLUGIN.load(self.program, self.endpoint, tables))
+        self.printed(PLUGIN.settle(self.program, self.endpoint, tables))
+
+    def verified(self, tables: Tables) -> str:
+        printed = self.printed(PLUGIN.verify(self.program, self.endpoint, tables))
+        return PLUGIN.verification(printed)
+
+    def step(self, task: Task) -> StepResult:
+        order = Order(program=self.program, task=task, where=self.endpoint, verify=False)
+        chunk = Chunk(
+            data=self.printed(PLUGIN.argv(order)).encode(),
+            at=0.0,
+            cpu_seconds=None,
+            instructions=None,
+            peak_memory_bytes=None,
+        )
+        (step,) = PLUGIN.read(order, (chunk,)).steps
+        return step
+
+
+def dbms_of_the_suite() -> tuple[str, ...]:
+    return suites.load("sysbench:micro").dbms
+
+
+@contextlib.contextmanager
+def started(name: str) -> Iterator[Live]:
+    """Start the distribution's server ``name``; skip the test if this machine has none."""
+    dbms = registry.load(DRAWER, name, ServerDbms, what="DBMS")
+    installation = _installed(dbms)
+    if installation is None or shutil.which("sysbench") is None:
+        pytest.skip(f"{name} or sysbench is not installed")
+    # pytest's own folders are closed to the account that servers run as.
+    root = Path(tempfile.mkdtemp(prefix="hone-"))
+    root.chmod(0o711)
+    try:
+        with open_session(Home(root / "h")) as session, _server(dbms, installation, session) as one:
+            yield Live(name=name, endpoint=one.endpoint, folder=root)
+    finally:
+        shutil.rmtree(root)
+
+
+def _installed(dbms: ServerDbms) -> Installation | None:
+    prefixes = (*sorted(_POSTGRESQL.glob("*"), reverse=True), Path("/usr"))
+    found = (dbms.installation(prefix) for prefix in prefixes)
+    return next((each for each in found if each is not None), None)
+
+
+@contextlib.contextmanager
+def _server(dbms: ServerDbms, installation: Installation, session: Session) -> Iterator[Server]:
+    account = server_account()
+    place = make_place(session, account)
+    try:
+        data.make(dbms, installation, place, account, session)
+        chosen = settings.choose(
+            dbms,
+            installation,
+            place,
+            proposed=dbms.proposed_settings(_ROOM, installation.version),
+            wanted={},
+            drop_unknown=False,
+        )
+        with Server(dbms, installation, place, chosen.values, account, home=session.home) as server:
+            yield server
+    finally:
+        remove_place(place)

@@ -1,0 +1,302 @@
+"""Starting sysbench, and reading what it prints, strictly."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.dbms.base_server import Endpoint, Protocol
+from dbhone.errors import DriverError
+from dbhone.workload import suite as suites
+from dbhone.workload.drivers.base import Chunk, Order, StepResult
+from dbhone.workload.drivers.sysbench import PLUGIN
+from dbhone.workload.suite import Scale, ScriptRun, Tables, Task
+
+TRANSCRIPTS = Path(__file__).with_name("transcripts")
+SUITES = Path(suites.__file__).with_name("suites")
+SYSBENCH = Path("/usr/bin/sysbench")
+MARIADB = Endpoint(
+    protocol=Protocol.MYSQL, socket=Path("/i/run/mysql.sock"), user="bench", database="db"
+)
+POSTGRESQL = Endpoint(
+    protocol=Protocol.POSTGRESQL,
+    socket=Path("/i/run/.s.PGSQL.5432"),
+    user="bench",
+    database="db",
+    port=5432,
+)
+TABLES = Tables(tables=3, rows=500)
+
+
+def order(seconds: float = 1.0, options: dict[str, str] | None = None) -> Order:
+    run = ScriptRun(
+        script="points",
+        options=tuple((options or {}).items()),
+        threads=4,
+        seconds=seconds,
+        tables=TABLES,
+    )
+    return Order(
+        program=SYSBENCH,
+        task=Task(set="point-query_range=100", run=run),
+        where=MARIADB,
+        verify=False,
+    )
+
+
+def read(text: str, seconds: float = 1.0) -> StepResult:
+    chunk = Chunk(
+        data=text.encode(), at=0.0, cpu_seconds=None, instructions=None, peak_memory_bytes=None
+    )
+    outcome = PLUGIN.read(order(seconds), (chunk,))
+    assert outcome.version is None
+    assert outcome.verification is None
+    (step,) = outcome.steps
+    return step
+
+
+def transcript(name: str) -> str:
+    return (TRANSCRIPTS / f"{name}.txt").read_text()
+
+
+def percentile(buckets: list[tuple[float, int]], wanted: int) -> float:
+    """Return the percentile of a histogram the slow way: as an element of all values."""
+    values = [value for value, count in buckets for _ in range(count)]
+    return values[max(math.floor(len(values) * wanted / 100 + 0.5), 1) - 1]
+
+
+def printed(buckets: list[tuple[float, int]], *, seconds: float = 1.02, errors: int = 0) -> str:
+    """Return what sysbench prints of a run with this histogram, in milliseconds."""
+    events = sum(count for _, count in buckets)
+    rows = "".join(f"{value:12.3f} |{'*' * 3:<40} {count}\n" for value, count in buckets)
+    return (
+        "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\n\nThreads started!\n\n"
+        "Latency histogram (values are in milliseconds)\n"
+        "       value  ------------- distribution ------------- count\n"
+        f"{rows} \n"
+        "SQL statistics:\n"
+        f"    transactions:                        {events:<6} (1.00 per sec.)\n"
+        f"    ignored errors:                      {errors:<6} (0.00 per sec.)\n"
+        "    reconnects:                          0      (0.00 per sec.)\n\n"
+        "General statistics:\n"
+        f"    total time:                          {seconds:.4f}s\n"
+        f"    total number of events:              {events}\n\n"
+        f"         95th percentile: {percentile(buckets, 95):27.2f}\n"
+        "    execution time (avg/stddev):   1.0002/0.00\n\n"
+    )
+
+
+@st.composite
+def histograms(draw: st.DrawFn) -> list[tuple[float, int]]:
+    thousandths = draw(st.sets(st.integers(min_value=1, max_value=10**8), min_size=1, max_size=30))
+    counts = st.integers(min_value=1, max_value=500)
+    return [(value / 1000, draw(counts)) for value in sorted(thousandths)]
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        ("mariadb-point-query", 3.0),
+        ("mariadb-errors", 1.0),
+        ("postgresql-errors", 1.0),
+        ("mariadb-1.1", 2.0),
+    ],
+)
+def test_real_transcripts_are_read(
+    name: str, seconds: float, golden: Callable[[str, bytes], None]
+) -> None:
+    step = read(transcript(name), seconds)
+    golden(f"sysbench/{name}.json", json.dumps(asdict(step), indent=1).encode() + b"\n")
+
+
+def test_a_transaction_is_an_operation_and_refused_ones_are_counted() -> None:
+    step = read(transcript("mariadb-errors"))
+    assert step.key == ""
+    assert (step.operations, step.errors, step.seconds) == (676, 158, 1.0111)
+    assert step.throughput == pytest.approx(668.6, abs=0.1)
+
+
+def test_intervals_are_a_series_in_both_spellings() -> None:
+    assert read(transcript("mariadb-1.1"), 2.0).series == (6.0, 7.0)
+
+
+def test_the_words_of_1_1_mean_the_same() -> None:
+    text = printed([(0.5, 10), (2.0, 3)])
+    new = text.replace("General statistics:", "Throughput:\n    events/s (eps):     12.7451")
+    new = new.replace("total time:", "time elapsed:")
+    assert read(new) == read(text)
+
+
+@pytest.mark.parametrize("name", ["mariadb-died", "postgresql-died"])
+def test_a_server_that_died_is_a_failure(name: str) -> None:
+    with pytest.raises(DriverError):
+        read(transcript(name))
+
+
+def test_sysbenchs_own_words_say_why() -> None:
+    with pytest.raises(DriverError, match=r"sysbench failed: FATAL: mysql_stmt_execute.* 2013"):
+        read(transcript("mariadb-died"))
+    # Standard error and output are one here: what is fatal may stand in the middle of a line.
+    with pytest.raises(DriverError, match="sysbench failed: FATAL: no"):
+        read("[ 1s ] thds: FATAL: no\n")
+
+
+@given(histograms(), st.integers(min_value=0, max_value=9))
+def test_percentiles_are_those_of_the_histogram(
+    buckets: list[tuple[float, int]], errors: int
+) -> None:
+    step = read(printed(buckets, errors=errors))
+    assert step.operations == sum(count for _, count in buckets)
+    assert step.errors == errors
+    assert step.latency is not None
+    assert step.latency.p50 == percentile(buckets, 50) / 1000
+    assert step.latency.p95 == percentile(buckets, 95) / 1000
+    assert step.latency.p99 == percentile(buckets, 99) / 1000
+    assert step.latency.p50 <= step.latency.p95 <= step.latency.p99
+    assert step.latency.histogram == tuple((value / 1000, count) for value, count in buckets)
+
+
+@given(st.data())
+def test_a_transcript_that_was_cut_off_is_refused(data: st.DataObject) -> None:
+    text = transcript("mariadb-errors").rstrip("\n")
+    cut = data.draw(st.integers(min_value=0, max_value=len(text) - 2))
+    with pytest.raises(DriverError):
+        read(text[:cut])
+
+
+@given(st.text(min_size=1), st.integers(0, 40))
+def test_a_line_that_sysbench_never_prints_is_refused(line: str, at: int) -> None:
+    lines = printed([(0.5, 10), (2.0, 3)]).splitlines()
+    lines.insert(at % len(lines), f"x{line}")
+    with pytest.raises(DriverError):
+        read("\n".join(lines))
+
+
+@given(st.binary(max_size=300))
+def test_garbage_is_refused_and_never_crashes(data: bytes) -> None:
+    with pytest.raises(DriverError):
+        read(data.decode("utf-8", "replace"))
+
+
+def test_the_line_that_is_refused_is_shown() -> None:
+    with pytest.raises(DriverError, match="never prints: 'WARNING: something new'"):
+        read(printed([(0.5, 10)]) + "WARNING: something new\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("transactions:                        13", "transactions:   12", "not its events"),
+        ("events:              13", "events:              14", "not its events"),
+        ("     10\n", "     11\n", "histogram has other events"),
+        ("2.00\n    exec", "2.01\n    exec", "percentile is 2.01 ms, but 2 ms"),
+        ("       0.500", "       5.000", "not in order"),
+        ("1.0200s", "0.0000s", "took no time"),
+        ("1.0200s", "0.5000s", "ended after 0.5 s"),
+        ("    reconn", "    transactions: 13 (1.00 per sec.)\n    reconn", "twice"),
+        ("    ignored errors:                      0      (0.00 per sec.)\n", "", "ignored errors"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(old: str, new: str, complaint: str) -> None:
+    text = printed([(0.5, 10), (2.0, 3)])
+    assert text.count(old) == 1
+    with pytest.raises(DriverError, match=complaint):
+        read(text.replace(old, new))
+
+
+def test_a_slice_in_which_nothing_ended_is_too_short() -> None:
+    text = printed([(0.5, 10)]).replace(":              10", ":              0")
+    with pytest.raises(DriverError, match="too short for this step") as caught:
+        read(text)
+    assert caught.value.hint is not None
+
+
+@pytest.mark.parametrize("where", [MARIADB, POSTGRESQL], ids=["mysql", "postgresql"])
+def test_the_command_lines(where: Endpoint, golden: Callable[[str, bytes], None]) -> None:
+    suite = suites.load("sysbench:micro")
+    tasks = suites.tasks(suite, (*suite.warm_ups(), *suite.measured()), Scale(size="full"))
+    commands = [
+        PLUGIN.load(SYSBENCH, where, TABLES),
+        PLUGIN.settle(SYSBENCH, where, TABLES),
+        PLUGIN.verify(SYSBENCH, where, TABLES),
+        *(
+            PLUGIN.argv(Order(program=SYSBENCH, task=task, where=where, verify=False))
+            for task in tasks
+        ),
+    ]
+    for command in commands:
+        assert Path(command[1]).is_file()
+        assert not any("password" in word for word in command)
+    text = "".join(" ".join(command) + "\n" for command in commands)
+    golden(
+        f"sysbench/commands-{where.protocol.value}.txt",
+        text.replace(f"{SUITES.resolve()}/", "").encode(),
+    )
+
+
+def test_a_slice_has_whole_seconds_and_a_series_when_it_is_long() -> None:
+    assert "--time=1" in PLUGIN.argv(order(0.3))
+    assert not any("report-interval" in word for word in PLUGIN.argv(order(2.0)))
+    assert {"--time=3", "--report-interval=1"} <= set(PLUGIN.argv(order(3.0)))
+
+
+def test_what_a_set_says_replaces_what_every_set_has() -> None:
+    words = PLUGIN.argv(order(options={"table-size": "1", "rand-type": "pareto"}))
+    assert "--rand-type=pareto" in words
+    assert "--table-size=1" in words
+    assert not {"--rand-type=uniform", "--table-size=500"} & set(words)
+
+
+def test_every_set_of_the_suite_can_be_driven(tmp_path: Path) -> None:
+    sets = suites.load("sysbench:micro").measured()
+    assert PLUGIN.sets(sets, tmp_path) == sets
+
+
+def test_the_scripts_that_decide_what_is_loaded_are_files() -> None:
+    scripts = PLUGIN.load_scripts()
+    assert scripts
+    assert all(script.is_file() for script in scripts)
+
+
+def test_a_file_is_no_server() -> None:
+    wrong = Order(program=SYSBENCH, task=order().task, where=Path("/d/x"), verify=False)
+    with pytest.raises(DriverError, match="/d/x is a file"):
+        PLUGIN.argv(wrong)
+
+
+def answers(*lines: str) -> str:
+    return "\n".join(("sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)", "", *lines)) + "\n"
+
+
+def test_the_verification_digests_the_answers_alone() -> None:
+    lines = ("answer 1/point/1 1 0a0b0c0d", "sound 1/check", "verified")
+    digest = PLUGIN.verification(answers(*lines))
+    assert len(digest) == 64
+    other = answers(*lines).replace("1.0.20 (using system", "1.1.0-abc (using bundled")
+    assert PLUGIN.verification(other) == digest
+    changed = answers(*lines).replace("0a0b0c0d", "0a0b0c0e")
+    assert PLUGIN.verification(changed) != digest
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        ((), "before it had verified"),
+        (("verified",), "before it had verified"),
+        (("answer 1/point/1 1 0a",), "before it had verified"),
+        (("answer 1/point/1 1 0a", "noise", "verified"), "no answer: 'noise'"),
+        (("answer 1/a 1 0a", "FATAL: no", "verified"), "no answer: 'FATAL: no'"),
+        (("answer 1/a 1 0a", "damage 1/check: error: bad", "verified"), "damaged: 1/check: error"),
+        (("answer 1/a 1 0a", "damage 1/primary: 7, not 8"), "damaged: 1/primary: 7, not 8"),
+    ],
+)
+def test_damage_and_nonsense_are_no_verification(lines: tuple[str, ...], complaint: str) -> None:
+    with pytest.raises(DriverError, match=complaint):
+        PLUGIN.verification(answers(*lines))
