@@ -11,8 +11,10 @@ import pytest
 from dbhone.build import builder
 from dbhone.build.catalogue import all_builds, prune
 from dbhone.build.manifest import read_build
+from dbhone.build.toolchain import Compiler
 from dbhone.errors import BuildError, MachineError, ToolError
-from dbhone.home import Session
+from dbhone.files import digest_of_tree, remove_tree
+from dbhone.home import Home, Session, open_session
 from tests.build.tiny import WORK, Tiny, make_spec, make_tree
 
 
@@ -124,6 +126,66 @@ def test_the_users_flags_do_not_leak_into_a_build(
     monkeypatch.setenv("C_INCLUDE_PATH", "/nowhere")
     build = builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
     assert all("-O0" not in each.argv for each in build.commands())
+
+
+def test_cxx_is_compiled_by_the_partner_of_the_compiler(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), "o3", dbms=Tiny(needs_cxx=True))
+    build = builder.make(spec, session, ignore)
+    made = {each.target: each for each in build.commands()}
+    assert "-O3" in made["more.o"].argv
+    assert build.manifest.compile_commands == 3
+
+
+def test_a_missing_cxx_compiler_is_an_error_only_where_it_is_needed(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = make_tree(tmp_path / "source")
+    monkeypatch.setattr(Compiler, "find_cxx", lambda _: None)
+    with pytest.raises(ToolError, match=r"building Tiny needs g\+\+, the C\+\+ compiler") as caught:
+        builder.make(make_spec(tree, dbms=Tiny(needs_cxx=True)), session, ignore)
+    assert caught.value.hint == "install it: apt-get install g++"
+    builder.make(make_spec(tree), session, ignore)
+
+
+def test_a_folder_is_kept_whole(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(keep_folder=True))
+    build = builder.make(spec, session, ignore)
+    folder = build.path("folder")
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+    assert found == {"bin/also", "bin/tiny", "share/main.c", "share/version"}
+    assert (folder / "bin/also").readlink() == Path("tiny")
+    assert (folder / "share/programs").readlink() == Path("../bin")
+    assert not (folder / "share/main.c").is_symlink()
+    assert subprocess.run([folder / "bin/also"], check=True, capture_output=True).stdout
+    kept = build.manifest.files["folder"]
+    assert kept.sha256 == digest_of_tree(folder)
+    assert kept.bytes > build.binary_bytes
+
+
+def test_another_account_can_use_what_a_build_keeps(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(keep_folder=True))
+    folder = builder.make(spec, session, ignore).folder
+    for path in (folder, *folder.rglob("*")):
+        mode = path.stat().st_mode
+        assert mode & 0o004
+        if path.is_dir() or path.name == "tiny":
+            assert mode & 0o001
+
+
+def test_a_build_whose_folder_is_gone_is_no_build(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(keep_folder=True))
+    build = builder.make(spec, session, ignore)
+    remove_tree(build.path("folder"))
+    assert read_build(build.folder) is None
+
+
+def test_a_home_whose_name_upsets_builds_is_refused(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "source")
+    with (
+        open_session(Home(tmp_path / "half $price; new")) as session,
+        pytest.raises(MachineError, match=r"has   \$ ; in its name, which upsets builds"),
+    ):
+        builder.make(make_spec(tree), session, ignore)
 
 
 def test_a_damaged_build_is_no_build_and_is_made_anew(tmp_path: Path, session: Session) -> None:

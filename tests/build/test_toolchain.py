@@ -63,3 +63,23 @@ def test_a_compiler_that_does_not_work_is_told(path: Path) -> None:
 def test_unknown_compilers_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="not a compiler that hone knows"):
         check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "partner"),
+    [("gcc", "g++"), ("gcc-12", "g++-12"), ("clang", "clang++"), ("clang-14", "clang++-14")],
+)
+def test_a_compiler_has_its_partner_for_cxx(path: Path, name: str, partner: str) -> None:
+    pretend(path, name, "echo 14.0.6")
+    compiler = find_compiler(name)
+    assert compiler.find_cxx() is None
+    pretend(path, partner, "")
+    assert compiler.find_cxx() == path / partner
+
+
+def test_the_archiver_is_the_compilers_own_if_it_has_one(path: Path) -> None:
+    pretend(path, "gcc", "echo 12.2.0")
+    compiler = find_compiler("gcc")
+    assert compiler.find_binary_tool("ar") == Path("ar")
+    pretend(path, "gcc-ar-12", "")
+    assert compiler.find_binary_tool("ar") == path / "gcc-ar-12"

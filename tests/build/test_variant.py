@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone import registry
+from dbhone.build.compositions import COMPOSITIONS
 from dbhone.build.toolchain import Compiler
 from dbhone.build.transforms.base import DRAWER, Family, Pass, Transform
 from dbhone.build.variant import parse_variant
@@ -62,6 +63,47 @@ def test_an_unknown_transform_tells_the_nearest() -> None:
     with pytest.raises(UnknownName) as caught:
         parse_variant("rel+pgoo")
     assert caught.value.hint == "did you mean 'pgo'?"
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("rel_withdbg", "rel+g"),
+        ("rel_o2", "rel"),
+        ("rel_native", "o3+native"),
+        ("rel_o2_lto", "rel+lto"),
+        ("rel_lto", "o3+lto"),
+        ("rel_native_lto", "o3+native+lto"),
+        ("rel_o2_lto+pgo", "rel+lto+pgo"),
+        ("rel_withdbg+native", "rel+g+native"),
+    ],
+)
+def test_known_names_are_compositions_of_transforms(name: str, meaning: str) -> None:
+    assert parse_variant(name).name == meaning
+
+
+def test_a_composition_takes_the_place_of_its_transforms() -> None:
+    with pytest.raises(VariantError, match=r"'rel' and 'o3' both set the optimisation level"):
+        parse_variant("rel_o2+o3")
+    with pytest.raises(VariantError, match="names 'lto' twice"):
+        parse_variant("rel_lto+lto")
+
+
+@pytest.mark.parametrize("name", sorted(COMPOSITIONS))
+def test_a_composition_can_be_meant_and_is_no_transforms_name(name: str) -> None:
+    assert parse_variant(name).name.split("+") == list(COMPOSITIONS[name])
+    assert name not in TRANSFORMS
+
+
+def test_a_misspelt_composition_tells_the_nearest() -> None:
+    with pytest.raises(UnknownName) as caught:
+        parse_variant("rel_natve")
+    assert "'rel_native'" in (caught.value.hint or "")
+
+
+def test_debug_information_goes_with_any_level() -> None:
+    flags = parse_variant("o3+g").flags(GCC, Pass.PLAIN)
+    assert flags.compile == ("-O3", "-DNDEBUG", "-g")
 
 
 @pytest.mark.parametrize("text", ["", "+", "lto+", " + lto"])

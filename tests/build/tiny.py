@@ -12,7 +12,7 @@ from dbhone.build.spec import BuildSpec
 from dbhone.build.toolchain import find_compiler
 from dbhone.build.transforms.base import Pass
 from dbhone.build.variant import parse_variant
-from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Check, Dbms, Phase, Recipe
+from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Dbms, Phase, Recipe
 from dbhone.files import digest_of_tree
 from dbhone.source.tree import SourceTree
 
@@ -25,6 +25,7 @@ WORK = """\
 int unused(int n) { return n * 7; }
 int work(int n) { int s = 0; for (int i = 0; i < n; i++) s += i % 3; return n < 0 ? unused(n) : s; }
 """
+MORE = "template <class T> T more(T n) { return n + n; }\nint use() { return more(2); }\n"
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Tiny(Dbms):
     build_seconds: float = 1.0
     forget_flags: bool = False
     make_nothing: bool = False
+    needs_cxx: bool = False
+    keep_folder: bool = False
 
     def version(self, tree: Path) -> str:
         return (tree / "VERSION").read_text().strip()
@@ -54,20 +57,42 @@ class Tiny(Dbms):
             )
             for name in ("main", "work")
         ]
+        if self.needs_cxx:
+            steps.append(_more(request, flags))
         link = (compiler, *request.link_flags, "main.o", "work.o", "-o", "tiny")
         if not self.make_nothing:
             steps.append(BuildStep(phase=Phase.TOOLS, argv=link))
-        kept = Artifact(name="program", made=Path("tiny"), kept=Path("bin/tiny"))
-        return Recipe(steps=tuple(steps), artifacts=(kept,), primary="program")
+        kept = [Artifact(name="program", made=Path("tiny"), kept=Path("bin/tiny"))]
+        if self.keep_folder:
+            steps += _folder(request)
+            kept.append(Artifact(name="folder", made=Path("made"), kept=Path("all"), tree=True))
+        return Recipe(steps=tuple(steps), artifacts=tuple(kept), primary="program")
 
-    def consistency_check(self, shell: Path, database: Path) -> Check:
-        return Check(argv=(str(shell), str(database)), expected="ok")
+
+def _more(request: BuildRequest, flags: tuple[str, ...]) -> BuildStep:
+    words = (*flags, "-c", str(request.tree / "more.cc"), "-o", "more.o")
+    return BuildStep(phase=Phase.COMPILE, argv=(str(request.cxx_compiler), *words))
+
+
+def _folder(request: BuildRequest) -> list[BuildStep]:
+    """Make a folder with a program, a file and links: one inside, two that lead out of it."""
+    lines = (
+        ("mkdir", "-p", "made/bin", "made/share"),
+        ("cp", "tiny", "made/bin/tiny"),
+        ("install", "-m", "600", str(request.tree / "VERSION"), "made/share/version"),
+        ("ln", "-s", "tiny", "made/bin/also"),
+        ("ln", "-s", "../bin", "made/share/programs"),
+        ("ln", "-s", str(request.tree / "main.c"), "made/share/main.c"),
+        ("ln", "-s", "/no/such/file", "made/share/nowhere"),
+    )
+    return [BuildStep(phase=Phase.TOOLS, argv=line) for line in lines]
 
 
 def make_tree(root: Path, *, work: str = WORK) -> SourceTree:
     """Write the source; return it as an acquired tree."""
     root.mkdir()
-    for name, content in (("VERSION", "1.0\n"), ("main.c", MAIN), ("work.c", work)):
+    files = {"VERSION": "1.0\n", "main.c": MAIN, "work.c": work, "more.cc": MORE}
+    for name, content in files.items():
         (root / name).write_text(content)
     return SourceTree(
         reference=f"dir:{root}",

@@ -10,9 +10,9 @@ import pytest
 from dbhone.build.toolchain import Compiler
 from dbhone.build.transforms.base import Family, Pass
 from dbhone.build.variant import parse_variant
-from dbhone.dbms.base import BuildRequest
 from dbhone.dbms.sqlite import PLUGIN
 from dbhone.errors import SourceError
+from tests.dbms.recipe_request import request_for
 
 GCC = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0")
 
@@ -41,16 +41,7 @@ def test_the_recipe_is_as_written_down(
 ) -> None:
     tree = make_tree(tmp_path / "tree", autosetup=autosetup)
     flags = parse_variant(variant).flags(GCC, pass_)
-    request = BuildRequest(
-        tree=tree,
-        version=PLUGIN.version(tree),
-        compiler=Path("/toolbin/cc"),
-        host_compiler=GCC.path,
-        compile_flags=flags.compile,
-        link_flags=flags.link,
-        jobs=2,
-        shell=pass_ is not Pass.INSTRUMENT,
-    )
+    request = request_for(PLUGIN, tree, GCC, flags, shell=pass_ is not Pass.INSTRUMENT)
     recipe = PLUGIN.recipe(request)
     lines = [f"{step.phase.value}: {' '.join(step.argv)}" for step in recipe.steps]
     lines += [f"keep {each.name}: {each.made} -> {each.kept}" for each in recipe.artifacts]

@@ -14,17 +14,20 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.build import manifest as records
+from dbhone.build.keeping import is_made, keep, open_to_all
 from dbhone.build.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
 from dbhone.build.profile import training_environment
-from dbhone.build.spec import BuildSpec
+from dbhone.build.spec import BuildSpec, Tools
 from dbhone.build.transforms.base import Flags, Pass
 from dbhone.dbms.base import BuildStep, Phase, Recipe
 from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, ToolError
-from dbhone.files import digest_of_file, freeze, publish
+from dbhone.files import freeze, publish
 from dbhone.home import Home, Session
 
 _RECORDER = Path(__file__).with_name("recorder.py")
 _ERROR_LINE = re.compile(r"(?:fatal |internal compiler )?error[: ]|\*\*\* ", re.IGNORECASE)
+_PACKAGES = {"ninja": "ninja-build", "tclsh": "tcl"}
+_UPSETTING = re.compile(r"[^\w/.@+~-]")
 _NO_SPACE = "no space left on device"
 _MISSING_PROFILE = re.compile(rb"profile count data file not found|no profile data available")
 _FOREIGN_PROFILE = re.compile(
@@ -44,10 +47,11 @@ def find(home: Home, digest: str) -> Build | None:
     return records.read_build(home.builds / digest)
 
 
-def make(spec: BuildSpec, session: Session, notify: Notify) -> Build:
+def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None = None) -> Build:
     """Return the build that ``spec`` describes, making it unless it exists.
 
-    ``notify`` gets a few words when a step begins. Raises BuildError, with the log, when a
+    ``notify`` gets a few words when a step begins. ``jobs`` compile commands run at once, as many
+    as there are cores if it is None. Raises BuildError, with the log, when a
     step fails; ProfileError when the compiler did not take the profile.
     """
     digest = spec.digest()
@@ -56,7 +60,8 @@ def make(spec: BuildSpec, session: Session, notify: Notify) -> Build:
         return found
     spec.check()
     _check_programs(spec)
-    return _Making(spec, digest, session, notify).run()
+    _check_folder(session.scratch)
+    return _Making(spec, digest, session, notify).run(jobs or available_cores())
 
 
 def _check_programs(spec: BuildSpec) -> None:
@@ -64,8 +69,18 @@ def _check_programs(spec: BuildSpec) -> None:
         if shutil.which(program) is None:
             raise ToolError(
                 f"building {spec.dbms.title} needs {program}, which is missing",
-                hint=f"install it: apt-get install {'tcl' if program == 'tclsh' else program}",
+                hint=f"install it: apt-get install {_PACKAGES.get(program, program)}",
             )
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder whose name make, CMake or a shell would take for something else."""
+    strange = sorted(set(_UPSETTING.findall(str(folder))))
+    if strange:
+        raise MachineError(
+            f"the folder {folder} has {' '.join(strange)} in its name, which upsets builds",
+            hint="choose another home with --home or DBHONE_HOME",
+        )
 
 
 class _Making:
@@ -84,9 +99,9 @@ class _Making:
         for folder in (self.objects, self.result, self.work / "tmp"):
             folder.mkdir()
 
-    def run(self) -> Build:
+    def run(self, jobs: int) -> Build:
         flags = self.spec.flags(str(self.objects))
-        recipe = self.spec.recipe(flags, self._recording_compiler(), available_cores())
+        recipe = self.spec.recipe(flags, self._tools(), jobs)
         began = time.monotonic()
         phases: dict[str, float] = {}
         for step in recipe.steps:
@@ -96,8 +111,9 @@ class _Making:
         total = time.monotonic() - began
         manifest = self._manifest(recipe, flags, total, phases)
         records.write_manifest(self.result, manifest)
+        open_to_all(self.result)
         freeze(self.result)
-        self.result.chmod(0o700)  # a folder must be writable to be renamed by its owner
+        self.result.chmod(0o755)  # a folder must be writable to be renamed by its owner
         final = self.session.home.builds / self.digest
         if final.exists():  # a damaged one: find() has refused it
             shutil.move(final, self.session.workdir("damaged"))
@@ -107,20 +123,28 @@ class _Making:
             raise BuildError(f"the build in {final} is damaged", hint="is the disk in order?")
         return build
 
-    def _recording_compiler(self) -> Path:
+    def _tools(self) -> Tools:
+        """Return the programs of the build, its compilers recording what they do."""
+        cxx = self.spec.compiler.find_cxx()
+        return self.spec.tools(
+            compiler=self._recording("cc", self.spec.compiler.path),
+            cxx_compiler=self._recording("c++", cxx) if cxx else self.work / "c++",
+        )
+
+    def _recording(self, name: str, compiler: Path) -> Path:
         """Write the little program that builds call as their compiler.
 
         While a build configures itself it tries the compiler a hundred times; those calls
         are not worth a record.
         """
-        path = self.work / "cc"
-        compiler = shlex.quote(str(self.spec.compiler.path))
+        path = self.work / name
+        real = shlex.quote(str(compiler))
         words = (sys.executable, "-I", "-S", str(_RECORDER), str(self.commands))
         record = " ".join(shlex.quote(word) for word in words)
         script = (
             "#!/bin/sh\n"
-            f'[ "$DBHONE_PHASE" = {Phase.CONFIGURE.value} ] && exec {compiler} "$@"\n'
-            f'exec {record} {compiler} "$@"\n'
+            f'[ "$DBHONE_PHASE" = {Phase.CONFIGURE.value} ] && exec {real} "$@"\n'
+            f'exec {record} {real} "$@"\n'
         )
         path.write_text(script, encoding="utf-8")
         path.chmod(0o700)
@@ -133,6 +157,7 @@ class _Making:
             "LC_ALL": "C",
             "TMPDIR": str(self.work / "tmp"),
             "DBHONE_PHASE": step.phase.value,
+            "DBHONE_FOLDER": str(self.objects.resolve()),
             # ccache does not know gcc's -fprofile-partial-training and hides the real compiler.
             "CCACHE_DISABLE": "1",
             # What a build runs of its own while it is instrumented is no training.
@@ -254,19 +279,12 @@ class _Making:
     def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:
         files = {}
         for artifact in recipe.artifacts:
-            made = self.objects / artifact.made
-            if not made.is_file():
+            if not is_made(artifact, self.objects):
                 raise BuildError(
                     f"the build ended without an error but made no {artifact.made}",
                     log=self._keep_log(),
                 )
-            kept = self.result / artifact.kept
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(made, kept)
-            kept.chmod(0o755)
-            files[artifact.name] = KeptFile(
-                path=str(artifact.kept), bytes=kept.stat().st_size, sha256=digest_of_file(kept)
-            )
+            files[artifact.name] = keep(artifact, self.objects, self.result)
         return files
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from pathlib import Path
+from posixpath import join, normpath
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,7 +22,10 @@ class _Record(BaseModel):
 
 
 class CompileCommand(_Record):
-    """One call of the compiler; times in seconds, memory in bytes."""
+    """One call of the compiler; times in seconds, memory in bytes.
+
+    ``folder`` is where it was called, relative to the build's folder.
+    """
 
     phase: str
     began: float
@@ -29,6 +33,7 @@ class CompileCommand(_Record):
     cpu: float
     memory: int
     status: int
+    folder: str = "."
     argv: tuple[str, ...]
 
     @property
@@ -38,18 +43,31 @@ class CompileCommand(_Record):
 
     @property
     def target(self) -> str:
-        """The file that it made, or what it was about if it does not say."""
+        """The file that it made, or what it was about if it does not say, in the build's folder."""
         if "-o" in self.argv[:-1]:
-            return self.argv[self.argv.index("-o") + 1]
-        return next((word for word in reversed(self.argv) if not word.startswith("-")), "?")
+            name = self.argv[self.argv.index("-o") + 1]
+        else:
+            name = next((word for word in reversed(self.argv) if not word.startswith("-")), "?")
+        return normpath(join(self.folder, name))
 
 
 class KeptFile(_Record):
-    """A file of a build: its path in the build's folder, its size and SHA-256."""
+    """A file of a build: its path in the build's folder, its size and SHA-256.
+
+    Of a folder that is kept whole, the size of all its files and the digest of the tree.
+    """
 
     path: str
     bytes: int
     sha256: str
+    tree: bool = False
+
+    def is_in(self, folder: Path) -> bool:
+        """Whether the build in ``folder`` still has it; of a tree, whether it is there at all."""
+        path = folder / self.path
+        if self.tree:
+            return path.is_dir()
+        return path.is_file() and path.stat().st_size == self.bytes
 
 
 class ProfileUse(_Record):
@@ -151,8 +169,5 @@ def read_build(folder: Path) -> Build | None:
         manifest = Manifest.model_validate_json(text)
     except (OSError, ValueError):
         return None
-    for kept in manifest.files.values():
-        path = folder / kept.path
-        if not path.is_file() or path.stat().st_size != kept.bytes:
-            return None
-    return Build(folder, manifest)
+    whole = all(kept.is_in(folder) for kept in manifest.files.values())
+    return Build(folder, manifest) if whole else None

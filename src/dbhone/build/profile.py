@@ -1,30 +1,21 @@
-"""Profiles: what a training run left behind, checked before a compiler may use it.
-
-gcc's counters are .gcda files (gcov-dump(1) reads them); clang's are .profraw files that
-llvm-profdata(1) merges into one .profdata.
-"""
+"""Profiles: what a training run left behind, checked before a compiler may use it."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from dbhone import process
 from dbhone.build.manifest import Build
+from dbhone.build.tally import MERGED, counter_files, merge, read_tally
 from dbhone.build.toolchain import Compiler
 from dbhone.build.transforms.base import SYMBOLIC_PROFILE, Family
-from dbhone.errors import ProfileError, ToolError
+from dbhone.errors import ProfileError
 from dbhone.files import digest_of, digest_of_tree, publish, write_whole
 from dbhone.home import Session
 
-_MERGED = "merged.profdata"
 _DATA = "data"
-_FUNCTION = re.compile(r"FUNCTION ident=(?!0,)")
-_ARCS = re.compile(r"COUNTERS arcs \d+ counts( \(all zero\))?")
-_TOTAL = re.compile(r"^Total functions: (\d+)$", re.MULTILINE)
 
 
 class ProfileFacts(BaseModel):
@@ -60,7 +51,7 @@ class Profile:
     def input_path(self) -> Path:
         """What the compiler is told to read."""
         data = self.folder / _DATA
-        return data / _MERGED if self.facts.family is Family.CLANG else data
+        return data / MERGED if self.facts.family is Family.CLANG else data
 
     @property
     def coverage(self) -> float:
@@ -133,14 +124,15 @@ def collect(training: Training, session: Session) -> Profile:
     function was executed.
     """
     files = _fresh_files(training)
-    gcc = training.compiler.family is Family.GCC
-    data = training.counters if gcc else _merge(training, files)
-    executed, functions = _gcc_coverage(training, files) if gcc else _clang_coverage(training, data)
-    if executed == 0:
+    tally = read_tally(training.compiler, training.counters)
+    if tally.functions_executed == 0:
         raise ProfileError(
             "the training executed no instrumented function: the profile is empty",
             hint="does the driver run the instrumented build?",
         )
+    data = merge(training.compiler, training.counters)
+    if data.is_file():
+        data = data.parent
     digest = digest_of_tree(data)
     manifest = training.build.manifest
     facts = ProfileFacts(
@@ -152,8 +144,8 @@ def collect(training: Training, session: Session) -> Profile:
         trained_on=training.trained_on,
         training_seconds=training.seconds,
         files=len(files),
-        functions=functions,
-        functions_executed=executed,
+        functions=tally.functions,
+        functions_executed=tally.functions_executed,
     )
     return _keep(facts, data, training.key, session)
 
@@ -169,57 +161,14 @@ def _keep(facts: ProfileFacts, data: Path, key: str, session: Session) -> Profil
 
 
 def _fresh_files(training: Training) -> tuple[Path, ...]:
-    suffix = ".gcda" if training.compiler.family is Family.GCC else ".profraw"
-    files = sorted(training.counters.rglob(f"*{suffix}"))
+    files = counter_files(training.compiler, training.counters)
     if not files:
         raise ProfileError(
-            f"the training left no profile: there is no *{suffix} in its folder",
+            "the training left no profile: there are no counters in its folder",
             hint="was the program killed before it could write, or could it not write there?",
         )
     # One second of slack: file systems keep coarser times than the clock.
     stale = [path for path in files if path.stat().st_mtime < training.began - 1]
     if stale:
         raise ProfileError(f"{len(stale)} profile files are older than the training")
-    return tuple(files)
-
-
-def _gcc_coverage(training: Training, files: tuple[Path, ...]) -> tuple[int, int]:
-    """Return how many functions were executed, of how many."""
-    text = _tool(training, "gcov-dump", ("-l", *(str(path) for path in files)))
-    executed = sum(match.group(1) is None for match in _ARCS.finditer(text))
-    return executed, len(_FUNCTION.findall(text))
-
-
-def _merge(training: Training, files: tuple[Path, ...]) -> Path:
-    merged = training.counters.with_name(f"{training.counters.name}-merged")
-    merged.mkdir()
-    words = ("merge", f"-output={merged / _MERGED}", *(str(path) for path in files))
-    _tool(training, "llvm-profdata", words)
-    return merged
-
-
-def _clang_coverage(training: Training, data: Path) -> tuple[int, int]:
-    text = _tool(training, "llvm-profdata", ("show", "--covered", str(data / _MERGED)))
-    listed = sum(bool(line.strip()) for line in text.splitlines())
-    summary = _tool(training, "llvm-profdata", ("show", str(data / _MERGED)))
-    total = _TOTAL.search(summary)
-    if total is None:
-        raise ProfileError("llvm-profdata does not tell the number of functions")
-    return min(listed, int(total.group(1))), int(total.group(1))
-
-
-def _tool(training: Training, program: str, arguments: tuple[str, ...]) -> str:
-    path = training.compiler.find(program)
-    if path is None:
-        raise ToolError(
-            f"{program} is missing: profiles of {training.compiler.label} cannot be read",
-            hint="'hone doctor' tells what to install",
-        )
-    command = process.Command(
-        argv=(str(path), *arguments), cwd=training.counters, env={"LC_ALL": "C"}, timeout=600
-    )
-    finished = process.run(command)
-    if not finished.ok:
-        tail = finished.text().strip().splitlines()[-1:]
-        raise ProfileError(f"{program} cannot read the profile: {' '.join(tail)}")
-    return finished.text()
+    return files

@@ -4,9 +4,9 @@ A program of its own: builds call it in the compiler's place. It imports nothing
 because it starts once for each compile command.
 
 Usage: ``python -I -S recorder.py RECORD COMPILER [ARGUMENT ...]``, with the phase of the
-build in DBHONE_PHASE. It appends one line of JSON to the file RECORD and ends as the
-compiler did. A record that cannot be written does not fail the build; a build without
-records does (``builder.py``).
+build in DBHONE_PHASE and the build's folder in DBHONE_FOLDER. It appends one line of JSON to
+the file RECORD and ends as the compiler did. A record that cannot be written does not fail
+the build; a build without records does (``builder.py``).
 """
 
 import json
@@ -28,6 +28,7 @@ def main() -> int:
         "cpu": round(usage.ru_utime + usage.ru_stime, 4),
         "memory": usage.ru_maxrss * 1024,
         "status": os.waitstatus_to_exitcode(status),
+        "folder": os.path.relpath(".", os.environ.get("DBHONE_FOLDER", ".")),
         "argv": arguments,
     }
     data = (json.dumps(line) + "\n").encode()

@@ -11,15 +11,38 @@ from dbhone.build.toolchain import Compiler
 from dbhone.build.transforms.base import FOLDER_PLACEHOLDER, PROFILE_PLACEHOLDER, Flags, Pass
 from dbhone.build.variant import Variant
 from dbhone.dbms.base import BuildRequest, Dbms, Recipe
-from dbhone.errors import ProfileError, VariantError
+from dbhone.errors import ProfileError, ToolError, VariantError
 from dbhone.files import digest_of
 from dbhone.source.tree import SourceTree
 
 FORMAT = 1
 """Grows when builds made by an older hone must not be taken for builds of this one."""
 _TREE = "{tree}"
-_COMPILER = "{compiler}"
-_HOST = "{host}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """The programs that a recipe's command lines name; see ``BuildRequest``."""
+
+    compiler: Path
+    host_compiler: Path
+    cxx_compiler: Path
+    host_cxx_compiler: Path
+    archiver: Path
+    ranlib: Path
+    nm: Path
+
+
+_SYMBOLIC = Tools(
+    compiler=Path("{compiler}"),
+    host_compiler=Path("{host}"),
+    cxx_compiler=Path("{c++}"),
+    host_cxx_compiler=Path("{host-c++}"),
+    archiver=Path("{ar}"),
+    ranlib=Path("{ranlib}"),
+    nm=Path("{nm}"),
+)
+"""What stands for them in a digest, which must not depend on where programs are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +64,13 @@ class BuildSpec:
     def check(self) -> None:
         """Raise if these inputs cannot make a build."""
         self.variant.check(self.compiler)
+        if self.dbms.needs_cxx and self.compiler.find_cxx() is None:
+            name = self.compiler.cxx_name
+            raise ToolError(
+                f"building {self.dbms.title} needs {name}, the C++ compiler that belongs to"
+                f" {self.compiler.label}, which is missing",
+                hint=f"install it: apt-get install {name.replace('clang++', 'clang')}",
+            )
         if self.pass_ not in self.variant.passes():
             raise VariantError(f"the variant {self.variant.name} has no {self.pass_.value} pass")
         if self.pass_ is not Pass.USE:
@@ -61,13 +91,31 @@ class BuildSpec:
             self.compiler, self.pass_, profile=profile, build_folder=build_folder
         )
 
-    def recipe(self, flags: Flags, compiler: Path, jobs: int) -> Recipe:
+    def tools(self, *, compiler: Path, cxx_compiler: Path) -> Tools:
+        """Return the programs of this build; the two that are given record what they do."""
+        return Tools(
+            compiler=compiler,
+            host_compiler=self.compiler.path,
+            cxx_compiler=cxx_compiler,
+            # Only a DBMS that needs it names it, and then check() has seen that it is there.
+            host_cxx_compiler=self.compiler.find_cxx() or Path(self.compiler.cxx_name),
+            archiver=self.compiler.find_binary_tool("ar"),
+            ranlib=self.compiler.find_binary_tool("ranlib"),
+            nm=self.compiler.find_binary_tool("nm"),
+        )
+
+    def recipe(self, flags: Flags, tools: Tools, jobs: int) -> Recipe:
         """Return the steps that make this build with these flags and this many jobs."""
         request = BuildRequest(
             tree=self.tree.path,
             version=self.dbms.version(self.tree.path),
-            compiler=compiler,
-            host_compiler=self.compiler.path,
+            compiler=tools.compiler,
+            host_compiler=tools.host_compiler,
+            cxx_compiler=tools.cxx_compiler,
+            host_cxx_compiler=tools.host_cxx_compiler,
+            archiver=tools.archiver,
+            ranlib=tools.ranlib,
+            nm=tools.nm,
             compile_flags=flags.compile,
             link_flags=flags.link,
             jobs=jobs,
@@ -83,23 +131,29 @@ class BuildSpec:
             profile=PROFILE_PLACEHOLDER,
             build_folder=FOLDER_PLACEHOLDER,
         )
-        recipe = self.recipe(flags, Path(_COMPILER), jobs=1)
-        return digest_of(
-            {
-                "format": FORMAT,
-                "dbms": self.dbms.name,
-                "source": self.tree.digest,
-                "steps": [[self._symbolic(word) for word in step.argv] for step in recipe.steps],
-                "files": [[each.name, str(each.kept)] for each in recipe.artifacts],
-                "compiler": self.compiler.identity,
-                "profile": self.profile.digest if self.profile else None,
-                "processor": self._processor(),
-                "copy": self.copy_number,
-            }
-        )
+        recipe = self.recipe(flags, _SYMBOLIC, jobs=1)
+        inputs: dict[str, object] = {
+            "format": FORMAT,
+            "dbms": self.dbms.name,
+            "source": self.tree.digest,
+            "steps": [[self._symbolic(word) for word in step.argv] for step in recipe.steps],
+            "files": [[each.name, str(each.kept)] for each in recipe.artifacts],
+            "compiler": self.compiler.identity,
+            "profile": self.profile.digest if self.profile else None,
+            "processor": self._processor(),
+            "copy": self.copy_number,
+        }
+        if self.dbms.needs_cxx:
+            inputs["c++"] = self._cxx_identity()
+        return digest_of(inputs)
 
     def _symbolic(self, word: str) -> str:
-        return word.replace(str(self.tree.path), _TREE).replace(str(self.compiler.path), _HOST)
+        return word.replace(str(self.tree.path), _TREE)
+
+    def _cxx_identity(self) -> str | None:
+        cxx = self.compiler.find_cxx()
+        text = process.output_of((str(cxx), "--version")) if cxx else None
+        return text.splitlines()[0].strip() if text else None
 
     def _processor(self) -> str | None:
         """Return what the compiler makes of -march=native here, for builds that depend on it."""

@@ -13,6 +13,8 @@ from dbhone.errors import ToolError, UsageError
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 _NAME = re.compile(r"(gcc|clang)(?:-(\d+))?")
+_CXX = re.compile(r"gcc|clang")
+_BINARY_TOOLS = {Family.GCC: "gcc", Family.CLANG: "llvm"}
 _PACKAGES = {Family.GCC: "gcc", Family.CLANG: "clang lld llvm libclang-rt-dev"}
 
 
@@ -47,6 +49,24 @@ class Compiler:
             if found is not None:
                 return Path(found)
         return None
+
+    @property
+    def cxx_name(self) -> str:
+        """The name of the C++ compiler that belongs to it: ``g++-12``, ``clang++``."""
+        return _CXX.sub(_partner, self.path.name)
+
+    def find_cxx(self) -> Path | None:
+        """Return the C++ compiler that belongs to it, beside it or by its name."""
+        beside = str(self.path.parent / self.cxx_name)
+        found = shutil.which(beside) or shutil.which(self.cxx_name)
+        return Path(found) if found else None
+
+    def find_binary_tool(self, name: str) -> Path:
+        """Return the ``ar``, ``ranlib`` or ``nm`` that reads this compiler's LTO objects.
+
+        Where it is missing, the system's own, which does for all but link-time optimisation.
+        """
+        return self.find(f"{_BINARY_TOOLS[self.family]}-{name}") or Path(name)
 
 
 def find_compiler(name: str) -> Compiler:
@@ -88,6 +108,10 @@ def check_name(name: str) -> Family:
 def installed(name: str) -> bool:
     """Return whether the compiler ``name`` can be found."""
     return shutil.which(name) is not None
+
+
+def _partner(match: re.Match[str]) -> str:
+    return "g++" if match.group(0) == "gcc" else "clang++"
 
 
 def find_bolt() -> Path | None:

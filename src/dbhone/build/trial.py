@@ -7,8 +7,9 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.build.profile import training_environment
+from dbhone.build.tally import merge, read_tally
 from dbhone.build.toolchain import Compiler
-from dbhone.build.transforms.base import Family, Pass
+from dbhone.build.transforms.base import Pass
 from dbhone.build.variant import parse_variant
 from dbhone.errors import HoneError
 from dbhone.home import Session
@@ -39,7 +40,7 @@ def try_variant(compiler: Compiler, name: str, session: Session) -> Trial:
         counters = folder / "counters"
         counters.mkdir()
         for pass_ in variant.passes():
-            profile = _merged(compiler, counters) if pass_ is Pass.USE else counters
+            profile = _trained(compiler, counters) if pass_ is Pass.USE else counters
             flags = variant.flags(compiler, pass_, profile=str(profile), build_folder=str(folder))
             argv = (str(compiler.path), *flags.compile, "-c", "try.c", "-o", "try.o")
             _run(argv, folder, {})
@@ -50,20 +51,10 @@ def try_variant(compiler: Compiler, name: str, session: Session) -> Trial:
     return Trial(works=True, reason="")
 
 
-def _merged(compiler: Compiler, counters: Path) -> Path:
-    files = tuple(str(path) for path in sorted(counters.rglob("*")) if path.is_file())
-    if not files:
+def _trained(compiler: Compiler, counters: Path) -> Path:
+    if not read_tally(compiler, counters).functions_executed:
         raise HoneError("the instrumented program wrote no profile")
-    if compiler.family is Family.GCC:
-        if compiler.find("gcov-dump") is None:
-            raise HoneError("gcov-dump is missing")
-        return counters
-    tool = compiler.find("llvm-profdata")
-    if tool is None:
-        raise HoneError("llvm-profdata is missing")
-    merged = counters / "merged.profdata"
-    _run((str(tool), "merge", f"-output={merged}", *files), counters, {})
-    return merged
+    return merge(compiler, counters)
 
 
 def _run(argv: tuple[str, ...], folder: Path, env: dict[str, str]) -> None:

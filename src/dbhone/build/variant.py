@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbhone import registry
+from dbhone.build.compositions import COMPOSITIONS, expand
 from dbhone.build.toolchain import Compiler
 from dbhone.build.transforms.base import (
     DRAWER,
@@ -16,7 +17,7 @@ from dbhone.build.transforms.base import (
     Slot,
     Transform,
 )
-from dbhone.errors import ToolError, VariantError
+from dbhone.errors import ToolError, UnknownName, VariantError
 
 _DEFAULT_LEVEL = "rel"
 
@@ -86,13 +87,17 @@ class Variant:
 def parse_variant(text: str) -> Variant:
     """Return the variant that ``text`` names; the order of the words does not matter.
 
-    Raises UnknownName for a transform that does not exist, and VariantError with the reason
-    for two that do not go together.
+    A word is a transform or one of the names in ``compositions.py``. Raises UnknownName for
+    a word that is neither, and VariantError with the reason for two that do not go together.
     """
     words = [word.strip() for word in text.split("+")]
     if not all(words):
         raise VariantError(f"'{text}' is not a variant", hint="write it as o3+lto+pgo")
-    chosen = [registry.load(DRAWER, word, Transform, what="transform") for word in words]
+    known = (*registry.names(DRAWER), *COMPOSITIONS)
+    for word in words:
+        if word not in known:
+            raise UnknownName("transform", word, known)
+    chosen = [registry.load(DRAWER, word, Transform, what="transform") for word in expand(words)]
     if all(each.slot is not Slot.LEVEL for each in chosen):
         chosen.insert(0, registry.load(DRAWER, _DEFAULT_LEVEL, Transform, what="transform"))
     _check_together(text, chosen)

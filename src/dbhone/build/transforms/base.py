@@ -21,6 +21,7 @@ class Slot(StrEnum):
     """A place in a variant that only one transform can take."""
 
     LEVEL = "optimisation level"
+    DEBUG = "debug information"
     TARGET = "target processor"
     LTO = "link-time optimisation"
     PROFILE = "profile guidance"

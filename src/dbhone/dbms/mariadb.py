@@ -1,0 +1,165 @@
+"""MariaDB 10.6 and newer: the server alone, out of its own tree, with CMake and ninja.
+
+Built is ``mariadbd`` with the plugins that are part of it, and the files below ``share`` that
+it takes to make and to run an instance. Plugins that are libraries of their own are not built,
+but the server can still load them. The options follow from a few rules:
+
+- CMake's type is Release with the variant's flags for the type's own. MariaDB then adds
+  ``-DDBUG_OFF`` and nothing else; RelWithDebInfo would add ``-fno-omit-frame-pointer``, and
+  without one of CMake's release types MariaDB's debugging code would be in.
+- SECURITY_HARDENED is off: it would add the stack protector, FORTIFY and ``-fPIC`` to every
+  variant, which MariaDB's own CMakeLists.txt says costs about 1 %. Distributions leave it on:
+  compare a build with another build, and remember this when comparing with a distribution's.
+- Libraries are the machine's, because bundled ones would be downloaded. What decides how the
+  server does I/O (io_uring, libaio) is asked for by name as Debian does: a library that is
+  missing is then an error, not a slower server.
+- Galera (wsrep), which has hooks on the server's hot paths, is out.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from dbhone.dbms._mysql_life import MysqlLife
+from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
+from dbhone.errors import SourceError
+
+_OPTIONS = (
+    "-DCMAKE_BUILD_TYPE=Release",
+    "-DMYSQL_MAINTAINER_MODE=OFF",
+    "-DSECURITY_HARDENED=OFF",
+    "-DWITH_PCRE=system",
+    "-DWITH_SSL=system",
+    "-DWITH_ZLIB=system",
+    "-DWITH_LIBFMT=system",
+    "-DWITH_URING=ON",
+    "-DWITH_LIBAIO=ON",
+    "-DWITH_NUMA=OFF",
+    "-DWITH_SYSTEMD=no",
+    "-DWITH_WSREP=OFF",
+    "-DWITH_UNIT_TESTS=OFF",
+    "-DCONC_WITH_UNIT_TESTS=OFF",
+    "-DWITH_EMBEDDED_SERVER=OFF",
+    "-DWITH_MARIABACKUP=OFF",
+    "-DWITHOUT_ABI_CHECK=ON",
+    # In a git tree CMake would fetch submodules; hone has fetched them.
+    "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON",
+    # Distributions have it in the server: root logs in with it.
+    "-DPLUGIN_AUTH_SOCKET=STATIC",
+)
+_LEFT_OUT = (
+    "AWS_KEY_MANAGEMENT",
+    "COLUMNSTORE",
+    "CONNECT",
+    "HASHICORP_KEY_MANAGEMENT",
+    "MROONGA",
+    "OQGRAPH",
+    "ROCKSDB",
+    "S3",
+    "SPHINX",
+    "SPIDER",
+)
+"""Plugins whose mere configuration takes long or looks for libraries of their own."""
+_OLDEST = (10, 6)
+_SERVER = Path("sql/mariadbd")
+_SHARE = Path("share")
+_FIELD = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
+
+
+class MariaDb(MysqlLife):
+    """MariaDB Server: how it is built. How it runs is in ``_mysql_life.py``."""
+
+    name = "mariadb"
+    title = "MariaDB"
+    reference = "apt:mariadb"
+    build_seconds = 840.0
+    needs_cxx = True
+
+    def version(self, tree: Path) -> str:
+        """Return what the file VERSION says; MySQL's has no line on the server's maturity."""
+        file = tree / "VERSION"
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        fields: dict[str, str] = {name: value.strip() for name, value in _FIELD.findall(text)}
+        parts = [fields.get(f"MYSQL_VERSION_{part}", "") for part in ("MAJOR", "MINOR", "PATCH")]
+        if not fields.get("SERVER_MATURITY") or not all(parts):
+            raise SourceError(
+                "this is not MariaDB's source tree: VERSION does not say so",
+                hint="give the whole source tree of MariaDB Server",
+            )
+        return ".".join(parts) + fields.get("MYSQL_VERSION_EXTRA", "")
+
+    def required_programs(self) -> tuple[str, ...]:
+        """Return CMake, ninja and bison, which makes the SQL parser."""
+        return ("cmake", "ninja", "bison")
+
+    def recipe(self, request: BuildRequest) -> Recipe:
+        """Return the steps: configure, the server, then the files that it needs.
+
+        Raises SourceError for a version older than 10.6.
+        """
+        _check_age(request.version)
+        make = ("ninja", f"-j{request.jobs}", "mariadbd")
+        steps = (
+            BuildStep(phase=Phase.CONFIGURE, argv=_configure(request)),
+            BuildStep(phase=Phase.COMPILE, argv=make),
+            *(BuildStep(phase=Phase.TOOLS, argv=argv) for argv in _collect_share(request.tree)),
+        )
+        artifacts = (
+            Artifact(name="server", made=_SERVER, kept=Path("bin/mariadbd")),
+            Artifact(name="share", made=_SHARE, kept=_SHARE, tree=True),
+        )
+        return Recipe(steps=steps, artifacts=artifacts, primary="server")
+
+
+def _check_age(version: str) -> None:
+    major, minor = (int(part) for part in version.split(".")[:2])
+    if (major, minor) < _OLDEST:
+        oldest = ".".join(str(part) for part in _OLDEST)
+        raise SourceError(f"MariaDB {version} is too old: hone builds {oldest} and newer")
+
+
+def _configure(request: BuildRequest) -> tuple[str, ...]:
+    compile_flags = " ".join(request.compile_flags)
+    link_flags = " ".join(request.link_flags)
+    return (
+        *("cmake", "-G", "Ninja", "-S", str(request.tree), "-B", "."),
+        f"-DCMAKE_C_COMPILER={request.compiler}",
+        f"-DCMAKE_CXX_COMPILER={request.cxx_compiler}",
+        f"-DCMAKE_AR={request.archiver}",
+        f"-DCMAKE_RANLIB={request.ranlib}",
+        f"-DCMAKE_NM={request.nm}",
+        f"-DCMAKE_C_FLAGS_RELEASE={compile_flags}",
+        f"-DCMAKE_CXX_FLAGS_RELEASE={compile_flags}",
+        *(f"-DCMAKE_{kind}_LINKER_FLAGS={link_flags}" for kind in ("EXE", "SHARED", "MODULE")),
+        *_OPTIONS,
+        *(f"-DPLUGIN_{name}=NO" for name in _LEFT_OUT),
+    )
+
+
+def _collect_share(tree: Path) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that gather what the server looks for below ``share``.
+
+    Those are its messages, its character sets, and the SQL that makes the system tables of a
+    new data directory.
+    """
+    source, made = tree / "scripts", Path("scripts")
+    # Scripts were renamed in 11.0; those that CMake completes are in the build folder.
+    new = (source / "mariadb_system_tables.sql").is_file()
+    prefix = "mariadb" if new else "mysql"
+    scripts = (
+        source / f"{prefix}_system_tables.sql",
+        source / f"{prefix}_system_tables_data.sql",
+        source / f"{prefix}_performance_tables.sql",
+        made / f"{prefix}_sys_schema.sql",
+        made / "maria_add_gis_sp_bootstrap.sql",
+    )
+    copy, copy_folder = ("cmake", "-E", "copy"), ("cmake", "-E", "copy_directory")
+    return (
+        (*copy_folder, "sql/share/english", f"{_SHARE}/english"),
+        (*copy_folder, str(tree / "sql" / "share" / "charsets"), f"{_SHARE}/charsets"),
+        (*copy, *(str(script) for script in scripts), str(_SHARE)),
+    )
+
+
+PLUGIN = MariaDb()

@@ -1,0 +1,115 @@
+"""PostgreSQL's recipe, against golden command lines, and the trees that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dbhone.build.toolchain import Compiler
+from dbhone.build.transforms.base import Family, Pass
+from dbhone.build.variant import parse_variant
+from dbhone.dbms.base import BuildRequest, Phase, Recipe
+from dbhone.dbms.postgresql import PLUGIN
+from dbhone.errors import SourceError
+from tests.dbms.recipe_request import request_for
+
+GCC = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0")
+CLANG = Compiler(family=Family.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang")
+
+
+def make_tree(root: Path, version: str = "15.18", name: str = "PostgreSQL") -> Path:
+    (root / "src" / "backend").mkdir(parents=True)
+    lines = ("#! /bin/sh", f"PACKAGE_NAME='{name}'", f"PACKAGE_VERSION='{version}'")
+    (root / "configure").write_text("\n".join(lines) + "\n")
+    return root
+
+
+def make_request(
+    tree: Path, variant: str, pass_: Pass = Pass.PLAIN, compiler: Compiler = GCC
+) -> BuildRequest:
+    flags = parse_variant(variant).flags(compiler, pass_)
+    return request_for(PLUGIN, tree, compiler, flags)
+
+
+def as_text(recipe: Recipe, tree: Path) -> str:
+    lines = [f"{step.phase.value}: {' '.join(step.argv)}" for step in recipe.steps]
+    lines += [
+        f"keep {each.name}: {each.made} -> {each.kept}{' (whole)' if each.tree else ''}"
+        for each in recipe.artifacts
+    ]
+    return "\n".join(lines).replace(str(tree), "TREE") + "\n"
+
+
+@pytest.mark.parametrize(
+    ("variant", "pass_", "compiler"),
+    [
+        ("rel", Pass.PLAIN, GCC),
+        ("o3+native", Pass.PLAIN, GCC),
+        ("pgo", Pass.INSTRUMENT, GCC),
+        ("lto+pgo", Pass.USE, GCC),
+        ("lto+pgo", Pass.USE, CLANG),
+    ],
+)
+def test_the_recipe_is_as_written_down(
+    tmp_path: Path,
+    golden: Callable[[str, bytes], None],
+    variant: str,
+    pass_: Pass,
+    compiler: Compiler,
+) -> None:
+    tree = make_tree(tmp_path / "tree")
+    recipe = PLUGIN.recipe(make_request(tree, variant, pass_, compiler))
+    name = f"recipes/postgresql-{compiler.family.value}-{variant}-{pass_.value}.txt"
+    golden(name, as_text(recipe, tree).encode())
+
+
+@pytest.mark.parametrize("version", ["13.22", "14.13", "16.9", "17.5", "18.3", "18rc1", "19devel"])
+def test_all_versions_are_built_alike(tmp_path: Path, version: str) -> None:
+    tree, other = make_tree(tmp_path / "tree", version), make_tree(tmp_path / "other")
+    assert PLUGIN.version(tree) == version
+    found = as_text(PLUGIN.recipe(make_request(tree, "o3")), tree)
+    assert found == as_text(PLUGIN.recipe(make_request(other, "o3")), other)
+
+
+def test_only_the_server_gets_the_variants_flags(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "tree")
+    recipe = PLUGIN.recipe(make_request(tree, "o3+lto+pgo", Pass.USE))
+    for step in recipe.steps:
+        line = " ".join(step.argv)
+        assert ("-fprofile-use" in line) == (step.phase is Phase.COMPILE)
+        if "-O2" in line:
+            assert step.phase is Phase.TOOLS
+
+
+def test_what_the_server_needs_is_alike_in_every_pass(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "tree")
+    requests = (
+        make_request(tree, "rel"),
+        make_request(tree, "pgo", Pass.INSTRUMENT),
+        make_request(tree, "lto+pgo", Pass.USE),
+    )
+    others = {
+        tuple(step for step in PLUGIN.recipe(each).steps if step.phase is not Phase.COMPILE)
+        for each in requests
+    }
+    assert len(others) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "said"),
+    [
+        ("12.22", "PostgreSQL", "hone cannot build PostgreSQL 12.22"),
+        ("9.6.24", "PostgreSQL", "hone cannot build PostgreSQL 9.6.24"),
+        ("1.0", "Other", "the script configure is not PostgreSQL's"),
+    ],
+)
+def test_other_trees_are_refused(tmp_path: Path, version: str, name: str, said: str) -> None:
+    with pytest.raises(SourceError, match=said):
+        PLUGIN.version(make_tree(tmp_path / "tree", version, name))
+
+
+def test_a_tree_of_something_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="not PostgreSQL's source tree"):
+        PLUGIN.version(tmp_path)
