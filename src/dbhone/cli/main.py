@@ -42,7 +42,8 @@ class _Commands(click.Group):
 @click.option(
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for sources, builds and results (else DBHONE_HOME, else your data folder).",
+    help="Folder for sources, builds and results: else DBHONE_HOME, else your data folder"
+    " (root: /var/lib/dbhone).",
 )
 @click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
 @click.pass_context
