@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dbhone.build.transforms.base import Pass
 from dbhone.errors import UsageError
+from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names
-from dbhone.experiment.plan import training_tasks
+from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.plan import BuildOutlook, make_plan, training_tasks
 from dbhone.measurement.record import Role
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Regime
@@ -133,3 +136,14 @@ def test_every_experiment_that_ships_can_be_read_and_has_a_control(name: str) ->
     roles = [each.role for each in load_shipped(name).subjects]
     assert roles[0] is Role.BASE
     assert Role.CONTROL in roles
+
+
+def test_a_plan_tells_how_long_a_block_takes() -> None:
+    def outlook(subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
+        return BuildOutlook(identity=f"{subject.name} {pass_}", expected=100.0, done=False)
+
+    plan = make_plan(parse(GOOD, name="x.toml"), outlook, lambda _: True)
+    tasks, warm_ups, subjects = 4, 3, 4
+    assert plan.block == pytest.approx(subjects * ((tasks + warm_ups) * 2.3 + 5.0))
+    (training,) = [step for step in plan.steps if step.stage is Stage.TRAIN]
+    assert training.expected == 3 * (2.0 + 6.0 + 5.0)

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -267,3 +268,16 @@ def test_a_killed_run_leaves_nothing_and_goes_on(hone: Hone, moment: str) -> Non
     connection.close()
     assert len(counted(hone, number)) == 6
     assert not list((hone.home / "scratch").iterdir())
+
+
+def test_a_full_disk_under_the_servers_is_told_and_the_run_goes_on_later(hone: Hone) -> None:
+    scratch = hone.home / "scratch"
+    mount = ["mount", "-t", "tmpfs", "-o", "size=48m,mode=711", "tmpfs", str(scratch)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("only root can mount a small disk")
+    try:
+        said = hone("run", "tiny.toml", code=1).stderr
+    finally:
+        subprocess.run(["umount", str(scratch)], check=True)
+    assert "no space left" in said
+    hone("resume", "last")

@@ -115,6 +115,7 @@ def _subject(name: str, role: Role, digest: str, settings: Mapping[str, str]) ->
                 (target, 9.5 / (1 + place) * (2 if profiled else 1))
                 for place, target in enumerate(_TARGETS[profiled:])
             ),
+            instrumented_seconds=seconds * 1.1 if profiled else None,
         ),
     )
 

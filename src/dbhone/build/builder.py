@@ -274,6 +274,8 @@ class _Making:
             functions_executed=profile.facts.functions_executed,
             trained_on=profile.facts.trained_on,
             training_seconds=profile.facts.training_seconds,
+            training_rounds=profile.facts.training_rounds,
+            instrumented_seconds=profile.facts.instrumented_seconds,
         )
 
     def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:

@@ -71,7 +71,10 @@ class KeptFile(_Record):
 
 
 class ProfileUse(_Record):
-    """How a profile-guided build took its profile: units are compile commands."""
+    """How a profile-guided build took its profile: units are compile commands.
+
+    ``instrumented_seconds`` is the wall time of the build that was trained, 0 in old builds.
+    """
 
     digest: str
     units: int
@@ -80,6 +83,8 @@ class ProfileUse(_Record):
     functions_executed: int
     trained_on: tuple[str, ...]
     training_seconds: float
+    training_rounds: int = 1
+    instrumented_seconds: float = 0.0
 
     @property
     def coverage(self) -> float:

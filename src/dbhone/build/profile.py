@@ -28,8 +28,10 @@ class ProfileFacts(BaseModel):
     compiler_identity: str
     source_digest: str
     instrumented_build: str
+    instrumented_seconds: float = 0.0
     trained_on: tuple[str, ...]
     training_seconds: float
+    training_rounds: int = 1
     files: int
     functions: int
     functions_executed: int
@@ -105,7 +107,8 @@ def _read(folder: Path) -> Profile | None:
 class Training:
     """A finished training: what wrote counters where, since when, on what, for how long.
 
-    ``began`` is in seconds since the epoch.
+    ``began`` is in seconds since the epoch. ``rounds`` is how often all that it is trained on
+    was run.
     """
 
     build: Build
@@ -115,6 +118,7 @@ class Training:
     began: float
     trained_on: tuple[str, ...]
     seconds: float
+    rounds: int = 1
 
 
 def collect(training: Training, session: Session) -> Profile:
@@ -141,8 +145,10 @@ def collect(training: Training, session: Session) -> Profile:
         compiler_identity=training.compiler.identity,
         source_digest=manifest.source_digest,
         instrumented_build=manifest.digest,
+        instrumented_seconds=manifest.seconds,
         trained_on=training.trained_on,
         training_seconds=training.seconds,
+        training_rounds=training.rounds,
         files=len(files),
         functions=tally.functions,
         functions_executed=tally.functions_executed,

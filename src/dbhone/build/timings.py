@@ -36,6 +36,9 @@ def timings(build: Build, *, slowest: int = SLOWEST) -> BuildTimings:
         targets=sum(each.compiles for each in commands),
         phases=dict(manifest.phase_seconds),
         slowest=tuple((each.target, each.seconds) for each in by_time[:slowest]),
+        instrumented_seconds=(manifest.profile.instrumented_seconds or None)
+        if manifest.profile
+        else None,
     )
 
 

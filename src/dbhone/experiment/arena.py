@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dbhone.build.manifest import Build
-from dbhone.errors import DriverError, ServerError
+from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.servers import Contender, Servers
 from dbhone.home import Session
 from dbhone.instance.embedded import fresh_database
@@ -84,6 +84,10 @@ class Arena(ABC):
         """Make ready what the block needs, and clear it away in the end."""
 
     @abstractmethod
+    def ready(self, subjects: tuple[str, ...]) -> None:
+        """Make sure, before a pass, that what these subjects find is alike for all of them."""
+
+    @abstractmethod
     def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
         """Let one subject do one task. A driver or server that fails is a result."""
 
@@ -98,9 +102,12 @@ class EmbeddedArena(Arena):
 
     @contextlib.contextmanager
     def open(self, subjects: tuple[str, ...]) -> Iterator[None]:
-        """There is nothing to make ready."""
+        """There is nothing to open."""
         del subjects
         yield
+
+    def ready(self, subjects: tuple[str, ...]) -> None:
+        """Every slice begins with nothing."""
 
     def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
         """Run the driver once on a new database file."""
@@ -118,6 +125,7 @@ class ServerArena(Arena):
         self._contenders = contenders
         self._notify = notify
         self._open: dict[str, _Running] = {}
+        self._refusals: dict[str, HoneError] = {}
 
     @contextlib.contextmanager
     def open(self, subjects: tuple[str, ...]) -> Iterator[None]:
@@ -125,21 +133,35 @@ class ServerArena(Arena):
 
         A server that cannot be started is not told here but by its first slice.
         """
-        with contextlib.ExitStack() as stack:
-            stack.callback(self._close_all)
-            for name in subjects:
-                self._notify(f"starting {name}")
-                with contextlib.suppress(ServerError, DriverError):
-                    self._start(name)
+        try:
+            self.ready(subjects)
             yield
+        finally:
+            self._close_all()
+
+    def ready(self, subjects: tuple[str, ...]) -> None:
+        """Start all servers anew, on fresh data, if one of them is not up.
+
+        A server that died must not go on with fresh data beside others whose data is worn.
+        """
+        if all(name in self._open for name in subjects):
+            return
+        self._close_all()
+        self._refusals.clear()
+        for name in subjects:
+            self._notify(f"starting {name}")
+            try:
+                self._start(name)
+            except (ServerError, DriverError) as error:
+                self._refusals[name] = error
 
     def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
-        """Drive the subject's server; one that died before is started anew first."""
+        """Drive the subject's server."""
         del timeout
+        if subject in self._refusals:
+            return Turnout(driven=failed(self._refusals[subject]))
+        running = self._open[subject]
         try:
-            if subject not in self._open:
-                self._start(subject)
-            running = self._open[subject]
             before = running.usage()
             driven = self._servers.drive(running.server, task)
             used = _used(before, running.usage())
@@ -186,7 +208,7 @@ def _used(before: ServerUsage | None, after: ServerUsage | None) -> UsedBetween 
     return None if before is None or after is None else between(before, after)
 
 
-def failed(error: ServerError) -> Driven:
+def failed(error: HoneError) -> Driven:
     """Return the result of a slice whose server died or did not start."""
     log = f" (log: {error.log})" if error.log else ""
     return Driven(

@@ -16,6 +16,7 @@ from dbhone.experiment.arena import Arena, EmbeddedArena, ServerArena
 from dbhone.experiment.events import Detail
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.plan import DRIVER_STARTS
 from dbhone.experiment.production import Product, Workshop, load_dbms
 from dbhone.experiment.proof import EmbeddedExaminer, Examiner, ServerExaminer
 from dbhone.experiment.rehearsal import Rehearsal
@@ -26,9 +27,6 @@ from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
 from dbhone.workload.drivers.base import Driver, EmbeddedDriver, ServerDriver
 from dbhone.workload.suite import Scale, Task
-
-_DRIVER_STARTS = 0.2
-"""Seconds that a driver takes to start, connect and end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +193,7 @@ class _ServerGround(_Grounded):
         """Return the suite's own steps: how long they take is declared, so none is tried out."""
         tasks = self._tasks(self._experiment.scale)
         seconds = {
-            name: (task.run.seconds if task.run else 0.0) + _DRIVER_STARTS
+            name: (task.run.seconds if task.run else 0.0) + DRIVER_STARTS
             for name, task in tasks.items()
         }
         steps = tuple(step for task in tasks.values() for step in self._steps(task))

@@ -175,6 +175,8 @@ class Measuring:
     def _pass(
         self, block: int, set_name: str, subjects: tuple[str, ...], progress: tuple[int, int]
     ) -> None:
+        taking_part = tuple(name for name in subjects if name not in self.broken)
+        self.contest.arena.ready(taking_part)
         for position, name in enumerate(subjects):
             if name in self.broken:
                 continue

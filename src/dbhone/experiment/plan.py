@@ -16,6 +16,8 @@ _TRAINING_SECONDS = 6.0
 _PROOF_SECONDS = 2.5
 _SOURCE_SECONDS = 15.0
 _TRAINING_ROUNDS = 3
+DRIVER_STARTS = 0.3
+"""Seconds that a server's driver takes to start, connect and end."""
 _SERVER_SECONDS = 5.0
 """To start a server on a copy of its data and to stop it."""
 
@@ -32,10 +34,14 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All steps but the measuring, and how long that may last (seconds)."""
+    """All steps but the measuring, and how long that may last (seconds).
+
+    ``block`` is about how many seconds a block takes, None where only trying tells.
+    """
 
     steps: tuple[PlannedStep, ...]
     measuring: float
+    block: float | None = None
 
     @property
     def preparing(self) -> float:
@@ -76,7 +82,11 @@ def make_plan(experiment: Experiment, outlook: Outlook, is_kept: SourceIsKept) -
     )
     preparing = sum(step.expected for step in steps)
     budget = experiment.design.budget_seconds
-    return Plan(steps=tuple(steps), measuring=max(0.0, budget - preparing))
+    return Plan(
+        steps=tuple(steps),
+        measuring=max(0.0, budget - preparing),
+        block=_block_seconds(experiment),
+    )
 
 
 def _sources(experiment: Experiment) -> tuple[str, ...]:
@@ -124,6 +134,18 @@ def _training_step(
 
 def _drives_servers(experiment: Experiment) -> bool:
     return bool(suites.load(experiment.suite).server_sizes)
+
+
+def _block_seconds(experiment: Experiment) -> float | None:
+    """Return about how long a block takes: a server's suite says how long its slices are."""
+    if not _drives_servers(experiment):
+        return None
+    suite = suites.load(experiment.suite)
+    sets = experiment.sets or suite.measured()
+    tasks = suites.tasks(suite, sets, experiment.scale)
+    warm_up = suites.tasks(suite, suite.warm_ups(), suites.narrow(suite, experiment.scale))
+    slices = sum(task.run.seconds + DRIVER_STARTS for task in (*tasks, *warm_up) if task.run)
+    return len(experiment.subjects) * (slices + _SERVER_SECONDS)
 
 
 def _training_seconds(training: Training, experiment: Experiment) -> float:

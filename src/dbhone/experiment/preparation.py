@@ -160,7 +160,8 @@ class Preparation:
                 " had no profile, because the training never entered them",
                 subject=each.name,
             )
-        return f"trained {use.training_seconds:.1f} s, reached {covered}"
+        rounds = f" in {use.training_rounds} rounds" if use.training_rounds > 1 else ""
+        return f"trained {use.training_seconds:.1f} s{rounds}, reached {covered}"
 
     def _note_identical(self, products: dict[str, Product]) -> None:
         """A candidate that is byte for byte the base needs a word, or it puzzles the reader."""

@@ -64,7 +64,7 @@ def train(lesson: Lesson, session: Session, notify: Callable[[str], None]) -> Pr
     counters = session.workdir("counters")
     began, clock = time.time(), time.monotonic()
     school = _Embedded if isinstance(lesson.driver, EmbeddedDriver) else _Server
-    school(lesson, session, counters, notify).run()
+    rounds = school(lesson, session, counters, notify).run()
     training = profile.Training(
         build=lesson.build,
         compiler=lesson.compiler,
@@ -73,6 +73,7 @@ def train(lesson: Lesson, session: Session, notify: Callable[[str], None]) -> Pr
         began=began,
         trained_on=lesson.training.sets,
         seconds=time.monotonic() - clock,
+        rounds=rounds,
     )
     return profile.collect(training, session)
 
@@ -88,14 +89,14 @@ class _School(ABC):
         self.env = profile.training_environment(lesson.compiler.family, counters)
 
     @abstractmethod
-    def run(self) -> None:
-        """Train; the counters lie in their folder afterwards."""
+    def run(self) -> int:
+        """Train; the counters lie in their folder afterwards. Return the number of rounds."""
 
 
 class _Embedded(_School):
     """Each task once: an embedded driver does always the same."""
 
-    def run(self) -> None:
+    def run(self) -> int:
         driver = self.lesson.driver
         assert isinstance(driver, EmbeddedDriver)
         for task in self.lesson.tasks:
@@ -103,12 +104,13 @@ class _Embedded(_School):
             drive_embedded(
                 self.session, driver, self.lesson.build, task, _TIMEOUT, env=tuple(self.env.items())
             ).result()
+        return 1
 
 
 class _Server(_School):
     """Rounds of all tasks on one server, which is stopped after each."""
 
-    def run(self) -> None:
+    def run(self) -> int:
         lesson = self.lesson
         assert isinstance(lesson.driver, ServerDriver)
         assert isinstance(lesson.dbms, ServerDbms)
@@ -130,9 +132,11 @@ class _Server(_School):
         for number in range(1, _MOST_ROUNDS + 1):
             self._round(servers, contender, number)
             after = read_tally(lesson.compiler, self.counters)
-            if before is not None and _has_settled(before, after):
-                return
+            if before is not None and has_settled(before, after):
+                return number
             before = after
+        self.notify(f"the profile has not settled after {_MOST_ROUNDS} rounds")
+        return _MOST_ROUNDS
 
     def _round(self, servers: Servers, contender: Contender, number: int) -> None:
         with servers.running(contender) as server:
@@ -143,5 +147,10 @@ class _Server(_School):
             server.stop()
 
 
-def _has_settled(before: Tally, after: Tally) -> bool:
+def has_settled(before: Tally, after: Tally) -> bool:
+    """Return whether another round would hardly change the profile.
+
+    The last one entered hardly a function for the first time, and hardly moved the shares that
+    functions have in all counts.
+    """
     return newly_executed(before, after) < _NEW_FUNCTIONS and change(before, after) < _CHANGE

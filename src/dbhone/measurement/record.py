@@ -76,6 +76,7 @@ class BuildTimings:
     ``targets`` counts the files that were compiled; ``slowest`` has the slowest of all that the
     compilers made, links too, with its seconds, the slowest first; ``phases`` the wall time of
     configure, compile, tools.
+    ``instrumented_seconds`` is the wall time of the build that was trained, None where none was.
     """
 
     seconds: float
@@ -84,6 +85,7 @@ class BuildTimings:
     targets: int
     phases: dict[str, float]
     slowest: tuple[tuple[str, float], ...]
+    instrumented_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

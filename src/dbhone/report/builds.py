@@ -33,8 +33,8 @@ def build_tables(of: Material) -> tuple[Table, ...]:
     times = Table(
         title="Build times",
         caption=f"What it took to make each build; ratios are to {of.base}'s. CPU time is the "
-        "compilers' own, of all jobs together. An instrumented build that came before is not in "
-        "these figures.",
+        "compilers' own, of all jobs together. An instrumented build that came before has a line "
+        "of its own and is in no other.",
         columns=columns,
         rows=tuple(_rows(made, base)),
     )
@@ -86,6 +86,9 @@ def _rows(made: list[_Made], base: _Made | None) -> list[Row]:
         ("Jobs at once", [str(each.jobs) for each in times]),
         ("Targets", [f"{each.targets:,}" for each in times]),
     ]
+    instrumented = [each.instrumented_seconds for each in times]
+    if any(instrumented):
+        lines.append(("Instrumented build", [_seconds(each) for each in instrumented]))
     training = [_seconds(each.subject.training_seconds) for each in made]
     if any(training):
         lines.append(("Training", training))

@@ -136,6 +136,7 @@ def _timings(timings: BuildTimings | None) -> dict[str, Any] | None:
     return {
         "seconds": _number(timings.seconds),
         "cpu_seconds": _number(timings.cpu_seconds),
+        "instrumented_seconds": _number(timings.instrumented_seconds),
         "jobs": timings.jobs,
         "targets": timings.targets,
         "phases": {name: _number(each) for name, each in timings.phases.items()},

@@ -32,11 +32,18 @@ def command(context: Context, experiment: str, budget: float | None) -> None:
         f" {duration(design.budget_seconds)} is spent."
     )
     context.out.print(
-        f"Expected: {duration(plan.preparing)} to prepare, {duration(plan.measuring)} to measure."
+        f"Expected: {duration(plan.preparing)} to prepare, {duration(plan.measuring)} to measure"
+        f"{_blocks(plan)}."
         if plan.measuring > 0
         else f"Expected: {duration(plan.preparing)} to prepare, which is more than the budget:"
         " nothing would be measured. Give it more with --budget."
     )
+
+
+def _blocks(plan: Plan) -> str:
+    if plan.block is None:
+        return ""
+    return f", {duration(plan.block)} a block: {plan.measuring // plan.block:.0f} blocks"
 
 
 def _table(plan: Plan) -> Table:

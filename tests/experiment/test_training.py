@@ -1,0 +1,93 @@
+"""When a training has settled, and what a slice's record is made of."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.build.tally import Tally
+from dbhone.experiment.arena import Turnout
+from dbhone.experiment.training import has_settled
+from dbhone.measurement.server_usage import UsedBetween
+from dbhone.workload.drive import Driven
+from dbhone.workload.drivers.base import Latency, Outcome, StepResult
+
+
+def tally(totals: dict[str, int], functions: int = 1000) -> Tally:
+    return Tally(
+        functions=functions,
+        functions_executed=len(totals),
+        counters=functions,
+        counters_touched=len(totals),
+        totals=totals,
+    )
+
+
+@given(st.dictionaries(st.text(max_size=3), st.integers(1, 10**6), min_size=1, max_size=30))
+def test_twice_the_same_round_has_settled(totals: dict[str, int]) -> None:
+    twice = {name: 2 * count for name, count in totals.items()}
+    assert has_settled(tally(totals), tally(twice))
+
+
+def test_a_round_that_enters_new_functions_has_not_settled() -> None:
+    first = {f"f{number}": 1000 for number in range(100)}
+    assert not has_settled(tally(first), tally(first | {f"g{number}": 1 for number in range(5)}))
+
+
+def test_a_round_that_moves_the_counts_has_not_settled() -> None:
+    assert not has_settled(tally({"a": 100, "b": 100}), tally({"a": 300, "b": 200}))
+
+
+def test_counters_that_stay_empty_have_not_settled() -> None:
+    assert not has_settled(tally({}), tally({}))
+
+
+RESULT = StepResult(
+    key="",
+    title="t",
+    seconds=2.0,
+    operations=1000.0,
+    errors=3,
+    latency=Latency(p50=0.001, p95=0.002, p99=0.003, histogram=((0.001, 1000),)),
+)
+
+
+def turnout(used: UsedBetween | None) -> Turnout:
+    driven = Driven(
+        argv=("sysbench",),
+        output=b"",
+        seconds=2.1,
+        cpu_seconds=0.5,
+        outcome=Outcome(version=None, steps=(RESULT,), verification=None),
+        failure=None,
+    )
+    return Turnout(driven=driven, used=used)
+
+
+def test_a_servers_figures_are_for_one_operation() -> None:
+    used = UsedBetween(
+        cpu_seconds=1.0,
+        context_switches=2000,
+        bytes_read=4096,
+        bytes_written=None,
+        memory_bytes=7,
+        peak_memory_bytes=9,
+    )
+    found = turnout(used).measurement("point-query", RESULT)
+    assert found.throughput == 500.0
+    assert found.cpu_seconds == 0.001
+    assert found.client_cpu_seconds == 0.0005
+    assert found.context_switches == 2.0
+    assert found.bytes_read == 4.096
+    assert found.bytes_written is None
+    assert found.peak_memory_bytes == 9
+    assert (found.latency_p50, found.latency_p95, found.latency_p99) == (0.001, 0.002, 0.003)
+    assert found.errors == 3
+    assert turnout(used).cpu_seconds == 1.5
+
+
+def test_without_a_server_they_are_the_drivers_own() -> None:
+    found = turnout(None).measurement("main/100", RESULT)
+    assert found.throughput == 500.0
+    assert found.client_cpu_seconds is None
+    assert turnout(None).cpu_seconds == 0.5
