@@ -14,6 +14,7 @@ from dbhone.build.transforms.base import DRAWER as TRANSFORMS
 from dbhone.cli.main import hone
 from dbhone.experiment.declaration import (
     BlocksSection,
+    ConfigSection,
     DesignSection,
     ExperimentFile,
     SubjectSection,
@@ -91,6 +92,7 @@ def test_every_key_of_an_experiment_is_documented() -> None:
         WorkloadSection,
         DesignSection,
         BlocksSection,
+        ConfigSection,
     )
     for section in sections:
         for key in section.model_fields:

@@ -22,7 +22,10 @@ from tests.integration.test_sqlite_run import counted, wait_for_line
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(shutil.which("sysbench") is None, reason="sysbench is not installed"),
+    pytest.mark.timeout(3000),  # the first test waits for three builds
 ]
+KEPT = os.environ.get("DBHONE_TEST_BUILDS")
+"""A home whose sources, builds and profiles to begin with, for those who work on these tests."""
 
 SMALL = """\
 title = "a small run on the real PostgreSQL"
@@ -87,12 +90,20 @@ def hone() -> Iterator[Hone]:
     """Return a home, short in its path and open to the servers' account, with one complete run."""
     folder = Path(tempfile.mkdtemp(prefix="hone-", dir="/var/tmp"))
     folder.chmod(0o711)
-    command = Hone(folder / "home", folder)
-    (folder / "small.toml").write_text(SMALL)
-    command("run", "small.toml")
-    edited(command, "tiny.toml", str)
-    yield command
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield prepared(Hone(folder / "home", folder))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def prepared(hone: Hone) -> Hone:
+    """Run the small experiment to its end."""
+    for name in ("sources", "builds", "profiles") if KEPT else ():
+        shutil.copytree(Path(KEPT or "") / name, hone.home / name, symlinks=True)
+    (hone.folder / "small.toml").write_text(SMALL)
+    hone("run", "small.toml")
+    edited(hone, "tiny.toml", str)
+    return hone
 
 
 @pytest.fixture(scope="module")

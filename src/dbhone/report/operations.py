@@ -16,20 +16,22 @@ from dbhone.report.wording import capital, figure
 def operations_table(of: Material, in_sample: bool, *, by_group: bool) -> Table | None:
     """Return what an operation takes, over all steps of a part or also by group.
 
-    None if the part is not a server's or nothing of it was measured.
+    None if the part is not a server's or nothing of it was measured. What the base's median
+    step takes nothing of, such as bytes where all data is cached, has no column: a ratio to
+    nearly nothing tells nothing.
     """
-    steps = of.steps(in_sample=in_sample)
+    groups = of.groups(in_sample=in_sample)
+    by_group = by_group and len(groups) > 1
+    shown: tuple[Group | None, ...] = (None, *groups) if by_group else (None,)
     scales = [
         scale
         for scale in OPERATIONS
-        if any(of.level(each, step, scale.metric) for each in of.subjects for step in steps)
+        if any(_of_base(of, (in_sample, group), scale) for group in shown)
     ]
-    if not scales or not serves(steps):
+    if not scales or not serves(of.steps(in_sample=in_sample)):
         return None
-    groups = of.groups(in_sample=in_sample)
     rows: list[Row] = []
-    by_group = by_group and len(groups) > 1
-    for group in (None, *groups) if by_group else (None,):
+    for group in shown:
         if by_group:
             rows.append(heading(group.value if group else "all", 1 + len(scales)))
         rows += _rows(of, in_sample, group, scales)
@@ -57,10 +59,11 @@ def _cell(of: Material, subject: Subject, part: tuple[bool, Group | None], scale
     in_sample, group = part
     steps = of.steps(in_sample=in_sample, group=group)
     metric = scale.metric
+    own = _of_base(of, part, scale)
     if subject.role is Role.BASE:
-        known = [of.level(subject, step, metric) for step in steps]
-        values = [each for each in known if each is not None]
-        return scale.cell(statistics.median(values)) if values else EMPTY
+        return EMPTY if own is None else scale.cell(own)
+    if not own:
+        return EMPTY
     if metric in METRICS:
         return figure(
             of.analysis.summary(subject.name, in_sample=in_sample, group=group, metric=metric.name)
@@ -68,3 +71,16 @@ def _cell(of: Material, subject: Subject, part: tuple[bool, Group | None], scale
     ratios = [bare_ratio(of, subject, step, metric) for step in steps]
     usable = [each for each in ratios if each is not None]
     return Cell(text=f"{statistics.geometric_mean(usable):.3f}") if usable else EMPTY
+
+
+def _of_base(of: Material, part: tuple[bool, Group | None], scale: Scale) -> float | None:
+    """Return the base's figure for the median step of a part, None if it is not known."""
+    in_sample, group = part
+    base = next((each for each in of.subjects if each.role is Role.BASE), None)
+    if base is None:
+        return None
+    known = [
+        of.level(base, step, scale.metric) for step in of.steps(in_sample=in_sample, group=group)
+    ]
+    values = [each for each in known if each is not None]
+    return statistics.median(values) if values else None
