@@ -246,9 +246,9 @@ def test_a_server_that_crashes_is_told_and_the_run_goes_on(hone: Hone) -> None:
     running = hone.start("run", "tiny.toml")
     assert running.stderr is not None
     wait_for_line(running.stderr, "block 1 ")
-    servers: list[int] = []
-    while not servers:
-        servers = servers_of(hone.sessions())
+    # With the third one up, the first has been started and waits for its slice.
+    while len(servers := servers_of(hone.sessions())) < len(SUBJECTS):
+        time.sleep(0.01)
     os.kill(servers[0], signal.SIGKILL)
     said = running.stderr.read()
     running.stderr.close()
