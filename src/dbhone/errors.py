@@ -41,6 +41,11 @@ class HoneError(Exception):
         self.hint = hint
         self.log = log
 
+    @property
+    def told(self) -> str:
+        """The message with where its log is, for records that have no other place for it."""
+        return f"{self.message} (log: {self.log})" if self.log else self.message
+
 
 class UsageError(HoneError):
     """hone was asked for something that cannot be meant; nothing was started."""

@@ -210,14 +210,13 @@ def _used(before: ServerUsage | None, after: ServerUsage | None) -> UsedBetween 
 
 def failed(error: HoneError) -> Driven:
     """Return the result of a slice whose server died or did not start."""
-    log = f" (log: {error.log})" if error.log else ""
     return Driven(
         argv=(),
         output=b"",
         seconds=0.0,
         cpu_seconds=0.0,
         outcome=None,
-        failure=f"{error.message}{log}",
+        failure=error.told,
     )
 
 

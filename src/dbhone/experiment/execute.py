@@ -136,7 +136,7 @@ class Execution:
                 evidence = evidence or found
                 reason = difference(found, evidence)
             except (DriverError, ServerError) as error:
-                reason = f"{error.message} (log: {error.log})" if error.log else error.message
+                reason = error.told
             if reason is None:
                 self._journal.ended(Stage.PROVE, name, began)
             elif name == base:

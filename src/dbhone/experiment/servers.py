@@ -92,6 +92,8 @@ class Servers:
         self._notify = notify
         self.account = server_account()
         self.program = self._driver_program()
+        # Part of the key of loaded data, which every start of a server asks for.
+        self._scripts = [digest_of_file(path) for path in demand.driver.load_scripts()]
 
     def _driver_program(self) -> Path:
         driver = self.demand.driver
@@ -169,7 +171,7 @@ class Servers:
     def _loaded(self, contender: Contender) -> data.Saved:
         """Return the loaded data for this DBMS version, made unless it is kept."""
         driver, tables = self.demand.driver, self.demand.tables
-        what = [driver.name, tables.tables, tables.rows, self._scripts_digest()]
+        what = [driver.name, tables.tables, tables.rows, self._scripts]
         key = data.key(contender.dbms.name, contender.installation.version, what)
         found = data.find(self.session.home, key)
         if found is not None:
@@ -185,9 +187,6 @@ class Servers:
             self._tell(server, driver.settle(self.program, server.endpoint, tables), "settling")
             server.stop()
             return data.save(self.session, key, place.data)
-
-    def _scripts_digest(self) -> list[str]:
-        return [digest_of_file(path) for path in self.demand.driver.load_scripts()]
 
     def _tell(self, server: Server, argv: tuple[str, ...], doing: str) -> str:
         """Run the driver for something that is not measured; return what it printed."""
@@ -205,7 +204,7 @@ class Servers:
             raise DriverError(f"{doing} with {self.demand.driver.name} failed: {said}")
         return finished.text()
 
-    def drive(self, server: Server, task: Task, env: Mapping[str, str] | None = None) -> Driven:
+    def drive(self, server: Server, task: Task) -> Driven:
         """Ask the server; a driver that fails is a result, a server that died a ServerError."""
         assert task.run is not None
         driven = drive(
@@ -217,7 +216,6 @@ class Servers:
                 folder=self.session.scratch,
                 version=server.installation.version,
                 timeout=task.run.seconds * 2 + _SLACK,
-                env=tuple((env or {}).items()),
             )
         )
         if driven.failure is not None:
@@ -237,11 +235,6 @@ class Servers:
             printed = self._tell(server, argv, "verifying")
             server.stop()
         return driver.verification(printed)
-
-    def settle(self, server: Server) -> None:
-        """Make the server finish what writes left behind."""
-        argv = self.demand.driver.settle(self.program, server.endpoint, self.demand.tables)
-        self._tell(server, argv, "settling")
 
 
 def installation_of(dbms: ServerDbms, build: Build) -> Installation:
