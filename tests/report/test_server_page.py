@@ -116,7 +116,6 @@ class TestOperations:
             "Server CPU, µs/op",
             "Client CPU, µs/op",
             "Context switches, per op",
-            "Written, KiB/op",
         ]
         rows = _rows(table)
         assert _value(rows["rel (base)"][1]) == pytest.approx(40, rel=0.05)
@@ -125,7 +124,12 @@ class TestOperations:
         assert re.fullmatch(r"\d\.\d{3}", rows["lto+pgo"][1])
 
     def test_bytes_that_nobody_read_have_no_column(self, server: Page) -> None:
-        assert not [each for each in server.operations[0].columns if "Read" in each.title]
+        assert not [each for each in server.operations_by_group[0].columns if "Read" in each.title]
+
+    def test_bytes_that_one_group_alone_writes_are_shown_by_group_only(self, server: Page) -> None:
+        overall, by_group = server.operations[0], server.operations_by_group[0]
+        assert not [each for each in overall.columns if "Written" in each.title]
+        assert by_group.columns[-1].title == "Written, KiB/op"
 
     def test_groups_are_all_that_have_steps(self, server: Page) -> None:
         headings = [row.cells[0].text for row in server.operations_by_group[0].rows if row.heading]
