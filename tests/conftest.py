@@ -36,7 +36,8 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, bytes], None]:
 @pytest.fixture(autouse=True)
 def own_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take turns among the tests only: they must not wait for a hone that measures beside."""
-    monkeypatch.setattr("dbhone.turn._ADDRESS", f"\0dbhone-tests-{os.getpid()}")
+    for place in ("_TURN", "_NEXT"):
+        monkeypatch.setattr(f"dbhone.turn.{place}", f"\0dbhone-tests-{os.getpid()}{place}")
 
 
 @pytest.fixture

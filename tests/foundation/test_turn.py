@@ -31,3 +31,21 @@ def test_a_second_holder_waits_and_is_told_once() -> None:
     thread.join()
     assert order == ["first", "second"]
     assert told == ["waiting"]
+
+
+def test_who_waits_comes_before_who_had_the_turn_last() -> None:
+    order: list[str] = []
+    wanted = threading.Event()
+
+    def other() -> None:
+        with machine_turn(wanted.set):
+            order.append("other")
+
+    thread = threading.Thread(target=other)
+    with machine_turn(lambda: None):
+        thread.start()
+        wanted.wait()
+    with machine_turn(lambda: None):
+        order.append("again")
+    thread.join()
+    assert order == ["other", "again"]

@@ -75,6 +75,7 @@ class Workshop:
         self._trees: dict[str, SourceTree] = {}
         self._compilers: dict[str, Compiler] = {}
         self.waited = 0.0
+        self._told = False
 
     def in_turn(self, work: Callable[[], T]) -> T:
         """Do some work while no other hone on this machine works."""
@@ -83,7 +84,9 @@ class Workshop:
             return work()
 
     def _waiting(self) -> None:
-        self.listen(Note(text="another hone is building or measuring here: waiting for its turn"))
+        if not self._told:
+            self.listen(Note(text="another hone is building or measuring here: taking turns"))
+        self._told = True
 
     def tree(self, reference: str) -> SourceTree:
         """Return the source tree; fetched at most once in a session."""
