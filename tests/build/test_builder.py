@@ -92,6 +92,19 @@ def test_a_compile_error_is_told_with_its_log(tmp_path: Path, session: Session) 
     assert not all_builds(session.home)
 
 
+def test_a_failed_configure_is_told_with_the_packages_that_it_may_want(
+    tmp_path: Path, session: Session
+) -> None:
+    words = ("sh", "-c", "printf 'CMake Error at a.cmake:7 (message):\\n  no zlib.h\\n'; exit 1")
+    spec = make_spec(
+        make_tree(tmp_path / "source"),
+        dbms=Tiny(configure=words, build_packages=("libaio-dev", "zlib1g-dev")),
+    )
+    with pytest.raises(BuildError, match=r"failed: a\.cmake:7: no zlib\.h") as caught:
+        builder.make(spec, session, ignore)
+    assert caught.value.hint == "if a library is missing: apt-get install libaio-dev zlib1g-dev"
+
+
 def test_a_full_disk_is_told_as_such(tmp_path: Path, session: Session) -> None:
     tree = make_tree(tmp_path / "source", work='#error "No space left on device"\n')
     with pytest.raises(MachineError, match="no space left on the disk"):

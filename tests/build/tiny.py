@@ -40,6 +40,8 @@ class Tiny(Dbms):
     make_nothing: bool = False
     needs_cxx: bool = False
     keep_folder: bool = False
+    build_packages: tuple[str, ...] = ()
+    configure: tuple[str, ...] = ()
 
     def version(self, tree: Path) -> str:
         return (tree / "VERSION").read_text().strip()
@@ -57,6 +59,8 @@ class Tiny(Dbms):
             )
             for name in ("main", "work")
         ]
+        if self.configure:
+            steps.insert(0, BuildStep(phase=Phase.CONFIGURE, argv=self.configure))
         if self.needs_cxx:
             steps.append(_more(request, flags))
         link = (compiler, *request.link_flags, "main.o", "work.o", "-o", "tiny")

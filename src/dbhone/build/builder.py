@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.build import manifest as records
+from dbhone.build.failure import first_error
 from dbhone.build.keeping import is_made, keep, open_to_all
 from dbhone.build.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
 from dbhone.build.profile import training_environment
@@ -25,7 +26,6 @@ from dbhone.files import freeze, publish
 from dbhone.home import Home, Session
 
 _RECORDER = Path(__file__).with_name("recorder.py")
-_ERROR_LINE = re.compile(r"(?:fatal |internal compiler )?error[: ]|\*\*\* ", re.IGNORECASE)
 _PACKAGES = {"ninja": "ninja-build", "tclsh": "tcl"}
 _UPSETTING = re.compile(r"[^\w/.@+~-]")
 _NO_SPACE = "no space left on device"
@@ -183,9 +183,14 @@ class _Making:
         if _FOREIGN_PROFILE.search(text.encode()):
             return ProfileError("the profile does not match the source that is built", log=kept)
         what = f"building {self.spec.dbms.title} as {self.spec.variant.name} failed"
-        cause = _first_error(text) or f"{step.argv[0]} {finished.ending()}"
-        hint = "read the log's last lines" if kept else None
-        return BuildError(f"{what}: {cause}", hint=hint, log=kept)
+        cause = first_error(text) or f"{step.argv[0]} {finished.ending()}"
+        return BuildError(f"{what}: {cause}", hint=self._advice(step, kept), log=kept)
+
+    def _advice(self, step: BuildStep, log: Path | None) -> str | None:
+        packages = self.spec.dbms.build_packages
+        if step.phase is Phase.CONFIGURE and packages:
+            return f"if a library is missing: apt-get install {' '.join(packages)}"
+        return "read the log's last lines" if log else None
 
     def _keep_log(self) -> Path | None:
         """Keep the log of a build that failed; None if there is no room even for that."""
@@ -288,8 +293,3 @@ class _Making:
                 )
             files[artifact.name] = keep(artifact, self.objects, self.result)
         return files
-
-
-def _first_error(text: str) -> str | None:
-    lines = (line.strip() for line in text.splitlines() if not line.startswith("$ "))
-    return next((line[:300] for line in lines if _ERROR_LINE.search(line)), None)

@@ -99,6 +99,8 @@ class Dbms(ABC):
     """About how long two cores take for one build: for plans before the first build."""
     needs_cxx: bool = False
     """Whether a C++ compiler takes part in a build."""
+    build_packages: tuple[str, ...] = ()
+    """Debian's packages of the libraries that a build needs."""
 
     @abstractmethod
     def version(self, tree: Path) -> str:

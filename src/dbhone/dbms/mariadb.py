@@ -75,6 +75,15 @@ class MariaDb(MysqlLife):
     reference = "apt:mariadb"
     build_seconds = 840.0
     needs_cxx = True
+    build_packages = (
+        "libaio-dev",
+        "libfmt-dev",
+        "libncurses-dev",
+        "libpcre2-dev",
+        "libssl-dev",
+        "liburing-dev",
+        "zlib1g-dev",
+    )
 
     def version(self, tree: Path) -> str:
         """Return what the file VERSION says; MySQL's has no line on the server's maturity."""

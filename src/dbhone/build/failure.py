@@ -1,0 +1,36 @@
+"""What a failed build says of its cause, out of its log."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+
+_ERROR_LINE = re.compile(r"(?:fatal |internal compiler )?error[: ]|\*\*\* ", re.IGNORECASE)
+_CMAKE = re.compile(r"CMake Error(?: at (\S+) \(.*\):|: |:$)")
+_LONGEST = 300
+
+
+def first_error(text: str) -> str | None:
+    """Return the first error that a build's log tells, in one line; None if it tells none.
+
+    CMake puts only the place in its first line, and the reason, indented, in those below.
+    """
+    lines = [line for line in text.splitlines() if not line.startswith("$ ")]
+    for number, line in enumerate(lines):
+        found = _CMAKE.match(line)
+        if found:
+            return _cmake_error(line, found.group(1), lines[number + 1 :])[:_LONGEST]
+        if _ERROR_LINE.search(line):
+            return line.strip()[:_LONGEST]
+    return None
+
+
+def _cmake_error(line: str, place: str | None, below: Sequence[str]) -> str:
+    texts = itertools.takewhile(
+        lambda each: each.startswith(" "), itertools.dropwhile(lambda each: not each.strip(), below)
+    )
+    reason = " ".join(text.strip() for text in texts)
+    if not reason:
+        return line.strip()
+    return f"{place}: {reason}" if place else reason
