@@ -16,7 +16,7 @@ from dbhone.experiment.production import load_dbms
 from dbhone.home import Home
 from dbhone.source.tree import recall
 
-_COST = {"o3": 1.3, "lto": 1.1}
+_COST = {"o1": 0.75, "o3": 1.3, "lto": 1.1}
 _INSTRUMENTED = 1.4
 
 
