@@ -27,6 +27,7 @@ from dbhone.experiment.events import (
 from dbhone.units import duration
 
 _VAGUE = 1.0
+_LONG = 60.0
 _VERBS = {
     Stage.SOURCE: "source",
     Stage.BUILD: "build",
@@ -48,13 +49,13 @@ def shown(console: Console) -> Iterator[Listener]:
 
 
 class _Lines:
-    """Plain lines: one for each thing that is finished."""
+    """Plain lines: one for each thing that is finished, and when something long begins."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     def listen(self, event: Event) -> None:
-        text = _line(event)
+        text = _beginning(event) if isinstance(event, Began) else _line(event)
         if text is not None:
             self._console.print(text, soft_wrap=True)
 
@@ -111,6 +112,15 @@ class _Display:
             Text(left, style="dim"),
         )
         return row
+
+
+def _beginning(event: Began) -> Text | None:
+    if event.expected is None or event.expected < _LONG:
+        return None
+    return Text(
+        f"{_VERBS[event.stage]:>8}  {event.what}: begun, about {duration(event.expected)}",
+        style="dim",
+    )
 
 
 def _line(event: Event) -> Text | None:
