@@ -35,9 +35,9 @@ base = "rel"
 postgresql = "apt:postgresql"
 
 [subjects]
-rel = { dbms = "postgresql", source = "postgresql", variant = "rel" }
+rel = { dbms = "postgresql", source = "postgresql", variant = "o1" }
 control = { like = "rel" }
-pgo = { like = "rel", variant = "pgo", settings = { work_mem = "8MB" } }
+pgo = { like = "rel", variant = "o1+pgo", settings = { work_mem = "8MB" } }
 
 [training]
 sets = ["point-query", "update-index"]
@@ -62,7 +62,7 @@ base = "rel"
 postgresql = "apt:postgresql"
 
 [subjects]
-rel = { dbms = "postgresql", source = "postgresql", variant = "rel" }
+rel = { dbms = "postgresql", source = "postgresql", variant = "o1" }
 control = { like = "rel" }
 other = { like = "rel", settings = { work_mem = "8MB" } }
 
