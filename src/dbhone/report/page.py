@@ -15,7 +15,7 @@ from dbhone.measurement.record import Run, Samples, Subject, Warning
 from dbhone.report import sections
 from dbhone.report.builds import build_tables
 from dbhone.report.headline import headline
-from dbhone.report.material import material
+from dbhone.report.material import count_of, material
 from dbhone.report.operations import operations_table
 from dbhone.report.settings import settings_table, shared_settings
 from dbhone.report.steps import metric_tables, step_table
@@ -175,9 +175,10 @@ def _legend(analysis: Analysis) -> str:
         f"± is half of the {analysis.confidence * 100:.0f} % interval, relative to the ratio. "
         "+ faster (other metrics: better), - slower (worse), ~ no difference found, "
         "? not enough data. Verdicts are corrected (Holm) for the number of comparisons: "
-        f"{steps} effects on steps, {judged} summaries by which subjects are judged, "
-        f"{summaries - judged} others; so an interval that misses 1 may still come with "
-        "no difference found."
+        f"{count_of(steps, 'effect')} on steps, {judged} "
+        f"{'summary' if judged == 1 else 'summaries'} by which subjects are judged, "
+        f"{count_of(summaries - judged, 'other')}; so an interval that misses 1 may still come "
+        "with no difference found."
     )
 
 
