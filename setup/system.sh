@@ -46,8 +46,18 @@ _server_packages() {
     for _program in bison flex perl; do
         has "$_program" || echo "$_program"
     done
+    _meson_packages
     # It is where a user's PATH does not lead.
     has mariadbd || [ -x /usr/sbin/mariadbd ] || _mariadb_package
+}
+
+# PostgreSQL 16 and newer are built with meson; these two have an older one.
+_meson_packages() {
+    case $(_distribution) in
+    debian12 | ubuntu22.04) return ;;
+    esac
+    has meson || echo meson
+    has ninja || echo ninja-build
 }
 
 _mariadb_package() {

@@ -126,7 +126,7 @@ def test_a_build_that_makes_nothing_is_an_error(tmp_path: Path, session: Session
 def test_a_missing_program_is_told_before_anything_is_built(
     tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Tiny, "required_programs", lambda _: ("no-such-make",))
+    monkeypatch.setattr(Tiny, "required_programs", lambda *_: ("no-such-make",))
     with pytest.raises(ToolError, match="needs no-such-make"):
         builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
     assert not session.scratch.exists()

@@ -46,7 +46,7 @@ class Tiny(Dbms):
     def version(self, tree: Path) -> str:
         return (tree / "VERSION").read_text().strip()
 
-    def required_programs(self) -> tuple[str, ...]:
+    def required_programs(self, tree: Path) -> tuple[str, ...]:
         return ()
 
     def recipe(self, request: BuildRequest) -> Recipe:

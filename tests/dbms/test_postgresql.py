@@ -26,6 +26,15 @@ def make_tree(root: Path, version: str = "15.18", name: str = "PostgreSQL") -> P
     return root
 
 
+def make_meson_tree(root: Path, version: str = "18.3") -> Path:
+    for encoding in ("utf8_and_win", "utf8_and_big5"):
+        (root / "src/backend/utils/mb/conversion_procs" / encoding).mkdir(parents=True)
+    (root / "src/backend/utils/mb/conversion_procs/Makefile").touch()
+    (root / "meson.build").touch()
+    (root / "configure").write_text(f"PACKAGE_NAME='PostgreSQL'\nPACKAGE_VERSION='{version}'\n")
+    return root
+
+
 def make_request(
     tree: Path, variant: str, pass_: Pass = Pass.PLAIN, compiler: Compiler = GCC
 ) -> BuildRequest:
@@ -65,12 +74,44 @@ def test_the_recipe_is_as_written_down(
     golden(name, as_text(recipe, tree).encode())
 
 
-@pytest.mark.parametrize("version", ["13.22", "14.13", "16.9", "17.5", "18.3", "18rc1", "19devel"])
-def test_all_versions_are_built_alike(tmp_path: Path, version: str) -> None:
+@pytest.mark.parametrize(
+    ("variant", "pass_"), [("rel", Pass.PLAIN), ("pgo", Pass.INSTRUMENT), ("lto+pgo", Pass.USE)]
+)
+def test_the_recipe_with_meson_is_as_written_down(
+    tmp_path: Path, golden: Callable[[str, bytes], None], variant: str, pass_: Pass
+) -> None:
+    tree = make_meson_tree(tmp_path / "tree")
+    recipe = PLUGIN.recipe(make_request(tree, variant, pass_))
+    golden(f"recipes/postgresql-meson-{variant}-{pass_.value}.txt", as_text(recipe, tree).encode())
+
+
+@pytest.mark.parametrize("version", ["13.22", "14.13", "15.14"])
+def test_versions_without_meson_are_built_alike(tmp_path: Path, version: str) -> None:
     tree, other = make_tree(tmp_path / "tree", version), make_tree(tmp_path / "other")
     assert PLUGIN.version(tree) == version
     found = as_text(PLUGIN.recipe(make_request(tree, "o3")), tree)
     assert found == as_text(PLUGIN.recipe(make_request(other, "o3")), other)
+    assert PLUGIN.required_programs(tree) == ("make", "bison", "flex", "perl")
+
+
+@pytest.mark.parametrize("version", ["16.9", "17.5", "18.3", "18rc1", "19devel"])
+def test_versions_with_meson_are_built_alike(tmp_path: Path, version: str) -> None:
+    tree, other = make_meson_tree(tmp_path / "tree", version), make_meson_tree(tmp_path / "other")
+    assert PLUGIN.version(tree) == version
+    found = as_text(PLUGIN.recipe(make_request(tree, "o3")), tree)
+    assert found == as_text(PLUGIN.recipe(make_request(other, "o3")), other)
+    assert PLUGIN.required_programs(tree) == ("meson", "ninja", "bison", "flex", "perl")
+
+
+def test_meson_gives_the_variants_flags_to_the_folder_of_the_server_alone(tmp_path: Path) -> None:
+    tree = make_meson_tree(tmp_path / "tree")
+    recipe = PLUGIN.recipe(make_request(tree, "o3+lto+pgo", Pass.USE))
+    for step in recipe.steps:
+        if "-fprofile-use" in " ".join(step.argv):
+            assert "server" in step.argv
+        if step.phase is Phase.COMPILE:
+            assert step.argv[0] == "ninja"
+            assert step.argv[-2:] == ("server", "src/backend/postgres")
 
 
 def test_only_the_server_gets_the_variants_flags(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ class _NeverBuilt:
     def recipe(self, request: BuildRequest) -> Recipe:
         raise NotImplementedError
 
-    def required_programs(self) -> tuple[str, ...]:
+    def required_programs(self, tree: Path) -> tuple[str, ...]:
         raise NotImplementedError
 
 

@@ -65,7 +65,7 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
 
 
 def _check_programs(spec: BuildSpec) -> None:
-    for program in spec.dbms.required_programs():
+    for program in spec.dbms.required_programs(spec.tree.path):
         if shutil.which(program) is None:
             raise ToolError(
                 f"building {spec.dbms.title} needs {program}, which is missing",

@@ -111,8 +111,8 @@ class Dbms(ABC):
         """Return how to build what ``request`` asks for."""
 
     @abstractmethod
-    def required_programs(self) -> tuple[str, ...]:
-        """Return the programs, besides compilers, that a build needs."""
+    def required_programs(self, tree: Path) -> tuple[str, ...]:
+        """Return the programs, besides compilers, that a build of this source tree needs."""
 
 
 class EmbeddedDbms(Dbms):

@@ -98,8 +98,9 @@ class MariaDb(MysqlLife):
             )
         return ".".join(parts) + fields.get("MYSQL_VERSION_EXTRA", "")
 
-    def required_programs(self) -> tuple[str, ...]:
+    def required_programs(self, tree: Path) -> tuple[str, ...]:
         """Return CMake, ninja and bison, which makes the SQL parser."""
+        del tree
         return ("cmake", "ninja", "bison")
 
     def recipe(self, request: BuildRequest) -> Recipe:

@@ -77,8 +77,9 @@ class Sqlite(EmbeddedDbms):
             )
         return file.read_text(encoding="utf-8").strip()
 
-    def required_programs(self) -> tuple[str, ...]:
+    def required_programs(self, tree: Path) -> tuple[str, ...]:
         """Return make and tclsh; the generators of older trees are written in Tcl."""
+        del tree
         return ("make", "tclsh")
 
     def recipe(self, request: BuildRequest) -> Recipe:
