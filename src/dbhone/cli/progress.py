@@ -53,9 +53,15 @@ class _Lines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._untold: Began | None = None
 
     def listen(self, event: Event) -> None:
-        text = _beginning(event) if isinstance(event, Began) else _line(event)
+        text = _line(event)
+        if isinstance(event, Detail) and self._untold is not None:
+            # Something is really being done: it is not there from before.
+            text, self._untold = _beginning(self._untold), None
+        elif not isinstance(event, Detail):
+            self._untold = event if isinstance(event, Began) else None
         if text is not None:
             self._console.print(text, soft_wrap=True)
 
