@@ -15,6 +15,7 @@ import fcntl
 import os
 import signal
 import stat
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from dbhone.process import SESSION_VARIABLE
 _ROOTS_HOME = Path("/var/lib/dbhone")
 _PRIVATE = 0o700
 _PASSABLE = 0o711
+_PATIENCE = 5.0
+_POLL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,10 @@ class Home:
         """The locked files of the sessions that are alive."""
         return self.root / "sessions"
 
+    def same_folder(self, name: str) -> Path:
+        """Where ``Session.same_folder`` is."""
+        return self.scratch / name
+
     def places(self) -> tuple[Path, ...]:
         """Return all folders of the home."""
         return (
@@ -118,6 +125,24 @@ class Session:
         make_folder(self.scratch, shared=True)
         path.mkdir(mode=_PRIVATE)
         return path
+
+    @contextlib.contextmanager
+    def same_folder(self, name: str) -> Iterator[Path]:
+        """Have an empty folder that is at the same place in every session, and remove it after.
+
+        One session at a time has it; another waits a little, then MachineError is raised.
+        """
+        claim = _claim_alone(self.home, name)
+        path = self.home.same_folder(name)
+        try:
+            remove_tree(path)
+            path.mkdir(mode=_PRIVATE)
+            yield path
+        finally:
+            with contextlib.suppress(OSError):
+                remove_tree(path)
+            (self.home.sessions / name).unlink(missing_ok=True)
+            os.close(claim)
 
 
 def locate(chosen: Path | None) -> Home:
@@ -237,21 +262,58 @@ def _claim(path: Path) -> int:
     return descriptor
 
 
+def _claim_alone(home: Home, name: str) -> int:
+    """Claim a name that others may want as well. Raises MachineError if one of them keeps it."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        with _guarded(home):
+            if not is_alive(home, name):
+                return _claim(home.sessions / name)
+        if time.monotonic() > until:
+            raise MachineError(
+                f"another hone works in {home.same_folder(name)}",
+                hint="wait until it has finished, or choose another home with --home",
+            )
+        time.sleep(_POLL)
+
+
+@contextlib.contextmanager
+def _guarded(home: Home) -> Iterator[None]:
+    """Keep others from claiming names, and from sweeping, for a moment."""
+    descriptor = os.open(home.sessions / ".guard", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _sweep(home: Home) -> None:
     """End what dead sessions left: processes first, then their scratch."""
-    dead = [
-        path.name
-        for path in home.sessions.iterdir()
-        if not path.name.startswith(".") and not is_alive(home, path.name)
-    ]
-    if dead:
-        _kill_remains(frozenset(dead))
-    for name in dead:
-        (home.sessions / name).unlink(missing_ok=True)
-    for folder in home.scratch.iterdir():
-        if not is_alive(home, folder.name):
-            with contextlib.suppress(OSError):
-                remove_tree(folder)
+    with _guarded(home):
+        dead = [
+            path.name
+            for path in home.sessions.iterdir()
+            if not path.name.startswith(".") and not is_alive(home, path.name)
+        ]
+        if dead:
+            _kill_remains(frozenset(dead))
+        for name in dead:
+            (home.sessions / name).unlink(missing_ok=True)
+        left = [each for each in home.scratch.iterdir() if not is_alive(home, each.name)]
+        gone = [_set_aside(each) for each in left]
+    for folder in gone:
+        with contextlib.suppress(OSError):
+            remove_tree(folder)
+
+
+def _set_aside(folder: Path) -> Path:
+    """Give a folder that is to be removed a name that nobody wants; return where it is."""
+    aside = folder.with_name(f"gone-{uuid.uuid4().hex[:8]}")
+    try:
+        return folder.rename(aside)
+    except OSError:
+        return folder
 
 
 def _kill_remains(dead: frozenset[str]) -> None:

@@ -16,9 +16,9 @@ from dbhone.build.profile import Profile, Training, training_environment
 from dbhone.build.toolchain import find_compiler, installed
 from dbhone.build.transforms.base import Pass
 from dbhone.errors import ProfileError
-from dbhone.home import Session
+from dbhone.home import Home, Session, open_session
 from dbhone.source.tree import SourceTree
-from tests.build.tiny import WORK, make_spec, make_tree
+from tests.build.tiny import WORK, Tiny, make_spec, make_tree
 
 COMPILERS = ["gcc", "clang"]
 
@@ -52,8 +52,8 @@ def training(build: Build, counters: Path, compiler: str, *, began: float) -> Tr
     )
 
 
-def train(tree: SourceTree, session: Session, compiler: str) -> Profile:
-    build = instrumented(tree, session, compiler)
+def train(tree: SourceTree, session: Session, compiler: str, build: Build | None = None) -> Profile:
+    build = build or instrumented(tree, session, compiler)
     counters = session.workdir("counters")
     env = os.environ | training_environment(find_compiler(compiler).family, counters)
     began = time.time()
@@ -73,6 +73,34 @@ def test_a_trained_build_uses_its_profile(tmp_path: Path, session: Session, comp
         assert (use.units, use.units_without_profile) == (2, 0)
         assert use.coverage == pytest.approx(2 / 3)
         assert subprocess.run([build.path("program")], check=True, capture_output=True).stdout
+
+
+def test_a_source_that_the_build_generates_keeps_its_profile(
+    tmp_path: Path, session: Session, compiler: str
+) -> None:
+    tree = make_tree(tmp_path / "source", work=f"static {WORK}")
+    dbms = Tiny(generate=True)
+    spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.INSTRUMENT, dbms=dbms)
+    kept = train(tree, session, compiler, builder.make(spec, session, ignore))
+    spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.USE, profile=kept, dbms=dbms)
+    use = builder.make(spec, session, ignore).manifest.profile
+    assert use is not None
+    assert use.units_without_profile == 0
+
+
+def test_an_instrumented_build_of_another_place_is_made_again(
+    tmp_path: Path, session: Session
+) -> None:
+    tree = make_tree(tmp_path / "source")
+    build = instrumented(tree, session, "gcc")
+    session.home.root.rename(tmp_path / "moved")
+    with open_session(Home(tmp_path / "moved")) as later:
+        assert builder.find(later.home, build.digest) is None
+        again = instrumented(tree, later, "gcc")
+        assert again.digest == build.digest
+        assert again.manifest.folder.startswith(str(tmp_path / "moved"))
+        assert builder.find(later.home, build.digest) is not None
+    (tmp_path / "moved").rename(session.home.root)
 
 
 def test_the_profile_is_part_of_the_builds_digest(tmp_path: Path, session: Session) -> None:

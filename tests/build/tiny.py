@@ -42,6 +42,7 @@ class Tiny(Dbms):
     keep_folder: bool = False
     build_packages: tuple[str, ...] = ()
     configure: tuple[str, ...] = ()
+    generate: bool = False
 
     def version(self, tree: Path) -> str:
         return (tree / "VERSION").read_text().strip()
@@ -57,13 +58,16 @@ class Tiny(Dbms):
                 phase=Phase.COMPILE,
                 argv=(compiler, *flags, "-c", str(request.tree / f"{name}.c"), "-o", f"{name}.o"),
             )
-            for name in ("main", "work")
+            for name in (("main",) if self.generate else ("main", "work"))
         ]
+        if self.generate:
+            steps.append(_generated(request, flags))
         if self.configure:
             steps.insert(0, BuildStep(phase=Phase.CONFIGURE, argv=self.configure))
         if self.needs_cxx:
             steps.append(_more(request, flags))
-        link = (compiler, *request.link_flags, "main.o", "work.o", "-o", "tiny")
+        objects = ("main.o", "generated.o" if self.generate else "work.o")
+        link = (compiler, *request.link_flags, *objects, "-o", "tiny")
         if not self.make_nothing:
             steps.append(BuildStep(phase=Phase.TOOLS, argv=link))
         kept = [Artifact(name="program", made=Path("tiny"), kept=Path("bin/tiny"))]
@@ -71,6 +75,13 @@ class Tiny(Dbms):
             steps += _folder(request)
             kept.append(Artifact(name="folder", made=Path("made"), kept=Path("all"), tree=True))
         return Recipe(steps=tuple(steps), artifacts=tuple(kept), primary="program")
+
+
+def _generated(request: BuildRequest, flags: tuple[str, ...]) -> BuildStep:
+    """Compile a source that the build makes, and name it by its whole path as CMake does."""
+    script = 'cp "$0" generated.c; exec "$@" -c "$PWD/generated.c" -o generated.o'
+    argv = ("sh", "-c", script, str(request.tree / "work.c"), str(request.compiler), *flags)
+    return BuildStep(phase=Phase.COMPILE, argv=argv)
 
 
 def _more(request: BuildRequest, flags: tuple[str, ...]) -> BuildStep:

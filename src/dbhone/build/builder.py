@@ -26,6 +26,7 @@ from dbhone.files import freeze, publish
 from dbhone.home import Home, Session
 
 _RECORDER = Path(__file__).with_name("recorder.py")
+_OBJECTS = "objects"
 _PACKAGES = {"ninja": "ninja-build", "tclsh": "tcl"}
 _UPSETTING = re.compile(r"[^\w/.@+~-]")
 _NO_SPACE = "no space left on device"
@@ -43,8 +44,26 @@ def available_cores() -> int:
 
 
 def find(home: Home, digest: str) -> Build | None:
-    """Return the finished build with this digest, None if there is none."""
-    return records.read_build(home.builds / digest)
+    """Return the finished build with this digest, None if there is none.
+
+    An instrumented build that was compiled at another place, as in a home that was moved, is
+    none: gcc knows functions by the places of their files, so that a profile of it would not
+    fit what is compiled here.
+    """
+    build = records.read_build(home.builds / digest)
+    if build is None or build.manifest.pass_ is not Pass.INSTRUMENT:
+        return build
+    here = str(objects_folder(home, build.manifest.source_digest))
+    return build if build.manifest.folder == here else None
+
+
+def objects_folder(home: Home, source_digest: str) -> Path:
+    """Return the folder in which all builds of a source are compiled in this home."""
+    return home.same_folder(_folder_name(source_digest)) / _OBJECTS
+
+
+def _folder_name(source_digest: str) -> str:
+    return f"build-{source_digest[:16]}"
 
 
 def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None = None) -> Build:
@@ -61,7 +80,8 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     spec.check()
     _check_programs(spec)
     _check_folder(session.scratch)
-    return _Making(spec, digest, session, notify).run(jobs or available_cores())
+    with session.same_folder(_folder_name(spec.tree.digest)) as work:
+        return _Making(spec, digest, session, work, notify).run(jobs or available_cores())
 
 
 def _check_programs(spec: BuildSpec) -> None:
@@ -86,13 +106,15 @@ def _check_folder(folder: Path) -> None:
 class _Making:
     """One build being made."""
 
-    def __init__(self, spec: BuildSpec, digest: str, session: Session, notify: Notify) -> None:
+    def __init__(
+        self, spec: BuildSpec, digest: str, session: Session, work: Path, notify: Notify
+    ) -> None:
         self.spec = spec
         self.digest = digest
         self.session = session
         self.notify = notify
-        self.work = session.workdir("build")
-        self.objects = self.work / "objects"
+        self.work = work
+        self.objects = work / _OBJECTS
         self.result = self.work / "result"
         self.log = self.result / records.LOG
         self.commands = self.result / records.COMMANDS
@@ -224,6 +246,7 @@ class _Making:
             compile_flags=flags.compile,
             link_flags=flags.link,
             steps=tuple(step.argv for step in recipe.steps),
+            folder=str(self.objects),
             profile=use,
             seconds=seconds,
             phase_seconds=phases,

@@ -93,7 +93,10 @@ class ProfileUse(_Record):
 
 
 class Manifest(_Record):
-    """Everything that went into a build, and what came out."""
+    """Everything that went into a build, and what came out.
+
+    ``folder`` is where it was compiled, empty in old builds.
+    """
 
     digest: str
     dbms: str
@@ -109,6 +112,7 @@ class Manifest(_Record):
     compile_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
     steps: tuple[tuple[str, ...], ...]
+    folder: str = ""
     profile: ProfileUse | None
     seconds: float
     phase_seconds: dict[str, float]

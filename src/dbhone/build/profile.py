@@ -81,8 +81,11 @@ def training_environment(family: Family, folder: Path) -> dict[str, str]:
 
 
 def training_key(build: Build, workload: object) -> str:
-    """Return the digest that names a training: the instrumented build and the workload."""
-    return digest_of({"build": build.digest, "workload": workload})
+    """Return the digest that names a training: the instrumented build, where it was compiled
+    (``builder.find`` tells why), and the workload.
+    """
+    inputs = {"build": build.digest, "folder": build.manifest.folder, "workload": workload}
+    return digest_of(inputs)
 
 
 def find(session: Session, key: str) -> Profile | None:
