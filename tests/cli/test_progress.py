@@ -27,7 +27,9 @@ def a_build(expected: float | None) -> Began:
 
 
 def test_something_long_is_told_when_it_begins() -> None:
-    assert lines_of(a_build(840.0), Detail(text="configure"), COMPILING, ENDED) == [
+    waiting = Note(text="waiting")
+    assert lines_of(a_build(840.0), waiting, Detail(text="configure"), COMPILING, ENDED) == [
+        "    note  waiting",
         "   build  lto+pgo: begun, about 14 m 00 s",
         "   build  lto+pgo  (14 m 30 s)",
     ]

@@ -60,7 +60,7 @@ class _Lines:
         if isinstance(event, Detail) and self._untold is not None:
             # Something is really being done: it is not there from before.
             text, self._untold = _beginning(self._untold), None
-        elif not isinstance(event, Detail):
+        elif not isinstance(event, Detail | Note):
             self._untold = event if isinstance(event, Began) else None
         if text is not None:
             self._console.print(text, soft_wrap=True)
