@@ -279,8 +279,8 @@ def _claim_alone(home: Home, name: str) -> int:
 
 @contextlib.contextmanager
 def _guarded(home: Home) -> Iterator[None]:
-    """Keep others from claiming names, and from sweeping, for a moment."""
-    descriptor = os.open(home.sessions / ".guard", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Keep others from claiming names, and from sweeping, for a moment: lock the very folder."""
+    descriptor = os.open(home.sessions, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -317,10 +317,24 @@ def _set_aside(folder: Path) -> Path:
 
 
 def _kill_remains(dead: frozenset[str]) -> None:
+    """End the processes of dead sessions, and wait until they write no more."""
     marks = {f"{SESSION_VARIABLE}={name}".encode() for name in dead}
+    killed = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError):
             if marks & set((entry / "environ").read_bytes().split(b"\0")):
                 os.kill(int(entry.name), signal.SIGKILL)
+                killed.append(entry)
+    until = time.monotonic() + _PATIENCE
+    while any(_runs(each) for each in killed) and time.monotonic() < until:
+        time.sleep(_POLL)
+
+
+def _runs(process: Path) -> bool:
+    """Return whether a process is more than an entry that nobody has asked about yet."""
+    try:
+        return bool((process / "cmdline").read_bytes())
+    except OSError:
+        return False

@@ -33,7 +33,7 @@ def python(code: str, *arguments: str, cwd: Path, timeout: float | None = None) 
 def is_running(pid: int) -> bool:
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may go while its file is being read
         return False
 
 
