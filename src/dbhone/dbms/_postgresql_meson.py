@@ -7,6 +7,7 @@ build all that there is, so the files that an instance needs are gathered one by
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.dbms.base import BuildRequest, BuildStep, Phase
@@ -53,63 +54,63 @@ def has_meson(tree: Path) -> bool:
     return (tree / "meson.build").is_file()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Folder:
+    """A build folder: what compiles in it, and with which flags."""
+
+    name: Path
+    compiler: Path
+    archiver: Path
+    compile_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+
+
 def meson_steps(request: BuildRequest, prefix: str, stage: Path) -> tuple[BuildStep, ...]:
     """Return the steps that install the server and what it needs for ``prefix`` in ``stage``.
 
     ``stage`` is relative to the build folder; the files come to lie in ``prefix`` below it.
     """
     staged = stage / prefix.removeprefix("/")
-    configure = (
-        _setup(
-            (str(request.host_compiler), "ar"),
-            _TOOLS,
-            (("-O2",), (_RUN_PATH,)),
-            (str(request.tree), prefix),
-        ),
-        _setup(
-            (str(request.compiler), str(request.archiver)),
-            _SERVER,
-            (request.compile_flags, request.link_flags),
-            (str(request.tree), prefix),
-        ),
-    )
-    tools = (
-        (
-            "ninja",
-            f"-j{request.jobs}",
-            "-C",
-            str(_TOOLS),
-            *_COMPANIONS,
-            *_conversions(request.tree),
-        ),
-        *_gather(request.tree, staged),
-    )
-    server = ("ninja", f"-j{request.jobs}", "-C", str(_SERVER), "src/backend/postgres")
+    companions = (*_COMPANIONS, *_conversions(request.tree))
+    ninja = ("ninja", f"-j{request.jobs}", "-C")
+    tools = ((*ninja, str(_TOOLS), *companions), *_gather(request.tree, companions, staged))
+    install = _install(staged / "bin", _SERVER / "src" / "backend" / "postgres")
     return (
-        *(BuildStep(phase=Phase.CONFIGURE, argv=argv) for argv in configure),
+        *(_setup(each, request.tree, prefix) for each in _folders(request)),
         *(BuildStep(phase=Phase.TOOLS, argv=argv) for argv in tools),
-        BuildStep(phase=Phase.COMPILE, argv=server),
-        BuildStep(
-            phase=Phase.TOOLS,
-            argv=_install(staged / "bin", _SERVER / "src" / "backend" / "postgres"),
+        BuildStep(phase=Phase.COMPILE, argv=(*ninja, str(_SERVER), "src/backend/postgres")),
+        BuildStep(phase=Phase.TOOLS, argv=install),
+    )
+
+
+def _folders(request: BuildRequest) -> tuple[_Folder, _Folder]:
+    return (
+        _Folder(
+            name=_TOOLS,
+            compiler=request.host_compiler,
+            archiver=Path("ar"),
+            compile_flags=("-O2",),
+            link_flags=(_RUN_PATH,),
+        ),
+        _Folder(
+            name=_SERVER,
+            compiler=request.compiler,
+            archiver=request.archiver,
+            compile_flags=request.compile_flags,
+            link_flags=request.link_flags,
         ),
     )
 
 
-def _setup(
-    programs: tuple[str, str],
-    folder: Path,
-    flags: tuple[tuple[str, ...], tuple[str, ...]],
-    place: tuple[str, str],
-) -> tuple[str, ...]:
-    (compiler, archiver), (compile_flags, link_flags), (tree, prefix) = programs, flags, place
-    return (
-        *("env", f"CC={compiler}", f"AR={archiver}"),
+def _setup(folder: _Folder, tree: Path, prefix: str) -> BuildStep:
+    argv = (
+        *("env", f"CC={folder.compiler}", f"AR={folder.archiver}"),
         *("meson", "setup", *_OPTIONS, f"--prefix={prefix}"),
-        f"-Dc_args={_listed(compile_flags)}",
-        f"-Dc_link_args={_listed(link_flags)}",
-        *(str(folder), tree),
+        f"-Dc_args={_listed(folder.compile_flags)}",
+        f"-Dc_link_args={_listed(folder.link_flags)}",
+        *(str(folder.name), str(tree)),
     )
+    return BuildStep(phase=Phase.CONFIGURE, argv=argv)
 
 
 def _listed(flags: tuple[str, ...]) -> str:
@@ -123,11 +124,10 @@ def _conversions(tree: Path) -> list[str]:
     return [str(_CONVERSIONS / f"{name}.so") for name in names]
 
 
-def _gather(tree: Path, staged: Path) -> tuple[tuple[str, ...], ...]:
+def _gather(tree: Path, companions: tuple[str, ...], staged: Path) -> tuple[tuple[str, ...], ...]:
     """Return the commands that put what the server needs where an installation has it."""
     lib, share = staged / "lib", staged / "share"
-    libraries = [_TOOLS / each for each in _COMPANIONS if each.endswith(".so")]
-    libraries += [_TOOLS / each for each in _conversions(tree)]
+    libraries = [_TOOLS / each for each in companions if each.endswith(".so")]
     copy_all = ("cp", "-r", "--no-preserve=mode", "-T")
     return (
         _install(staged / "bin", _TOOLS / "src" / "bin" / "initdb" / "initdb"),
