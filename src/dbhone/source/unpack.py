@@ -11,6 +11,7 @@ compares them.
 from __future__ import annotations
 
 import calendar
+import dataclasses
 import lzma
 import os
 import shutil
@@ -19,7 +20,7 @@ import tarfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePosixPath
@@ -68,22 +69,73 @@ def unpack(archive: Path, job: Fetch) -> None:
     Raises SourceError for what is not an archive, is truncated, or holds a member that would
     leave the folder (naming it), and MachineError when the disk would be full.
     """
+    unpack_to(archive, job.into, job, name=job.reference.location)
+
+
+def unpack_to(archive: Path, into: Path, job: Fetch, *, name: str) -> None:
+    """Unpack as ``unpack`` does, into a folder that is empty or does not exist yet.
+
+    ``name`` is what errors call the archive.
+    """
+    draft = _draft(job)
+    _fill(draft, _members_of(archive, job, name), name)
+    root = _strip(draft)
+    _check_links(root)
+    root.rename(into)
+    if root != draft:
+        draft.rmdir()
+
+
+def unpack_packages(archives: Iterable[Path], job: Fetch) -> None:
+    """Unpack archives of packages over each other into ``job.into``, as if it were the root.
+
+    Nothing is stripped. A link to ``/x`` means ``x`` of the tree. Raises what ``unpack`` raises.
+    """
+    draft = _draft(job)
+    for archive in archives:
+        members = _members_of(archive, job, archive.name)
+        _fill(draft, map(_rooted, members), archive.name)
+    _check_links(draft)
+    draft.rename(job.into)
+
+
+def _draft(job: Fetch) -> Path:
     draft = job.work.resolve() / "unpacked"
     draft.mkdir()
+    return draft
+
+
+def _fill(draft: Path, members: Iterable[_Member], name: str) -> None:
     try:
-        for member in _members(_without_zstd(archive, job)):
+        for member in members:
             _place(member, draft)
     except OSError as error:
-        raise _io_error(error, job) from error
+        raise _io_error(error, name) from error
     except (*_BROKEN, *_NONSENSE) as error:
-        raise _not_whole(job, str(error)) from error
-    root = _strip(draft)
+        raise _not_whole(name, str(error)) from error
+
+
+def _rooted(member: _Member) -> _Member:
+    """Return a link to an absolute path as one to the same path below the archive's root."""
+    if member.kind is not _Kind.LINK or not member.target.startswith("/"):
+        return member
+    folder = "/" / PurePosixPath(member.name).parent
+    return dataclasses.replace(member, target=os.path.relpath(member.target, folder))
+
+
+def _check_links(root: Path) -> None:
     for link in links_out(root):
         raise _refused(str(link.relative_to(root)), "is a link that leads out of the archive")
-    root.rename(job.into)
 
 
-def _without_zstd(archive: Path, job: Fetch) -> Path:
+def _members_of(archive: Path, job: Fetch, name: str) -> Iterator[_Member]:
+    plain = _without_zstd(archive, job, name)
+    yield from _members(plain)
+    if plain != archive:
+        plain.unlink()
+
+
+def _without_zstd(archive: Path, job: Fetch, name: str) -> Path:
     with archive.open("rb") as file:
         if file.read(4) != _ZSTD_MAGIC:
             return archive
@@ -93,7 +145,7 @@ def _without_zstd(archive: Path, job: Fetch) -> Path:
     argv = ("prlimit", f"--fsize={limit}", "zstd", "-q", "-d", str(archive), "-o", str(plain))
     finished = perform(job, argv, cwd=job.work)
     if not finished.ok:
-        raise failure(job, f"unpacking {job.reference.location}", finished)
+        raise failure(job, f"unpacking {name}", finished)
     return plain
 
 
@@ -227,17 +279,17 @@ def _refused(name: str, reason: str) -> SourceError:
     )
 
 
-def _not_whole(job: Fetch, said: str) -> SourceError:
+def _not_whole(name: str, said: str) -> SourceError:
     # tarfile lists what every decompressor said, a line each.
     reason = "it is neither" if "could not be opened" in said else said
     return SourceError(
-        f"{job.reference.location} is not a whole tar or zip archive: {reason}",
+        f"{name} is not a whole tar or zip archive: {reason}",
         hint="check that the address gives the archive itself; fetch it again",
     )
 
 
-def _io_error(error: OSError, job: Fetch) -> HoneError:
+def _io_error(error: OSError, name: str) -> HoneError:
     if error.errno is None:  # gzip and bz2 report broken data this way
-        return _not_whole(job, str(error))
-    full = disk_full(error, f"unpacking {job.reference.location}")
-    return full or SourceError(f"cannot unpack {job.reference.location}: {error}")
+        return _not_whole(name, str(error))
+    full = disk_full(error, f"unpacking {name}")
+    return full or SourceError(f"cannot unpack {name}: {error}")

@@ -1,0 +1,104 @@
+"""What ELF files say about themselves. They are read, never run.
+
+Read with pyelftools. A file that is no ELF, or a damaged one, says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+from elftools.elf.dynamic import Dynamic
+from elftools.elf.elffile import ELFFile
+
+T = TypeVar("T")
+
+_MAGIC = b"\x7fELF"
+_OURSELVES = Path("/proc/self/exe")
+# What pyelftools raises on headers that are nonsense.
+_DAMAGE = (
+    *(ELFError, ConstructError, OSError, ValueError, LookupError, ArithmeticError),
+    *(TypeError, AttributeError, AssertionError, MemoryError),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elf:
+    """An ELF file. ``machine`` is the processor and the width, such as ``x64, 64 bits``.
+
+    ``runs`` says that it is a program or a shared library, and not an object file.
+    """
+
+    machine: str
+    runs: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """What a program or library asks of the loader: see ld.so(8).
+
+    ``needed`` are the names of libraries; ``rpath`` and ``runpath`` the folders to look in, as
+    they are written.
+    """
+
+    needed: tuple[str, ...]
+    rpath: tuple[str, ...]
+    runpath: tuple[str, ...]
+
+
+def read_elf(path: Path) -> Elf | None:
+    """Return what the file's header says, None if it is no ELF file."""
+    return _read(path, _elf)
+
+
+def read_links(path: Path) -> Links | None:
+    """Return what an ELF file is linked with, None if it is none or has no dynamic part."""
+    return _read(path, _links)
+
+
+def machine_here() -> str:
+    """Return the machine whose programs run here, as ``Elf.machine`` names it."""
+    elf = read_elf(_OURSELVES)
+    assert elf is not None, "Python is an ELF program"
+    return elf.machine
+
+
+def _read(path: Path, what: Callable[[ELFFile], T | None]) -> T | None:
+    try:
+        with path.open("rb") as stream:
+            if stream.read(len(_MAGIC)) != _MAGIC:
+                return None
+            return what(ELFFile(stream))
+    except _DAMAGE:
+        return None
+
+
+def _elf(file: ELFFile) -> Elf:
+    return Elf(
+        machine=f"{file.get_machine_arch()}, {file.elfclass} bits",
+        runs=file["e_type"] in ("ET_EXEC", "ET_DYN"),
+    )
+
+
+def _links(file: ELFFile) -> Links | None:
+    for segment in file.iter_segments("PT_DYNAMIC"):
+        if isinstance(segment, Dynamic):
+            return Links(
+                needed=tuple(_texts(segment, "needed")),
+                rpath=_folders(_texts(segment, "rpath")),
+                runpath=_folders(_texts(segment, "runpath")),
+            )
+    return None
+
+
+def _texts(part: Dynamic, name: str) -> Iterator[str]:
+    for tag in part.iter_tags(f"DT_{name.upper()}"):
+        yield str(getattr(tag, name))  # an attribute that only tags of its kind have
+
+
+def _folders(paths: Iterator[str]) -> tuple[str, ...]:
+    return tuple(folder for path in paths for folder in path.split(":"))

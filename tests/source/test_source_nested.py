@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import tarfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import SourceError
+from dbhone.source.kinds.base import Fetch
+from dbhone.source.nested import unpack_server
+from dbhone.source.ready import find_server
+from tests.source.make_elf import OTHER_MACHINE, elf
+
+JobFor = Callable[[str], Fetch]
+
+
+@pytest.fixture
+def job(job_for: JobFor) -> Fetch:
+    return job_for("npm:a@1.0.0")
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Return a zip file whose members have lost their execute bits."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name, (2020, 1, 2, 3, 4, 6)), content)
+    return buffer.getvalue()
+
+
+def tarred(files: Mapping[str, bytes], *, linked: Mapping[str, str] | None = None) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        for name, target in (linked or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            archive.addfile(info)
+    return buffer.getvalue()
+
+
+def unpacked(content: bytes, job: Fetch) -> set[str]:
+    archive = job.work / "archive.jar"
+    archive.write_bytes(content)
+    unpack_server(archive, job)
+    return {str(path.relative_to(job.into)) for path in job.into.rglob("*") if path.is_file()}
+
+
+SERVER = {"mysql/bin/mysqld": elf(), "mysql/share/english/errmsg.sys": b"x"}
+
+
+def test_the_archive_with_the_server_is_unpacked_in_its_place(job: Fetch) -> None:
+    inner = lzma.compress(tarred(SERVER))
+    found = unpacked(zipped({"META-INF/LICENSE": b"x", "inside/db.txz": inner}), job)
+    assert found == {
+        "META-INF/LICENSE",
+        "inside/db/bin/mysqld",
+        "inside/db/share/english/errmsg.sys",
+    }
+
+
+def test_archives_are_unpacked_as_deep_as_the_server_lies(job: Fetch) -> None:
+    for name in ("db.tar", "db.zip", "db.jar"):
+        inner = tarred(SERVER) if name == "db.tar" else zipped({"db.tar": tarred(SERVER)})
+        deep = {"outer/" + name: inner, "outer/notes": b"x"}
+        assert "db" in str(unpacked(zipped(deep), job))
+        assert find_server(job.into) is not None
+        for place in (job.into, job.work):
+            for path in sorted(place.rglob("*"), reverse=True):
+                path.rmdir() if path.is_dir() else path.unlink()
+
+
+def test_archives_for_other_machines_are_left_out(job: Fetch) -> None:
+    foreign = tarred({"mysql/bin/mysqld": elf(machine=OTHER_MACHINE)})
+    jar = {
+        "mysql-Mac_OS_X-x86_64.tar": tarred({"mysql/bin/mysqld": b"\xcf\xfa\xed\xfe"}),
+        "mysql-Linux-s390x.tar": foreign,
+        "mysql-Linux-here.tar": tarred(SERVER),
+    }
+    found = unpacked(zipped(jar), job)
+    assert found == {
+        "mysql-Linux-here/bin/mysqld",
+        "mysql-Linux-here/share/english/errmsg.sys",
+    }
+
+
+def test_beside_a_server_nothing_more_is_unpacked(job: Fetch) -> None:
+    jar = {**SERVER, "mysql/share/examples.zip": zipped({"a": b"x"})}
+    assert "share/examples.zip" in unpacked(zipped(jar), job)
+
+
+def test_without_a_server_everything_stays_as_it_was_packed(job: Fetch) -> None:
+    jar = {"a.zip": zipped({"x": b"x"}), "b.tar": tarred({"y": b"y"}), "c": b"z"}
+    assert unpacked(zipped(jar), job) == {"a.zip", "b.tar", "c"}
+
+
+def test_programs_and_scripts_get_their_execute_bits_back(job: Fetch) -> None:
+    files = {
+        "bin/mysqld": elf(),
+        "scripts/install": b"#!/bin/sh\n",
+        "lib/object.o": elf(type=1),
+        "share/errmsg.txt": b"x",
+    }
+    unpacked(zipped(files), job)
+    runs = {name for name in files if os.access(job.into / name, os.X_OK)}
+    assert runs == {"bin/mysqld", "scripts/install"}
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        tarred({**SERVER, "../evil": b"x"}),
+        tarred({**SERVER, "/evil": b"x"}),
+        tarred(SERVER, linked={"mysql/evil": "../../../x"}),
+        tarred(SERVER, linked={"mysql/evil": "/etc/passwd"}),
+    ],
+)
+def test_an_archive_inside_that_would_leave_its_folder_is_refused(job: Fetch, inner: bytes) -> None:
+    outside = set(job.work.parent.iterdir())
+    with pytest.raises(SourceError) as caught:
+        unpacked(zipped({"db.tar": inner, "a": b"x"}), job)
+    assert "evil" in caught.value.message
+    assert set(job.work.parent.iterdir()) == outside
+
+
+def test_a_damaged_archive_inside_is_named(job: Fetch) -> None:
+    with pytest.raises(SourceError) as caught:
+        unpacked(zipped({"db.txz": lzma.compress(tarred(SERVER))[:100], "a": b"x"}), job)
+    assert "db.txz is not a whole tar or zip archive" in caught.value.message
+
+
+def test_an_archive_beside_a_folder_of_its_name_is_refused(job: Fetch, tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as caught:
+        unpacked(zipped({"db.tar": tarred(SERVER), "db/a": b"x"}), job)
+    assert "db.tar and db are in one folder" in caught.value.message
