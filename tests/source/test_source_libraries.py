@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import MachineError
+from dbhone.source import bringers
+from dbhone.source.libraries import find_libraries, require_libraries
+from tests.source.make_elf import OTHER_MACHINE, elf
+
+NOWHERE = "libdbhone-tests-nowhere.so.1"
+
+
+class Tree:
+    """A tree with a program, and a machine whose packages are pretended."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "tree"
+        self.path = root / "path"
+        self.path.mkdir()
+        self.program = self.put("bin/mysqld", elf())
+
+    def put(self, name: str, content: bytes) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    def answers(self, program: str, text: str) -> None:
+        """Have a program of the machine print a text."""
+        (self.path / f"{program}.text").write_text(text)
+        script = self.path / program
+        script.write_text(f"#!/bin/sh\nexec /bin/cat '{self.path}/{program}.text'\n")
+        script.chmod(0o755)
+
+    def missing(self) -> list[str]:
+        return [each.soname for each in find_libraries(self.program, self.root).missing]
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    tree = Tree(tmp_path)
+    tree.answers("ldconfig", "")
+    monkeypatch.setenv("PATH", str(tree.path))
+    return tree
+
+
+def test_a_library_that_is_nowhere_is_missing(tree: Tree) -> None:
+    tree.put("bin/mysqld", elf(NOWHERE))
+    (missing,) = find_libraries(tree.program, tree.root).missing
+    assert (missing.soname, missing.needed_by) == (NOWHERE, tree.program)
+
+
+def test_a_library_in_the_loaders_cache_is_found(tree: Tree, tmp_path: Path) -> None:
+    library = tmp_path / "there.so"
+    library.write_bytes(elf("libwhatever.so.1"))
+    tree.answers("ldconfig", f"1 libs found\n\t{NOWHERE} (libc6,x86-64) => {library}\n")
+    tree.put("bin/mysqld", elf(NOWHERE))
+    # What the machine's own libraries need is its packages' business.
+    assert tree.missing() == []
+
+
+@pytest.mark.parametrize("kind", ["rpath", "runpath"])
+@pytest.mark.parametrize("folder", ["$ORIGIN/../lib", "/nowhere:${ORIGIN}/../$LIB"])
+def test_a_library_is_found_where_the_program_says(tree: Tree, kind: str, folder: str) -> None:
+    rpath, runpath = (folder, "") if kind == "rpath" else ("", folder)
+    tree.put("bin/mysqld", elf(NOWHERE, rpath=rpath, runpath=runpath))
+    tree.put(f"lib/{NOWHERE}", elf())
+    found = find_libraries(tree.program, tree.root)
+    assert (found.missing, found.folders) == ((), ())
+
+
+def test_an_rpath_holds_for_the_libraries_of_libraries_a_runpath_does_not(tree: Tree) -> None:
+    tree.put("lib/libone.so", elf("libtwo.so"))
+    tree.put("lib/libtwo.so", elf())
+    tree.put("bin/mysqld", elf("libone.so", rpath="$ORIGIN/../lib"))
+    assert find_libraries(tree.program, tree.root).folders == ()
+    tree.put("bin/mysqld", elf("libone.so", runpath="$ORIGIN/../lib"))
+    assert find_libraries(tree.program, tree.root).folders == (tree.root / "lib",)
+
+
+def test_the_trees_own_libraries_are_followed(tree: Tree) -> None:
+    tree.put("bin/mysqld", elf("libone.so", runpath="$ORIGIN/../lib"))
+    library = tree.put("lib/libone.so", elf(NOWHERE, "libone.so"))
+    (missing,) = find_libraries(tree.program, tree.root).missing
+    assert missing.needed_by == library
+
+
+def test_a_library_that_lies_elsewhere_in_the_tree_wants_its_folder_named(tree: Tree) -> None:
+    tree.put("bin/mysqld", elf(NOWHERE))
+    tree.put(f"libs/{NOWHERE}", elf())
+    assert require_libraries(tree.program, tree.root) == (tree.root / "libs",)
+
+
+@pytest.mark.parametrize("content", [elf(machine=OTHER_MACHINE), b"x", elf(type=1), b""])
+def test_what_the_loader_would_not_take_is_not_found(tree: Tree, content: bytes) -> None:
+    tree.put("bin/mysqld", elf(NOWHERE, runpath="$ORIGIN/../lib"))
+    tree.put(f"lib/{NOWHERE}", content)
+    assert tree.missing() == [NOWHERE]
+
+
+POLICY = "{}:\n  Installed: (none)\n  Candidate: {}\n  Version table:\n"
+
+
+def test_a_missing_library_is_told_with_the_package_that_brings_it(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.source.libraries._STANDARD", ())
+    tree.answers("apt-cache", POLICY.format("libaio1", "0.3") + POLICY.format("libnuma1", "2"))
+    tree.put("bin/mysqld", elf("libaio.so.1", "libnuma.so.1"))
+    with pytest.raises(MachineError) as caught:
+        require_libraries(tree.program, tree.root)
+    error = caught.value
+    assert error.message == "mysqld needs libaio.so.1 and libnuma.so.1, which this machine lacks"
+    assert error.hint == "apt-get install libaio1 libnuma1"
+
+
+def test_a_library_that_the_distribution_no_longer_has_is_told_with_what_to_do(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.source.libraries._STANDARD", ())
+    tree.answers("apt-cache", POLICY.format("libjemalloc1", "(none)"))
+    tree.put("bin/mysqld", elf("libjemalloc.so.1"))
+    with pytest.raises(MachineError) as caught:
+        require_libraries(tree.program, tree.root)
+    assert "libjemalloc2" in str(caught.value.hint)
+    assert "apt-get install" not in str(caught.value.hint)
+
+
+def test_a_library_that_is_not_known_is_asked_of_apt_file(tree: Tree) -> None:
+    tree.answers("apt-file", f"game: /usr/lib/game/x/{NOWHERE}\nright: /usr/lib/x/{NOWHERE}\n")
+    tree.put("bin/mysqld", elf(NOWHERE))
+    (missing,) = find_libraries(tree.program, tree.root).missing
+    assert missing.bringer.package == "right"
+
+
+def test_without_apt_file_nothing_is_known_of_it(tree: Tree) -> None:
+    tree.put("bin/mysqld", elf(NOWHERE))
+    with pytest.raises(MachineError) as caught:
+        require_libraries(tree.program, tree.root)
+    assert caught.value.hint == f"{NOWHERE}: no package is known to bring it"
+
+
+def test_every_known_library_has_a_package() -> None:
+    table = tomllib.loads(bringers._KNOWN.read_text())
+    assert list(table) == sorted(table, key=lambda name: name.replace("-", "."))
+    for soname, entry in table.items():
+        assert ".so." in soname
+        assert entry["packages"], soname
+        assert set(entry) <= {"packages", "note"}
