@@ -8,6 +8,7 @@ import pytest
 from dbhone.home import Home, Session, open_session
 from dbhone.source.kinds.base import Fetch
 from dbhone.source.reference import parse_reference
+from tests.source.apt_machine import Machine
 
 
 class Told(list[str]):
@@ -58,3 +59,10 @@ def folder(tmp_path: Path) -> Path:
     (root / "configure").chmod(0o755)
     (root / "src" / "main.c").write_text("int main(void) { return 0; }\n")
     return root
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine(tmp_path / "machine")
+    monkeypatch.setenv("APT_CONFIG", str(machine.configuration))
+    return machine

@@ -1,4 +1,4 @@
-"""Makes ``apt_repository``, a tiny signed repository of source packages. Run by hand, not in tests.
+"""Makes ``apt_repository``, a tiny signed repository of packages. Run by hand, not in tests.
 
 The signing key is made for it and thrown away: what is committed can be verified for ever, and
 signed again by nobody. Usage: ``python tests/source/make_apt_repository.py`` (needs gpg, dpkg-dev).
@@ -21,6 +21,11 @@ SUITES = {
     ),
     "stable-backports": (("tiny", "2.0~bpo1"), ("newcomer", "1")),
 }
+BINARIES = {
+    "stable": (("tiny-server", "1.0"), ("tiny-server", "1.10"), ("tiny-common", "1.0")),
+    "stable-backports": (("tiny-server", "2.0~bpo1"), ("tiny-plugin", "1")),
+}
+"""Each has a program in usr/sbin, a link to an absolute path, and a script that must not run."""
 USER = "dbhone tests"
 LONG_AGO = "20240101T000000"
 """When it was signed, so that it holds on machines whose clock is behind."""
@@ -55,17 +60,47 @@ def _package(name: str, version: str, pool: Path, work: Path) -> str:
     return f"{keep}Directory: pool\nChecksums-Sha256:\n{sums}\n"
 
 
-def _suite(name: str, index: str) -> Path:
+def _binary(name: str, version: str, pool: Path, work: Path) -> str:
+    """Make a binary package; return its stanza for the index."""
+    tree = work / f"{name}-{version}"
+    files = {
+        f"usr/sbin/{name}": f"#!/bin/sh\necho {version}\n",
+        f"etc/{name}.conf": "",
+        "DEBIAN/postinst": "#!/bin/sh\ntouch /dbhone-tests-were-here\n",
+        "DEBIAN/control": (
+            f"Package: {name}\nVersion: {version}\nArchitecture: all\n"
+            f"Maintainer: {USER} <tests@example.org>\nDepends: nothing-like-this\n"
+            "Description: a package for tests\n"
+        ),
+    }
+    for path, content in files.items():
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_text(content)
+    for path in (f"usr/sbin/{name}", "DEBIAN/postinst"):
+        (tree / path).chmod(0o755)
+    link = tree / "usr" / "share" / name / "link"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(f"/etc/{name}.conf")
+    file = pool / f"{name}_{version}_all.deb"
+    _run("dpkg-deb", "--root-owner-group", "--build", str(tree), str(file), cwd=work)
+    fields = f"Filename: pool/{file.name}\nSize: {file.stat().st_size}\n"
+    return f"{files['DEBIAN/control']}{fields}SHA256: {digest_of_file(file)}\n\n"
+
+
+def _suite(name: str, sources: str, binaries: str) -> Path:
     folder = ROOT / "dists" / name
-    sources = folder / "main" / "source" / "Sources"
-    sources.parent.mkdir(parents=True)
-    sources.write_text(index)
+    listed = ""
+    for path, index in (("source/Sources", sources), ("binary-all/Packages", binaries)):
+        file = folder / "main" / path
+        file.parent.mkdir(parents=True)
+        file.write_text(index)
+        listed += f" {digest_of_file(file)} {file.stat().st_size} main/{path}\n"
     extra = "NotAutomatic: yes\nButAutomaticUpgrades: yes\n" if "backports" in name else ""
     release = folder / "Release"
     release.write_text(
         f"Origin: dbhone\nSuite: {name}\nCodename: {name}\n{extra}"
         "Date: Mon, 01 Jan 2024 00:00:00 UTC\nArchitectures: all\nComponents: main\n"
-        f"SHA256:\n {digest_of_file(sources)} {sources.stat().st_size} main/source/Sources\n"
+        f"SHA256:\n{listed}"
     )
     return release
 
@@ -86,8 +121,9 @@ def main() -> None:
         key = ROOT / "signer.asc"
         _run(*gpg, "--armor", "--output", str(key), "--export", cwd=work, env=gpg_home)
         for suite, packages in SUITES.items():
-            index = "".join(_package(*package, pool, work) for package in packages)
-            release = _suite(suite, index)
+            sources = "".join(_package(*package, pool, work) for package in packages)
+            binaries = "".join(_binary(*package, pool, work) for package in BINARIES[suite])
+            release = _suite(suite, sources, binaries)
             signed = str(release.with_name("InRelease"))
             sign = ("--digest-algo", "SHA512", "--clear-sign", "--output", signed, str(release))
             _run(*gpg, *sign, cwd=work, env=gpg_home)

@@ -11,49 +11,14 @@ from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.home import Session
 from dbhone.process import Command, run
 from dbhone.source.kinds._apt_catalogue import open_catalogue
+from dbhone.source.kinds._apt_sources import PackageType
 from dbhone.source.kinds.base import Fetch
 from dbhone.source.tree import SourceTree, acquire
+from tests.source.apt_machine import Machine
 
 needs_apt = pytest.mark.skipif(
     not all(map(shutil.which, ("apt-get", "dpkg-source"))), reason="needs apt and dpkg-dev"
 )
-
-SIGNED = Path(__file__).with_name("apt_repository")
-"""Made by make_apt_repository.py. Suite stable has tiny 1.0, 1.9, 1.10, other 3, series-9,
-series-10 and series-common; suite stable-backports, which is not taken from by itself, has tiny
-2.0~bpo1 and newcomer 1."""
-
-
-class Machine:
-    """A machine's package sources: repositories in folders, and apt's configuration for them."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.parts = root / "parts"
-        self.parts.mkdir(parents=True)
-        self.configuration = root / "apt.conf"
-        self.configuration.write_text(
-            f'Dir::Etc::SourceList "{root}/sources.list";\n'
-            f'Dir::Etc::SourceParts "{self.parts}";\n'
-            f'APT::Update::Post-Invoke {{ "touch {root}/hooked"; }};\n'
-        )
-
-    def repository(self, name: str = "main") -> Path:
-        """Add a signed repository as a package source; return its folder."""
-        folder = self.root / name
-        shutil.copytree(SIGNED, folder)
-        (self.parts / f"{name}.sources").write_text(
-            f"Types: deb\nURIs: file:{folder}\nSuites: stable stable-backports\n"
-            f"Components: main\nSigned-By: {folder}/signer.asc\n"
-        )
-        return folder
-
-
-@pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    machine = Machine(tmp_path / "machine")
-    monkeypatch.setenv("APT_CONFIG", str(machine.configuration))
-    return machine
 
 
 def get(session: Session, text: str, told: list[str] | None = None, **options: bool) -> SourceTree:
@@ -279,7 +244,7 @@ def test_all_that_apt_writes_goes_to_private_places(
 ) -> None:
     machine.repository()
     job = job_for("apt:tiny")
-    config = open_catalogue(job, anew=False).config(job)
+    config = open_catalogue(job, PackageType.SOURCE, anew=False).config(job)
     names = ("Dir::State", "Dir::State::Lists", "Dir::Cache", "Dir::Cache::Archives")
     words = (word for number, name in enumerate(names) for word in (f"V{number}", f"{name}/d"))
     argv = ("apt-config", "-c", str(config), "shell", *words)

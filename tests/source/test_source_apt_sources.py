@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.source.kinds._apt_sources import SourceEntry, distinct, read_list, read_sources
+from dbhone.source.kinds._apt_sources import PackageType, SourceEntry, distinct
+from dbhone.source.kinds._apt_sources import read_list as read_list_for
+from dbhone.source.kinds._apt_sources import read_sources as read_sources_for
+
+
+def read_list(text: str) -> tuple[SourceEntry, ...]:
+    return read_list_for(text, PackageType.SOURCE)
+
+
+def read_sources(text: str) -> tuple[SourceEntry, ...]:
+    return read_sources_for(text, PackageType.SOURCE)
 
 
 @pytest.mark.parametrize(
@@ -134,3 +144,12 @@ def test_reading_what_was_written_changes_nothing(parts: list[tuple[str, str, st
         once = read(text)
         assert len(once) == len(parts)
         assert read(joint.join(entry.content for entry in once)) == once
+
+
+def test_binary_packages_are_asked_of_those_who_have_them() -> None:
+    lines = "deb [arch=amd64] http://h/d stable main\ndeb-src http://h/sources stable main\n"
+    (entry,) = read_list_for(lines, PackageType.BINARY)
+    assert entry.content == "deb [arch=amd64] http://h/d stable main\n"
+    sources = STANZA.replace("Types: deb", "Types: deb-src")
+    (entry,) = read_sources_for(f"{STANZA}\n{sources}", PackageType.BINARY)
+    assert entry.content.startswith("Types: deb\n")

@@ -19,6 +19,7 @@ LONG = 4 * 3600.0
 """Seconds after which a program that downloads is given up; it has its own limits for silence."""
 
 CHECK_NETWORK = "check the address and the network, then run the same again"
+BROKEN = "the file is broken or was changed, there or on its way; nothing of it was kept"
 
 _ENGLISH = {"LC_ALL": "C"}
 _FULL = "No space left on device"
@@ -34,15 +35,25 @@ def require(program: str, *, package: str, why: str) -> None:
         )
 
 
-def look_up(job: Fetch, argv: tuple[str, ...], *, env: Mapping[str, str] | None = None) -> Finished:
-    """Run a program whose answer is its standard output.
+def look_up(
+    job: Fetch,
+    argv: tuple[str, ...],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run a program whose answer is its standard output, in ``cwd``, else in the work folder.
 
     Its complaints go to the log; if it failed, they are also what is returned as its output.
     """
     complaints = job.work / "complaints"
     complaints.unlink(missing_ok=True)
     command = Command(
-        argv=argv, cwd=job.work, env=_ENGLISH | dict(env or {}), log=complaints, timeout=SHORT
+        argv=argv,
+        cwd=cwd or job.work,
+        env=_ENGLISH | dict(env or {}),
+        log=complaints,
+        timeout=SHORT,
     )
     finished = run(command, capture=True)
     said = complaints.read_bytes()
@@ -66,14 +77,24 @@ def perform(
     return finished
 
 
-def failure(job: Fetch, doing: str, finished: Finished, *, hint: str | None = None) -> HoneError:
-    """Return the error to raise when a program failed while ``doing``, with its own first words."""
+def failure(
+    job: Fetch,
+    doing: str,
+    finished: Finished,
+    *,
+    said: str | None = None,
+    hint: str | None = None,
+) -> HoneError:
+    """Return the error to raise when a program failed while ``doing``, with its own first words.
+
+    ``said`` is what it gave as its reason, where the caller has found that.
+    """
     words = finished.text()
-    if _FULL in words:
+    if _FULL.lower() in words.lower():
         full = disk_full(OSError(errno.ENOSPC, _FULL), doing)
         assert full is not None
         return full
-    said = next(_complaints(words), "")
+    said = said or next(_complaints(words), "")
     message = f"{doing} failed: {said}" if said else f"{doing} failed: it {finished.ending()}"
     return SourceError(message, hint=hint, log=job.log)
 

@@ -1,4 +1,4 @@
-"""The machine's package sources, rewritten so that they ask for source packages. Pure.
+"""The machine's package sources, rewritten so that they ask for one kind of packages. Pure.
 
 Both formats of sources.list(5) are read. Each pair of address and suite becomes a file of its
 own, so that what apt says about a file is about one suite. All options (Signed-By, Trusted,
@@ -11,8 +11,21 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
-_TYPES = frozenset({"deb", "deb-src"})
+
+class PackageType(Enum):
+    """What is asked of a package source: binary packages or source packages."""
+
+    BINARY = "deb"
+    SOURCE = "deb-src"
+
+    @property
+    def offered_by(self) -> frozenset[str]:
+        """The types of entries that are taken to have it; who has binaries has their sources."""
+        return frozenset({self.value, PackageType.BINARY.value})
+
+
 _NO = frozenset({"no", "false", "without", "off", "disable", "0"})
 # Which files apt would fetch of a suite: what was chosen for binary packages does not fit here.
 _DROPPED = frozenset(
@@ -33,15 +46,20 @@ class SourceEntry:
     content: str
 
 
-def read_list(text: str) -> tuple[SourceEntry, ...]:
+def read_list(text: str, wanted: PackageType) -> tuple[SourceEntry, ...]:
     """Return the entries of a file in the one-line format."""
     found = (_LINE.match(line.strip()) for line in text.splitlines())
-    return tuple(_from_line(match) for match in found if match and _is_fetched(match["uri"]))
+    return tuple(
+        _from_line(match, wanted)
+        for match in found
+        if match and match["type"] in wanted.offered_by and _is_fetched(match["uri"])
+    )
 
 
-def read_sources(text: str) -> tuple[SourceEntry, ...]:
+def read_sources(text: str, wanted: PackageType) -> tuple[SourceEntry, ...]:
     """Return the entries of a file in the deb822 format."""
-    return tuple(itertools.chain.from_iterable(_from_stanza(each) for each in _stanzas(text)))
+    entries = (_from_stanza(each, wanted) for each in _stanzas(text))
+    return tuple(itertools.chain.from_iterable(entries))
 
 
 def distinct(entries: tuple[SourceEntry, ...]) -> tuple[SourceEntry, ...]:
@@ -49,9 +67,9 @@ def distinct(entries: tuple[SourceEntry, ...]) -> tuple[SourceEntry, ...]:
     return tuple(dict.fromkeys(entries))
 
 
-def _from_line(match: re.Match[str]) -> SourceEntry:
+def _from_line(match: re.Match[str], wanted: PackageType) -> SourceEntry:
     options = f"[{match['options'].strip()}]" if match["options"] else ""
-    words = ("deb-src", options, match["uri"], match["suite"], *match["components"].split())
+    words = (wanted.value, options, match["uri"], match["suite"], *match["components"].split())
     return SourceEntry(suffix="list", content=" ".join(word for word in words if word) + "\n")
 
 
@@ -73,9 +91,9 @@ def _stanzas(text: str) -> Iterator[dict[str, str]]:
             fields[name] = match[2]
 
 
-def _from_stanza(fields: dict[str, str]) -> Iterator[SourceEntry]:
+def _from_stanza(fields: dict[str, str], wanted: PackageType) -> Iterator[SourceEntry]:
     known = {name.lower(): value for name, value in fields.items()}
-    if not _TYPES & set(known.get("types", "").split()):
+    if not wanted.offered_by & set(known.get("types", "").split()):
         return
     if known.get("enabled", "yes").strip().lower() in _NO:
         return
@@ -84,7 +102,7 @@ def _from_stanza(fields: dict[str, str]) -> Iterator[SourceEntry]:
         known.get("uris", "").split(), known.get("suites", "").split()
     ):
         if _is_fetched(uri):
-            lines = ("Types: deb-src", f"URIs: {uri}", f"Suites: {suite}", *kept)
+            lines = (f"Types: {wanted.value}", f"URIs: {uri}", f"Suites: {suite}", *kept)
             yield SourceEntry(suffix="sources", content="\n".join(lines) + "\n")
 
 

@@ -10,24 +10,24 @@ may be named without its number: ``apt:postgresql`` is the newest that there is.
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass
 
 from dbhone.errors import HoneError, SourceError, UsageError
 from dbhone.files import remove_tree
-from dbhone.process import output_of
 from dbhone.source.hints import nearest_of_many
-from dbhone.source.kinds._apt_catalogue import Catalogue, open_catalogue
+from dbhone.source.kinds._apt_catalogue import (
+    PACKAGE,
+    VERSION,
+    Catalogue,
+    find,
+    sorted_versions,
+)
+from dbhone.source.kinds._apt_sources import PackageType
 from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
-from dbhone.source.pace import paced
-from dbhone.source.programs import CHECK_NETWORK, failure, perform, require
+from dbhone.source.programs import failure, perform, require
 
 _SYNTAX = "apt:PACKAGE[=VERSION]"
-# Debian Policy 5.6.1 and 5.6.12.
-_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
-_PERCENT = re.compile(r"dlstatus:\d+:(\d+)\.")
-_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+:~-]*")
 _ABSENT = re.compile(r"\b404\b|File not found|No such file")
 _SERIES = re.compile(r"-(\d+(?:\.\d+)*)")
 
@@ -35,9 +35,9 @@ _SERIES = re.compile(r"-(\d+(?:\.\d+)*)")
 def _parse(text: str) -> SourceReference:
     package, equals, version = text.removeprefix("apt:").partition("=")
     hint = f"write it as {_SYNTAX}, for example apt:sqlite3"
-    if not _PACKAGE.fullmatch(package):
+    if not PACKAGE.fullmatch(package):
         raise UsageError(f"'{package}' cannot be the name of a source package", hint=hint)
-    if equals and not _VERSION.fullmatch(version):
+    if equals and not VERSION.fullmatch(version):
         raise UsageError(f"'{version}' cannot be the version of a package", hint=hint)
     return SourceReference(
         text=text, kind="apt", location=package, revision=version or None, sha256=None
@@ -47,7 +47,9 @@ def _parse(text: str) -> SourceReference:
 def _fetch(job: Fetch) -> str:
     for program, package in (("apt-get", "apt"), ("dpkg-source", "dpkg-dev")):
         require(program, package=package, why=f"it fetches {job.reference.text}")
-    catalogue, candidates = _find(job)
+    catalogue, candidates = find(job, PackageType.SOURCE, lambda each: _candidates(each, job))
+    if not candidates:
+        raise _missing(catalogue, job)
     chosen = _download_first(catalogue, candidates, job)
     _extract(job)
     return f"apt:{chosen.package}={chosen.version}"
@@ -59,21 +61,6 @@ class _Candidate:
     version: str
 
 
-def _find(job: Fetch) -> tuple[Catalogue, list[_Candidate]]:
-    """Return what may be taken, the best first, and the catalogue that has it.
-
-    The package sources are looked at again if there is nothing.
-    """
-    catalogue = open_catalogue(job, anew=job.refresh)
-    found = _candidates(catalogue, job)
-    if not found and not catalogue.is_new:
-        catalogue = open_catalogue(job, anew=True)
-        found = _candidates(catalogue, job)
-    if not found:
-        raise _missing(catalogue, job)
-    return catalogue, found
-
-
 def _candidates(catalogue: Catalogue, job: Fetch) -> list[_Candidate]:
     package, wanted = job.reference.location, job.reference.revision
     if wanted is not None:
@@ -83,11 +70,8 @@ def _candidates(catalogue: Catalogue, job: Fetch) -> list[_Candidate]:
 
 
 def _newest_first(catalogue: Catalogue, package: str, job: Fetch) -> list[_Candidate]:
-    found = catalogue.versions(package, job, automatic=True)
-    if not found and not catalogue.troubles:
-        # Not when a package source failed: it may be the one that should have had it.
-        found = catalogue.versions(package, job)
-    return [_Candidate(package=package, version=each) for each in reversed(_sorted(found))]
+    found = catalogue.newest_first(package, job)
+    return [_Candidate(package=package, version=each) for each in found]
 
 
 def _of_series(catalogue: Catalogue, package: str, job: Fetch) -> list[_Candidate]:
@@ -97,7 +81,7 @@ def _of_series(catalogue: Catalogue, package: str, job: Fetch) -> list[_Candidat
         for name in catalogue.names(job)
         if name.startswith(package) and (match := _SERIES.fullmatch(name[len(package) :]))
     }
-    for number in reversed(_sorted(tuple(numbers))):
+    for number in reversed(sorted_versions(tuple(numbers))):
         found = _newest_first(catalogue, f"{package}-{number}", job)
         if found:
             return found
@@ -122,19 +106,9 @@ def _download_first(catalogue: Catalogue, candidates: list[_Candidate], job: Fet
     raise AssertionError("unreachable: there is a candidate")
 
 
-def _sorted(versions: tuple[str, ...]) -> list[str]:
-    """Return versions from oldest to newest, as dpkg orders them."""
-
-    def compare(left: str, right: str) -> int:
-        older = output_of(("dpkg", "--compare-versions", left, "lt", right)) is not None
-        return -1 if older else 1
-
-    return sorted(versions, key=functools.cmp_to_key(compare))
-
-
 def _missing(catalogue: Catalogue, job: Fetch) -> HoneError:
     package, wanted = job.reference.location, job.reference.revision
-    versions = _sorted(catalogue.versions(package, job))
+    versions = sorted_versions(catalogue.versions(package, job))
     if versions and wanted is not None:
         return SourceError(
             f"there is no version {wanted} of the source package {package}",
@@ -151,24 +125,12 @@ def _missing(catalogue: Catalogue, job: Fetch) -> HoneError:
 
 
 def _download(catalogue: Catalogue, package: str, job: Fetch) -> None:
-    doing = f"downloading the source package {package}"
-    job.notify(doing)
-    notify = paced(job.notify)
-
-    def tell(line: str) -> None:
-        match = _PERCENT.match(line)
-        if match:
-            notify(f"{doing}: {match[1]}%")
-
     folder = job.work / "package"
     if folder.exists():
         remove_tree(folder)
     folder.mkdir()
-    options = ("-q", "-c", str(catalogue.config(job)), "-o", "APT::Status-Fd=1")
-    argv = ("apt-get", *options, "--only-source", "--download-only", "source", package)
-    finished = perform(job, argv, cwd=folder, on_line=tell)
-    if not finished.ok:
-        raise failure(job, doing, finished, hint=CHECK_NETWORK)
+    words = ("--only-source", "--download-only", "source", package)
+    catalogue.download(f"downloading the source package {package}", words, folder, job)
 
 
 def _extract(job: Fetch) -> None:

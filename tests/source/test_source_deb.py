@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import HoneError, SourceError, ToolError
+from dbhone.home import Session
+from dbhone.source.tree import SourceTree, acquire
+from tests.source.apt_machine import Machine
+
+needs_apt = pytest.mark.skipif(
+    not all(map(shutil.which, ("apt-get", "dpkg-deb"))), reason="needs apt and dpkg"
+)
+
+
+def get(session: Session, text: str) -> SourceTree:
+    return acquire(text, session, notify=lambda line: None)
+
+
+def refused(session: Session, text: str) -> HoneError:
+    with pytest.raises(HoneError) as caught:
+        get(session, text)
+    assert not list(session.home.sources.glob("*/tree"))
+    return caught.value
+
+
+@needs_apt
+def test_a_package_is_unpacked_and_not_installed(session: Session, machine: Machine) -> None:
+    machine.repository()
+    tree = get(session, "deb:tiny-server")
+    assert tree.resolved == "deb:tiny-server=1.10"
+    program = tree.path / "usr" / "sbin" / "tiny-server"
+    assert "1.10" in program.read_text()
+    assert os.access(program, os.X_OK)
+    assert sorted(path.name for path in tree.path.iterdir()) == ["etc", "usr"]
+    assert not Path("/dbhone-tests-were-here").exists()
+
+
+@needs_apt
+def test_a_packages_absolute_links_lead_into_the_tree(session: Session, machine: Machine) -> None:
+    machine.repository()
+    tree = get(session, "deb:tiny-server")
+    link = tree.path / "usr" / "share" / "tiny-server" / "link"
+    assert link.resolve() == (tree.path / "etc" / "tiny-server.conf").resolve()
+
+
+@needs_apt
+def test_several_packages_become_one_tree(session: Session, machine: Machine) -> None:
+    machine.repository()
+    tree = get(session, "deb:tiny-server=1.0,tiny-common")
+    assert tree.resolved == "deb:tiny-server=1.0,tiny-common=1.0"
+    names = {path.name for path in (tree.path / "usr" / "sbin").iterdir()}
+    assert names == {"tiny-server", "tiny-common"}
+
+
+@needs_apt
+@pytest.mark.parametrize(
+    ("text", "resolved"),
+    [
+        ("deb:tiny-server=1.0", "deb:tiny-server=1.0"),
+        ("deb:tiny-server=2.0~bpo1", "deb:tiny-server=2.0~bpo1"),
+        ("deb:tiny-plugin", "deb:tiny-plugin=1"),
+    ],
+)
+def test_backports_are_taken_by_version_or_where_nothing_else_has_it(
+    session: Session, machine: Machine, text: str, resolved: str
+) -> None:
+    machine.repository()
+    assert get(session, text).resolved == resolved
+
+
+@needs_apt
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("deb:tiny-server=1.11", "no version 1.11", "there is: 1.0, 1.10, 2.0~bpo1"),
+        ("deb:tiny-servre", "no package tiny-servre", "'tiny-server'"),
+        ("deb:tiny-server,nothing", "no package nothing", "known: tiny-common"),
+    ],
+)
+def test_what_is_unknown_is_answered_with_what_exists(
+    session: Session, machine: Machine, text: str, message: str, hint: str
+) -> None:
+    machine.repository()
+    error = refused(session, text)
+    assert isinstance(error, SourceError)
+    assert message in error.message
+    assert hint in str(error.hint)
+
+
+@needs_apt
+def test_a_package_source_of_sources_alone_has_no_binary_packages(
+    session: Session, machine: Machine
+) -> None:
+    machine.repository()
+    entry = machine.parts / "main.sources"
+    entry.write_text(entry.read_text().replace("Types: deb", "Types: deb-src"))
+    assert "no package sources" in refused(session, "deb:tiny-server").message
+
+
+@needs_apt
+def test_a_package_that_was_changed_is_not_unpacked(session: Session, machine: Machine) -> None:
+    package = machine.repository() / "pool" / "tiny-server_1.10_all.deb"
+    content = package.read_bytes()
+    package.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    error = refused(session, "deb:tiny-server")
+    assert "downloading the package tiny-server=1.10 failed" in error.message
+    assert error.log is not None
+
+
+@needs_apt
+def test_a_list_of_packages_that_was_changed_is_not_used(
+    session: Session, machine: Machine
+) -> None:
+    lists = machine.repository() / "dists" / "stable" / "main" / "binary-all" / "Packages"
+    lists.write_text(lists.read_text().replace("1.10", "1.11"))
+    assert "not every package source could be read" in str(refused(session, "deb:tiny-server").hint)
+
+
+def test_without_apt_it_is_told_what_to_install(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    error = refused(session, "deb:tiny-server")
+    assert isinstance(error, ToolError)
+    assert "apt-get is missing" in error.message
