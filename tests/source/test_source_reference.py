@@ -25,6 +25,12 @@ SUM = "0123456789abcdef" * 4
         ("git:ssh://git@h.example/a@v1", "ssh://git@h.example/a", "v1", None),
         ("git:/srv/a@0123456", "/srv/a", "0123456", None),
         ("dir:/srv/my project", "/srv/my project", None, None),
+        ("deb:mariadb-server-core", "mariadb-server-core", None, None),
+        ("deb:a1=1:2-3+b1, libstdc++6", "a1=1:2-3+b1,libstdc++6", None, None),
+        ("maven:org.x:a-b:1.0-2", "org.x:a-b", "1.0-2", None),
+        ("maven:org.x:a:1.0:linux-amd64@tar.gz", "org.x:a:linux-amd64@tar.gz", "1.0", None),
+        ("npm:mysql-server@5.6.24", "mysql-server", "5.6.24", None),
+        ("npm:@scope/name@1.0.0-beta.1", "@scope/name", "1.0.0-beta.1", None),
         ("  dir:/srv/a  ", "/srv/a", None, None),
     ],
 )
@@ -93,6 +99,25 @@ def test_an_unknown_kind_is_refused_with_the_nearest(wrong: str, right: str) -> 
         ("git:/srv/a@a..b", "cannot be a revision"),
         ("dir:~no-such-user-here/a", "no such user"),
         ("dir:/a\nb", "one line"),
+        ("deb:MySQL", "cannot be the name"),
+        ("deb:a1,", "cannot be the name"),
+        ("deb:a1=", "cannot be the version"),
+        ("deb:a1=1,a1=2", "twice"),
+        ("maven:org.x:a", "cannot be a Maven artifact"),
+        ("maven:org.x::1", "cannot be a Maven artifact"),
+        ("maven:org.x:a:1:c:d", "cannot be a Maven artifact"),
+        ("maven:org.x:../a:1", "cannot be a Maven artifact"),
+        ("maven:org.x:a:1@", "cannot be a Maven artifact"),
+        ("maven:org.x:a:1-SNAPSHOT", "another artifact tomorrow"),
+        ("maven:org.x:a:LATEST", "another artifact tomorrow"),
+        ("maven:org.x:a:[1,2)", "cannot be a Maven artifact"),
+        ("npm:name", "cannot be a package"),
+        ("npm:../name@1.0.0", "cannot be a package"),
+        ("npm:--name@1.0.0", "cannot be a package"),
+        ("npm:git+ssh://h/name@1.0.0", "cannot be a package"),
+        ("npm:name@latest", "not a whole version"),
+        ("npm:name@^1.0.0", "not a whole version"),
+        ("npm:name@file:/x", "not a whole version"),
         ("dir:/a\0b", "one line"),
     ],
 )
@@ -116,10 +141,14 @@ def test_a_folder_without_its_kind_is_answered_with_the_kind(tmp_path: Path) -> 
 
 
 def test_every_kind_says_how_it_is_written() -> None:
-    assert [syntax.partition(":")[0] for syntax in known_syntax()] == ["apt", "dir", "git", "https"]
+    names = [syntax.partition(":")[0] for syntax in known_syntax()]
+    assert names == ["apt", "deb", "dir", "git", "https", "maven", "npm"]
 
 
-@given(st.sampled_from(["", "apt:", "dir:", "git:", "https://", "https:"]), st.text(max_size=40))
+@given(
+    st.sampled_from(["", "apt:", "deb:", "maven:", "npm:", "dir:", "git:", "https://", "https:"]),
+    st.text(max_size=40),
+)
 def test_any_text_is_understood_or_refused(prefix: str, rest: str) -> None:
     try:
         reference = parse_reference(prefix + rest)

@@ -29,6 +29,8 @@ _PROGRAMS = {
     "git": ("sources by git:", "git"),
     "apt-get": ("sources by apt:", "apt"),
     "dpkg-source": ("sources by apt:", "dpkg-dev"),
+    "mvn": ("ready-made servers by maven:", "maven"),
+    "npm": ("ready-made servers by npm:", "npm"),
     "gcov-dump": ("reads gcc's profiles", "gcc"),
     "sysbench": ("drives servers (not needed for SQLite)", "sysbench"),
     "bison": ("generates PostgreSQL's and MariaDB's sources", "bison"),

