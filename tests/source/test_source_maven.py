@@ -124,14 +124,17 @@ def test_an_unknown_artifact_is_told(session: Session, repository: Repository) -
     assert error.log is not None
 
 
-def test_a_classifier_that_is_missing_is_thought_of(
+def test_a_classifier_that_is_missing_or_wrong_is_answered_with_those_of_the_pom(
     session: Session, repository: Repository
 ) -> None:
     repository.has("mysql-5.6.14-linux.zip")
-    error = refused(session, "maven:org.x:mysql:5.6.14")
-    assert "it may need a classifier" in str(error.hint)
-    error = refused(session, "maven:org.x:mysql:5.6.14:windows")
-    assert "check the classifier 'windows'" in str(error.hint)
+    words = "".join(f"<classifier>{each}</classifier>" for each in ("linux", "mac"))
+    pom = f'<project xmlns="urn:pom">{words}</project>'
+    (repository.folder / "mysql-5.6.14.pom").write_text(pom)
+    for text in ("maven:org.x:mysql:5.6.14", "maven:org.x:mysql:5.6.14:windows"):
+        error = refused(session, text)
+        assert error.message == f"there is no such artifact: {text}"
+        assert "check the classifier; its POM names linux, mac" in str(error.hint)
 
 
 @pytest.mark.parametrize(

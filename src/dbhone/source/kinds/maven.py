@@ -11,6 +11,7 @@ a server: see ``nested.py``.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 from pathlib import Path
@@ -78,7 +79,7 @@ def _fetch(job: Fetch) -> str:
         if not known:
             known = client.versions(group, artifact)
             _check_known(known, f"{group}:{artifact}", client.version, job)
-    raise _missing(job, extension, classifier)
+    raise _missing(job, extension, client.classifiers(group, artifact))
 
 
 def _check_known(known: tuple[str, ...], name: str, version: str, job: Fetch) -> None:
@@ -94,15 +95,12 @@ def _check_known(known: tuple[str, ...], name: str, version: str, job: Fetch) ->
         )
 
 
-def _missing(job: Fetch, extension: str, classifier: list[str]) -> HoneError:
+def _missing(job: Fetch, extension: str, classifiers: tuple[str, ...]) -> HoneError:
     tried = extension or ", ".join(_EXTENSIONS)
-    if classifier:
-        hint = f"check the classifier '{classifier[0]}'"
-    else:
-        hint = "it may need a classifier, such as linux-amd64"
+    known = f"; its POM names {', '.join(classifiers)}" if classifiers else ""
     return SourceError(
         f"there is no such artifact: {job.reference.text}",
-        hint=f"{hint}; its version exists, and these extensions were tried: {tried}",
+        hint=f"its version exists: check the classifier{known} (extensions tried: {tried})",
         log=job.log,
     )
 
@@ -111,6 +109,16 @@ def _is_absent(coordinates: str, said: str) -> bool:
     """Whether mvn said that there is no such artifact; it may lack others, such as its plugin."""
     group, artifact, version, *rest = coordinates.split(":")
     return f"Could not find artifact {':'.join((group, artifact, *rest, version))} " in said
+
+
+def _texts(path: Path, name: str) -> list[str]:
+    """Return the texts of all elements of a name in an XML file, none if it is broken."""
+    try:
+        elements = list(ElementTree.parse(path).iter())
+    except (ElementTree.ParseError, OSError):
+        return []
+    # A POM's elements have a namespace before their name, or none.
+    return [each.text for each in elements if each.tag.rpartition("}")[2] == name and each.text]
 
 
 class _Client:
@@ -142,14 +150,13 @@ class _Client:
         """Return the versions that the repositories list, oldest first; none if there are none."""
         self._run("get", f"-Dartifact={group}:{artifact}:LATEST:pom", "-Dtransitive=false")
         folder = self._repository.joinpath(*group.split("."), artifact)
-        found: dict[str, None] = {}
-        for path in sorted(folder.glob("maven-metadata-*.xml")):
-            try:
-                tree = ElementTree.parse(path)
-            except (ElementTree.ParseError, OSError):
-                continue
-            found |= {each.text: None for each in tree.iter("version") if each.text}
-        return tuple(found)
+        found = (_texts(path, "version") for path in sorted(folder.glob("maven-metadata-*.xml")))
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+    def classifiers(self, group: str, artifact: str) -> tuple[str, ...]:
+        """Return the classifiers that an artifact's POM names, for hints; none if it has none."""
+        pom = self.copy(f"{group}:{artifact}:{self.version}:pom")
+        return () if pom is None else tuple(dict.fromkeys(_texts(pom, "classifier")))
 
     def _settle(self) -> None:
         """Drop the second copy of the artifact, and keep the plugin for the next time."""
