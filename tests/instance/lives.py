@@ -1,4 +1,4 @@
-"""The real servers of this machine's distribution, without their recipes."""
+"""The real servers of this machine's distribution."""
 
 from __future__ import annotations
 
@@ -7,34 +7,14 @@ import re
 from pathlib import Path
 
 from dbhone import process
-from dbhone.dbms._mysql_life import MysqlLife
-from dbhone.dbms._postgresql_life import PostgresqlLife
-from dbhone.dbms.base import BuildRequest, Recipe
 from dbhone.dbms.base_server import Installation, ServerDbms
+from dbhone.dbms.mariadb import MariaDb as Mariadb
+from dbhone.dbms.postgresql import Postgresql
+
+__all__ = ["MARIADB", "POSTGRESQL", "Mariadb", "Postgresql", "installed"]
 
 POSTGRESQL = Path("/usr/lib/postgresql/15")
 MARIADB = Path("/usr")
-
-
-class _NeverBuilt:
-    def version(self, tree: Path) -> str:
-        raise NotImplementedError
-
-    def recipe(self, request: BuildRequest) -> Recipe:
-        raise NotImplementedError
-
-    def required_programs(self, tree: Path) -> tuple[str, ...]:
-        raise NotImplementedError
-
-
-class Postgresql(_NeverBuilt, PostgresqlLife):
-    name = "postgresql"
-    title = "PostgreSQL"
-
-
-class Mariadb(_NeverBuilt, MysqlLife):
-    name = "mariadb"
-    title = "MariaDB"
 
 
 def installed(dbms: ServerDbms, prefix: Path) -> Installation | None:

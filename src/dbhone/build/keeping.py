@@ -30,7 +30,7 @@ def keep(artifact: Artifact, objects: Path, result: Path) -> KeptFile:
     made, kept = objects / artifact.made, result / artifact.kept
     kept.parent.mkdir(parents=True, exist_ok=True)
     if artifact.tree:
-        _copy_tree(made, kept)
+        copy_tree(made, kept)
         size, digest = tree_size(kept), digest_of_tree(kept)
     else:
         shutil.copyfile(made, kept)
@@ -49,7 +49,8 @@ def open_to_all(root: Path) -> None:
                 path.chmod(stat.S_IMODE(path.stat().st_mode) | 0o444)
 
 
-def _copy_tree(made: Path, kept: Path) -> None:
+def copy_tree(made: Path, kept: Path) -> None:
+    """Copy a folder for everybody to read; links stay links inside it, others become files."""
     root = made.resolve()
     for folder, folders, names in os.walk(root):
         here = Path(folder)

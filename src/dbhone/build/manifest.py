@@ -95,7 +95,8 @@ class ProfileUse(_Record):
 class Manifest(_Record):
     """Everything that went into a build, and what came out.
 
-    ``folder`` is where it was compiled, empty in old builds.
+    ``folder`` is where it was compiled, empty in old builds. Of a ready-made server nothing is
+    known of compilers; ``libraries`` are the folders of libraries that it brings along.
     """
 
     digest: str
@@ -106,7 +107,7 @@ class Manifest(_Record):
     variant: str
     pass_: Pass
     copy_number: int
-    family: Family
+    family: Family | None
     compiler: str
     compiler_identity: str
     compile_flags: tuple[str, ...]
@@ -119,6 +120,7 @@ class Manifest(_Record):
     compile_commands: int
     files: dict[str, KeptFile]
     primary: str
+    libraries: tuple[str, ...] = ()
     built_at: datetime
 
 
@@ -137,6 +139,8 @@ class Build:
     @property
     def label(self) -> str:
         """Variant and compiler, for people."""
+        if self.manifest.family is None:
+            return self.manifest.variant
         return f"{self.manifest.variant} ({self.manifest.compiler})"
 
     def path(self, artifact: str) -> Path:

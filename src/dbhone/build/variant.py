@@ -18,20 +18,29 @@ from dbhone.build.transforms.base import (
     Transform,
 )
 from dbhone.errors import ToolError, UnknownName, VariantError
+from dbhone.measurement.record import READY_MADE
 
 _DEFAULT_LEVEL = "rel"
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Transforms in the order of their flags. Make one with ``parse_variant``."""
+    """Transforms in the order of their flags. Make one with ``parse_variant``.
+
+    Without any it is a server that somebody else has built.
+    """
 
     transforms: tuple[Transform, ...]
 
     @property
     def name(self) -> str:
         """The full name, the level included: ``rel+lto+pgo``."""
-        return "+".join(each.name for each in self.transforms)
+        return "+".join(each.name for each in self.transforms) or READY_MADE
+
+    @property
+    def ready_made(self) -> bool:
+        """Whether nothing is built."""
+        return not self.transforms
 
     @property
     def profile_guided(self) -> bool:
@@ -90,10 +99,16 @@ def parse_variant(text: str) -> Variant:
     A word is a transform or one of the names in ``compositions.py``. Raises UnknownName for
     a word that is neither, and VariantError with the reason for two that do not go together.
     """
+    if text.strip() == READY_MADE:
+        return Variant(())
     words = [word.strip() for word in text.split("+")]
     if not all(words):
         raise VariantError(f"'{text}' is not a variant", hint="write it as o3+lto+pgo")
     known = (*registry.names(DRAWER), *COMPOSITIONS)
+    if READY_MADE in words:
+        raise VariantError(
+            f"'{text}' is impossible: what is {READY_MADE} is not built", hint="leave the rest out"
+        )
     for word in words:
         if word not in known:
             raise UnknownName("transform", word, known)

@@ -22,7 +22,7 @@ from dbhone.dbms.base_server import (
 )
 from dbhone.errors import ServerError
 
-_DATABASE = "sbtest"
+DATABASE = "sbtest"
 _FOLDERS = ("bin", "sbin", "libexec", "sql")
 _SHARES = ("share/mysql", "share/mariadb", "share")
 _SCRIPTS = ("system_tables", "performance_tables", "system_tables_data")
@@ -65,13 +65,18 @@ class MysqlLife(ServerDbms):
                     return Installation(dbms=self.name, version="", prefix=prefix, server=server)
         return None
 
+    def version_query(self, installation: Installation) -> Program:
+        """Return the server with its option for that, and no settings of the machine's."""
+        argv = (str(installation.server), "--no-defaults", "--version")
+        return Program(argv=argv, env=installation.environment())
+
     def initialise(self, installation: Installation, place: Place) -> tuple[Program, ...]:
         """Return the server in the mode in which it only reads statements, and the statements.
 
         They are those that its install script would feed it, less the texts of HELP.
         """
         argv = (
-            *_command(installation, "--no-defaults"),
+            *command(installation, "--no-defaults"),
             "--bootstrap",
             f"--datadir={place.data}",
             f"--tmpdir={place.scratch}",
@@ -86,11 +91,11 @@ class MysqlLife(ServerDbms):
                 "CREATE DATABASE mysql;",
                 "USE mysql;",
                 *texts,
-                f"CREATE DATABASE {_DATABASE};",
+                f"CREATE DATABASE {DATABASE};",
                 "",
             )
         )
-        return (Program(argv=argv, stdin=statements),)
+        return (Program(argv=argv, stdin=statements, env=installation.environment()),)
 
     def fixed_settings(self, place: Place) -> Settings:
         """Return the private socket, no network, and where files are."""
@@ -143,15 +148,16 @@ class MysqlLife(ServerDbms):
         lines = (f"{name} = {_quoted(value)}\n" for name, value in settings.items())
         return "[mysqld]\n" + "".join(lines)
 
-    def settings_query(self, installation: Installation, place: Place) -> Program:
-        """Return what prints the table of all settings with their values."""
-        argv = (
-            *_command(installation, "--no-defaults"),
-            f"--datadir={place.data}",
-            "--verbose",
-            "--help",
-        )
-        return Program(argv=argv)
+    def settings_queries(self, installation: Installation, place: Place) -> tuple[Program, ...]:
+        """Return what prints the table of all settings with their values.
+
+        MariaDB 10.1.8 crashes then, unless it does not find its messages.
+        """
+        ask = (f"--datadir={place.data}", "--verbose", "--help")
+        found = (*command(installation, "--no-defaults"), *ask)
+        lost = (str(installation.server), "--no-defaults", *ask)
+        env = installation.environment()
+        return Program(argv=found, env=env), Program(argv=lost, env=env)
 
     def known_settings(self, printed: str) -> frozenset[str]:
         """Return the names in the table, and the one way to say that there is no binary log."""
@@ -165,7 +171,8 @@ class MysqlLife(ServerDbms):
 
     def start(self, installation: Installation, place: Place) -> Program:
         """Return the server itself; without its wrappers it stays in the foreground."""
-        return Program(argv=_command(installation, f"--defaults-file={place.settings}"))
+        argv = command(installation, f"--defaults-file={place.settings}")
+        return Program(argv=argv, env=installation.environment())
 
     def is_ready(self, place: Place, log: str) -> bool:
         """Return whether its log says so and its socket is there."""
@@ -177,7 +184,7 @@ class MysqlLife(ServerDbms):
             protocol=self.protocol,
             socket=place.sockets / "mysql.sock",
             user="root",
-            database=_DATABASE,
+            database=DATABASE,
         )
 
     def complaint(self, log: str) -> str | None:
@@ -198,7 +205,7 @@ class MysqlLife(ServerDbms):
         return setting.lower().replace("-", "_")
 
 
-def _command(installation: Installation, first: str) -> tuple[str, ...]:
+def command(installation: Installation, first: str) -> tuple[str, ...]:
     """Return the server and where its files are; ``first`` must come before all else."""
     share = _share(installation.prefix)
     plugins = installation.prefix / "lib" / "plugin"

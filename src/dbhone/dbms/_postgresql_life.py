@@ -22,6 +22,7 @@ from dbhone.dbms.base_server import (
 )
 
 _PORT = 5432
+_VERSION = re.compile(r"\(PostgreSQL\) (\d\S*)")
 _USER = "dbhone"
 _STATUS_LINE = 7
 """In postmaster.pid, from 10 on; counted from nought."""
@@ -54,6 +55,15 @@ class PostgresqlLife(ServerDbms):
             return None
         return Installation(dbms=self.name, version="", prefix=prefix, server=server)
 
+    def version_query(self, installation: Installation) -> Program:
+        """Return the server with its option for that."""
+        return Program(argv=(str(installation.server), "--version"), env=_environment(installation))
+
+    def version_in(self, printed: str) -> str | None:
+        """Return what follows its name: ``postgres (PostgreSQL) 15.18 (Debian …)``."""
+        found = _VERSION.search(printed)
+        return found[1] if found else None
+
     def initialise(self, installation: Installation, place: Place) -> tuple[Program, ...]:
         """Return initdb, without its fsync: what is made is saved as a whole afterwards."""
         argv = (
@@ -67,7 +77,7 @@ class PostgresqlLife(ServerDbms):
             "--locale=C",
             "-N",  # 9.6 spells it --nosync
         )
-        return (Program(argv=argv, env=_libraries(installation)),)
+        return (Program(argv=argv, env=_environment(installation)),)
 
     def fixed_settings(self, place: Place) -> Settings:
         """Return the private socket, no network, and a log that is written to hone in English."""
@@ -111,11 +121,14 @@ class PostgresqlLife(ServerDbms):
         """Return a postgresql.conf in which every value is quoted."""
         return "".join(f"{name} = {_quoted(value)}\n" for name, value in settings.items())
 
-    def settings_query(self, installation: Installation, place: Place) -> Program:  # noqa: ARG002
+    def settings_queries(
+        self,
+        installation: Installation,
+        place: Place,  # noqa: ARG002
+    ) -> tuple[Program, ...]:
         """Return what prints a line for each setting that a settings file may have."""
-        return Program(
-            argv=(str(installation.server), "--describe-config"), env=_libraries(installation)
-        )
+        argv = (str(installation.server), "--describe-config")
+        return (Program(argv=argv, env=_environment(installation)),)
 
     def known_settings(self, printed: str) -> frozenset[str]:
         """Return the first column."""
@@ -129,7 +142,7 @@ class PostgresqlLife(ServerDbms):
             *("-D", str(place.data)),
             *("-c", f"config_file={place.settings}"),
         )
-        return Program(argv=argv, env=_libraries(installation))
+        return Program(argv=argv, env=_environment(installation))
 
     def is_ready(self, place: Place, log: str) -> bool:
         """Return what postmaster.pid says; 9.6 says it in its log only."""
@@ -191,7 +204,6 @@ def _in_list(path: Path) -> str:
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"') else text
 
 
-def _libraries(installation: Installation) -> dict[str, str]:
+def _environment(installation: Installation) -> dict[str, str]:
     """Return where initdb finds libpq: a build may lie elsewhere than it was made for."""
-    folder = installation.prefix / "lib"
-    return {"LD_LIBRARY_PATH": str(folder)} if folder.is_dir() else {}
+    return installation.environment(installation.prefix / "lib")

@@ -31,13 +31,20 @@ class Installation:
     """The programs of a server: a build's, or a distribution's.
 
     ``server`` is the program that runs; ``prefix`` the folder below which its other files
-    are looked for (``bin``, ``share``, …). ``version`` is what it says of itself.
+    are looked for (``bin``, ``share``, …). ``version`` is what it says of itself. ``libraries``
+    are folders of libraries that it brings and that the loader must be told of.
     """
 
     dbms: str
     version: str
     prefix: Path
     server: Path
+    libraries: tuple[Path, ...] = ()
+
+    def environment(self, *more: Path) -> dict[str, str]:
+        """Return what tells the loader where libraries are: these, and ``more`` that there are."""
+        folders = [*self.libraries, *(each for each in more if each.is_dir())]
+        return {"LD_LIBRARY_PATH": ":".join(map(str, folders))} if folders else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +117,14 @@ class ServerDbms(Dbms):
         """
 
     @abstractmethod
+    def version_query(self, installation: Installation) -> Program:
+        """Return what prints the version of the server."""
+
+    @abstractmethod
+    def version_in(self, printed: str) -> str | None:
+        """Return the version in what ``version_query`` printed, None if it is another DBMS's."""
+
+    @abstractmethod
     def initialise(self, installation: Installation, place: Place) -> tuple[Program, ...]:
         """Return what makes a data directory of the empty folder ``place.data``."""
 
@@ -129,12 +144,12 @@ class ServerDbms(Dbms):
         """Return the text of the settings file."""
 
     @abstractmethod
-    def settings_query(self, installation: Installation, place: Place) -> Program:
-        """Return what prints the settings that this server knows."""
+    def settings_queries(self, installation: Installation, place: Place) -> tuple[Program, ...]:
+        """Return what prints the settings that this server knows; the next if one fails."""
 
     @abstractmethod
     def known_settings(self, printed: str) -> frozenset[str]:
-        """Return the names of the settings in what ``settings_query`` printed."""
+        """Return the names of the settings in what such a query printed."""
 
     @abstractmethod
     def start(self, installation: Installation, place: Place) -> Program:

@@ -64,6 +64,7 @@ _LEFT_OUT = (
 _OLDEST = (10, 6)
 _SERVER = Path("sql/mariadbd")
 _SHARE = Path("share")
+_SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S*-MariaDB")
 _FIELD = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
 
 
@@ -102,6 +103,11 @@ class MariaDb(MysqlLife):
         """Return CMake, ninja and bison, which makes the SQL parser."""
         del tree
         return ("cmake", "ninja", "bison")
+
+    def version_in(self, printed: str) -> str | None:
+        """Return the numbers in ``mariadbd  Ver 10.11.5-MariaDB for …``."""
+        found = _SAID.search(printed)
+        return found[1] if found else None
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, the server, then the files that it needs.

@@ -22,14 +22,15 @@ from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
 from dbhone.experiment.declaration import SECTIONS, ExperimentFile, SubjectSection
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.measurement.record import Design, Role
-from dbhone.source.reference import parse_reference
+from dbhone.measurement.record import READY_MADE, Design, Role
+from dbhone.source.reference import kind_of, parse_reference
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Scale
 
 T = TypeVar("T")
 _SHIPPED = "dbhone.experiment.experiments"
 _DEFAULT_COMPILER = "gcc"
+_DEFAULT_VARIANT = "rel"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
 
 
@@ -258,20 +259,43 @@ class _Resolver:
         known = registry.names(DBMS_DRAWER)
         if dbms not in known:
             raise UnknownName("DBMS", dbms, known, where=self.where.at("subjects", name))
-        self._meant(check_name, compiler, "subjects", name)
-        variant = self._meant(parse_variant, section.variant or "rel", "subjects", name)
+        reference = self.declared.sources[source]
+        variant = self._variant(name, section, reference)
+        if not variant.ready_made:
+            self._meant(check_name, compiler, "subjects", name)
         return SubjectDeclaration(
             name=name,
             role=Role.BASE if name == self.declared.base else Role.CANDIDATE,
             dbms=dbms,
-            source=self.declared.sources[source],
+            source=reference,
             variant=variant,
-            compiler=compiler,
+            compiler=variant.name if variant.ready_made else compiler,
             training=self._training(name, section, variant),
             copy_number=1 if section.rebuild else 0,
             optional=section.optional,
             settings=self._settings(name, dbms, section),
         )
+
+    def _variant(self, name: str, section: SubjectSection, reference: str) -> Variant:
+        """Return the variant; programs that somebody else has built have one only."""
+        brings_programs = kind_of(parse_reference(reference).kind).ready_made
+        default = READY_MADE if brings_programs else _DEFAULT_VARIANT
+        variant = self._meant(parse_variant, section.variant or default, "subjects", name)
+        where = self.where.at("subjects", name)
+        if brings_programs and not variant.ready_made:
+            raise ExperimentError(
+                f"{where}: {reference} brings a ready-made server, which cannot be built as"
+                f" {variant.name}",
+                hint="leave 'variant' out, or name a source that brings the server's source",
+            )
+        if not variant.ready_made:
+            return variant
+        for key in ("compiler", "rebuild"):
+            if getattr(section, key):
+                raise ExperimentError(
+                    f"{where}: '{key}' means nothing: a ready-made server is not built"
+                )
+        return variant
 
     def _settings(
         self, name: str, dbms: str, section: SubjectSection

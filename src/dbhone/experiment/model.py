@@ -41,6 +41,12 @@ class SubjectDeclaration:
     optional: bool
     settings: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def made_as(self) -> str:
+        """How it is built, for people."""
+        made = self.variant.name
+        return made if self.variant.ready_made else f"{made} with {self.compiler}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:

@@ -14,10 +14,12 @@ from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.plan import BuildOutlook
 from dbhone.experiment.production import load_dbms
 from dbhone.home import Home
+from dbhone.instance import adoption
 from dbhone.source.tree import recall
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.1}
 _INSTRUMENTED = 1.4
+_ADOPTION = 5.0
 
 
 class Prospect:
@@ -33,6 +35,8 @@ class Prospect:
 
     def build(self, subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
         """Return the outlook of one pass of a subject's build."""
+        if subject.variant.ready_made:
+            return self._ready_made(subject)
         compiler = self._compiler(subject.compiler)
         flags = subject.variant.flags(compiler, pass_) if compiler else subject.variant.name
         copy = subject.copy_number
@@ -51,6 +55,11 @@ class Prospect:
         else:
             expected = _guess(subject, pass_)
         return BuildOutlook(identity=identity, expected=expected, done=False)
+
+    def _ready_made(self, subject: SubjectDeclaration) -> BuildOutlook:
+        tree = recall(subject.source, self._home)
+        done = tree is not None and adoption.find(self._home, tree) is not None
+        return BuildOutlook(identity=subject.source, expected=0.0 if done else _ADOPTION, done=done)
 
     def _compiler(self, name: str) -> Compiler | None:
         if name not in self._compilers:

@@ -111,7 +111,7 @@ def _build_steps(
         if known.identity not in seen:
             seen.add(known.identity)
             suffix = ", instrumented" if pass_ is Pass.INSTRUMENT else ""
-            what = f"{subject.name}: {subject.variant.name} with {subject.compiler}{suffix}"
+            what = f"{subject.name}: {subject.made_as}{suffix}"
             steps.append(
                 PlannedStep(stage=Stage.BUILD, what=what, expected=known.expected, done=known.done)
             )

@@ -65,6 +65,8 @@ class Preparation:
 
     def _absence(self, each: SubjectDeclaration) -> str | None:
         """Say why a subject cannot be built here, None if it can: its variant is tried."""
+        if each.variant.ready_made:
+            return None
         if not toolchain.installed(each.compiler):
             return f"the compiler {each.compiler} is not installed"
         compiler = self._workshop.compiler(each.compiler)
@@ -84,7 +86,7 @@ class Preparation:
             began = self._journal.began(Stage.SOURCE, reference, number, len(references))
             earlier = kept_tree(recorded.get(reference, ""), home)
             if earlier is not None:
-                self._workshop.adopt(reference, earlier)
+                self._workshop.keep_to(reference, earlier)
             tree = self._workshop.tree(reference)
             if tree.digest != recorded.get(reference, tree.digest):
                 raise UsageError(
@@ -100,7 +102,7 @@ class Preparation:
             if each.name in broken:
                 self._journal.note(f"{each.name} broke before: {broken[each.name]}")
                 continue
-            label = f"{each.name}: {each.variant.name} with {each.compiler}"
+            label = f"{each.name}: {each.made_as}"
             expected = self._expected(each)
             if each.optional and not self._time_allows(expected):
                 text = f"{each.name} was left out: building it would leave too little of the budget"
@@ -211,5 +213,5 @@ def describe(
         profile_coverage=use.coverage if use else None,
         broken=broken,
         settings=dict(settings or {}),
-        timings=timings(product.build),
+        timings=None if manifest.family is None else timings(product.build),
     )

@@ -20,11 +20,12 @@ from dbhone.build.toolchain import Compiler, find_compiler
 from dbhone.build.transforms.base import Pass
 from dbhone.build.variant import Variant
 from dbhone.dbms.base import DRAWER, Dbms
-from dbhone.errors import SourceError
+from dbhone.errors import SourceError, UsageError
 from dbhone.experiment.events import Detail, Listener, Note
 from dbhone.experiment.model import Training
 from dbhone.experiment.training import Lesson, train
 from dbhone.home import Session
+from dbhone.instance import adoption
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.turn import machine_turn
 from dbhone.workload import suite as suites
@@ -102,12 +103,14 @@ class Workshop:
             self._compilers[name] = find_compiler(name)
         return self._compilers[name]
 
-    def adopt(self, reference: str, tree: SourceTree) -> None:
+    def keep_to(self, reference: str, tree: SourceTree) -> None:
         """Take ``tree`` for what ``reference`` means in this session."""
         self._trees[reference] = tree
 
     def produce(self, goal: Goal) -> Product:
         """Return the build that is wanted; train and build what it takes."""
+        if goal.variant.ready_made:
+            return self._ready_made(goal)
         last = goal.variant.passes()[-1]
         if last is Pass.PLAIN:
             return self._build(goal, last, None)
@@ -135,6 +138,23 @@ class Workshop:
             lambda: builder.make(spec, self.session, self._phase(pass_), jobs=self._jobs)
         )
         return Product(build=made, tree=spec.tree, reused=False)
+
+    def adopt(self, source: str) -> Product:
+        """Return the ready-made server that a source brings, whichever DBMS it is."""
+        tree = self.tree(source)
+        found = adoption.find(self.session.home, tree)
+        build = found or self.in_turn(lambda: adoption.adopt(tree, self.session))
+        return Product(build=build, tree=tree, reused=found is not None)
+
+    def _ready_made(self, goal: Goal) -> Product:
+        product = self.adopt(goal.source)
+        manifest = product.build.manifest
+        if manifest.dbms != goal.dbms:
+            raise UsageError(
+                f"the server in {goal.source} is {load_dbms(manifest.dbms).title}"
+                f" {manifest.version}, not {load_dbms(goal.dbms).title}"
+            )
+        return product
 
     def _phase(self, pass_: Pass) -> Callable[[str], None]:
         prefix = "instrumented build: " if pass_ is Pass.INSTRUMENT else ""

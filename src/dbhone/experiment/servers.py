@@ -249,6 +249,7 @@ def installation_of(dbms: ServerDbms, build: Build) -> Installation:
         version=build.manifest.version,
         prefix=found.prefix,
         server=build.path(build.manifest.primary),
+        libraries=tuple(build.folder / each for each in build.manifest.libraries),
     )
 
 

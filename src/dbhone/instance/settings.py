@@ -83,18 +83,19 @@ def known_settings(dbms: ServerDbms, installation: Installation, place: Place) -
 def _ask(dbms: ServerDbms, installation: Installation, place: Place) -> frozenset[str]:
     account = server_account()
     check_reachable(installation.server.parent, account)
-    program = dbms.settings_query(installation, place)
-    finished = run_program(program, place, account, timeout=_QUERY_TIMEOUT)
-    known = dbms.known_settings(finished.text()) if finished.ok else frozenset()
-    # A server without a cache of its own was misread, and what it lacks must not be left out.
-    if dbms.cache_setting not in known:
-        lines = finished.text().strip().splitlines()
-        said = lines[-1].strip() if lines else "nothing"
-        raise ServerError(
-            f"{installation.server} {finished.ending()} when asked for its settings,"
-            f" and said: {said}"
-        )
-    return known
+    answers = []
+    for program in dbms.settings_queries(installation, place):
+        finished = run_program(program, place, account, timeout=_QUERY_TIMEOUT)
+        known = dbms.known_settings(finished.text())
+        # A server without a cache of its own was misread, and what it lacks must not be left out.
+        if dbms.cache_setting in known:
+            return known
+        answers.append(finished)
+    lines = answers[0].text().strip().splitlines()
+    said = lines[-1].strip() if lines else "nothing"
+    raise ServerError(
+        f"{installation.server} {answers[0].ending()} when asked for its settings, and said: {said}"
+    )
 
 
 def _check_wanted(dbms: ServerDbms, name: str, value: str, fixed: Mapping[str, str]) -> None:

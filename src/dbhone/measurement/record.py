@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+READY_MADE = "ready-made"
+"""The variant of a server that somebody else has built."""
+
 
 class Group(StrEnum):
     """What a step mostly does."""
@@ -97,7 +100,8 @@ class Subject:
     ``profile_coverage`` (share of the functions in the profile that were executed) are None
     for a subject without a profile. ``build_seconds`` is the build's own time, an
     instrumented build's not included. ``settings`` are those of the server's settings file
-    that do not depend on where the instance is. ``timings`` is None in old runs.
+    that do not depend on where the instance is. ``timings`` is None in old runs, and where
+    nothing was built.
     """
 
     name: str
@@ -119,6 +123,11 @@ class Subject:
     broken: str | None
     settings: dict[str, str] = field(default_factory=dict)
     timings: BuildTimings | None = None
+
+    @property
+    def ready_made(self) -> bool:
+        """Whether it is a server that somebody else has built."""
+        return self.variant == READY_MADE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ def summary_table(of: Material) -> Table:
             subject,
             (
                 *(_score(subject, of.find(subject, part, None)) for part in parts),
-                Cell(text=duration(subject.build_seconds)),
+                Cell(text=_build_time(subject)),
                 Cell(text=size(subject.binary_bytes)),
             ),
         )
@@ -183,7 +183,7 @@ def subject_table(of: Material) -> Table:
                 Cell(text=subject.variant),
                 Cell(text=compiler(subject.compiler), detail=subject.compiler),
                 Cell(text=subject.build_digest[:12], detail=subject.build_digest),
-                Cell(text=duration(subject.build_seconds)),
+                Cell(text=_build_time(subject)),
                 Cell(text=_trained_on(subject), detail=", ".join(subject.trained_on)),
                 Cell(text=_optional(subject.training_seconds, duration)),
                 Cell(text=_optional(subject.profile_coverage, "{:.0%} covered".format)),
@@ -199,6 +199,10 @@ def subject_table(of: Material) -> Table:
         columns=tuple(Column(title=each, numeric=False) for each in names),
         rows=tuple(rows),
     )
+
+
+def _build_time(subject: Subject) -> str:
+    return "" if subject.ready_made else duration(subject.build_seconds)
 
 
 def _trained_on(subject: Subject) -> str:

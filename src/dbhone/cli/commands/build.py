@@ -20,17 +20,23 @@ from dbhone.errors import UsageError
 from dbhone.experiment.model import Training
 from dbhone.experiment.production import Goal, Product, Workshop, load_dbms, recognise
 from dbhone.files import write_whole
+from dbhone.measurement.record import READY_MADE
+from dbhone.source.reference import kind_of, parse_reference
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Scale
 
+_VARIANT = "rel"
 _SUITE = "speedtest1"
 _SERVER_SUITE = "sysbench:micro"
 
 
 @click.command("build")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--variant", default="rel", show_default=True, help="Transforms, such as lto+pgo.")
+@click.option(
+    "--variant",
+    help=f"Transforms, such as lto+pgo.  [default: {_VARIANT}; for ready-made ones {READY_MADE}]",
+)
 @click.option("--compiler", default="gcc", show_default=True, help="gcc, clang, gcc-12, …")
 @click.option("--train", multiple=True, metavar="SET", help="Set to train on; may be repeated.")
 @click.option(
@@ -60,15 +66,16 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     once more, build a copy of it with --copy.
     """
     chosen = _Options(**options)
-    wanted = parse_variant(chosen.variant)
-    _check(chosen, wanted)
+    wanted = {each: _variant(each, chosen.variant) for each in sources}
+    for variant in wanted.values():
+        _check(chosen, variant)
     with context.session() as session, shown(context.err) as listen:
         workshop = Workshop(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
-        products = [workshop.produce(_goal(workshop, each, chosen, wanted)) for each in sources]
+        products = [_product(workshop, each, chosen, wanted[each]) for each in sources]
     builds = [each.build for each in products]
     for product in products:
         context.err.print(_facts(product))
-        if chosen.slowest and not chosen.timings:
+        if chosen.slowest and not chosen.timings and product.build.commands():
             context.err.print(_slowest(product.build, chosen.slowest))
     if chosen.timings:
         context.out.print(side_by_side(builds, chosen.slowest))
@@ -81,7 +88,7 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
-    variant: str
+    variant: str | None
     compiler: str
     train: tuple[str, ...]
     suite: str | None
@@ -92,6 +99,19 @@ class _Options:
     jobs: int | None
     timings: bool
     trace: Path | None
+
+
+def _variant(source: str, asked: str | None) -> Variant:
+    """Return the variant of a source. Raises UsageError for one that cannot be built."""
+    if not kind_of(parse_reference(source).kind).ready_made:
+        return parse_variant(asked or _VARIANT)
+    variant = parse_variant(asked or READY_MADE)
+    if not variant.ready_made:
+        raise UsageError(
+            f"{source} brings a ready-made server, which cannot be built as {variant.name}",
+            hint="leave --variant out, or name a source that brings the server's source",
+        )
+    return variant
 
 
 def _check(chosen: _Options, wanted: Variant) -> None:
@@ -107,6 +127,12 @@ def _check(chosen: _Options, wanted: Variant) -> None:
         )
     if chosen.suite is not None:
         _training(chosen, chosen.suite)
+
+
+def _product(workshop: Workshop, source: str, chosen: _Options, wanted: Variant) -> Product:
+    if wanted.ready_made:
+        return workshop.adopt(source)
+    return workshop.produce(_goal(workshop, source, chosen, wanted))
 
 
 def _goal(workshop: Workshop, source: str, chosen: _Options, wanted: Variant) -> Goal:
@@ -145,8 +171,8 @@ def _facts(product: Product) -> Table:
     made = "found, made before in" if product.reused else "made in"
     phases = ", ".join(f"{name} {duration(each)}" for name, each in manifest.phase_seconds.items())
     rows = {
-        "build": f"{manifest.dbms} {manifest.version}, {manifest.variant}, {manifest.compiler}",
-        "took": f"{made} {duration(manifest.seconds)} ({phases})",
+        "build": f"{manifest.dbms} {manifest.version}, {product.build.label}",
+        "took": f"{made} {duration(manifest.seconds)}" + (f" ({phases})" if phases else ""),
         "source": manifest.source,
         "flags": " ".join((*manifest.compile_flags, *manifest.link_flags)),
     }
@@ -160,7 +186,8 @@ def _facts(product: Product) -> Table:
     for name, kept in manifest.files.items():
         rows[name] = f"{kept.path}, {size(kept.bytes)}"
     for name, value in rows.items():
-        table.add_row(f"[bold]{name}[/]", value)
+        if value:
+            table.add_row(f"[bold]{name}[/]", value)
     return table
 
 

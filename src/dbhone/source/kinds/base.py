@@ -57,10 +57,12 @@ class SourceKind:
     UsageError; it looks at no network. ``fetch`` fills ``Fetch.into`` and returns the resolved
     reference: text that ``parse`` understands and that means the same tree for ever. It raises
     SourceError, ToolError or MachineError. What is ``always_fresh`` is looked at again each time,
-    and promises nothing for ever; anything else is remembered by its reference.
+    and promises nothing for ever; anything else is remembered by its reference. What is
+    ``ready_made`` brings programs, not their source.
     """
 
     syntax: str
     parse: Callable[[str], SourceReference]
     fetch: Callable[[Fetch], str]
     always_fresh: bool = False
+    ready_made: bool = False

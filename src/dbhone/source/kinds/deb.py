@@ -126,4 +126,4 @@ def _content(package: Path, job: Fetch) -> Path:
     return content
 
 
-PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch)
+PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch, ready_made=True)

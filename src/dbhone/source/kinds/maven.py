@@ -185,4 +185,4 @@ class _Client:
         return failure(self._job, doing, finished, said=said, hint=hint)
 
 
-PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch)
+PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch, ready_made=True)

@@ -158,4 +158,4 @@ def _failed(job: Fetch, doing: str, finished: Finished) -> HoneError:
     return failure(job, doing, finished, said=found[1] if found else None, hint=hint)
 
 
-PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch)
+PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch, ready_made=True)
