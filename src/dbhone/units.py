@@ -85,3 +85,8 @@ def size(count: float) -> str:
 def percent(fraction: float, *, digits: int = 1) -> str:
     """Return a signed percentage: 0.064 is ``+6.4%``."""
     return f"{fraction * 100:+.{digits}f}%"
+
+
+def count_of(number: float, what: str) -> str:
+    """Return a number of things: ``1 step``, ``2,000 steps``."""
+    return f"{number:,.0f} {what}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ from dbhone.analysis.cube import Array, place, values_cube
 from dbhone.analysis.naming import listed
 from dbhone.measurement.metric import CLIENT_CPU_SECONDS, CPU_SECONDS, ERRORS, THROUGHPUT, Metric
 from dbhone.measurement.record import Run, Samples, Warning
+from dbhone.units import count_of
 
 _BUSY = 0.9
 """The share of the cores from which on the CPU is what limits throughput."""
@@ -29,9 +30,9 @@ def driver_errors(samples: Samples) -> Iterator[Warning]:
             steps = [samples.steps[each] for each in np.unique(samples.step[mine])]
             yield Warning(
                 code="driver-errors",
-                text=f"{name}'s server refused {values[mine].sum():,.0f} transactions in "
-                f"{len(mine)} measurements ({listed(steps)}): the time that they took is in "
-                "the figures, what they would have done is not",
+                text=f"{name}'s server refused {count_of(values[mine].sum(), 'transaction')} in "
+                f"{count_of(len(mine), 'measurement')} ({listed(steps)}): the time that was"
+                " taken is in the figures, what would have been done is not",
                 subject=name,
             )
 

@@ -12,6 +12,7 @@ from dbhone.measurement.metric import THROUGHPUT, Metric
 from dbhone.measurement.record import Group, Role, Run, Step, Subject
 from dbhone.report.table import Cell, Row
 from dbhone.report.wording import joined
+from dbhone.units import count_of
 
 EMPTY = Cell(text="")
 _MOST_NAMED = 4
@@ -129,11 +130,6 @@ def subject_row(subject: Subject, cells: Iterable[Cell]) -> Row:
 def heading(words: str, columns: int) -> Row:
     """Return a row that names the rows below it, as wide as a table of so many columns."""
     return Row(cells=(Cell(text=words), *[EMPTY] * (columns - 1)), heading=True)
-
-
-def count_of(number: int, what: str) -> str:
-    """Return a number of things: ``1 step``, ``2 steps``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _counted(steps: list[Step]) -> str:

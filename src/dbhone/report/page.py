@@ -15,13 +15,13 @@ from dbhone.measurement.record import Run, Samples, Subject, Warning
 from dbhone.report import sections
 from dbhone.report.builds import build_tables
 from dbhone.report.headline import headline
-from dbhone.report.material import count_of, material
+from dbhone.report.material import material
 from dbhone.report.operations import operations_table
 from dbhone.report.settings import settings_table, shared_settings
 from dbhone.report.steps import metric_tables, step_table
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
-from dbhone.units import duration, size
+from dbhone.units import count_of, duration, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,10 @@ from dbhone.measurement.metric import (
     Metric,
 )
 from dbhone.measurement.record import Group, Role, Subject
-from dbhone.report.material import EMPTY, Material, count_of, label, serves, subject_row
+from dbhone.report.material import EMPTY, Material, label, serves, subject_row
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import capital, compiler, figure, reach
-from dbhone.units import duration, size
+from dbhone.units import count_of, duration, size
 
 _BASE = Cell(text="1")
 _SPREAD: dict[str, Callable[[Summary], float | None]] = {
