@@ -45,7 +45,9 @@ class Prospect:
         like = [each for each in builds if self._is_like(each, subject, pass_, compiler)]
         kept = recall(subject.source, self._home)
         done = kept is not None and any(
-            each.manifest.source_digest == kept.digest and each.manifest.copy_number == copy
+            each.manifest.source_digest == kept.digest
+            and each.manifest.copy_number == copy
+            and builder.find(self._home, each.manifest.digest) is not None
             for each in like
         )
         if done:

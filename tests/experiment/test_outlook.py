@@ -1,0 +1,60 @@
+"""What a plan expects of builds that are there, and of those that are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone.build import builder
+from dbhone.build.transforms.base import Pass
+from dbhone.build.variant import parse_variant
+from dbhone.experiment import outlook
+from dbhone.experiment.model import SubjectDeclaration
+from dbhone.home import Home, Session
+from dbhone.measurement.record import Role
+from dbhone.source.tree import SourceTree
+from tests.build.tiny import make_spec, make_tree
+
+SUBJECT = SubjectDeclaration(
+    name="pgo",
+    role=Role.BASE,
+    dbms="tiny",
+    source="git:tiny@1",
+    variant=parse_variant("pgo"),
+    compiler="gcc",
+    training=None,
+    copy_number=0,
+    optional=False,
+)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceTree:
+    """Return a source that the home is taken to hold."""
+    made = make_tree(tmp_path / "source")
+    monkeypatch.setattr(outlook, "recall", lambda reference, home: made)
+    return made
+
+
+@pytest.fixture
+def instrumented(tree: SourceTree, session: Session) -> None:
+    """Make the instrumented build in the session's home."""
+    builder.make(make_spec(tree, "pgo", pass_=Pass.INSTRUMENT), session, lambda _: None)
+
+
+@pytest.mark.usefixtures("instrumented")
+def test_a_build_that_is_there_takes_no_time(session: Session) -> None:
+    found = outlook.Prospect(session.home).build(SUBJECT, Pass.INSTRUMENT)
+    assert (found.done, found.expected) == (True, 0.0)
+
+
+@pytest.mark.usefixtures("instrumented")
+def test_an_instrumented_build_of_a_moved_home_is_expected_to_be_made_again(
+    session: Session, tmp_path: Path
+) -> None:
+    session.home.root.rename(tmp_path / "moved")
+    found = outlook.Prospect(Home(tmp_path / "moved")).build(SUBJECT, Pass.INSTRUMENT)
+    (tmp_path / "moved").rename(session.home.root)
+    assert not found.done
+    assert found.expected > 0
