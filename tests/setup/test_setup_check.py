@@ -92,6 +92,15 @@ def test_a_signal_ends_check_and_the_stage_that_runs(
         os.killpg(running.pid, 0)
 
 
+def test_a_signal_that_comes_as_soon_as_a_stage_begins_ends_both(machine: Machine) -> None:
+    machine.run("check", "--quick")
+    os.mkfifo(machine.root / "never")
+    machine.command("pytest", 'kill -INT "$PPID"\nread -r _ <"$MACHINE/never"')
+    ran = machine.run("check")
+    assert ran.status == 130
+    assert ran.output.endswith("stopped\n")
+
+
 def test_a_stage_can_be_interrupted_as_at_a_terminal(machine: Machine) -> None:
     machine.command(
         "pytest",
