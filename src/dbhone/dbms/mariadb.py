@@ -21,12 +21,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dbhone.dbms._cmake import configure, variant_flags
 from dbhone.dbms._mysql_life import MysqlLife
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
 from dbhone.errors import SourceError
 
 _OPTIONS = (
-    "-DCMAKE_BUILD_TYPE=Release",
     "-DMYSQL_MAINTAINER_MODE=OFF",
     "-DSECURITY_HARDENED=OFF",
     "-DWITH_PCRE=system",
@@ -136,21 +136,8 @@ def _check_age(version: str) -> None:
 
 
 def _configure(request: BuildRequest) -> tuple[str, ...]:
-    compile_flags = " ".join(request.compile_flags)
-    link_flags = " ".join(request.link_flags)
-    return (
-        *("cmake", "-G", "Ninja", "-S", str(request.tree), "-B", "."),
-        f"-DCMAKE_C_COMPILER={request.compiler}",
-        f"-DCMAKE_CXX_COMPILER={request.cxx_compiler}",
-        f"-DCMAKE_AR={request.archiver}",
-        f"-DCMAKE_RANLIB={request.ranlib}",
-        f"-DCMAKE_NM={request.nm}",
-        f"-DCMAKE_C_FLAGS_RELEASE={compile_flags}",
-        f"-DCMAKE_CXX_FLAGS_RELEASE={compile_flags}",
-        *(f"-DCMAKE_{kind}_LINKER_FLAGS={link_flags}" for kind in ("EXE", "SHARED", "MODULE")),
-        *_OPTIONS,
-        *(f"-DPLUGIN_{name}=NO" for name in _LEFT_OUT),
-    )
+    options = (*_OPTIONS, *(f"-DPLUGIN_{name}=NO" for name in _LEFT_OUT))
+    return configure(request, variant_flags(request), options)
 
 
 def _collect_share(tree: Path) -> tuple[tuple[str, ...], ...]:

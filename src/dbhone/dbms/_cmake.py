@@ -1,0 +1,53 @@
+"""What configuring with CMake has in common: the compilers and the variant's flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dbhone.dbms._versions import Option
+from dbhone.dbms.base import BuildRequest
+
+_LINKED = ("EXE", "SHARED", "MODULE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeFlags:
+    """What stands for the flags of CMake's type Release; a compiler for C has its own."""
+
+    c: tuple[str, ...]
+    cxx: tuple[str, ...]
+    link: tuple[str, ...]
+
+
+def variant_flags(request: BuildRequest) -> TypeFlags:
+    """Return the variant's flags for both languages."""
+    flags = request.compile_flags
+    return TypeFlags(c=flags, cxx=flags, link=request.link_flags)
+
+
+def configure(request: BuildRequest, flags: TypeFlags, options: Iterable[str]) -> tuple[str, ...]:
+    """Return the command that configures a build in the folder where it is called.
+
+    The type is Release, whose own flags give place to ``flags``: so nothing stands beside the
+    variant's level.
+    """
+    link = " ".join(flags.link)
+    return (
+        *("cmake", "-G", "Ninja", "-S", str(request.tree), "-B", "."),
+        f"-DCMAKE_C_COMPILER={request.compiler}",
+        f"-DCMAKE_CXX_COMPILER={request.cxx_compiler}",
+        f"-DCMAKE_AR={request.archiver}",
+        f"-DCMAKE_RANLIB={request.ranlib}",
+        f"-DCMAKE_NM={request.nm}",
+        f"-DCMAKE_C_FLAGS_RELEASE={' '.join(flags.c)}",
+        f"-DCMAKE_CXX_FLAGS_RELEASE={' '.join(flags.cxx)}",
+        *(f"-DCMAKE_{kind}_LINKER_FLAGS={link}" for kind in _LINKED),
+        "-DCMAKE_BUILD_TYPE=Release",
+        *options,
+    )
+
+
+def written(options: Iterable[Option]) -> tuple[str, ...]:
+    """Return options as CMake reads them on its command line."""
+    return tuple(f"-D{each.name}={each.value}" for each in options)
