@@ -15,6 +15,7 @@ from dbhone.files import write_whole
 FILE = "manifest.json"
 LOG = "build.log"
 COMMANDS = "commands.jsonl"
+_ASSEMBLY = (".S", ".s")
 
 
 class _Record(BaseModel):
@@ -38,8 +39,21 @@ class CompileCommand(_Record):
 
     @property
     def compiles(self) -> bool:
-        """Whether it turned a source file into an object, rather than linked."""
-        return "-c" in self.argv and self.status == 0
+        """Whether it turned a source file into an object, rather than linked.
+
+        Assembly is not compiled: there is nothing in it to optimise.
+        """
+        return "-c" in self.argv and self.status == 0 and not self._assembles
+
+    @property
+    def _assembles(self) -> bool:
+        return any(word.endswith(_ASSEMBLY) for word in self.argv)
+
+    @property
+    def tells_missing_profile(self) -> bool:
+        """Whether the compiler would say that it found no profile for the file."""
+        said = [word for word in self.argv if word.endswith("missing-profile")]
+        return not said or said[-1] == "-Wmissing-profile"
 
     @property
     def target(self) -> str:
