@@ -12,7 +12,7 @@ from dbhone.build import builder
 from dbhone.build.catalogue import all_builds, prune
 from dbhone.build.manifest import read_build
 from dbhone.build.toolchain import Compiler
-from dbhone.errors import BuildError, MachineError, ToolError
+from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree, remove_tree
 from dbhone.home import Home, Session, open_session
 from tests.build.tiny import WORK, Tiny, make_spec, make_tree
@@ -223,3 +223,28 @@ def test_pruning_frees_all_but_what_is_kept(tmp_path: Path, session: Session) ->
     assert pruned.bytes > 1000
     assert [each.digest for each in all_builds(session.home)] == [kept.digest]
     shutil.rmtree(session.home.scratch, ignore_errors=True)
+
+
+def test_options_are_refused_by_a_dbms_that_has_none(tmp_path: Path) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), options=("-DX=1",))
+    with pytest.raises(UsageError, match=r"without options of yours: '-DX=1'"):
+        spec.digest()
+
+
+def test_options_make_another_build_and_are_recorded(tmp_path: Path, session: Session) -> None:
+    dbms = Tiny()
+    dbms.takes_options = True
+    tree = make_tree(tmp_path / "source")
+    asked = make_spec(tree, dbms=dbms, options=("-DX=1",))
+    assert asked.digest() != make_spec(tree, dbms=dbms).digest()
+    build = builder.make(asked, session, ignore)
+    assert build.manifest.options == ("-DX=1",)
+    assert build.told_flags[-1] == "-DX=1"
+
+
+def test_a_folder_of_libraries_that_is_none_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBHONE_LIBRARIES", str(tmp_path / "nowhere"))
+    with pytest.raises(MachineError, match="DBHONE_LIBRARIES names .*nowhere, which is no folder"):
+        make_spec(make_tree(tmp_path / "source")).digest()

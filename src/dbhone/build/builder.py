@@ -253,6 +253,8 @@ class _Making:
             compile_commands=len(compiled),
             files=self._collect(recipe),
             primary=recipe.primary,
+            options=spec.options,
+            added_flags=recipe.added_flags,
             built_at=datetime.now(UTC),
         )
 

@@ -111,6 +111,8 @@ class Manifest(_Record):
 
     ``folder`` is where it was compiled, empty in old builds. Of a ready-made server nothing is
     known of compilers; ``libraries`` are the folders of libraries that it brings along.
+    ``options`` are the build options that the user asked for, as written; ``added_flags`` the
+    flags that the recipe added to the variant's, because the tree needs them.
     """
 
     digest: str
@@ -135,6 +137,8 @@ class Manifest(_Record):
     files: dict[str, KeptFile]
     primary: str
     libraries: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    added_flags: tuple[str, ...] = ()
     built_at: datetime
 
 
@@ -160,6 +164,12 @@ class Build:
     def path(self, artifact: str) -> Path:
         """Return where a file of the build is. Raises KeyError for one that it does not have."""
         return self.folder / self.manifest.files[artifact].path
+
+    @property
+    def told_flags(self) -> tuple[str, ...]:
+        """Everything that tells this build from others of its tree and compiler, for people."""
+        made = self.manifest
+        return (*made.compile_flags, *made.added_flags, *made.link_flags, *made.options)
 
     @property
     def binary_bytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,14 +11,15 @@ from dbhone.build.profile import Profile
 from dbhone.build.toolchain import Compiler
 from dbhone.build.transforms.base import FOLDER_PLACEHOLDER, PROFILE_PLACEHOLDER, Flags, Pass
 from dbhone.build.variant import Variant
-from dbhone.dbms.base import BuildRequest, Dbms, Recipe
-from dbhone.errors import ProfileError, ToolError, VariantError
+from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest, Dbms, Recipe
+from dbhone.errors import MachineError, ProfileError, ToolError, UsageError, VariantError
 from dbhone.files import digest_of
 from dbhone.source.tree import SourceTree
 
 FORMAT = 1
 """Grows when builds made by an older hone must not be taken for builds of this one."""
 _TREE = "{tree}"
+_LIBRARIES = "{libraries}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,8 @@ class BuildSpec:
     """One build to make or to find.
 
     ``copy_number`` tells apart builds of the same recipe that are wanted twice: a control is
-    the base built once more. ``profile`` is given for the USE pass and only for it.
+    the base built once more. ``profile`` is given for the USE pass and only for it. ``options``
+    are build options that the user asks for.
     """
 
     dbms: Dbms
@@ -60,6 +63,7 @@ class BuildSpec:
     compiler: Compiler
     profile: Profile | None
     copy_number: int
+    options: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Raise if these inputs cannot make a build."""
@@ -105,7 +109,16 @@ class BuildSpec:
         )
 
     def recipe(self, flags: Flags, tools: Tools, jobs: int) -> Recipe:
-        """Return the steps that make this build with these flags and this many jobs."""
+        """Return the steps that make this build with these flags and this many jobs.
+
+        Raises UsageError for options that the DBMS cannot have.
+        """
+        if self.options and not self.dbms.takes_options:
+            raise UsageError(
+                f"{self.dbms.title} is built without options of yours: '{self.options[0]}' means"
+                " nothing",
+                hint="leave the options out",
+            )
         request = BuildRequest(
             tree=self.tree.path,
             version=self.dbms.version(self.tree.path),
@@ -120,6 +133,9 @@ class BuildSpec:
             link_flags=flags.link,
             jobs=jobs,
             shell=self.pass_ is not Pass.INSTRUMENT,
+            guidance=flags.guidance,
+            options=self.options,
+            libraries=library_folder(),
         )
         return self.dbms.recipe(request)
 
@@ -143,11 +159,16 @@ class BuildSpec:
             "processor": self._processor(),
             "copy": self.copy_number,
         }
+        if self.options:
+            inputs["options"] = list(self.options)
         if self.dbms.needs_cxx:
             inputs["c++"] = self._cxx_identity()
         return digest_of(inputs)
 
     def _symbolic(self, word: str) -> str:
+        libraries = library_folder()
+        if libraries is not None:
+            word = word.replace(str(libraries), _LIBRARIES)
         return word.replace(str(self.tree.path), _TREE)
 
     def _cxx_identity(self) -> str | None:
@@ -162,3 +183,20 @@ class BuildSpec:
         argv = (str(self.compiler.path), "-march=native", "-E", "-v", "-x", "c", "/dev/null")
         output = process.output_of(argv) or ""
         return digest_of([line for line in output.splitlines() if "cc1" in line])
+
+
+def library_folder() -> Path | None:
+    """Return the user's folder of libraries for old trees, None if there is none.
+
+    Raises MachineError if what is named is no folder.
+    """
+    named = os.environ.get(LIBRARIES_VARIABLE)
+    if not named:
+        return None
+    folder = Path(named).expanduser().absolute()
+    if not folder.is_dir():
+        raise MachineError(
+            f"{LIBRARIES_VARIABLE} names {folder}, which is no folder",
+            hint="set it to the folder that holds boost_1_59_0 and the like, or unset it",
+        )
+    return folder

@@ -77,6 +77,7 @@ class Variant:
             compile=tuple(flag for part in parts for flag in part.compile),
             link=tuple(flag for part in parts for flag in part.link),
             proof=tuple(flag for part in parts for flag in part.proof),
+            guidance=next((part.guidance for part in parts if part.guidance), None),
         )
 
     def check(self, compiler: Compiler) -> None:

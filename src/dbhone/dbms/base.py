@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 
 DRAWER = "dbhone.dbms"
+LIBRARIES_VARIABLE = "DBHONE_LIBRARIES"
+"""Names a folder with libraries that some trees want in one version only: boost_1_59_0, …"""
 
 
 class Phase(StrEnum):
@@ -43,6 +45,27 @@ class Artifact:
     tree: bool = False
 
 
+class GuidancePass(StrEnum):
+    """What a compiler does with a profile in this build."""
+
+    GENERATE = "generate"
+    USE = "use"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guidance:
+    """The profile of a build, for a build system that has an option of its own for it.
+
+    ``place`` is where the compiler writes its counters to or reads them from. ``flags`` are
+    those of the request that say this and nothing else: a recipe that has the build system
+    give one of them takes it out.
+    """
+
+    pass_: GuidancePass
+    place: str
+    flags: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
     """What a recipe may use.
@@ -54,6 +77,9 @@ class BuildRequest:
     ``archiver``, ``ranlib`` and ``nm`` understand the objects of this compiler's link-time
     optimisation: gcc-ar, llvm-ar; where they are missing, ar.
     ``shell`` tells whether the DBMS's shell is wanted: an instrumented build needs none.
+    ``guidance`` is given if the build system may be told of the profile by its own option.
+    ``options`` are the build options that the user asks for, as written. ``libraries`` is the
+    user's folder of libraries in versions that the machine does not have.
     """
 
     tree: Path
@@ -69,15 +95,23 @@ class BuildRequest:
     link_flags: tuple[str, ...]
     jobs: int
     shell: bool
+    guidance: Guidance | None = None
+    options: tuple[str, ...] = ()
+    libraries: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """How one build is made. ``primary`` names the artifact that is optimised and measured."""
+    """How one build is made. ``primary`` names the artifact that is optimised and measured.
+
+    ``added_flags`` are the compiler's flags that stand beside the variant's, because the tree
+    cannot be compiled without them.
+    """
 
     steps: tuple[BuildStep, ...]
     artifacts: tuple[Artifact, ...]
     primary: str
+    added_flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +135,8 @@ class Dbms(ABC):
     """Whether a C++ compiler takes part in a build."""
     build_packages: tuple[str, ...] = ()
     """Debian's packages of the libraries that a build needs."""
+    takes_options: bool = False
+    """Whether its recipe knows what to do with the build options of a request."""
 
     @abstractmethod
     def version(self, tree: Path) -> str:

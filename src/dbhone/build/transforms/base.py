@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from dbhone.dbms.base import Guidance
+
 DRAWER = "dbhone.build.transforms"
 
 
@@ -56,12 +58,15 @@ class Flags:
     """Flags for the compiler and, in front of its libraries, the linker.
 
     ``proof`` lists those that must be found in every compile command of the finished build:
-    a transform whose flags did not arrive is an error.
+    a transform whose flags did not arrive is an error. ``guidance`` says what of the flags is
+    about a profile, for build systems that have an option of their own for it; None if such an
+    option would not mean the same.
     """
 
     compile: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     proof: tuple[str, ...] = ()
+    guidance: Guidance | None = None
 
 
 class Transform(ABC):

@@ -3,7 +3,9 @@
 The flags for gcc are those that MySQL's own build uses: counters that survive threads
 (``prefer-atomic``), tolerance of the small inconsistencies that remain (``correction``), and
 code that the training did not reach optimised as usual instead of for size
-(``partial-training``).
+(``partial-training``). A build system that has an option of its own for them, as MySQL's has, is
+told by ``guidance`` what to set. clang's are flags alone: where its counters go is said when the
+server starts, and the option would say it once more.
 """
 
 from dbhone.build.transforms.base import (
@@ -15,6 +17,7 @@ from dbhone.build.transforms.base import (
     Slot,
     Transform,
 )
+from dbhone.dbms.base import Guidance, GuidancePass
 
 
 class Pgo(Transform):
@@ -44,11 +47,25 @@ def _gcc(context: Context) -> Flags:
     prefix = f"-fprofile-prefix-path={context.build_folder}"
     if context.pass_ is Pass.INSTRUMENT:
         generate = f"-fprofile-generate={SYMBOLIC_PROFILE}"
-        compile_flags = (generate, "-fprofile-update=prefer-atomic", prefix)
-        return Flags(compile=compile_flags, link=("-fprofile-generate",), proof=(generate,))
+        counting = (generate, "-fprofile-update=prefer-atomic")
+        return Flags(
+            compile=(*counting, prefix),
+            link=("-fprofile-generate",),
+            proof=(generate,),
+            guidance=Guidance(
+                pass_=GuidancePass.GENERATE,
+                place=str(SYMBOLIC_PROFILE),
+                flags=(*counting, "-fprofile-generate"),
+            ),
+        )
     use = f"-fprofile-use={context.profile}"
-    extra = ("-fprofile-correction", "-fprofile-partial-training", "-Wmissing-profile")
-    return Flags(compile=(use, *extra, prefix), link=(use,), proof=(use,))
+    own = (use, "-fprofile-correction", "-fprofile-partial-training")
+    return Flags(
+        compile=(*own, "-Wmissing-profile", prefix),
+        link=(use,),
+        proof=(use,),
+        guidance=Guidance(pass_=GuidancePass.USE, place=context.profile, flags=own),
+    )
 
 
 def _clang(context: Context) -> Flags:
