@@ -72,6 +72,7 @@ class SubjectSection(_Section):
     compiler: str | None = None
     train: Annotated[Words | None, Field(strict=False)] = None
     settings: Settings = {}
+    options: Annotated[Words | None, Field(strict=False)] = None
     rebuild: bool = False
     optional: bool = False
 

@@ -242,7 +242,7 @@ class _Resolver:
         model = self._merged(section.like, (*seen, name))
         inherited = {
             key: getattr(model, key)
-            for key in ("dbms", "source", "variant", "compiler", "train", "settings")
+            for key in ("dbms", "source", "variant", "compiler", "train", "settings", "options")
         }
         own = {key: getattr(section, key) for key in section.model_fields_set}
         return SubjectSection(**(inherited | own))
@@ -274,6 +274,7 @@ class _Resolver:
             copy_number=1 if section.rebuild else 0,
             optional=section.optional,
             settings=self._settings(name, dbms, section),
+            options=self._options(name, dbms, section),
         )
 
     def _variant(self, name: str, section: SubjectSection, reference: str) -> Variant:
@@ -290,7 +291,7 @@ class _Resolver:
             )
         if not variant.ready_made:
             return variant
-        for key in ("compiler", "rebuild"):
+        for key in ("compiler", "rebuild", "options"):
             if getattr(section, key):
                 raise ExperimentError(
                     f"{where}: '{key}' means nothing: a ready-made server is not built"
@@ -306,6 +307,15 @@ class _Resolver:
             own = self.where.at("subjects", name) if section.settings else self.where.at("config")
             raise ExperimentError(f"{own}: {dbms} is no server and has no settings")
         return tuple(merged.items())
+
+    def _options(self, name: str, dbms: str, section: SubjectSection) -> tuple[str, ...]:
+        """Return the build options of a subject. What they mean, the recipe knows."""
+        if section.options and not self._dbms(dbms).takes_options:
+            raise ExperimentError(
+                f"{self.where.at('subjects', name)}: {dbms} is built without options of yours",
+                hint="leave 'options' out",
+            )
+        return section.options or ()
 
     def _dbms(self, name: str) -> Dbms:
         return registry.load(DBMS_DRAWER, name, Dbms, what="DBMS")
@@ -419,4 +429,5 @@ def _recipe(each: SubjectDeclaration) -> tuple[object, ...]:
         each.compiler,
         each.training,
         each.settings,
+        each.options,
     )

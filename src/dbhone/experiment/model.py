@@ -27,7 +27,7 @@ class SubjectDeclaration:
 
     ``optional`` subjects are left out, with a warning, where their compiler is missing.
     ``copy_number`` is more than 0 for a build that is wanted once more. ``settings`` are the
-    server's, those of the whole experiment included.
+    server's, those of the whole experiment included; ``options`` those of the build.
     """
 
     name: str
@@ -40,11 +40,12 @@ class SubjectDeclaration:
     copy_number: int
     optional: bool
     settings: tuple[tuple[str, str], ...] = ()
+    options: tuple[str, ...] = ()
 
     @property
     def made_as(self) -> str:
         """How it is built, for people."""
-        made = self.variant.name
+        made = " ".join((self.variant.name, *self.options))
         return made if self.variant.ready_made else f"{made} with {self.compiler}"
 
 

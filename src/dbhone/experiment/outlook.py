@@ -39,8 +39,8 @@ class Prospect:
             return self._ready_made(subject)
         compiler = self._compiler(subject.compiler)
         flags = subject.variant.flags(compiler, pass_) if compiler else subject.variant.name
-        copy = subject.copy_number
-        identity = f"{subject.dbms} {subject.source} {subject.compiler} {flags} {copy}"
+        copy, options = subject.copy_number, " ".join(subject.options)
+        identity = f"{subject.dbms} {subject.source} {subject.compiler} {flags} {options} {copy}"
         builds = all_builds(self._home)
         like = [each for each in builds if self._is_like(each, subject, pass_, compiler)]
         kept = recall(subject.source, self._home)
@@ -80,6 +80,7 @@ class Prospect:
             and manifest.dbms == subject.dbms
             and manifest.pass_ is pass_
             and manifest.compiler_identity == compiler.identity
+            and manifest.options == subject.options
             and (
                 manifest.variant == subject.variant.name
                 or manifest.compile_flags == subject.variant.flags(compiler, pass_).compile

@@ -145,6 +145,7 @@ class Preparation:
             suite=self._experiment.suite,
             scale=self._experiment.scale,
             copy_number=each.copy_number,
+            options=each.options,
         )
 
     def _profile_note(self, each: SubjectDeclaration, product: Product) -> str:
@@ -203,7 +204,7 @@ def describe(
         source_digest=manifest.source_digest,
         variant=manifest.variant,
         compiler=manifest.compiler,
-        flags=(*manifest.compile_flags, *manifest.link_flags),
+        flags=product.build.told_flags,
         build_digest=manifest.digest,
         build_path=str(product.build.path(manifest.primary)),
         build_seconds=manifest.seconds,

@@ -47,6 +47,7 @@ class Goal:
     suite: str
     scale: Scale
     copy_number: int
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,7 @@ class Workshop:
             compiler=self.compiler(goal.compiler),
             profile=kept,
             copy_number=goal.copy_number,
+            options=goal.options,
         )
 
     def _build(self, goal: Goal, pass_: Pass, kept: Profile | None) -> Product:

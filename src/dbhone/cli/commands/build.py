@@ -43,6 +43,13 @@ _SERVER_SUITE = "sysbench:micro"
     "--suite", help=f"Whose sets to train on.  [default: {_SUITE}; for servers {_SERVER_SUITE}]"
 )
 @click.option("--size", default="quick", show_default=True, help="Size of training.")
+@click.option(
+    "--option",
+    "build_options",
+    multiple=True,
+    metavar="OPTION",
+    help="Build option such as -DDISABLE_PSI_MEMORY=ON, or a set such as no-psi; may be repeated.",
+)
 @click.option("--copy", default=0, help="Build the same once more: give 1, 2, …")
 @click.option("--slowest", default=5, show_default=True, help="How many compile commands to list.")
 @click.option("--refresh", is_flag=True, help="Look whether there is a newer source.")
@@ -93,6 +100,7 @@ class _Options:
     train: tuple[str, ...]
     suite: str | None
     size: str
+    build_options: tuple[str, ...]
     copy: int
     slowest: int
     refresh: bool
@@ -116,6 +124,11 @@ def _variant(source: str, asked: str | None) -> Variant:
 
 def _check(chosen: _Options, wanted: Variant) -> None:
     """Refuse, before anything is fetched, what cannot be meant."""
+    if wanted.ready_made and chosen.build_options:
+        raise UsageError(
+            "build options mean nothing: a ready-made server is not built",
+            hint="leave --option out",
+        )
     if chosen.train and not wanted.profile_guided:
         raise UsageError(
             f"the variant {wanted.name} takes no training", hint="add pgo, or leave --train out"
@@ -149,6 +162,7 @@ def _goal(workshop: Workshop, source: str, chosen: _Options, wanted: Variant) ->
         suite=suite,
         scale=Scale(size=chosen.size),
         copy_number=chosen.copy,
+        options=chosen.build_options,
     )
 
 

