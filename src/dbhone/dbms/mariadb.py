@@ -23,6 +23,7 @@ from pathlib import Path
 
 from dbhone.dbms._cmake import configure, variant_flags
 from dbhone.dbms._mysql_life import MysqlLife
+from dbhone.dbms._options import expand
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
 from dbhone.errors import SourceError
 
@@ -76,6 +77,7 @@ class MariaDb(MysqlLife):
     reference = "apt:mariadb"
     build_seconds = 840.0
     needs_cxx = True
+    takes_options = True
     build_packages = (
         "libaio-dev",
         "libfmt-dev",
@@ -136,7 +138,11 @@ def _check_age(version: str) -> None:
 
 
 def _configure(request: BuildRequest) -> tuple[str, ...]:
-    options = (*_OPTIONS, *(f"-DPLUGIN_{name}=NO" for name in _LEFT_OUT))
+    options = (
+        *_OPTIONS,
+        *(f"-DPLUGIN_{name}=NO" for name in _LEFT_OUT),
+        *expand(request.options, {}, request.version),
+    )
     return configure(request, variant_flags(request), options)
 
 

@@ -1,0 +1,67 @@
+"""Boost, which MySQL's trees of 5.7 and newer want in one version each and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest
+from dbhone.errors import SourceError
+
+OPTION = "WITH_BOOST"
+_WANTED = re.compile(r'SET\s*\(\s*BOOST_PACKAGE_NAME\s+"?(boost_\d+_\d+_\d+)"?', re.IGNORECASE)
+_BUNDLES = (Path("extra/boost"), Path("boost"))
+_SCRIPT = Path("cmake/boost.cmake")
+_MARK = Path("boost/version.hpp")
+_SYSTEM = Path("/usr/include")
+_NUMBER = re.compile(r"^#define\s+BOOST_VERSION\s+(\d+)", re.MULTILINE)
+
+
+def wanted(tree: Path) -> str | None:
+    """Return the version that a tree wants, such as ``boost_1_77_0``; None if it wants none."""
+    script = tree / _SCRIPT
+    found = _WANTED.search(script.read_text(encoding="utf-8")) if script.is_file() else None
+    return found[1] if found else None
+
+
+def boost_options(request: BuildRequest) -> tuple[str, ...]:
+    """Return the options that tell a tree where its boost is; none where it knows or needs none.
+
+    It is looked for in the tree, in the user's folder of libraries and among the machine's
+    headers, and is never downloaded. Raises SourceError, before anything is built, if the
+    version that the tree wants is nowhere.
+    """
+    name = wanted(request.tree)
+    if name is None:
+        return ()
+    if OPTION not in (request.tree / _SCRIPT).read_text(encoding="utf-8"):
+        return ()  # it takes the one that it brings
+    off = "-DDOWNLOAD_BOOST=OFF"
+    if any(each.startswith(f"-D{OPTION}=") for each in request.options):
+        return (off,)
+    folders = [request.tree / each / name for each in _BUNDLES]
+    if request.libraries is not None:
+        folders.append(request.libraries / name)
+    for folder in folders:
+        if (folder / _MARK).is_file():
+            return (off, f"-D{OPTION}={folder}")
+    if _system_has(name):
+        return (off,)
+    raise SourceError(
+        f"{request.tree.name if request.tree.name != 'tree' else 'the source tree'} needs the"
+        f" headers of {name}, which it does not bring",
+        hint=f"unpack {name} into a folder and set {LIBRARIES_VARIABLE} to that folder, or"
+        f' give options = ["-D{OPTION}=/path/to/{name}"]',
+    )
+
+
+def _system_has(name: str) -> bool:
+    """Return whether the machine's own headers are of the version called ``name``."""
+    header = _SYSTEM / _MARK
+    if not header.is_file():
+        return False
+    found = _NUMBER.search(header.read_text(encoding="utf-8", errors="replace"))
+    _, major, minor, patch = name.split("_")
+    return found is not None and int(found[1]) == int(major) * 100_000 + int(minor) * 100 + int(
+        patch
+    )

@@ -1,0 +1,170 @@
+"""How servers of MySQL's kind are built: out of their own tree, with CMake and ninja.
+
+Built is ``mysqld`` with the engines and plugins that are part of it, and what it needs to make and
+to run an instance. The options follow from a few rules:
+
+- CMake's type is Release with the variant's flags for the type's own, and MySQL's own compiler
+  options stay (since 8.0 the C++ standard, frame pointers, the model of thread-local storage).
+  RelWithDebInfo would bring -g and, on Debian, a package's flags.
+- Libraries are those that the tree brings, but for TLS: an old tree is built with the versions
+  that it was tried with, and nothing is downloaded.
+- The linker, NUMA and the like, which CMake would choose by what it finds, are told.
+- With gcc a profile is told by MySQL's own option since 8.0.19 (FPROFILE_GENERATE, FPROFILE_USE),
+  because it makes the build reproducible, too, and the linker fit for it. What of the flags a
+  tree's option does not give, as the first ones did not all, stays among the variant's.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from dbhone.dbms._boost import boost_options
+from dbhone.dbms._cmake import TypeFlags, configure, written
+from dbhone.dbms._mysql_options import SERVER_ONLY, SETS
+from dbhone.dbms._needs import needs_of
+from dbhone.dbms._openssl import ssl_options
+from dbhone.dbms._options import expand
+from dbhone.dbms._versions import Option, options_of
+from dbhone.dbms.base import (
+    Artifact,
+    BuildRequest,
+    BuildStep,
+    Guidance,
+    GuidancePass,
+    Phase,
+    Recipe,
+)
+
+_FPROFILE = Path("cmake/fprofile.cmake")
+_SHARE = Path("share")
+_GATHERED = Path("gathered/share")
+_LIBRARIES = Path("library_output_directory")
+_SERVERS = (Path("runtime_output_directory/mysqld"), Path("sql/mysqld"))
+_ENDIAN = sys.byteorder[0]
+_BOOTSTRAP = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
+"""What makes the server's own tables until 5.6; since 5.7 the server has it in itself."""
+
+
+def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()) -> Recipe:
+    """Return the recipe of ``mysqld``; ``options`` are a maker's own, besides those of all.
+
+    Raises SourceError for a library that the tree wants and that is not there, UsageError and
+    UnknownName for options that cannot be meant.
+    """
+    new = (request.tree / "share" / "messages_to_clients.txt").is_file()
+    make = ("ninja", f"-j{request.jobs}", "mysqld", "GenError")
+    configured = _configure(dbms, request, tuple(options))
+    share = (BuildStep(phase=Phase.TOOLS, argv=argv) for argv in _collect_share(request, new=new))
+    artifacts = [
+        Artifact(name="server", made=_server(request.tree), kept=Path("bin/mysqld")),
+        Artifact(name="share", made=_GATHERED, kept=_SHARE, tree=True),
+    ]
+    if new:
+        artifacts.append(Artifact(name="libraries", made=_LIBRARIES, kept=Path("lib"), tree=True))
+    return Recipe(
+        steps=(
+            BuildStep(phase=Phase.CONFIGURE, argv=configured),
+            BuildStep(phase=Phase.COMPILE, argv=make),
+            *share,
+        ),
+        artifacts=tuple(artifacts),
+        primary="server",
+        added_flags=_added(dbms, request),
+    )
+
+
+def _server(tree: Path) -> Path:
+    """Return where the tree's CMake puts the server in the build folder."""
+    script = tree / "cmake" / "mysql_add_executable.cmake"
+    text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
+    together, beside = _SERVERS
+    return together if together.parent.name in text else beside
+
+
+def _configure(dbms: str, request: BuildRequest, own: tuple[Option, ...]) -> tuple[str, ...]:
+    guided, rest = _guidance(request)
+    options = (
+        *written(options_of((*SERVER_ONLY, *own), request.version)),
+        *ssl_options(request),
+        *boost_options(request),
+        *guided,
+        *expand(request.options, SETS, request.version),
+    )
+    return configure(request, _flags(dbms, request, rest), options)
+
+
+def _flags(dbms: str, request: BuildRequest, told: frozenset[str]) -> TypeFlags:
+    """Return the flags of the type: the variant's, less those told by an option, and the needs."""
+    needs = needs_of(dbms, request.version)
+    compile_flags = tuple(each for each in request.compile_flags if each not in told)
+    standard = _standard(request.tree) if request.version.split(".")[0] != "5" else ()
+    return TypeFlags(
+        c=(*compile_flags, *(flag for each in needs for flag in each.c)),
+        cxx=(*compile_flags, *standard, *(flag for each in needs for flag in each.cxx)),
+        link=tuple(each for each in request.link_flags if each not in told),
+    )
+
+
+def _added(dbms: str, request: BuildRequest) -> tuple[str, ...]:
+    """Return the flags that the tree needs besides the variant's, each once."""
+    needs = needs_of(dbms, request.version)
+    return tuple(dict.fromkeys(flag for each in needs for flag in (*each.c, *each.cxx)))
+
+
+def _standard(tree: Path) -> tuple[str, ...]:
+    """Return the C++ standard that the tree's own compiler options name.
+
+    In the first versions of 8.0 they name it for another type of build only.
+    """
+    script = tree / "cmake" / "build_configurations" / "compiler_options.cmake"
+    text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
+    found = re.search(r"-std=(?:c|gnu)\+\+\w+", text)
+    return (found[0],) if found else ()
+
+
+def _guidance(request: BuildRequest) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the tree's own options for a profile, and the flags that they give."""
+    guidance = request.guidance
+    script = request.tree / _FPROFILE
+    if guidance is None or not script.is_file():
+        return (), frozenset()
+    option = "FPROFILE_GENERATE" if guidance.pass_ is GuidancePass.GENERATE else "FPROFILE_USE"
+    told = _told(guidance, script.read_text(encoding="utf-8", errors="replace"))
+    return (f"-D{option}=ON", f"-DFPROFILE_DIR={guidance.place}"), told
+
+
+def _told(guidance: Guidance, script: str) -> frozenset[str]:
+    """Return those of the flags that the tree's script has, whatever place it gives them."""
+    code = "\n".join(line.split("#")[0] for line in script.splitlines())
+    place = f"={guidance.place}"
+    return frozenset(
+        each
+        for each in guidance.flags
+        if re.search(rf"{re.escape(each.removesuffix(place))}(?![\w-])", code)
+    )
+
+
+def _collect_share(request: BuildRequest, *, new: bool) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that gather what the server looks for below ``share``."""
+    tree = request.tree
+    source, made = (tree / "share", "share") if new else (tree / "sql" / "share", "sql/share")
+    copy, copy_folder = ("cmake", "-E", "copy"), ("cmake", "-E", "copy_directory")
+    commands: list[tuple[str, ...]] = [
+        (*copy_folder, f"{made}/english", f"{_GATHERED}/english"),
+        (*copy_folder, str(source / "charsets"), f"{_GATHERED}/charsets"),
+    ]
+    scripts = [tree / "scripts" / name for name in _BOOTSTRAP]
+    if request.version.startswith("5.6"):
+        commands.append((*copy, *(str(each) for each in scripts), str(_GATHERED)))
+    if new:
+        # Versions that are linked with no library of their own do not make it.
+        commands.append(("cmake", "-E", "make_directory", str(_LIBRARIES)))
+        # Without what ICU knows of characters regular expressions fail.
+        commands += [
+            (*copy_folder, str(data), f"{_LIBRARIES}/private/{data.name}")
+            for data in sorted((tree / "extra" / "icu").glob(f"icudt*{_ENDIAN}"))
+        ]
+    return tuple(commands)

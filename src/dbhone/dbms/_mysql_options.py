@@ -1,0 +1,109 @@
+"""Build options of MySQL's kind by version: what hone leaves out, and sets that have a name.
+
+Options that a version does not know are left out of its command line, although CMake would only
+warn: what stands there is what the build was made with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from dbhone.dbms._versions import Option, Span
+
+_NEW = Span(since="8.0")
+_OLD = Span(until="8.0")
+
+SERVER_ONLY = (
+    Option(name="MYSQL_MAINTAINER_MODE", value="OFF"),
+    Option(name="WITH_UNIT_TESTS", value="OFF"),
+    Option(name="WITH_INNODB_MEMCACHED", value="OFF", span=Span(until="8.3")),
+    Option(name="WITH_EMBEDDED_SERVER", value="OFF", span=_OLD),
+    Option(name="ENABLE_DTRACE", value="OFF", span=_OLD),
+    Option(name="WITH_RAPID", value="OFF", span=Span(since="5.7.12", until="8.0")),
+    Option(name="WITH_ROUTER", value="OFF", span=_NEW),
+    Option(name="WITH_MYSQLX", value="OFF", span=_NEW),
+    Option(name="WITH_GROUP_REPLICATION", value="OFF", span=_NEW),
+    Option(
+        name="WITH_NDBCLUSTER_STORAGE_ENGINE",
+        value="OFF",
+        span=Span(since="8.0", until="8.0.31"),
+    ),
+    Option(name="WITH_NDB", value="OFF", span=Span(since="8.0.31")),
+    Option(name="WITH_AUTHENTICATION_CLIENT_PLUGINS", value="OFF", span=Span(since="8.0.26")),
+    Option(name="WITH_CURL", value="none", span=_NEW),
+    # Found on one machine and not on the next, it would make two servers of one recipe.
+    Option(name="WITH_NUMA", value="OFF", span=Span(since="5.6.27")),
+    # The tree brings them in the versions that it was tried with; see docs/builds.md.
+    Option(name="WITH_ZLIB", value="bundled"),
+    Option(name="WITH_EDITLINE", value="bundled", span=Span(since="5.6.12")),
+    Option(name="WITH_LZ4", value="bundled", span=Span(since="5.7.11")),
+    Option(name="WITH_LIBEVENT", value="bundled", span=_NEW),
+    Option(name="WITH_PROTOBUF", value="bundled", span=_NEW),
+    Option(name="WITH_ICU", value="bundled", span=Span(since="8.0.4")),
+    Option(name="WITH_ZSTD", value="bundled", span=Span(since="8.0.18")),
+    # Else a Debian package's flags are added: LTO, stack protector, FORTIFY.
+    Option(name="WITH_PACKAGE_FLAGS", value="OFF", span=_NEW),
+    # Link-time optimisation is the variant's, whose flags say it; a profile would turn it on.
+    Option(name="WITH_LTO", value="OFF", span=Span(since="8.0.13")),
+    # Else the linker is whichever of lld and gold the machine has.
+    Option(name="USE_LD_LLD", value="OFF", span=Span(since="8.0.16", until="9.7")),
+    Option(name="USE_LD_GOLD", value="OFF", span=Span(since="8.0", until="8.0.37")),
+    # Libraries that the server is linked with are beside it wherever the build is kept.
+    Option(name="CMAKE_BUILD_RPATH_USE_ORIGIN", value="ON", span=_NEW),
+    Option(name="CMAKE_BUILD_RPATH", value="$ORIGIN/../lib", span=_NEW),
+    Option(name="CMAKE_DISABLE_FIND_PACKAGE_Git", value="ON"),
+)
+"""What each build has, so that the server alone is built, and built alike on each machine."""
+
+_PSI = (
+    ("COND", ""),
+    ("DATA_LOCK", "8.0.1"),
+    ("ERROR", "8.0"),
+    ("FILE", ""),
+    ("IDLE", ""),
+    ("MEMORY", ""),
+    ("METADATA", ""),
+    ("MUTEX", ""),
+    ("PS", ""),
+    ("RWLOCK", ""),
+    ("SERVER_TELEMETRY_TRACES", "8.0.33"),
+    ("SOCKET", ""),
+    ("SP", ""),
+    ("STAGE", ""),
+    ("STATEMENT", ""),
+    ("STATEMENT_DIGEST", ""),
+    ("TABLE", ""),
+    ("TLS_CHANNEL", "8.0.21"),
+    ("TRANSACTION", ""),
+)
+"""The switches of the performance schema, with the version that brought each (5.7 if empty).
+
+DISABLE_PSI_THREAD is not among them: it takes resource groups away too, and 8.0.39 had to be
+changed to link with it (mdcallag/mytools, bench/build/dec23.cmk.patch.mysql).
+"""
+
+SETS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
+    {
+        "no-psi-memory": (Option(name="DISABLE_PSI_MEMORY", value="ON", span=Span(since="5.7.5")),),
+        "no-psi": tuple(
+            Option(name=f"DISABLE_PSI_{name}", value="ON", span=Span(since=since or "5.7"))
+            for name, since in _PSI
+        ),
+        "lean": (
+            Option(name="ENABLED_PROFILING", value="OFF"),
+            Option(name="OPTIMIZER_TRACE", value="OFF", span=_OLD),
+            Option(name="WITH_CLIENT_PROTOCOL_TRACING", value="OFF", span=Span(since="5.7")),
+            *(
+                Option(name=f"WITH_{engine}_STORAGE_ENGINE", value="OFF")
+                for engine in ("ARCHIVE", "BLACKHOLE", "FEDERATED")
+            ),
+        ),
+    }
+)
+"""Sets of options that a user can ask for by name.
+
+``no-psi-memory`` is Kinoshita's (buildup-db.blogspot.com, 2024-09): in 5.7 the performance
+schema counts memory even when it is off. ``no-psi`` and ``lean`` follow Callaghan's builds
+rel_lessps and rel_less (mdcallag/mytools, bench/build).
+"""

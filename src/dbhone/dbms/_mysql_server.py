@@ -1,0 +1,95 @@
+"""MySQL and what is made of it: told apart by their trees, built alike, initialised alike.
+
+Until 5.6 a data directory is made as MariaDB's is; since 5.7 the server makes it by itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dbhone.dbms._mysql_cmake import make_recipe
+from dbhone.dbms._mysql_life import DATABASE, MysqlLife, command
+from dbhone.dbms._mysql_tree import Maker, version_of
+from dbhone.dbms._versions import Numbers, Option, Span, numbers
+from dbhone.dbms.base import BuildRequest, Recipe
+from dbhone.dbms.base_server import Installation, Place, Program
+from dbhone.errors import SourceError
+
+_MAKES_ITSELF = (5, 7)
+_SHA2_BY_DEFAULT = (8, 0)
+_NATIVE_IS_OFF = (8, 4)
+_WITHOUT_NATIVE = (9, 0)
+
+
+class MysqlServer(MysqlLife):
+    """A server out of a tree of MySQL's kind. How else it runs is in ``_mysql_life.py``."""
+
+    maker: Maker
+    builds: Span
+    """The versions that hone has a recipe for."""
+    build_options: tuple[Option, ...] = ()
+    """The options that this maker's trees have besides MySQL's."""
+    build_seconds = 4800.0
+    needs_cxx = True
+    takes_options = True
+    programs = ("mysqld",)
+    build_packages: tuple[str, ...] = (
+        "libaio-dev",
+        "libncurses-dev",
+        "libssl-dev",
+        "libtirpc-dev",
+        "pkg-config",
+    )
+
+    def version(self, tree: Path) -> str:
+        """Return what the tree's own file says; a tree of another maker is told as such."""
+        return version_of(tree, self.maker)
+
+    def required_programs(self, tree: Path) -> tuple[str, ...]:
+        """Return CMake, ninja and bison, which makes the SQL parser."""
+        del tree
+        return ("cmake", "ninja", "bison")
+
+    def recipe(self, request: BuildRequest) -> Recipe:
+        """Return the steps: configure, the server, then the files that it needs.
+
+        Raises SourceError for a version that is too old and for a library that is not there.
+        """
+        if not self.builds.holds(request.version):
+            raise SourceError(
+                f"hone cannot build {self.title} {request.version}: it builds {self.builds}"
+            )
+        return make_recipe(self.name, request, self.build_options)
+
+    def initialise(self, installation: Installation, place: Place) -> tuple[Program, ...]:
+        """Return the server in the mode in which it makes its data directory and ends."""
+        version = numbers(installation.version)[:2]
+        if version < _MAKES_ITSELF:
+            return super().initialise(installation, place)
+        argv = (
+            *command(installation, "--no-defaults"),
+            "--initialize-insecure",
+            f"--datadir={place.data}",
+            f"--tmpdir={place.scratch}",
+            *(
+                ("--mysql-native-password=ON",)
+                if _NATIVE_IS_OFF <= version < _WITHOUT_NATIVE
+                else ()
+            ),
+            "--init-file=/dev/stdin",
+        )
+        statements = "".join(f"{each};\n" for each in _statements(version))
+        return (Program(argv=argv, stdin=statements, env=installation.environment()),)
+
+
+def _statements(version: Numbers) -> tuple[str, ...]:
+    """Return what is asked of a new server. Each statement has a line of its own, as it must.
+
+    Clients that are linked with MariaDB's library, as Debian's sysbench is, fail at random when
+    several threads meet the authentication that is MySQL 8's own.
+    """
+    database = f"CREATE DATABASE {DATABASE}"
+    if _SHA2_BY_DEFAULT <= version < _WITHOUT_NATIVE:
+        account = "ALTER USER 'root'@'localhost' IDENTIFIED WITH mysql_native_password BY ''"
+        return (database, account)
+    return (database,)

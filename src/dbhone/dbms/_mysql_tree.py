@@ -1,0 +1,85 @@
+"""Source trees of MySQL's kind: whose they are, and of which version."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from dbhone.errors import SourceError
+
+_FILES = ("MYSQL_VERSION", "VERSION")
+"""Where a tree says its version; the first since 8.0.27 or so, because C++20 has a <version>."""
+_PARTS = ("MAJOR", "MINOR", "PATCH")
+_FIELD = re.compile(r"^(MYSQL_VERSION_\w+|SERVER_MATURITY)=(.*)$", re.MULTILINE)
+_PERCONA_EXTRA = re.compile(r"-(?:rel)?\d+(?:\.\d+)*")
+_PERCONA_FOLDER = "build-ps"
+_MYROCKS = Path("storage/rocksdb")
+
+
+class Maker(StrEnum):
+    """Whose server a tree is; the values are the names that hone's files use."""
+
+    MYSQL = "mysql"
+    PERCONA = "percona"
+    MYROCKS = "myrocks"
+    MARIADB = "mariadb"
+
+
+_TITLES = {
+    Maker.MYSQL: "MySQL",
+    Maker.PERCONA: "Percona Server",
+    Maker.MYROCKS: "Facebook's MySQL with MyRocks",
+    Maker.MARIADB: "MariaDB",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a tree says of itself: ``version`` is such as 8.0.39, with Percona's number after it."""
+
+    maker: Maker
+    version: str
+
+
+def identify(tree: Path) -> Identity | None:
+    """Return whose tree this is, None if it is not of MySQL's kind."""
+    for name in _FILES:
+        file = tree / name
+        if not file.is_file():
+            continue
+        text = file.read_text(encoding="utf-8", errors="replace")
+        fields: dict[str, str] = {key: value.strip() for key, value in _FIELD.findall(text)}
+        parts = [fields.get(f"MYSQL_VERSION_{part}", "") for part in _PARTS]
+        if all(part.isdigit() for part in parts):
+            extra = fields.get("MYSQL_VERSION_EXTRA", "")
+            maker = _maker(tree, extra, matured="SERVER_MATURITY" in fields)
+            return Identity(maker=maker, version=".".join(parts) + extra)
+    return None
+
+
+def _maker(tree: Path, extra: str, *, matured: bool) -> Maker:
+    if matured:
+        return Maker.MARIADB
+    # Percona Server has Facebook's engine too.
+    if _PERCONA_EXTRA.fullmatch(extra) or (tree / _PERCONA_FOLDER).is_dir():
+        return Maker.PERCONA
+    return Maker.MYROCKS if (tree / _MYROCKS).is_dir() else Maker.MYSQL
+
+
+def version_of(tree: Path, maker: Maker) -> str:
+    """Return the version of a tree of this maker's; raise SourceError if it is not one."""
+    found = identify(tree)
+    if found is None:
+        raise SourceError(
+            f"this is not {_TITLES[maker]}'s source tree: {' and '.join(_FILES)} do not say so",
+            hint=f"give the whole source tree of {_TITLES[maker]}",
+        )
+    if found.maker is not maker:
+        raise SourceError(
+            f"this is the source tree of {_TITLES[found.maker]} {found.version},"
+            f" not of {_TITLES[maker]}",
+            hint=f'say dbms = "{found.maker}"',
+        )
+    return found.version

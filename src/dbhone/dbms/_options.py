@@ -1,0 +1,53 @@
+"""Build options that a user asks for: CMake's own, as written, or the name of a set of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from dbhone.dbms._versions import Option, options_of
+from dbhone.errors import UnknownName, UsageError
+
+_DEFINITION = re.compile(r"-D([A-Za-z_][A-Za-z0-9_]*)(?::[A-Z]+)?=([^;\n]*)")
+_DECIDED = re.compile(
+    r"CMAKE_BUILD_TYPE|CMAKE_(?:C|CXX|ASM)_(?:COMPILER|FLAGS).*|CMAKE_.*_LINKER_FLAGS.*"
+    r"|CMAKE_(?:AR|NM|RANLIB|GENERATOR)|WITH_LTO|FPROFILE_\w+|BUILD_CONFIG|CPACK_.*"
+)
+"""What the variant and the compiler decide; an option would say it differently."""
+
+Sets = Mapping[str, tuple[Option, ...]]
+
+
+def expand(asked: Iterable[str], sets: Sets, version: str) -> tuple[str, ...]:
+    """Return the options on CMake's command line, each name replaced by its options.
+
+    ``sets`` are a DBMS's named options; of them those are taken that the version has. Raises
+    UsageError for what is no option and for options that hone decides, UnknownName for a name
+    that is none, and UsageError for one that means nothing in this version.
+    """
+    words: list[str] = []
+    for word in asked:
+        if word.startswith("-"):
+            words.append(_checked(word))
+            continue
+        if word not in sets:
+            raise UnknownName("set of build options", word, sets)
+        chosen = options_of(sets[word], version)
+        if not chosen:
+            raise UsageError(f"the build options '{word}' mean nothing in version {version}")
+        words += [f"-D{each.name}={each.value}" for each in chosen]
+    return tuple(words)
+
+
+def _checked(word: str) -> str:
+    found = _DEFINITION.fullmatch(word)
+    if found is None:
+        raise UsageError(
+            f"'{word}' is not a build option", hint="write it as -DNAME=VALUE, or name a set"
+        )
+    if _DECIDED.fullmatch(found[1]):
+        raise UsageError(
+            f"'{word}' is for hone to decide: {found[1]} follows from the variant and the compiler",
+            hint="choose another variant or compiler instead",
+        )
+    return word

@@ -1,0 +1,66 @@
+"""MyRocks: Facebook's MySQL with RocksDB for its engine, from source, the lines 5.6 and 8.0."""
+
+from __future__ import annotations
+
+import re
+
+from dbhone.dbms._mysql_server import MysqlServer
+from dbhone.dbms._mysql_tree import Maker
+from dbhone.dbms._versions import Option, Span
+from dbhone.dbms.base_server import Room, Settings
+
+_SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S* for .*\([^)]*(?:MyRocks|Facebook)", re.IGNORECASE)
+_NEW = Span(since="8.0")
+_OLD = Span(until="8.0")
+
+
+class MyRocks(MysqlServer):
+    """Facebook's MySQL; RocksDB is part of the server."""
+
+    name = "myrocks"
+    title = "MyRocks"
+    maker = Maker.MYROCKS
+    builds = Span(since="5.6", until="8.1")
+    reference = "git:https://github.com/facebook/mysql-5.6@fb-mysql-8.0.32"
+    cache_setting = "rocksdb_block_cache_size"
+    build_packages = (
+        *MysqlServer.build_packages,
+        "libbz2-dev",
+        "liblz4-dev",
+        "libsnappy-dev",
+        "libzstd-dev",
+    )
+    build_options = (
+        # Else CMake would ask git, which a tree no longer has.
+        *(
+            Option(name=f"{part}_{what}", value="unknown")
+            for part in ("MYSQL", "ROCKSDB")
+            for what in ("GITHASH", "GITDATE")
+        ),
+        Option(name="WITH_FB_VECTORDB", value="OFF", span=_NEW),
+        Option(name="WITH_LZ4", value="system", span=_OLD),
+        Option(name="WITH_ZSTD", value="system", span=_OLD),
+        # The only way to know it by what it says of itself.
+        Option(name="COMPILATION_COMMENT", value="MyRocks"),
+    )
+
+    def version_in(self, printed: str) -> str | None:
+        """Return 8.0.32 of ``mysqld  Ver 8.0.32 for Linux on x86_64 (MyRocks)``."""
+        found = _SAID.search(printed)
+        return found[1] if found else None
+
+    def proposed_settings(self, room: Room, version: str) -> Settings:
+        """Return MySQL's with RocksDB for the engine, whose cache has the room."""
+        return {
+            **super().proposed_settings(room, version),
+            "rocksdb": "ON",
+            "default_storage_engine": "ROCKSDB",
+            "rocksdb_block_cache_size": str(room.cache_bytes),
+            # As innodb_flush_log_at_trx_commit=2: written at each commit, synced each second.
+            "rocksdb_flush_log_at_trx_commit": "2",
+            # It holds the server's own tables only.
+            "innodb_buffer_pool_size": "128M",
+        }
+
+
+PLUGIN = MyRocks()

@@ -1,0 +1,43 @@
+"""Percona Server for MySQL, from source 8.0 and newer, ready-made any."""
+
+from __future__ import annotations
+
+import re
+
+from dbhone.dbms._mysql_server import MysqlServer
+from dbhone.dbms._mysql_tree import Maker
+from dbhone.dbms._versions import Option, Span
+
+_SAID = re.compile(r"\bVer (\d+\.\d+\.\d+-(?:rel)?\d\S*) for .*\((?:Percona Server|Source distr)")
+
+
+class Percona(MysqlServer):
+    """MySQL with Percona's engine and instruments, without the parts that need libraries."""
+
+    name = "percona"
+    title = "Percona Server"
+    maker = Maker.PERCONA
+    builds = Span(since="8.0")
+    reference = "git:https://github.com/percona/percona-server@8.0"
+    build_options = (
+        # Plugins of their own with large trees of their own; only `mysqld` is built, but they
+        # would be configured.
+        Option(name="WITHOUT_ROCKSDB", value="ON"),
+        Option(name="WITH_ROCKSDB", value="OFF"),
+        Option(name="WITHOUT_TOKUDB", value="ON", span=Span(until="8.0.28")),
+        Option(name="WITH_COREDUMPER", value="OFF"),
+        Option(name="WITH_PAM", value="OFF"),
+        Option(name="WITH_KEYRING_VAULT", value="OFF"),
+        Option(name="WITH_KEYRING_VAULT_TEST", value="OFF"),
+        Option(name="WITH_COMPONENT_KEYRING_VAULT", value="OFF", span=Span(since="8.0.33")),
+        # Sends reports about the server's use to its makers.
+        Option(name="WITH_PERCONA_TELEMETRY", value="OFF", span=Span(since="8.0.36")),
+    )
+
+    def version_in(self, printed: str) -> str | None:
+        """Return 8.0.36-28 of ``mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server …``."""
+        found = _SAID.search(printed)
+        return found[1] if found else None
+
+
+PLUGIN = Percona()
