@@ -246,5 +246,5 @@ def test_a_folder_of_libraries_that_is_none_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DBHONE_LIBRARIES", str(tmp_path / "nowhere"))
-    with pytest.raises(MachineError, match="DBHONE_LIBRARIES names .*nowhere, which is no folder"):
+    with pytest.raises(MachineError, match=r"DBHONE_LIBRARIES names .*nowhere, which is no folder"):
         make_spec(make_tree(tmp_path / "source")).digest()
