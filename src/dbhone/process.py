@@ -40,7 +40,8 @@ class Command:
     is captured; without a log both are captured. ``timeout`` is in seconds; None waits for
     ever. ``stdin`` is a file that the program reads; without one there is nothing to read.
     ``account`` is the user's and the group's number that the program runs as; only root may
-    ask for it. The working folder and the log are opened before, as ourselves.
+    ask for it. The working folder and the log are opened before, as ourselves. ``cpus`` are the
+    only ones that it may run on. An ``idle`` program runs where nothing else wants to.
     """
 
     argv: tuple[str, ...]
@@ -51,6 +52,8 @@ class Command:
     timeout: float | None = None
     stdin: Path | None = None
     account: tuple[int, int] | None = None
+    cpus: frozenset[int] | None = None
+    idle: bool = False
 
     def environment(self) -> dict[str, str]:
         """Return the whole environment that the program gets."""
@@ -75,6 +78,14 @@ class Command:
     def line(self) -> str:
         """Return the command as one would type it."""
         return shlex.join(self.argv)
+
+    def terms(self) -> tuple[str, str, str]:
+        """Return the account, the CPUs and the scheduling, as the warden reads them."""
+        return (
+            "-" if self.account is None else "{}:{}".format(*self.account),
+            "-" if self.cpus is None else ",".join(map(str, sorted(self.cpus))),
+            "idle" if self.idle else "-",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,9 +160,9 @@ class Process:
             raise MachineError(f"the folder {command.cwd} does not exist")
         control_reader, control_writer = os.pipe()
         status_reader, status_writer = os.pipe()
-        account = "-" if command.account is None else "{}:{}".format(*command.account)
         warden = (sys.executable, "-I", "-S", str(_WARDEN))
-        argv = (*warden, str(control_reader), str(status_writer), account, "--", *command.argv)
+        pipes = (str(control_reader), str(status_writer))
+        argv = (*warden, *pipes, *command.terms(), "--", *command.argv)
         try:
             with (
                 _sinks(command.log, capture=capture) as (output, errors),

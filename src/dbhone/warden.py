@@ -6,9 +6,10 @@ however it ends, the kernel closes that pipe; the warden sees it and kills the p
 all its descendants. It can reach descendants that daemonised, because it is their
 "child subreaper" (prctl(2)): orphans below it become its own children.
 
-Usage: ``python -I -S warden.py CONTROL_FD STATUS_FD ACCOUNT -- PROGRAM [ARGUMENT ...]``
+Usage: ``python -I -S warden.py CONTROL_FD STATUS_FD ACCOUNT CPUS SCHEDULING -- PROGRAM …``
 
-ACCOUNT is ``UID:GID``, which the program runs as (the warden itself does not), or ``-``.
+The program (not the warden itself) runs as ACCOUNT, ``UID:GID``, on CPUS alone, ``0,2``; with
+``idle`` as its SCHEDULING only where nothing else wants to run. ``-`` leaves each as it is.
 
 Over CONTROL_FD hone sends one byte for each signal that it wants the program to get. Over
 STATUS_FD the warden sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it
@@ -65,6 +66,14 @@ def _become(account: str) -> None:
     os.setuid(int(uid))
 
 
+def _settle(cpus: str, scheduling: str) -> None:
+    """Keep to some CPUs, and get out of everybody's way, see sched(7)."""
+    if cpus != "-":
+        os.sched_setaffinity(0, [int(cpu) for cpu in cpus.split(",")])
+    if scheduling == "idle":
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
 def _execute(argv: list[str]) -> None:
     """Become the program, looked for in PATH as execvp(3) does. Raises OSError.
 
@@ -83,13 +92,15 @@ def _execute(argv: list[str]) -> None:
     raise reason
 
 
-def _start(argv: list[str], account: str, status: int, wakeups: tuple[int, int]) -> int:
+def _start(argv: list[str], terms: list[str], status: int, wakeups: tuple[int, int]) -> int:
     """Start the program; return its process id, or end the warden if it cannot be started."""
+    account, cpus, scheduling = terms
     failure_reader, failure_writer = os.pipe()
     warden = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
+            _settle(cpus, scheduling)
             _become(account)
             # After the account: a change of credentials clears it, see prctl(2).
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -154,7 +165,7 @@ def main() -> None:
     os.set_blocking(wakeup_writer, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
-    pid = _start(sys.argv[5:], sys.argv[3], status, (wakeup_reader, wakeup_writer))
+    pid = _start(sys.argv[7:], sys.argv[3:6], status, (wakeup_reader, wakeup_writer))
     for descriptor in (0, 1, 2):
         os.close(descriptor)
     line = _watch(pid, control, wakeup_reader)

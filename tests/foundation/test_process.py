@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -257,3 +258,23 @@ def test_a_program_of_another_account_dies_with_its_warden() -> None:
         wait_until_gone(process.pid)
         with pytest.raises(MachineError, match="was killed from outside"):
             process.finish()
+
+
+def test_a_program_keeps_to_its_cpus(tmp_path: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    asked = "import os; print(os.sched_getaffinity(0), os.sched_getscheduler(0))"
+    command = python(asked, cwd=tmp_path)
+    pinned = run(replace(command, cpus=frozenset({cpu})))
+    assert pinned.text().strip() == f"{ {cpu} } {os.SCHED_OTHER}"
+    assert run(command).text().strip() == f"{os.sched_getaffinity(0)} {os.SCHED_OTHER}"
+
+
+def test_an_idle_program_yields_to_all_others(tmp_path: Path) -> None:
+    command = replace(python("import os; print(os.sched_getscheduler(0))", cwd=tmp_path), idle=True)
+    assert run(command).text().strip() == str(os.SCHED_IDLE)
+
+
+def test_a_cpu_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    command = replace(python("pass", cwd=tmp_path), cpus=frozenset({100_000}))
+    with pytest.raises(ToolError, match=r"cannot run .*: Invalid argument"):
+        run(command)
