@@ -7,7 +7,12 @@ import pytest
 
 from dbhone.errors import MachineError
 from dbhone.source import bringers
-from dbhone.source.libraries import find_libraries, require_libraries
+from dbhone.source.libraries import (
+    bringing_one_of,
+    find_libraries,
+    library_here,
+    require_libraries,
+)
 from tests.source.make_elf import OTHER_MACHINE, elf
 
 NOWHERE = "libdbhone-tests-nowhere.so.1"
@@ -141,6 +146,28 @@ def test_without_apt_file_nothing_is_known_of_it(tree: Tree) -> None:
     with pytest.raises(MachineError) as caught:
         require_libraries(tree.program, tree.root)
     assert caught.value.hint == f"{NOWHERE}: no package is known to bring it"
+
+
+def test_the_machines_own_library_is_the_first_that_its_programs_can_load(
+    tree: Tree, tmp_path: Path
+) -> None:
+    other, damaged, right = (tmp_path / name for name in ("s390.so", "damaged.so", "right.so"))
+    other.write_bytes(elf(machine=OTHER_MACHINE))
+    damaged.write_bytes(b"nothing")
+    right.write_bytes(elf())
+    lines = (f"\t{NOWHERE} (libc6) => {path}\n" for path in (other, damaged, right))
+    tree.answers("ldconfig", f"3 libs found\n{''.join(lines)}")
+    assert library_here(NOWHERE) == right
+    assert library_here("libother.so.1") is None
+
+
+def test_of_several_libraries_the_one_that_can_be_installed_is_advised(tree: Tree) -> None:
+    names = ("libtcmalloc_minimal.so.4", "libtcmalloc.so.4")
+    tree.answers("apt-cache", POLICY.format("libgoogle-perftools4t64", "2.15"))
+    assert bringing_one_of(names) == "apt-get install libgoogle-perftools4t64"
+    tree.answers("apt-cache", "")
+    assert bringing_one_of(names).startswith("Fedora has it in the package gperftools-libs")
+    assert bringing_one_of((NOWHERE,)) == f"install what brings {NOWHERE}"
 
 
 def test_every_known_library_has_a_package() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from dbhone.errors import MachineError
 from dbhone.process import output_of
 from dbhone.source.bringers import Bringer, bringers_of
-from dbhone.source.elf import Links, read_elf, read_links
+from dbhone.source.elf import Links, machine_here, read_elf, read_links
 
 _CACHED = re.compile(r"^\s+(\S+) \(.*\) => (/.*)$", re.MULTILINE)
 _WORD = re.compile(r"(\$\{\w+\}|\$\w+)")
@@ -85,6 +85,23 @@ def _error(program: Path, missing: tuple[MissingLibrary, ...]) -> MachineError:
     )
 
 
+def library_here(soname: str) -> Path | None:
+    """Return where this machine has a library that its programs can load, None if nowhere."""
+    machine = machine_here()
+    paths = _loader_cache().get(soname, ())
+    return next((path for path in paths if _is_loadable(path, machine)), None)
+
+
+def bringing_one_of(sonames: tuple[str, ...]) -> str:
+    """Say how to get one of some libraries, whichever the machine's package sources have."""
+    bringers = bringers_of(sonames).values()
+    package = next((each.package for each in bringers if each.package), None)
+    if package is not None:
+        return f"apt-get install {package}"
+    notes = dict.fromkeys(each.note for each in bringers if each.note)
+    return "; ".join(notes) or f"install what brings {' or '.join(sonames)}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Object:
     """A program or library that was loaded. ``loader`` is what asked for it."""
@@ -149,8 +166,7 @@ class _Loader:
         return found or self._bundled(soname)
 
     def _fits(self, path: Path) -> bool:
-        elf = read_elf(path)
-        return elf is not None and elf.runs and elf.machine == self._machine
+        return _is_loadable(path, self._machine)
 
     def _bundled(self, soname: str) -> Path | None:
         """Return a library that lies in the tree where the loader does not look."""
@@ -161,6 +177,11 @@ class _Loader:
                 self.folders[path.parent] = None
                 return path
         return None
+
+
+def _is_loadable(path: Path, machine: str) -> bool:
+    elf = read_elf(path)
+    return elf is not None and elf.runs and elf.machine == machine
 
 
 def _expanded(text: str, owner: Path) -> Iterator[Path]:
