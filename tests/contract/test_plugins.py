@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -14,8 +15,10 @@ from dbhone.build.transforms.base import Family, Pass, Transform
 from dbhone.build.variant import parse_variant
 from dbhone.dbms.base import DRAWER as DBMSES
 from dbhone.dbms.base import Dbms
-from dbhone.dbms.base_server import Endpoint, Protocol
-from dbhone.errors import DriverError, SourceError
+from dbhone.dbms.base_server import Endpoint, Protocol, ServerDbms
+from dbhone.errors import DriverError, SourceError, UsageError
+from dbhone.instance.levers.base import DRAWER as LEVERS
+from dbhone.instance.levers.base import Lever, Need, Offer, Traces
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import DRAWER as DRIVERS
 from dbhone.workload.drivers.base import Driver, Order, ServerDriver
@@ -95,6 +98,72 @@ def order_for(driver: Driver) -> Order:
     )
     where = server if isinstance(driver, ServerDriver) else Path("/d/x")
     return Order(program=Path("/p"), task=task, where=where, verify=False)
+
+
+@pytest.mark.parametrize("name", registry.names(LEVERS))
+class TestLever:
+    def test_its_name_is_its_files_and_it_tells_what_it_takes(self, name: str) -> None:
+        lever = registry.load(LEVERS, name, Lever, what="lever")
+        assert lever.name == name
+        assert lever.summary
+        assert "=" not in name
+        with pytest.raises(UsageError) as caught:
+            lever.canonical("what nobody means")
+        assert caught.value.hint
+
+    def test_a_poor_machine_refuses_it_with_the_reason(self, name: str) -> None:
+        lever = registry.load(LEVERS, name, Lever, what="lever")
+        refusal = lever.refusal(need_of(lever), POOR)
+        assert refusal is not None
+        assert refusal.reason
+
+    def test_a_server_that_shows_nothing_was_not_changed_by_it(self, name: str) -> None:
+        lever = registry.load(LEVERS, name, Lever, what="lever")
+        pull = lever.pull(need_of(lever), RICH)
+        nothing = Traces(
+            files=frozenset(), cpus=frozenset(), huge_bytes=0, numa_policies=frozenset()
+        )
+        assert lever.refusal(need_of(lever), RICH) is None
+        assert lever.took_effect(pull, nothing) is (pull.client_cpus is not None)
+
+
+class Everything(dict[str, Path]):
+    """A machine that has every library and every program."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Path:
+        return Path("/lib") / name
+
+
+POOR = Offer(
+    cpus=frozenset({7}),
+    numa_nodes=1,
+    libraries={},
+    programs={},
+    huge_page_bytes=0,
+    huge_pages=0,
+    huge_pages_free=0,
+)
+RICH = Offer(
+    cpus=frozenset(range(4)),
+    numa_nodes=2,
+    libraries=Everything(),
+    programs=Everything(),
+    huge_page_bytes=2**21,
+    huge_pages=2**10,
+    huge_pages_free=2**10,
+)
+
+
+def need_of(lever: Lever) -> Need:
+    """Return a need with a value that the lever takes."""
+    known = registry.load(DBMSES, "mariadb", ServerDbms, what="DBMS")
+    for value in ("", "0", "interleave"):
+        with contextlib.suppress(UsageError):
+            return Need(value=lever.canonical(value), dbms=known, cache_bytes=2**20, servers=1)
+    raise AssertionError(f"{lever.name} takes none of the values that this test knows")
 
 
 @pytest.mark.parametrize("name", registry.names(COMMANDS))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import signal
 from pathlib import Path
+from types import MappingProxyType
 
 from dbhone.dbms.base_server import (
     Endpoint,
@@ -46,6 +47,7 @@ class MysqlLife(ServerDbms):
     protocol = Protocol.MYSQL
     stop_signal = signal.SIGTERM
     cache_setting = "innodb_buffer_pool_size"
+    huge_pages = MappingProxyType({"large_pages": "ON"})
     # Where its files are and who runs it is said on the command line; its log comes to hone.
     reserved = frozenset(
         {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import signal
 from pathlib import Path
+from types import MappingProxyType
 
 from dbhone.dbms.base_server import (
     Endpoint,
@@ -46,6 +47,7 @@ class PostgresqlLife(ServerDbms):
     # as processes exit by themselves; the faster signal ends them before.
     stop_signal = signal.SIGINT
     cache_setting = "shared_buffers"
+    huge_pages = MappingProxyType({"huge_pages": "on"})
     reserved = frozenset({"data_directory", "config_file", "hba_file", "ident_file"})
 
     def installation(self, prefix: Path) -> Installation | None:

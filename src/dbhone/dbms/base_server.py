@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 
 from dbhone.dbms.base import Dbms
 
@@ -108,6 +109,9 @@ class ServerDbms(Dbms):
     """The setting that says how large the server's own cache is."""
     reserved: frozenset[str] = frozenset()
     """Settings that nobody may ask for, besides the fixed ones: hone gives them otherwise."""
+
+    huge_pages: Settings = MappingProxyType({})
+    """The settings that put its cache into huge pages; none where it has no such thing."""
 
     @abstractmethod
     def installation(self, prefix: Path) -> Installation | None:

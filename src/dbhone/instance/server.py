@@ -14,6 +14,8 @@ from dbhone.instance.account import Account, check_reachable, ids_of
 from dbhone.instance.logs import check_space, keep_log, read_log
 from dbhone.instance.place import admit
 from dbhone.instance.programs import title_of
+from dbhone.instance.pulling import Pulled
+from dbhone.instance.traces import read_traces
 from dbhone.process import Command, Finished, Process
 
 _POLL = 0.02
@@ -26,9 +28,9 @@ class Server:
 
     Entering starts it and waits until it takes connections, ``timeout`` seconds at most.
     Leaving stops it cleanly, or kills it if an exception is under way. ``values`` are its
-    settings; ``env`` is added to its small environment. Raises ServerError, with its log
-    kept, when it does not start, crashes, or does not stop; MachineError when it says that
-    the disk is full.
+    settings; ``env`` is added to its small environment. ``levers`` are pulled. Raises
+    ServerError, with its log kept, when it does not start, crashes, does not stop, or when a
+    lever did nothing; MachineError when it says that the disk is full.
     """
 
     dbms: ServerDbms
@@ -39,6 +41,7 @@ class Server:
     _: KW_ONLY
     home: Home
     env: Mapping[str, str] = field(default_factory=dict)
+    levers: Pulled = field(default_factory=Pulled)
     timeout: float = 120.0
     stop_timeout: float = _STOP_TIMEOUT
 
@@ -72,17 +75,19 @@ class Server:
         base = {"LC_ALL": "C", "TZ": "UTC", "TMPDIR": str(self.place.scratch)}
         self._process = Process(
             Command(
-                argv=program.argv,
+                argv=(*self.levers.whole.prefix, *program.argv),
                 cwd=self.place.scratch,
-                env={**base, **program.env, **self.env},
+                env={**base, **program.env, **self.env, **self.levers.environment()},
                 isolated=True,
                 log=self.place.log,
                 account=ids_of(self.account),
+                cpus=self.levers.whole.cpus,
             ),
             capture=False,
         )
         try:
             self._await_ready(self._process)
+            self._check_levers(self._process)
         except BaseException:
             self.kill()
             raise
@@ -103,6 +108,16 @@ class Server:
             if time.monotonic() > deadline:
                 raise self._error(f"did not get ready within {self.timeout:.0f} s")
         raise self._error("did not start", process.finish())
+
+    def _check_levers(self, process: Process) -> None:
+        """Raise ServerError for a lever that did nothing: what it was to show was not measured."""
+        if not self.levers.each:
+            return
+        lever = self.levers.without_effect(read_traces(process.pid))
+        if lever is not None:
+            error = self._error(f"runs, but the lever {lever.name} has done nothing")
+            error.hint = lever.remedy
+            raise error
 
     def check(self) -> None:
         """Raise ServerError if the server has died, MachineError if it found the disk full."""

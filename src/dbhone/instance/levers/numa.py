@@ -1,0 +1,49 @@
+"""The server's memory spread over all NUMA nodes, by numactl(8)."""
+
+from __future__ import annotations
+
+from dbhone.errors import UsageError
+from dbhone.instance.levers.base import Lever, Need, Offer, Pull, Refusal, Slot, Traces
+
+_INTERLEAVE = "interleave"
+_PROGRAM = "numactl"
+
+
+class _Numa(Lever):
+    name = "numa"
+    summary = "the server's memory spread over all NUMA nodes, page by page"
+    slot = Slot.NUMA
+    takes = _INTERLEAVE
+    programs = (_PROGRAM,)
+    remedy = "the server may set a policy itself, such as innodb_numa_interleave"
+
+    def canonical(self, value: str) -> str:
+        """Return the one value that there is."""
+        if value != _INTERLEAVE:
+            raise UsageError(
+                f"the lever {self.name} cannot be '{value}'", hint=f"write numa={_INTERLEAVE}"
+            )
+        return value
+
+    def refusal(self, need: Need, offer: Offer) -> Refusal | None:
+        """Say that there is nothing to spread over, or that numactl is missing."""
+        del need
+        if offer.numa_nodes < 2:
+            return Refusal(reason="this machine has one NUMA node: there is nothing to spread over")
+        if _PROGRAM not in offer.programs:
+            return Refusal(
+                reason=f"{_PROGRAM} is not installed", hint=f"apt-get install {_PROGRAM}"
+            )
+        return None
+
+    def pull(self, need: Need, offer: Offer) -> Pull:
+        """Return numactl, which sets the policy and becomes the server."""
+        return Pull(prefix=(str(offer.programs[_PROGRAM]), f"--{need.value}=all"))
+
+    def took_effect(self, pull: Pull, traces: Traces) -> bool:
+        """Return whether the kernel spreads any of its memory."""
+        del pull
+        return _INTERLEAVE in traces.numa_policies
+
+
+PLUGIN = _Numa()

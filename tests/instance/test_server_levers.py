@@ -1,0 +1,85 @@
+"""Levers on real servers, and on a pretended one that they do nothing to."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dbhone.errors import ServerError
+from dbhone.home import Session
+from dbhone.instance import pulling
+from dbhone.instance.levers.base import Need, Offer
+from dbhone.instance.offer import read_offer
+from dbhone.instance.server import Server
+from tests.instance import lives
+from tests.instance.conftest import Machine
+from tests.instance.test_server import Honest, Stubborn, pretended, session
+
+__all__ = ["session"]
+
+CPU = min(os.sched_getaffinity(0))
+NEED = Need(value="", dbms=lives.Postgresql(), cache_bytes=1024**2, servers=1)
+
+
+def with_levers(server: Server, *words: str, need: Need, offer: Offer | None = None) -> Server:
+    """Pull levers, or skip the test where this machine cannot give them."""
+    if offer is None and (found := pulling.refusal(words, need)) is not None:
+        pytest.skip(found.reason)
+    server.levers = pulling.pull(words, need, offer)
+    return server
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("allocator", ["jemalloc", "tcmalloc", "mimalloc"])
+def test_a_real_server_runs_with_another_allocator_on_its_cpus(
+    machine: Machine, allocator: str
+) -> None:
+    place = machine.made()
+    words = (f"cpus={CPU}", allocator)
+    with with_levers(machine.server(place), *words, need=machine.need()) as server:
+        process = psutil.Process(server.pid)
+        assert any(allocator in each.path for each in process.memory_maps())
+        whole = (process, *process.children(recursive=True))
+        assert {tuple(each.cpu_affinity() or ()) for each in whole} == {(CPU,)}
+
+
+@pytest.mark.integration
+def test_a_real_server_puts_its_cache_into_huge_pages(machine: Machine) -> None:
+    place = machine.made()
+    need = machine.need()
+    server = with_levers(machine.server(place), "huge-pages", need=need)
+    server.values = machine.values(place, **server.levers.whole.settings)
+    with server:
+        shown = Path(f"/proc/{server.pid}/status").read_text()
+    kibibytes = int(shown.partition("HugetlbPages:")[2].split()[0])
+    assert kibibytes > 0
+
+
+def test_a_lever_reaches_the_server_and_not_its_client(session: Session) -> None:
+    with (
+        pytest.raises(ServerError, match="exit code 3"),
+        with_levers(pretended(Honest(), session), f"cpus={CPU}", need=NEED) as server,
+    ):
+        assert os.sched_getaffinity(server.pid) == {CPU}
+        assert os.sched_getaffinity(0) == read_offer(()).cpus
+
+
+def test_a_lever_that_did_nothing_is_an_error_and_the_server_ends(session: Session) -> None:
+    # The loader says so in the log, ignores it, and starts the server all the same.
+    nowhere = dataclasses.replace(
+        read_offer(()), libraries={"libjemalloc.so.2": Path("/nowhere/libjemalloc.so.2")}
+    )
+    server = with_levers(pretended(Stubborn(), session), "jemalloc", need=NEED, offer=nowhere)
+    with pytest.raises(
+        ServerError, match="runs, but the lever jemalloc has done nothing"
+    ) as caught:
+        server.__enter__()
+    assert "loader" in str(caught.value.hint)
+    assert caught.value.log is not None
+    assert "/nowhere/libjemalloc.so.2" in caught.value.log.read_text()
+    with pytest.raises(ServerError, match="does not run"):
+        _ = server.pid
