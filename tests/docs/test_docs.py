@@ -22,6 +22,7 @@ from dbhone.experiment.declaration import (
     WorkloadSection,
 )
 from dbhone.experiment.load import parse
+from dbhone.instance.levers.base import DRAWER as LEVERS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -81,6 +82,12 @@ def test_every_transform_is_documented() -> None:
     text = (ROOT / "docs" / "builds.md").read_text()
     for name in registry.names(TRANSFORMS):
         assert f"| `{name}` |" in text, name
+
+
+def test_every_lever_is_documented() -> None:
+    text = (ROOT / "docs" / "instances.md").read_text()
+    for name in registry.names(LEVERS):
+        assert f"`{name}`" in text or f"`{name}=" in text, name
 
 
 def test_every_key_of_an_experiment_is_documented() -> None:

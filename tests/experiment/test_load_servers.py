@@ -66,6 +66,59 @@ def test_the_same_build_with_other_settings_is_no_control() -> None:
     assert roles["big"] is Role.CANDIDATE
 
 
+LEVERS = """
+jemalloc = { like = "rel", levers = ["jemalloc", "cpus=1,0"] }
+again = { like = "jemalloc", levers = ["cpus=0-1", "jemalloc"] }
+like = { like = "jemalloc" }
+plain = { like = "jemalloc", levers = [] }
+"""
+
+
+def with_levers(levers: str = LEVERS) -> str:
+    return GOOD.replace("\n[training]", f"{levers}\n[training]")
+
+
+def test_levers_are_canonical_inherited_and_part_of_what_a_subject_is() -> None:
+    subjects = {each.name: each for each in parse(with_levers(), name="x.toml").subjects}
+    assert subjects["rel"].levers == ()
+    assert subjects["rel"].started_as == "rel"
+    assert subjects["jemalloc"].levers == ("cpus=0-1", "jemalloc")
+    assert subjects["jemalloc"].started_as == "jemalloc with cpus=0-1, jemalloc"
+    assert subjects["again"].levers == subjects["like"].levers == subjects["jemalloc"].levers
+    assert subjects["jemalloc"].role is Role.CANDIDATE
+    assert subjects["plain"].role is Role.CONTROL
+
+
+def test_what_is_declared_just_as_a_base_with_levers_is_its_control() -> None:
+    text = with_levers().replace('base = "rel"', 'base = "jemalloc"')
+    roles = {each.name: each.role for each in parse(text, name="x.toml").subjects}
+    assert roles["again"] is roles["like"] is Role.CONTROL
+    assert roles["rel"] is Role.CANDIDATE
+
+
+@pytest.mark.parametrize(
+    ("levers", "said"),
+    [
+        ('["jemaloc"]', "did you mean 'jemalloc'"),
+        ('["jemalloc", "mimalloc"]', "exclude each other"),
+        ('["cpus=x"]', "write it as 0-3 or 0,2"),
+        ('"jemalloc"', "levers"),
+        ("[1]", "levers"),
+    ],
+)
+def test_levers_that_cannot_be_meant_are_refused(levers: str, said: str) -> None:
+    text = with_levers(f'odd = {{ like = "rel", levers = {levers} }}\n')
+    with pytest.raises(UsageError) as refused:
+        parse(text, name="x.toml")
+    assert said in f"{refused.value.message} {refused.value.hint}"
+    assert "x.toml" in refused.value.message
+
+
+def test_an_embedded_dbms_has_no_levers() -> None:
+    with pytest.raises(UsageError, match="sqlite is no server and has no levers"):
+        parse(EMBEDDED.replace('"o3" }', '"o3", levers = ["jemalloc"] }'), name="x.toml")
+
+
 def test_the_scale_is_what_is_said() -> None:
     scale = parse(GOOD, name="x.toml").scale
     assert scale.threads == (1, 4)
@@ -112,11 +165,7 @@ def test_what_cannot_be_meant_is_refused(old: str, new: str, said: str) -> None:
     assert "x.toml" in refused.value.message
 
 
-@pytest.mark.parametrize(
-    "said", ["threads = [4]\n", 'cache = "1G"\n', '[config]\nset = { a = "1" }\n']
-)
-def test_an_embedded_dbms_has_no_settings_and_no_clients(said: str) -> None:
-    text = """\
+EMBEDDED = """\
 title = "t"
 base = "rel"
 [sources]
@@ -127,8 +176,14 @@ o3 = { like = "rel", variant = "o3" }
 [workload]
 suite = "speedtest1"
 """
+
+
+@pytest.mark.parametrize(
+    "said", ["threads = [4]\n", 'cache = "1G"\n', '[config]\nset = { a = "1" }\n']
+)
+def test_an_embedded_dbms_has_no_settings_and_no_clients(said: str) -> None:
     with pytest.raises(UsageError):
-        parse(text + said, name="x.toml")
+        parse(EMBEDDED + said, name="x.toml")
 
 
 @pytest.mark.parametrize("name", shipped_names())

@@ -118,7 +118,9 @@ def test_a_servers_settings_and_where_its_builds_time_went_come_back(
         slowest=(("sql/sql_yacc.cc.o", 61.5), ("storage/row0ins.cc.o", 40.0)),
     )
     settings = {"innodb_buffer_pool_size": "8G", "sync_binlog": "1"}
-    told = dataclasses.replace(subject("pgo"), settings=settings, timings=timings)
+    told = dataclasses.replace(
+        subject("pgo"), settings=settings, timings=timings, levers=("cpus=0", "jemalloc")
+    )
     store.set_subject(run_id, 1, told)
 
     assert store.run(run_id).subjects == (subject("rel", Role.BASE), told)

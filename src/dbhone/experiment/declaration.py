@@ -73,6 +73,7 @@ class SubjectSection(_Section):
     train: Annotated[Words | None, Field(strict=False)] = None
     settings: Settings = {}
     options: Annotated[Words | None, Field(strict=False)] = None
+    levers: Annotated[Words, Field(strict=False)] = ()
     rebuild: bool = False
     optional: bool = False
 

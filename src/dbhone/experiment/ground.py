@@ -15,6 +15,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.arena import Arena, EmbeddedArena, ServerArena
 from dbhone.experiment.events import Detail
 from dbhone.experiment.journal import Journal
+from dbhone.experiment.levers import pull, settings_with
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import DRIVER_STARTS
 from dbhone.experiment.production import Product, Workshop, load_dbms
@@ -170,8 +171,13 @@ class _ServerGround(_Grounded):
         assert isinstance(dbms, ServerDbms)
         declared = next(each for each in self._experiment.subjects if each.name == name)
         installation: Installation = installation_of(dbms, product.build)
+        levers = pull(self._experiment, declared)
         return Contender(
-            dbms=dbms, installation=installation, settings=dict(declared.settings), env={}
+            dbms=dbms,
+            installation=installation,
+            settings=settings_with(declared, levers),
+            env={},
+            levers=levers,
         )
 
     def _choose(self, name: str) -> Mapping[str, str]:

@@ -22,13 +22,16 @@ from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
 from dbhone.experiment.declaration import SECTIONS, ExperimentFile, SubjectSection
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
+from dbhone.instance import pulling
 from dbhone.measurement.record import READY_MADE, Design, Role
 from dbhone.source.reference import kind_of, parse_reference
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Scale
 
 T = TypeVar("T")
+W = TypeVar("W")
 _SHIPPED = "dbhone.experiment.experiments"
+_INHERITED = ("dbms", "source", "variant", "compiler", "train", "settings", "options", "levers")
 _DEFAULT_COMPILER = "gcc"
 _DEFAULT_VARIANT = "rel"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
@@ -206,8 +209,8 @@ class _Resolver:
         for name, reference in self.declared.sources.items():
             self._meant(parse_reference, reference, "sources", name)
 
-    def _meant(self, parse: Callable[[str], T], text: str, *keys: str) -> T:
-        """Parse a word; say where in the file a complaint belongs."""
+    def _meant(self, parse: Callable[[W], T], text: W, *keys: str) -> T:
+        """Parse a word, or words; say where in the file a complaint belongs."""
         try:
             return parse(text)
         except UsageError as error:
@@ -240,10 +243,7 @@ class _Resolver:
                 where=self.where.at("subjects", name),
             )
         model = self._merged(section.like, (*seen, name))
-        inherited = {
-            key: getattr(model, key)
-            for key in ("dbms", "source", "variant", "compiler", "train", "settings", "options")
-        }
+        inherited = {key: getattr(model, key) for key in _INHERITED}
         own = {key: getattr(section, key) for key in section.model_fields_set}
         return SubjectSection(**(inherited | own))
 
@@ -275,6 +275,7 @@ class _Resolver:
             optional=section.optional,
             settings=self._settings(name, dbms, section),
             options=self._options(name, dbms, section),
+            levers=self._levers(name, dbms, section),
         )
 
     def _variant(self, name: str, section: SubjectSection, reference: str) -> Variant:
@@ -316,6 +317,13 @@ class _Resolver:
                 hint="leave 'options' out",
             )
         return section.options or ()
+
+    def _levers(self, name: str, dbms: str, section: SubjectSection) -> tuple[str, ...]:
+        """Return the levers of a subject; whether this machine has them is asked when it runs."""
+        if section.levers and not isinstance(self._dbms(dbms), ServerDbms):
+            where = self.where.at("subjects", name)
+            raise ExperimentError(f"{where}: {dbms} is no server and has no levers")
+        return self._meant(pulling.canonical, section.levers, "subjects", name)
 
     def _dbms(self, name: str) -> Dbms:
         return registry.load(DBMS_DRAWER, name, Dbms, what="DBMS")
@@ -430,4 +438,5 @@ def _recipe(each: SubjectDeclaration) -> tuple[object, ...]:
         each.training,
         each.settings,
         each.options,
+        each.levers,
     )

@@ -27,7 +27,8 @@ class SubjectDeclaration:
 
     ``optional`` subjects are left out, with a warning, where their compiler is missing.
     ``copy_number`` is more than 0 for a build that is wanted once more. ``settings`` are the
-    server's, those of the whole experiment included; ``options`` those of the build.
+    server's, those of the whole experiment included; ``options`` those of the build;
+    ``levers`` are words, canonical.
     """
 
     name: str
@@ -41,6 +42,12 @@ class SubjectDeclaration:
     optional: bool
     settings: tuple[tuple[str, str], ...] = ()
     options: tuple[str, ...] = ()
+    levers: tuple[str, ...] = ()
+
+    @property
+    def started_as(self) -> str:
+        """Its name with its levers, for people."""
+        return f"{self.name} with {', '.join(self.levers)}" if self.levers else self.name
 
     @property
     def made_as(self) -> str:

@@ -74,7 +74,7 @@ def make_plan(experiment: Experiment, outlook: Outlook, is_kept: SourceIsKept) -
     steps.extend(
         PlannedStep(
             stage=Stage.PROVE,
-            what=f"{each.name}: same results as the base, consistent data",
+            what=f"{each.started_as}: same results as the base, consistent data",
             expected=_SERVER_SECONDS if _drives_servers(experiment) else _PROOF_SECONDS,
             done=False,
         )

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dbhone.build import toolchain
 from dbhone.build.timings import timings
 from dbhone.build.trial import try_variant
-from dbhone.errors import ToolError, UsageError
+from dbhone.errors import HoneError, ToolError, UsageError
 from dbhone.experiment.events import Stage
 from dbhone.experiment.journal import Journal
+from dbhone.experiment.levers import lacking
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.production import Goal, Product, Workshop
@@ -39,8 +40,8 @@ class Preparation:
     def products(self) -> dict[str, Product]:
         """Return the products by subject, in the experiment's order; the base is among them.
 
-        Raises ToolError if a subject that is not optional cannot be built here, and what
-        fetching, building and training raise.
+        Raises ToolError if a subject that is not optional cannot be built here, MachineError if
+        this machine lacks one of its levers, and what fetching, building and training raise.
         """
         present = self._present()
         self._fetch(present)
@@ -51,11 +52,12 @@ class Preparation:
     def _present(self) -> tuple[SubjectDeclaration, ...]:
         absent: dict[str, str] = {}
         for each in self._experiment.subjects:
-            reason = self._absence(each)
-            if reason is None:
+            error = self._absence(each)
+            if error is None:
                 continue
+            reason = error.message
             if not each.optional:
-                raise ToolError(f"{each.name}: {reason}", hint="'hone doctor' tells what to do")
+                raise type(error)(f"{each.name}: {reason}", hint=error.hint)
             absent[each.name] = reason
             self._journal.warn("left-out", f"{each.name} was left out: {reason}", subject=each.name)
         if absent:
@@ -63,7 +65,14 @@ class Preparation:
             self._journal.note(f"left out: {', '.join(absent)} ({reasons})")
         return tuple(each for each in self._experiment.subjects if each.name not in absent)
 
-    def _absence(self, each: SubjectDeclaration) -> str | None:
+    def _absence(self, each: SubjectDeclaration) -> HoneError | None:
+        """Return the error that tells why a subject cannot take part here, None if it can."""
+        reason = self._not_built(each)
+        if reason is not None:
+            return ToolError(reason, hint="'hone doctor' tells what to do")
+        return lacking(self._experiment, each) if each.levers else None
+
+    def _not_built(self, each: SubjectDeclaration) -> str | None:
         """Say why a subject cannot be built here, None if it can: its variant is tried."""
         if each.variant.ready_made:
             return None
@@ -167,12 +176,16 @@ class Preparation:
         return f"trained {use.training_seconds:.1f} s{rounds}, reached {covered}"
 
     def _note_identical(self, products: dict[str, Product]) -> None:
-        """A candidate that is byte for byte the base needs a word, or it puzzles the reader."""
+        """A candidate that is byte for byte the base needs a word, or it puzzles the reader.
+
+        With levers of its own nobody expects it to be another build.
+        """
         base = _binary(products[self._experiment.base.name])
         for each in self._experiment.subjects:
             product = products.get(each.name)
+            alike = each.levers == self._experiment.base.levers
             candidate = product is not None and each.role is Role.CANDIDATE
-            if candidate and product is not None and _binary(product) == base:
+            if candidate and alike and product is not None and _binary(product) == base:
                 text = f"{each.name} is byte for byte the same as the base"
                 self._journal.warn("identical", text, subject=each.name)
 
@@ -214,5 +227,6 @@ def describe(
         profile_coverage=use.coverage if use else None,
         broken=broken,
         settings=dict(settings or {}),
+        levers=each.levers,
         timings=None if manifest.family is None else timings(product.build),
     )

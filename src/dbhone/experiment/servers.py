@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbhone import process
@@ -23,6 +23,7 @@ from dbhone.instance import data, settings
 from dbhone.instance.account import server_account
 from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.programs import prepared_environment
+from dbhone.instance.pulling import Pulled
 from dbhone.instance.server import Server
 from dbhone.instance.settings import Chosen
 from dbhone.workload import suite as suites
@@ -75,12 +76,13 @@ class Demand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """A server that is to run: what it is, its programs, and the settings asked of it."""
+    """A server that is to run: what it is, its programs, the settings asked of it, its levers."""
 
     dbms: ServerDbms
     installation: Installation
     settings: Mapping[str, str]
     env: Mapping[str, str]
+    levers: Pulled = field(default_factory=Pulled)
 
 
 class Servers:
@@ -133,6 +135,7 @@ class Servers:
                 home=self.session.home,
                 # What an instrumented server counts while nobody trains it is thrown away.
                 env={**prepared_environment(place), **contender.env},
+                levers=contender.levers,
             )
             with server:
                 yield server
@@ -216,6 +219,7 @@ class Servers:
                 folder=self.session.scratch,
                 version=server.installation.version,
                 timeout=task.run.seconds * 2 + _SLACK,
+                cpus=server.levers.whole.client_cpus,
             )
         )
         if driven.failure is not None:

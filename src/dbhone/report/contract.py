@@ -126,6 +126,7 @@ def _build(subject: Subject) -> dict[str, Any]:
         "source": subject.source,
         "source_digest": subject.source_digest,
         "settings": dict(subject.settings),
+        "levers": list(subject.levers),
         "timings": _timings(subject.timings),
     }
 
@@ -149,7 +150,12 @@ def _timings(timings: BuildTimings | None) -> dict[str, Any] | None:
 def _winner(subject: Subject | None) -> dict[str, Any] | None:
     if subject is None:
         return None
-    return {"subject": subject.name, "digest": subject.build_digest, "path": subject.build_path}
+    return {
+        "subject": subject.name,
+        "digest": subject.build_digest,
+        "path": subject.build_path,
+        "levers": list(subject.levers),
+    }
 
 
 def _run(run: Run, blocks: int) -> dict[str, Any]:

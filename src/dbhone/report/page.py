@@ -75,6 +75,14 @@ class Page:
         """Return the run's title with its number."""
         return f"{self.run.title} (run {self.run.id})"
 
+    @property
+    def winner_title(self) -> str:
+        """Return the winner's name with the levers that it won with; empty without a winner."""
+        if self.winner is None:
+            return ""
+        levers = ", ".join(self.winner.levers)
+        return f"{self.winner.name} ({levers})" if levers else self.winner.name
+
 
 def build_page(run: Run, samples: Samples) -> Page:
     """Analyse a run's samples and say what they tell, however little was measured."""

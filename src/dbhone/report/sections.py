@@ -28,6 +28,7 @@ _SPREAD: dict[str, Callable[[Summary], float | None]] = {
     "max": lambda found: found.maximum,
     "stddev": lambda found: found.standard_deviation,
 }
+_OF_LEVERS = " Levers were pulled when the server was started, and seen to have taken effect."
 _SHORT = {LATENCY_P95.name: "p95 latency"}
 
 
@@ -175,11 +176,13 @@ def subject_table(of: Material) -> Table:
     """Return what each subject is and what it cost."""
     several = len({(each.dbms, each.version) for each in of.subjects}) > 1
     titles = ["Variant", "Compiler", "Build", "Build time", "Trained on", "Training", "Profile"]
+    levers = any(each.levers for each in of.subjects)
     rows = [
         subject_row(
             subject,
             (
                 *([Cell(text=f"{subject.dbms} {subject.version}")] if several else []),
+                *([Cell(text=", ".join(subject.levers))] if levers else []),
                 Cell(text=subject.variant),
                 Cell(text=compiler(subject.compiler), detail=subject.compiler),
                 Cell(text=subject.build_digest[:12], detail=subject.build_digest),
@@ -191,11 +194,11 @@ def subject_table(of: Material) -> Table:
         )
         for subject in of.subjects
     ]
-    names = ["Subject", *(["DBMS"] if several else []), *titles]
+    names = ["Subject", *(["DBMS"] if several else []), *(["Levers"] if levers else []), *titles]
     return Table(
         title="Subjects",
         caption="What was compared. A profile's coverage is the share of its functions that the "
-        "training executed.",
+        f"training executed.{_OF_LEVERS if levers else ''}",
         columns=tuple(Column(title=each, numeric=False) for each in names),
         rows=tuple(rows),
     )

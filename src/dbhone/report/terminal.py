@@ -71,7 +71,7 @@ def show(page: Page, console: Console, *, full: bool = False) -> None:
     """Print a page: last the winner's path, which is for copying and never broken into lines."""
     console.print(PageView(page, full=full))
     if page.winner is not None:
-        console.print(_text(f"{page.winner.name}: {page.winner.build_path}"), soft_wrap=True)
+        console.print(_text(f"{page.winner_title}: {page.winner.build_path}"), soft_wrap=True)
 
 
 def _table(table: Table, width: int) -> Iterator[RenderableType]:

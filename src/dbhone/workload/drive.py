@@ -40,7 +40,8 @@ class Drive:
 
     ``where`` is the database file to make, or a server's endpoint; ``version`` what the DBMS
     must say it is, if it says. ``folder`` is where the driver runs. ``timeout`` is in
-    seconds; ``env`` is added to the little environment that it gets.
+    seconds; ``env`` is added to the little environment that it gets. ``cpus`` are the only ones
+    that it may run on.
     """
 
     driver: Driver
@@ -52,6 +53,7 @@ class Drive:
     timeout: float
     verify: bool = False
     env: tuple[tuple[str, str], ...] = ()
+    cpus: frozenset[int] | None = None
 
     @property
     def order(self) -> Order:
@@ -66,6 +68,7 @@ class Drive:
             env={"LC_ALL": "C", **dict(self.env)},
             isolated=True,
             timeout=self.timeout,
+            cpus=self.cpus,
         )
 
 

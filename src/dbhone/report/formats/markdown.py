@@ -30,7 +30,7 @@ def _lines(page: Page) -> Iterator[str]:
         yield from (f"> **Warning:** {_escape(alert.text)}", "")
     yield from (f"**{_escape(page.headline)}**", "")
     if page.winner is not None:
-        yield from (f"{_escape(page.winner.name)}: {_code(page.winner.build_path)}", "")
+        yield from (f"{_escape(page.winner_title)}: {_code(page.winner.build_path)}", "")
     for table in tables(page):
         if page.sweeps and table is page.sweeps[0].throughput:
             yield from (_escape(page.sweep_note), "")

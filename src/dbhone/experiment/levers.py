@@ -1,0 +1,61 @@
+"""The levers of an experiment's subjects: refused before anything is built, or pulled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.errors import HoneError, MachineError, SettingsError
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.production import load_dbms
+from dbhone.instance import pulling
+from dbhone.instance.levers.base import Need
+from dbhone.instance.pulling import Pulled
+from dbhone.workload import suite as suites
+
+
+def lacking(experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
+    """Return the error that tells why the subject's levers cannot be had, None if they can."""
+    for word in subject.levers:
+        found = pulling.refusal((word,), _need(experiment, subject, word))
+        if found is not None:
+            return MachineError(f"the lever {word}: {found.reason}", hint=found.hint or None)
+    brought = pull(experiment, subject).whole.settings
+    asked = {_server(subject).canonical(name): value for name, value in subject.settings}
+    for name, value in brought.items():
+        if asked.get(name, value) != value:
+            return SettingsError(
+                f"the setting {name} = {asked[name]} contradicts its levers, which want {value}",
+                hint="leave out the one or the other",
+            )
+    return None
+
+
+def pull(experiment: Experiment, subject: SubjectDeclaration) -> Pulled:
+    """Return what the subject's levers bring, on a machine that has them all."""
+    if not subject.levers:
+        return Pulled()
+    return pulling.pull(subject.levers, _need(experiment, subject))
+
+
+def settings_with(subject: SubjectDeclaration, pulled: Pulled) -> Mapping[str, str]:
+    """Return the settings that are asked of the subject's server, its levers' among them."""
+    return {**dict(subject.settings), **pulled.whole.settings}
+
+
+def _need(experiment: Experiment, subject: SubjectDeclaration, word: str = "") -> Need:
+    """Return what levers are pulled for: all servers with this one are up at once."""
+    dbms = _server(subject)
+    proposed = suites.cache_bytes(suites.load(experiment.suite), experiment.scale)
+    return Need(
+        value="",
+        dbms=dbms,
+        cache_bytes=pulling.wanted_cache(dbms, dict(subject.settings), proposed),
+        servers=sum(word in each.levers for each in experiment.subjects),
+    )
+
+
+def _server(subject: SubjectDeclaration) -> ServerDbms:
+    dbms = load_dbms(subject.dbms)
+    assert isinstance(dbms, ServerDbms), "others have no levers"
+    return dbms

@@ -1,0 +1,83 @@
+"""The levers of an experiment: what this machine lacks is told before anything is built."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbhone.errors import MachineError, SettingsError
+from dbhone.experiment.levers import lacking, pull, settings_with
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.instance import pulling
+from tests.instance.test_pulling import OFFER
+
+TEXT = """\
+title = "t"
+base = "rel"
+
+[sources]
+pg = "apt:postgresql"
+
+[subjects]
+rel = { dbms = "postgresql", source = "pg" }
+jemalloc = { like = "rel", levers = ["jemalloc", "cpus=0-1"] }
+far = { like = "rel", levers = ["cpus=8"] }
+huge = { like = "rel", levers = ["huge-pages"] }
+twice = { like = "huge", settings = { huge_pages = "off" } }
+
+[workload]
+suite = "sysbench:micro"
+size = "smoke"
+cache = "600M"
+"""
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend a machine that has four CPUs, jemalloc, and 900 free huge pages."""
+    monkeypatch.setattr(pulling, "read_offer", lambda levers: OFFER)
+
+
+def declared(name: str, text: str = TEXT) -> tuple[Experiment, SubjectDeclaration]:
+    experiment = parse(text, name="x.toml")
+    return experiment, next(each for each in experiment.subjects if each.name == name)
+
+
+def test_what_the_machine_has_is_pulled() -> None:
+    experiment, subject = declared("jemalloc")
+    assert lacking(experiment, subject) is None
+    pulled = pull(experiment, subject)
+    assert pulled.environment() == {"LD_PRELOAD": "/lib/jemalloc"}
+    assert pulled.whole.cpus == frozenset({0, 1})
+
+
+def test_a_subject_without_levers_asks_for_nothing() -> None:
+    experiment, subject = declared("rel")
+    assert pull(experiment, subject).each == ()
+    assert settings_with(subject, pull(experiment, subject)) == {}
+
+
+def test_what_the_machine_lacks_is_told_with_the_lever() -> None:
+    error = lacking(*declared("far"))
+    assert isinstance(error, MachineError)
+    assert error.message == "the lever cpus=8: hone cannot use the CPU 8, but 0-3 only"
+
+
+def test_huge_pages_are_counted_for_all_servers_that_have_them() -> None:
+    # Each needs 600 MiB, a tenth more, and 320 MiB besides: 490 pages; two do not fit into 900.
+    text = TEXT.replace('settings = { huge_pages = "off" }', "levers = []")
+    assert lacking(*declared("huge", text)) is None
+    error = lacking(*declared("huge"))
+    assert error is not None
+    assert "2 servers with a cache of 600.0 MiB would need 980 huge pages" in error.message
+    assert error.hint == "reserve them, as root: sysctl vm.nr_hugepages=1080"
+    experiment, subject = declared("huge", text)
+    assert settings_with(subject, pull(experiment, subject)) == {"huge_pages": "on"}
+
+
+def test_a_setting_that_contradicts_a_lever_is_refused() -> None:
+    small = TEXT.replace('"600M"', '"100M"')
+    assert lacking(*declared("huge", small)) is None
+    error = lacking(*declared("twice", small))
+    assert isinstance(error, SettingsError)
+    assert "huge_pages = off contradicts its levers, which want on" in error.message
