@@ -50,12 +50,25 @@ function common.placeholders(count)
    return table.concat(common.times(count, "?"), ", ")
 end
 
--- Declare a step. OPTIONS are its own; START gets a thread's connection and driver's name, and
--- returns the function that is one event.
-function common.step(options, start)
+-- Declare a script that sysbench runs, with options of its own.
+function common.declare(options)
    options.tables = {"how many tables", 1}
    options.table_size = {"how many rows in each table", 10000}
    sysbench.cmdline.options = options
+
+   -- One connection before all threads. MariaDB's client library, with which distributions link
+   -- sysbench, loads a plugin for the server's authentication when it first meets it; in some of
+   -- its versions all threads but one fail if several meet it at once ("it is already loaded").
+   function init()
+      local driver = sysbench.sql.driver()
+      driver:connect():disconnect()
+   end
+end
+
+-- Declare a step. OPTIONS are its own; START gets a thread's connection and driver's name, and
+-- returns the function that is one event.
+function common.step(options, start)
+   common.declare(options)
 
    -- The driver is kept for as long as its connection: Lua would end it otherwise.
    local driver, con
