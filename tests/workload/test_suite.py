@@ -157,9 +157,22 @@ def test_several_numbers_of_threads_are_several_tasks() -> None:
     assert all((run.tables.tables, run.tables.rows) == (3, 500) for run in runs)
 
 
-def test_every_server_that_is_known_has_the_microbenchmarks() -> None:
+@pytest.mark.parametrize("name", scripted())
+def test_every_server_that_is_known_has_every_servers_suite(name: str) -> None:
     known = registry.load_all(DBMS_DRAWER, Dbms, what="DBMS").items()
-    assert set(micro().dbms) == {name for name, dbms in known if isinstance(dbms, ServerDbms)}
+    servers = {name for name, dbms in known if isinstance(dbms, ServerDbms)}
+    assert set(suites.load(name).dbms) == servers
+
+
+def test_a_server_that_is_to_let_clients_in_all_the_time_allows_many_more_than_there_are() -> None:
+    for size in suites.load("sysbench:connect").server_sizes.values():
+        assert size.spare_connections >= 10 * max(size.threads)
+
+
+@pytest.mark.parametrize("name", suites.names())
+def test_every_suite_is_documented(name: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
+    assert f"| `{name}` |" in text
 
 
 def test_what_a_name_says_of_ranges_may_be_left_out_where_one_set_is_meant() -> None:

@@ -35,6 +35,10 @@ POSTGRESQL = Endpoint(
 TABLES = Tables(tables=3, rows=500)
 
 
+def is_driven(name: str) -> bool:
+    return suites.load(name).driver == PLUGIN.name
+
+
 def order(seconds: float = 1.0, options: dict[str, str] | None = None) -> Order:
     run = ScriptRun(
         script="points",
@@ -218,9 +222,12 @@ def test_a_slice_in_which_nothing_ended_is_too_short() -> None:
     assert caught.value.hint is not None
 
 
+@pytest.mark.parametrize("name", [each for each in suites.names() if is_driven(each)])
 @pytest.mark.parametrize("where", [MARIADB, POSTGRESQL], ids=["mysql", "postgresql"])
-def test_the_command_lines(where: Endpoint, golden: Callable[[str, bytes], None]) -> None:
-    suite = suites.load("sysbench:micro")
+def test_the_command_lines(
+    where: Endpoint, name: str, golden: Callable[[str, bytes], None]
+) -> None:
+    suite = suites.load(name)
     tasks = suites.tasks(suite, (*suite.warm_ups(), *suite.measured()), Scale(size="full"))
     commands = [
         PLUGIN.load(SYSBENCH, where, TABLES),
@@ -236,7 +243,7 @@ def test_the_command_lines(where: Endpoint, golden: Callable[[str, bytes], None]
         assert not any("password" in word for word in command)
     text = "".join(" ".join(command) + "\n" for command in commands)
     golden(
-        f"sysbench/commands-{where.protocol.value}.txt",
+        f"sysbench/commands-{name.partition(':')[2]}-{where.protocol.value}.txt",
         text.replace(f"{SUITES.resolve()}/", "").encode(),
     )
 

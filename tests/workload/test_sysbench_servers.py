@@ -42,6 +42,17 @@ def test_every_step_runs_in_the_suites_order_and_again_after_it(server: Live) ->
         assert 0 < step.latency.p50 <= step.latency.p95 <= step.latency.p99
 
 
+def test_clients_come_and_go_one_by_one_and_side_by_side(server: Live) -> None:
+    live = server.in_database("connected")
+    suite = suites.load("sysbench:connect")
+    scale = Scale(size="smoke", threads=(1, 4))
+    live.load(suites.tables_of(suite, scale))
+    for task in suites.tasks(suite, (*suite.warm_ups(), *suite.measured()), scale):
+        step = live.step(task)
+        assert step.operations > 4, task.set
+        assert step.errors == 0
+
+
 def test_what_is_loaded_has_the_fields_shape(server: Live) -> None:
     live = server.in_database("loaded")
     live.load(SMALL)

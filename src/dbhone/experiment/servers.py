@@ -34,7 +34,6 @@ from dbhone.workload.suite import Regime, Scale, Suite, Tables, Task
 _LOAD_TIMEOUT = 24 * 3600.0
 _VERIFY_TIMEOUT = 3600.0
 _SLACK = 60.0
-_SPARE_CONNECTIONS = 20
 
 Notify = Callable[[str], None]
 
@@ -71,7 +70,8 @@ class Demand:
     def connections(self) -> int:
         """The most clients that a server gets, and some to spare."""
         threads = [task.run.threads for task in self.tasks(self.suite.measured()) if task.run]
-        return max((*threads, self.tables.tables)) + _SPARE_CONNECTIONS
+        spare = self.suite.server_sizes[self.scale.size].spare_connections
+        return max((*threads, self.tables.tables)) + spare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,12 +96,14 @@ class ScriptedSet(_Section):
 class ServerSize(_Section):
     """A named size of a server's suite: its tables, the seconds of a slice, the clients.
 
-    ``cache`` is the size of the server's cache, in bytes, for each regime.
+    ``cache`` is the size of the server's cache, in bytes, for each regime;
+    ``spare_connections`` how many more connections than clients a server must allow.
     """
 
     tables: int = Field(ge=1)
     rows: int = Field(ge=100)
     threads: tuple[int, ...] = Field(min_length=1)
+    spare_connections: int = Field(default=20, ge=1)
     seconds: dict[Kind, float]
     cache: dict[Regime, Annotated[int, BeforeValidator(parse_size)]]
 
