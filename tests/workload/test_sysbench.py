@@ -152,6 +152,67 @@ def test_sysbenchs_own_words_say_why() -> None:
         read("[ 1s ] thds: FATAL: no\n")
 
 
+REFUSALS = {
+    "FATAL: error 1156: Plugin caching_sha2_password could not be loaded: /nowhere/"
+    "caching_sha2_password.so: cannot open shared object file: No such file or directory": (
+        "lacks the plugin for the server's authentication",
+        "libmariadb3",
+    ),
+    "FATAL: error 2059: Authentication plugin 'caching_sha2_password' cannot be loaded: no": (
+        "lacks the plugin for the server's authentication",
+        "libmariadb3",
+    ),
+    "FATAL: error 2059: Plugin caching_sha2_password could not be loaded: it is already loaded": (
+        "twice at once",
+        "run the same again",
+    ),
+    "FATAL: error 1045: Access denied for user 'root'@'localhost' (using password: NO)": (
+        "refuses hone's own account",
+        "init_file",
+    ),
+    "FATAL: error 1524: Plugin 'mysql_native_password' is not loaded": (
+        "refuses hone's own account",
+        "init_file",
+    ),
+    "FATAL: Connection to database failed: connection to server on socket"
+    ' "/s/.s.PGSQL.5432" failed: FATAL:  role "dbhone" does not exist': (
+        "refuses hone's own account",
+        "init_file",
+    ),
+    "FATAL: error 1251: Client does not support authentication protocol requested by server": (
+        "no authentication in common",
+        "newer client library",
+    ),
+    "FATAL: error 1040: Too many connections": ("no connection left", "max_connections"),
+    "FATAL: Connection to database failed: FATAL:  sorry, too many clients already": (
+        "no connection left",
+        "max_connections",
+    ),
+}
+
+
+@pytest.mark.parametrize("line", REFUSALS)
+def test_a_client_that_is_not_let_in_is_told_why_and_what_to_do(line: str) -> None:
+    message, hint = REFUSALS[line]
+    before = "FATAL: unable to connect to MySQL server on socket '/s/mysql.sock', aborting..."
+    after = "FATAL: `init' function failed: common.lua:64: connection creation failed"
+    found = PLUGIN.complaint(f"sysbench 1.0.20\n\n{before}\n{line}\n{after}\n")
+    assert found is not None
+    assert message in found.message
+    assert line in found.message
+    assert hint in (found.hint or "")
+
+
+def test_of_unknown_complaints_the_one_that_says_why_is_told() -> None:
+    before = "FATAL: unable to connect to MySQL server on socket '/nowhere', aborting..."
+    why = "FATAL: error 2002: Can't connect to local server through socket '/nowhere' (2)"
+    after = "FATAL: `init' function failed: common.lua:64: connection creation failed"
+    found = PLUGIN.complaint("\n".join((before, why, after)))
+    assert found is not None
+    assert found.message == f"sysbench failed: {why}"
+    assert PLUGIN.complaint(transcript("mariadb-point-query")) is None
+
+
 @given(histograms(), st.integers(min_value=0, max_value=9))
 def test_percentiles_are_those_of_the_histogram(
     buckets: list[tuple[float, int]], errors: int

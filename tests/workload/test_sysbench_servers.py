@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -107,6 +108,15 @@ def test_settling_writes_what_changed_and_leaves_settings_alone(server: Live) ->
         live.printed(settle)
         assert sum_of_pages_to_write(live) <= 2
         assert live.ask("SHOW GLOBAL VARIABLES LIKE 'innodb_max_dirty_pages_pct%'") == before
+
+
+def test_a_client_of_another_name_is_refused_and_told_so(server: Live) -> None:
+    stranger = replace(server.endpoint, user="nobody")
+    finished = server.command(PLUGIN.settle(server.program, stranger, SMALL))
+    complaint = PLUGIN.complaint(finished.text())
+    assert not finished.ok
+    assert complaint is not None
+    assert "refuses hone's own account" in complaint.message
 
 
 def test_what_the_server_refuses_is_a_failure_with_its_reason(server: Live) -> None:

@@ -131,16 +131,17 @@ class Execution:
         broken: set[str] = set()
         for number, name in enumerate(order, 1):
             began = self._journal.began(Stage.PROVE, name, number, len(order))
+            hint: str | None = None
             try:
                 found = self._workshop.in_turn(partial(examiner.examine, name))
                 evidence = evidence or found
                 reason = difference(found, evidence)
             except (DriverError, ServerError) as error:
-                reason = error.told
+                reason, hint = error.told, error.hint
             if reason is None:
                 self._journal.ended(Stage.PROVE, name, began)
             elif name == base:
-                raise DriverError(f"the base {name} is not sound: {reason}")
+                raise DriverError(f"the base {name} is not sound: {reason}", hint=hint)
             else:
                 broken.add(name)
                 self._break(name, products[name], reason)

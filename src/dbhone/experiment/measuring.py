@@ -234,7 +234,7 @@ class Measuring:
         if self._failures[name] < _FAILURES_TO_BREAK:
             return
         if name == self.contest.base:
-            raise DriverError(f"the base cannot be measured: {driven.failure}")
+            raise DriverError(f"the base cannot be measured: {driven.failure}", hint=driven.hint)
         self.broken[name] = driven.failure
 
 

@@ -18,7 +18,7 @@ _NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driven:
-    """One driver run. ``failure`` says why there is no ``outcome``."""
+    """One driver run. ``failure`` says why there is no ``outcome``, ``hint`` what to do."""
 
     argv: tuple[str, ...]
     output: bytes
@@ -26,11 +26,12 @@ class Driven:
     cpu_seconds: float
     outcome: Outcome | None
     failure: str | None
+    hint: str | None = None
 
     def result(self) -> Outcome:
         """Return the outcome; raise DriverError if there is none."""
         if self.outcome is None:
-            raise DriverError(self.failure or "the driver failed")
+            raise DriverError(self.failure or "the driver failed", hint=self.hint)
         return self.outcome
 
 
@@ -89,14 +90,20 @@ def drive(request: Drive) -> Driven:
     finally:
         watch.close()
     watch.end(finished)
-    outcome, failure = _judge(request, finished, tuple(watch.chunks))
+    outcome: Outcome | None = None
+    error: DriverError | None = None
+    try:
+        outcome = _outcome(request, finished, tuple(watch.chunks))
+    except DriverError as raised:
+        error = raised
     return Driven(
         argv=command.argv,
         output=finished.output,
         seconds=finished.seconds,
         cpu_seconds=finished.usage.cpu,
         outcome=outcome,
-        failure=failure,
+        failure=error.message if error else None,
+        hint=error.hint if error else None,
     )
 
 
@@ -143,25 +150,26 @@ class _Watch:
             self._counter.close()
 
 
-def _judge(
-    request: Drive, finished: process.Finished, chunks: tuple[Chunk, ...]
-) -> tuple[Outcome | None, str | None]:
+def _outcome(request: Drive, finished: process.Finished, chunks: tuple[Chunk, ...]) -> Outcome:
+    """Return what the driver measured. Raises DriverError if it failed or makes no sense."""
     name = request.driver.name
-    tail = finished.text().strip()[-2000:]
     if not finished.ok:
-        if any(sign in tail for sign in _NO_SPACE):
-            raise MachineError(
-                f"no space left for the database of {name} in {request.folder}",
-                hint="free some space, then 'hone resume' goes on",
-            )
-        last = tail.splitlines()[-1][:200] if tail else "it printed nothing"
-        return None, f"{name} {finished.ending()}: {last}"
+        raise _failure(request, finished)
     if not finished.output.strip():
-        return None, f"{name} printed nothing"
-    try:
-        outcome = request.driver.read(request.order, chunks)
-    except DriverError as error:
-        return None, error.message
+        raise DriverError(f"{name} printed nothing")
+    outcome = request.driver.read(request.order, chunks)
     if outcome.version not in (None, request.version):
-        return None, f"{name} ran {outcome.version}, but {request.version} was built"
-    return outcome, None
+        raise DriverError(f"{name} ran {outcome.version}, but {request.version} was built")
+    return outcome
+
+
+def _failure(request: Drive, finished: process.Finished) -> DriverError:
+    name, tail = request.driver.name, finished.text().strip()[-2000:]
+    if any(sign in tail for sign in _NO_SPACE):
+        raise MachineError(
+            f"no space left for the database of {name} in {request.folder}",
+            hint="free some space, then 'hone resume' goes on",
+        )
+    last = tail.splitlines()[-1][:200] if tail else "it printed nothing"
+    known = request.driver.complaint(finished.text())
+    return known or DriverError(f"{name} {finished.ending()}: {last}")

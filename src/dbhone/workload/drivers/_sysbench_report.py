@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from dbhone.errors import DriverError
+from dbhone.workload.drivers._sysbench_complaint import complaint
 from dbhone.workload.drivers.base import Latency
 
 PERCENTILE = 95
@@ -18,7 +19,6 @@ PERCENTILE = 95
 
 _NUMBER = r"\d+\.\d+"
 _RATE = rf"\({_NUMBER} per sec\.\)"
-_COMPLAINT = re.compile(r"(?:FATAL|ALERT|PANIC): .*")
 _FACTS = re.compile(
     r" *(?P<name>transactions|ignored errors|reconnects|total number of events"
     rf"|total time|time elapsed|{PERCENTILE}th percentile):"
@@ -84,9 +84,9 @@ class _Found:
 
 def read_report(text: str) -> Report:
     """Return what ``text``, all that sysbench printed, says. Raises DriverError."""
-    complaint = _COMPLAINT.search(text)
-    if complaint is not None:
-        raise DriverError(f"sysbench failed: {complaint.group()[:300]}")
+    failure = complaint(text)
+    if failure is not None:
+        raise failure
     found = _Found()
     for line in text.splitlines():
         _read_line(line.rstrip(), found)

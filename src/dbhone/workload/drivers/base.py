@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.dbms.base_server import Endpoint
+from dbhone.errors import DriverError
 from dbhone.workload.suite import Tables, Task
 
 DRAWER = "dbhone.workload.drivers"
@@ -110,6 +111,14 @@ class Driver(ABC):
     @abstractmethod
     def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return what the output says; raise DriverError for any that it cannot mean."""
+
+    def complaint(self, printed: str) -> DriverError | None:
+        """Return what went wrong, with what to do if that is known, by the driver's own words.
+
+        None if it complains of nothing that is known to be a complaint.
+        """
+        del printed
+        return None
 
 
 class EmbeddedDriver(Driver):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import Endpoint, Protocol
 from dbhone.errors import DriverError
+from dbhone.workload.drivers._sysbench_complaint import complaint
 from dbhone.workload.drivers._sysbench_report import PERCENTILE, read_report
 from dbhone.workload.drivers.base import Chunk, Order, Outcome, ServerDriver, StepResult
 from dbhone.workload.suite import ScriptRun, Tables
@@ -74,6 +75,10 @@ class Sysbench(ServerDriver):
             series=report.series,
         )
         return Outcome(version=None, steps=(step,), verification=None)
+
+    def complaint(self, printed: str) -> DriverError | None:
+        """Return the line of its output that says why it failed, and what to do."""
+        return complaint(printed)
 
     def load(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
         """Return the command that makes the tables, several at once."""
