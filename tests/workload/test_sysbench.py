@@ -327,10 +327,9 @@ def test_every_set_of_the_suite_can_be_driven(tmp_path: Path) -> None:
     assert PLUGIN.sets(sets, tmp_path) == sets
 
 
-def test_the_scripts_that_decide_what_is_loaded_are_files() -> None:
-    scripts = PLUGIN.load_scripts()
-    assert scripts
-    assert all(script.is_file() for script in scripts)
+def test_what_is_loaded_depends_on_the_scripts_that_load_and_on_those_that_they_use() -> None:
+    names = [script.name for script in PLUGIN.load_scripts(TABLES)]
+    assert sorted(names) == ["load.lua", "rows.lua", "settle.lua", "settling.lua"]
 
 
 def test_a_file_is_no_server() -> None:

@@ -95,7 +95,7 @@ class Servers:
         self.account = server_account()
         self.program = self._driver_program()
         # Part of the key of loaded data, which every start of a server asks for.
-        self._scripts = [digest_of_file(path) for path in demand.driver.load_scripts()]
+        self._scripts = [digest_of_file(path) for path in demand.driver.load_scripts(demand.tables)]
 
     def _driver_program(self) -> Path:
         driver = self.demand.driver

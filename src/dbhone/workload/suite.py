@@ -109,9 +109,13 @@ class ServerSize(_Section):
 
 
 class Suite(_Section):
-    """A suite's file. With ``ordered`` the sets are run in the file's order in every block."""
+    """A suite's file. With ``ordered`` the sets are run in the file's order in every block.
+
+    ``family`` is the folder that the file is in, empty for none.
+    """
 
     title: str
+    family: str = ""
     driver: str
     dbms: tuple[str, ...]
     ordered: bool = False
@@ -166,10 +170,16 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """The data that a server is loaded with: so many tables, so many rows in each."""
+    """The data that a server is loaded with: so many tables, so many rows in each.
+
+    ``family`` is the folder of the suite, whose scripts load them. ``seed`` is that of the
+    random values, None where the data is always the same.
+    """
 
     tables: int
     rows: int
+    family: str = "sysbench"
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,8 +233,10 @@ def load(name: str) -> Suite:
     files = dict(_files(resources.files(_FOLDER), ""))
     if name not in files:
         raise UnknownName("suite", name, files)
+    family = name.rpartition(_SEPARATOR)[0]
     try:
-        return Suite.model_validate(tomllib.loads(files[name].read_text(encoding="utf-8")))
+        declared = tomllib.loads(files[name].read_text(encoding="utf-8"))
+        return Suite.model_validate({"family": family, **declared})
     except (ValidationError, tomllib.TOMLDecodeError) as error:
         raise HoneError(f"the file of the suite {name} is wrong: {error}") from error
 
@@ -278,7 +290,9 @@ def _tasks(name: str, suite: Suite, scale: Scale) -> Iterator[Task]:
 def tables_of(suite: Suite, scale: Scale) -> Tables:
     """Return the data that a server's suite needs at this scale."""
     size = suite.server_sizes[scale.size]
-    return Tables(tables=scale.tables or size.tables, rows=scale.rows or size.rows)
+    return Tables(
+        tables=scale.tables or size.tables, rows=scale.rows or size.rows, family=suite.family
+    )
 
 
 def at_size(suite: Suite, scale: Scale, size: str) -> Scale:

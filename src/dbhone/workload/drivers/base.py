@@ -144,7 +144,7 @@ class ServerDriver(Driver):
         """Return the command line that makes and fills the tables, with their indexes."""
 
     @abstractmethod
-    def load_scripts(self) -> tuple[Path, ...]:
+    def load_scripts(self, tables: Tables) -> tuple[Path, ...]:
         """Return the files that decide what is loaded: loaded data is kept for as long as they
         stay the same."""
 

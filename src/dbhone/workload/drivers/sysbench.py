@@ -17,7 +17,8 @@ from dbhone.workload.drivers._sysbench_report import PERCENTILE, read_report
 from dbhone.workload.drivers.base import Chunk, Order, Outcome, ServerDriver, StepResult
 from dbhone.workload.suite import ScriptRun, Tables
 
-_SCRIPTS = Path(__file__).resolve().parents[1] / "suites" / "sysbench" / "scripts"
+_SUITES = Path(__file__).resolve().parents[1] / "suites"
+_USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
 _LOADERS = 8
 _SHORTEST_SERIES = 3.0
 _BANNER = re.compile(r"sysbench \d\S+ \(using \w+ LuaJIT .*\)")
@@ -54,7 +55,8 @@ class Sysbench(ServerDriver):
             options["report-interval"] = "1"
         # What a set says replaces what every set has.
         options |= dict(run.options)
-        return _command(order.program, run.script, _endpoint_of(order), options, "run")
+        script = _script(run.script, run.tables)
+        return _command(order.program, script, _endpoint_of(order), options, "run")
 
     def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return the only step: a transaction of the script is an operation."""
@@ -83,19 +85,27 @@ class Sysbench(ServerDriver):
     def load(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
         """Return the command that makes the tables, several at once."""
         options = {**_table_options(tables), "threads": str(min(tables.tables, _LOADERS))}
-        return _command(program, "load", where, options, "prepare")
+        return _command(program, _script("load", tables), where, options, "prepare")
 
-    def load_scripts(self) -> tuple[Path, ...]:
-        """Return the scripts that decide what is loaded, and how it is settled."""
-        return tuple(_script(name) for name in ("load", "rows", "settle"))
+    def load_scripts(self, tables: Tables) -> tuple[Path, ...]:
+        """Return the scripts that load and settle, and those that they use."""
+        found: list[Path] = []
+        following = [_script(name, tables) for name in ("load", "settle")]
+        while following:
+            script = following.pop(0)
+            if script not in found:
+                found.append(script)
+                used = _USED.findall(script.read_text(encoding="utf-8"))
+                following += [(script.parent / name).resolve() for name in used]
+        return tuple(found)
 
     def settle(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
-        return _command(program, "settle", where, _table_options(tables), "settle")
+        return _command(program, _script("settle", tables), where, _table_options(tables), "settle")
 
     def verify(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
         """Return the command that prints known answers; it changes the tables."""
-        return _command(program, "verify", where, _table_options(tables), "verify")
+        return _command(program, _script("verify", tables), where, _table_options(tables), "verify")
 
     def verification(self, printed: str) -> str:
         """Return the digest of the answers; raise DriverError if a check found damage."""
@@ -127,18 +137,19 @@ def _endpoint_of(order: Order) -> Endpoint:
 
 
 def _table_options(tables: Tables) -> dict[str, str]:
-    return {"tables": str(tables.tables), "table-size": str(tables.rows)}
+    seed = {} if tables.seed is None else {"data-seed": str(tables.seed)}
+    return {"tables": str(tables.tables), "table-size": str(tables.rows), **seed}
 
 
-def _script(name: str) -> Path:
-    return _SCRIPTS / f"{name}.lua"
+def _script(name: str, tables: Tables) -> Path:
+    return _SUITES / tables.family / "scripts" / f"{name}.lua"
 
 
 def _command(
-    program: Path, script: str, where: Endpoint, options: dict[str, str], command: str
+    program: Path, script: Path, where: Endpoint, options: dict[str, str], command: str
 ) -> tuple[str, ...]:
     words = (f"--{name}={value}" for name, value in options.items())
-    return (str(program), str(_script(script)), *_connection(where), *words, command)
+    return (str(program), str(script), *_connection(where), *words, command)
 
 
 def _connection(where: Endpoint) -> tuple[str, ...]:

@@ -1,12 +1,8 @@
 -- Makes the server finish what a load or writes left behind: the command "settle".
---
--- PostgreSQL: vacuum, statistics, a checkpoint. MySQL's family: statistics, and all changed
--- pages written (InnoDB) or all of memory flushed (MyRocks).
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)")
 local rows = dofile(here .. "rows.lua")
-
-local PATIENCE = 1800 -- seconds
+local settling = dofile(here .. "settling.lua")
 
 sysbench.cmdline.options = {
    tables = {"how many tables", 1},
@@ -15,68 +11,14 @@ sysbench.cmdline.options = {
 
 local driver -- kept for as long as its connection: Lua would end it otherwise
 
-local function settle_pgsql(con)
-   local version = tonumber((con:query_row("SHOW server_version_num")))
-   -- Since version 12 a vacuum leaves indexes alone where few rows are dead, unless told not to.
-   local how = version >= 120000 and "(ANALYZE, INDEX_CLEANUP ON)" or "ANALYZE"
-   for number = 1, sysbench.opt.tables do
-      con:query("VACUUM " .. how .. " " .. rows.name(number))
-   end
-   con:query("CHECKPOINT")
-end
-
--- Return the value of a variable or status of a MySQL server, nil if it has none of the name.
-local function value(con, kind, name)
-   local _, found = con:query_row(string.format("SHOW GLOBAL %s LIKE '%s'", kind, name))
-   return found
-end
-
-local function write_innodb_pages(con)
-   local before = {}
-   -- The lower mark first: it may not be above the upper one.
-   for _, name in ipairs({"innodb_max_dirty_pages_pct_lwm", "innodb_max_dirty_pages_pct"}) do
-      before[#before + 1] = {name, value(con, "VARIABLES", name)}
-      con:query("SET GLOBAL " .. name .. " = 0")
-   end
-   local deadline = os.time() + PATIENCE
-   while tonumber(value(con, "STATUS", "Innodb_buffer_pool_pages_dirty")) > 0 do
-      if os.time() > deadline then
-         error("InnoDB did not write its changed pages in time")
-      end
-      con:query("SELECT SLEEP(0.1)")
-   end
-   for at = #before, 1, -1 do
-      con:query(string.format("SET GLOBAL %s = %s", before[at][1], before[at][2]))
-   end
-end
-
-local function flush_rocksdb(con)
-   -- The second one exists since 2023.
-   for _, name in ipairs({"rocksdb_force_flush_memtable_now", "rocksdb_compact_lzero_now"}) do
-      if value(con, "VARIABLES", name) then
-         con:query("SET GLOBAL " .. name .. " = 1")
-      end
-   end
-end
-
-local function settle_mysql(con)
-   for number = 1, sysbench.opt.tables do
-      con:query("ANALYZE TABLE " .. rows.name(number))
-   end
-   if value(con, "VARIABLES", "innodb_max_dirty_pages_pct_lwm") then
-      write_innodb_pages(con)
-   end
-   flush_rocksdb(con)
-end
-
 local function settle()
    driver = sysbench.sql.driver()
    local con = driver:connect()
-   if driver:name() == "pgsql" then
-      settle_pgsql(con)
-   else
-      settle_mysql(con)
+   local names = {}
+   for number = 1, sysbench.opt.tables do
+      names[number] = rows.name(number)
    end
+   settling(con, driver:name(), names)
    con:disconnect()
 end
 
