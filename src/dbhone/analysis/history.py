@@ -1,0 +1,79 @@
+"""What is found of a DBMS through its versions: segments, and the changes between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dbhone.measurement.record import Group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """Versions in a row between which no change was found, pooled.
+
+    ``ratio`` is their throughput to that of the first version of all, a geometric mean; ``low``
+    to ``high`` is its interval, None with fewer than 3 blocks.
+    """
+
+    versions: tuple[str, ...]
+    ratio: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change between two versions.
+
+    ``ratio`` is the later version's throughput to the earlier one's, ``low`` to ``high`` its
+    interval; ``p_adjusted`` tests that it is 1. ``level`` is the segment that begins with it.
+    """
+
+    before: str
+    after: str
+    ratio: float
+    low: float
+    high: float
+    p_adjusted: float
+    level: Segment
+
+    @property
+    def size(self) -> float:
+        """How large the change is, up or down alike."""
+        return abs(math.log(self.ratio))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One step, or the steps of a group together, through the versions.
+
+    ``step`` is None for a group; there ``group`` is None if it is all groups. ``versions`` are
+    those that were measured well enough. ``gradual`` is the change from the first version to
+    the last where that is certain and no change between neighbours is. ``findable`` is the
+    smallest change, as a fraction, that would have been found between whichever neighbours;
+    None with fewer than ``MINIMUM_BLOCKS`` blocks.
+    """
+
+    step: str | None
+    group: Group | None
+    in_sample: bool
+    versions: tuple[str, ...]
+    segments: tuple[Segment, ...]
+    changes: tuple[Change, ...]
+    gradual: Change | None
+    findable: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """All that was found. ``versions`` are in their order; ``groups`` begin with all groups.
+
+    ``least`` is the smallest change that is told.
+    """
+
+    versions: tuple[str, ...]
+    confidence: float
+    least: float
+    steps: tuple[Series, ...]
+    groups: tuple[Series, ...]
