@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dbhone.measurement.record import Role, Run, RunState, Samples
+from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
 from tests.report.sample_servers import Shape as ServerShape
 from tests.report.sample_servers import a_server_run, a_sweep_run, server_samples
@@ -71,6 +72,7 @@ def odd_runs() -> dict[str, tuple[Run, Samples]]:
         "huge effect": (whole, samples(whole, Shape(effects={"pgo": (40.0, 0.01)}))),
         "no noise": (whole, _quiet(samples(whole))),
         **_odd_servers(),
+        **_odd_histories(),
     }
 
 
@@ -89,6 +91,21 @@ def _odd_servers() -> dict[str, tuple[Run, Samples]]:
         "servers, throughput only": (
             old,
             replace(measured, values={"throughput": measured.values["throughput"]}),
+        ),
+    }
+
+
+def _odd_histories() -> dict[str, tuple[Run, Samples]]:
+    history = a_history()
+    pair = replace(history, subjects=tuple(s for s in history.subjects if s.name < "6"))
+    gone = tuple(replace(each, broken="it crashed") for each in history.subjects[:1])
+    return {
+        "history, no block": (history, history_samples(history, blocks=0)),
+        "history, one block": (history, history_samples(history, blocks=1)),
+        "history of two": (pair, history_samples(pair)),
+        "history, oldest broken": (
+            replace(history, subjects=(*gone, *history.subjects[1:])),
+            history_samples(replace(history, subjects=history.subjects[1:])),
         ),
     }
 

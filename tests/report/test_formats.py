@@ -24,6 +24,7 @@ from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import find_format, formats, render
 from dbhone.report.terminal import show
 from tests.report.odd_runs import odd_runs
+from tests.report.sample_history import VERSIONS, a_history, history_samples
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
 from tests.report.sample_servers import Shape as ServerShape
 from tests.report.sample_servers import a_server_run, a_sweep_run, many_builds, server_samples
@@ -105,9 +106,34 @@ def _hostile_sweep() -> Page:
     )
 
 
+def _hostile_history() -> Page:
+    """Return a page of a history on which everything from outside tries to be markup."""
+    run = a_history()
+    measured = history_samples(run)
+    hostile = HOSTILE.replace("\x00", "").replace("\udcff", "")
+    names = {each.name: f"{each.name}{hostile}" for each in run.subjects}
+    order = json.dumps([names[each] for each in VERSIONS])
+    steps = tuple(replace(each, set=f"{each.set}{HOSTILE}") for each in run.steps)
+    return build_page(
+        replace(
+            run,
+            subjects=tuple(
+                replace(each, name=names[each.name], flags=(HOSTILE,)) for each in run.subjects
+            ),
+            steps=steps,
+            experiment=f"# ```\n[history]\norder = {order}",
+        ),
+        replace(
+            measured,
+            subjects=tuple(names[each] for each in measured.subjects),
+            steps=tuple(each.name for each in steps),
+        ),
+    )
+
+
 def hostile_pages() -> dict[str, Callable[[], Page]]:
     """Return pages by name that try to become markup."""
-    return {"embedded": _hostile_page, "servers": _hostile_sweep}
+    return {"embedded": _hostile_page, "servers": _hostile_sweep, "history": _hostile_history}
 
 
 def test_formats_are_found_by_their_files() -> None:
@@ -121,6 +147,13 @@ def test_unknown_format_names_the_nearest() -> None:
     with pytest.raises(UnknownName) as error:
         find_format("htlm")
     assert error.value.hint == "did you mean 'html'?"
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "tsv"])
+def test_report_of_a_history_looks_like_its_golden_file(name: str, golden: Golden) -> None:
+    run = a_history()
+    suffix = find_format(name).suffix
+    golden(f"report/history{suffix}", render(build_page(run, history_samples(run)), name))
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "tsv"])
@@ -276,7 +309,7 @@ class TestJson:
         assert report["schema"] == "dbhone-report/1"
         assert set(report) == {
             *("schema", "run", "base", "effects", "summary", "builds", "warnings"),
-            *("environment", "headline", "winner", "levels"),
+            *("environment", "headline", "winner", "levels", "history"),
         }
         assert list(report["effects"][0]) == _EFFECT_KEYS
         assert set(report["summary"][0]) == {

@@ -17,6 +17,7 @@ from dbhone.report import chart
 from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import render
 from tests.report.odd_runs import odd_runs
+from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
 from tests.report.sample_servers import a_server_run, a_sweep_run, server_samples
 from tests.report.test_formats import HOSTILE, hostile_pages
@@ -76,8 +77,12 @@ def test_outline_looks_like_its_golden_file(
     golden("report/run.html.outline", ("\n".join(lines) + "\n").encode())
 
 
-@pytest.fixture(scope="module", params=["server", "sweep"])
+@pytest.fixture(scope="module", params=["server", "sweep", "history"])
 def served(request: pytest.FixtureRequest) -> tuple[str, str]:
+    if request.param == "history":
+        history = a_history()
+        page = build_page(history, history_samples(history))
+        return request.param, render(page, "html").decode()
     run = {"server": a_server_run, "sweep": a_sweep_run}[request.param]()
     return request.param, render(build_page(run, server_samples(run)), "html").decode()
 

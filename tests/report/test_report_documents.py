@@ -9,6 +9,7 @@ import pytest
 from dbhone.analysis import doubts, server_doubts
 from dbhone.report.page import build_page
 from dbhone.report.rendering import formats, render
+from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_servers import a_server_run, server_samples
 
 DOCUMENTS = Path(__file__).parents[2] / "docs"
@@ -34,6 +35,14 @@ def test_every_key_of_the_contract_is_documented() -> None:
         build["settings"] = build["timings"]["phases"] = {}
     text = _document("reports.md")
     assert [key for key in sorted(_keys(report)) if f"`{key}`" not in text] == []
+
+
+def test_every_key_of_a_history_is_documented() -> None:
+    run = a_history()
+    page = build_page(run, history_samples(run))
+    text = _document("reports.md")
+    keys = _keys(json.loads(render(page, "json"))["history"])
+    assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
 
 
 def test_every_doubt_is_documented() -> None:

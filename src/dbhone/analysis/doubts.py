@@ -32,6 +32,8 @@ from dbhone.units import duration, percent
 
 CONTROL_CODES = ("control-differs", "control-noisy")
 """The warnings that stand before everything else."""
+WINNER_CODES = ("control-noisy",)
+"""The warnings about a winner, which mean nothing where none is looked for."""
 _DRIFT = 0.05
 _DRIFT_P = 0.01
 _DRIFT_PIECES = 60

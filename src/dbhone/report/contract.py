@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dbhone.analysis.history import Change, History, Segment, Series
 from dbhone.analysis.levels import Level
 from dbhone.analysis.verdict import Summary
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
@@ -38,6 +39,7 @@ def report(page: Page) -> dict[str, Any]:
         "winner": _winner(page.winner),
         "run": _run(page.run, page.analysis.blocks),
         "base": page.analysis.base or None,
+        "history": _history(page.history.found) if page.history is not None else None,
         "effects": effects(page),
         "summary": [
             _summary(each) for each in page.analysis.summaries if each.metric == THROUGHPUT.name
@@ -103,6 +105,50 @@ def _summary(each: Summary) -> dict[str, Any]:
         "steps": each.steps,
         "blocks": each.blocks,
         "verdict": each.verdict,
+    }
+
+
+def _history(found: History) -> dict[str, Any]:
+    return {
+        "versions": list(found.versions),
+        "least_change": found.least,
+        "steps": [_series(each) for each in found.steps],
+        "groups": [_series(each) for each in found.groups],
+    }
+
+
+def _series(each: Series) -> dict[str, Any]:
+    group = each.group.value if each.group is not None else "all"
+    return {
+        "step": each.step,
+        "group": group,
+        "in_sample": each.in_sample,
+        "versions": list(each.versions),
+        "segments": [_segment(it) for it in each.segments],
+        "changes": [_change(it) for it in each.changes],
+        "gradual": _change(each.gradual) if each.gradual is not None else None,
+        "findable": _number(each.findable),
+    }
+
+
+def _segment(each: Segment) -> dict[str, Any]:
+    return {
+        "versions": list(each.versions),
+        "ratio": _number(each.ratio),
+        "low": _number(each.low),
+        "high": _number(each.high),
+    }
+
+
+def _change(each: Change) -> dict[str, Any]:
+    return {
+        "before": each.before,
+        "after": each.after,
+        "ratio": _number(each.ratio),
+        "low": _number(each.low),
+        "high": _number(each.high),
+        "p_adjusted": _number(each.p_adjusted),
+        "level": _segment(each.level),
     }
 
 

@@ -47,15 +47,20 @@ class _Story:
         return f"{confidence} interval {low} to {high}, {summary.blocks} blocks"
 
 
-def headline(run: Run, analysis: Analysis, *, control_differs: bool) -> str:
-    """Return what was found, in one sentence that stands alone."""
+def headline(
+    run: Run, analysis: Analysis, *, control_differs: bool, history: str | None = None
+) -> str:
+    """Return what was found, in one sentence that stands alone.
+
+    ``history`` is what is said of a history where there is something to say.
+    """
     if run.base is None:
         return "There is no verdict: the run ended before its base was built."
     if run.base.broken is not None:
         return f"There is no verdict: the base {run.base.name} broke ({run.base.broken})."
     candidates = [each for each in run.subjects if each.role is Role.CANDIDATE]
     story = _Story(run=run, base=run.base, analysis=analysis)
-    sentence = _finding(story, candidates)
+    sentence = history or _finding(story, candidates)
     if control_differs:
         return f"Not to be trusted, since {run.base.name} differs from itself here: {sentence}"
     return sentence

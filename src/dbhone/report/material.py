@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.levels import Level
@@ -22,7 +22,8 @@ _MOST_NAMED = 4
 class Material:
     """What tables are made of. ``subjects`` are in the order in which they are shown.
 
-    ``effects`` and ``levels`` are by subject, step and metric.
+    ``effects`` and ``levels`` are by subject, step and metric. ``arrows`` are the signs of a
+    history's changes, by subject and step.
     """
 
     run: Run
@@ -30,6 +31,7 @@ class Material:
     subjects: tuple[Subject, ...]
     effects: Mapping[tuple[str, str, str], Effect]
     levels: Mapping[tuple[str, str, str], Level]
+    arrows: Mapping[tuple[str, str], str]
 
     @property
     def base(self) -> str:
@@ -86,13 +88,25 @@ class Material:
         return found.value if found is not None else None
 
 
-def material(run: Run, analysis: Analysis, levels: Iterable[Level]) -> Material:
-    """Order the subjects: the base, the candidates from the best to the worst, the controls."""
+def material(
+    run: Run,
+    analysis: Analysis,
+    levels: Iterable[Level],
+    *,
+    order: Sequence[str] = (),
+    arrows: Mapping[tuple[str, str], str] | None = None,
+) -> Material:
+    """Order the subjects: the base, the candidates from the best to the worst, the controls.
+
+    The versions of a history, whose ``order`` is given, stay in it.
+    """
 
     def rank(subject: Subject) -> tuple[int, bool, float]:
         score = overall(analysis, subject.name)
-        place = (Role.BASE, Role.CANDIDATE, Role.CONTROL).index(subject.role)
-        return place, score is None, -score.ratio if score is not None else 0.0
+        role = (Role.BASE, Role.CANDIDATE, Role.CONTROL).index(subject.role)
+        if subject.name in order:
+            return role, False, order.index(subject.name)
+        return role, score is None, -score.ratio if score is not None else 0.0
 
     return Material(
         run=run,
@@ -100,6 +114,7 @@ def material(run: Run, analysis: Analysis, levels: Iterable[Level]) -> Material:
         subjects=tuple(sorted(run.subjects, key=rank)),
         effects={(each.subject, each.step, each.metric): each for each in analysis.effects},
         levels={(each.subject, each.step, each.metric): each for each in levels},
+        arrows=arrows or {},
     )
 
 

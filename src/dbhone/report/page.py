@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.doubts import CONTROL_CODES, doubts
+from dbhone.analysis.doubts import CONTROL_CODES, WINNER_CODES, doubts
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.winner import find_winner, overall
@@ -15,6 +15,14 @@ from dbhone.measurement.record import Run, Samples, Subject, Warning
 from dbhone.report import sections
 from dbhone.report.builds import build_tables
 from dbhone.report.headline import headline
+from dbhone.report.history import (
+    HistoryView,
+    arrows,
+    group_table,
+    history_of,
+    history_view,
+    version_order,
+)
 from dbhone.report.material import material
 from dbhone.report.operations import operations_table
 from dbhone.report.settings import settings_table, shared_settings
@@ -32,7 +40,8 @@ class Page:
     there is no figure. ``in_sample`` says of each part of the steps which it is, held-out
     (False) first; ``parts`` are the parts' tables by group, ``spreads`` how their steps' ratios
     lie, ``steps`` those of the single steps. ``metrics`` is None if only throughput was
-    measured, ``winner`` if no build is faster than the base.
+    measured, ``history`` if the run is none, ``winner`` if it is one or if no build is faster
+    than the base.
 
     What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
     threads, ``operations`` (what an operation takes, over all steps, and by group),
@@ -52,6 +61,7 @@ class Page:
     method: str | None
     legend: str
     summary: Table
+    history: HistoryView | None
     in_sample: tuple[bool, ...]
     parts: tuple[Table, ...]
     spreads: tuple[Table, ...]
@@ -88,17 +98,34 @@ def build_page(run: Run, samples: Samples) -> Page:
     """Analyse a run's samples and say what they tell, however little was measured."""
     analysis = _analysis(run, samples)
     levels = find_levels(samples, confidence=analysis.confidence)
-    warnings = doubts(run, samples, analysis)
+    found = history_of(run, samples)
+    warnings = tuple(
+        each
+        for each in doubts(run, samples, analysis)
+        if found is None or each.code not in WINNER_CODES
+    )
     alerts = tuple(each for each in warnings if each.code in CONTROL_CODES)
-    winner = find_winner(analysis, run.subjects)
-    of = material(run, analysis, levels)
+    winner = None if found else find_winner(analysis, run.subjects)
+    of = material(
+        run,
+        analysis,
+        levels,
+        order=version_order(run),
+        arrows=arrows(found) if found else None,
+    )
+    history = history_view(of, found) if found else None
     parts = of.parts()
     differs = any(each.code == "control-differs" for each in alerts)
     return Page(
         run=run,
         analysis=analysis,
         levels=levels,
-        headline=headline(run, analysis, control_differs=differs),
+        headline=headline(
+            run,
+            analysis,
+            control_differs=differs,
+            history=history.sentence if history else None,
+        ),
         winner=next(
             (each for each in run.subjects if winner and each.name == winner.subject), None
         ),
@@ -109,7 +136,11 @@ def build_page(run: Run, samples: Samples) -> Page:
         legend=_legend(analysis),
         summary=sections.summary_table(of),
         in_sample=tuple(parts),
-        parts=tuple(sections.part_table(of, part) for part in parts),
+        history=history,
+        parts=tuple(
+            group_table(of, found, part) if found else sections.part_table(of, part)
+            for part in parts
+        ),
         spreads=_present(sections.spread_table(of, part) for part in parts),
         sweeps=sweeps(of),
         sweep_note=sweep_note(of),
@@ -136,6 +167,7 @@ def tables(page: Page) -> tuple[Table, ...]:
     swept = (each for sweep in page.sweeps for each in (sweep.throughput, sweep.latency))
     found = (
         page.summary,
+        page.history.table if page.history else None,
         *page.parts,
         *page.spreads,
         *swept,

@@ -18,7 +18,7 @@ from dbhone.measurement.metric import (
 )
 from dbhone.measurement.record import Step, Subject
 from dbhone.report.material import EMPTY, Material, heading, label, serves
-from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.table import Cell, Column, Row, Table, signed
 from dbhone.report.wording import capital, figure, number
 
 
@@ -90,8 +90,14 @@ def _rows(of: Material, scale: Scale, in_sample: bool, *, absolute: bool) -> Ite
         yield heading(group.value, width)
         for step in of.steps(in_sample=in_sample, group=group):
             own = [scale.cell(of.level(of.base, step, scale.metric))] if absolute else []
-            ratios = (ratio_cell(of, subject, step, scale.metric) for subject in of.others)
+            ratios = (_signed_cell(of, subject, step, scale.metric) for subject in of.others)
             yield Row(cells=(Cell(text=step.name, detail=step.title), *own, *ratios))
+
+
+def _signed_cell(of: Material, subject: Subject, step: Step, metric: Metric) -> Cell:
+    """Return the ratio; in a history with a sign where throughput changed."""
+    sign = of.arrows.get((subject.name, step.name), "") if metric is THROUGHPUT else ""
+    return signed(ratio_cell(of, subject, step, metric), sign)
 
 
 def ratio_cell(of: Material, subject: Subject, step: Step, metric: Metric) -> Cell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from dbhone.analysis.verdict import Tone
@@ -63,6 +64,11 @@ MARKS: dict[Tone, str] = {
     Tone.UNKNOWN: "?",
 }
 """How a format without colours and without room shows a verdict."""
+
+
+def signed(cell: Cell, sign: str) -> Cell:
+    """Return a cell with a sign before its figure, if there is one."""
+    return dataclasses.replace(cell, text=f"{sign} {cell.text}") if sign and cell.text else cell
 
 
 def plain(cell: Cell) -> str:

@@ -64,7 +64,10 @@ class PageView:
         page = self._page
         rates = [sweep.throughput for sweep in page.sweeps]
         metrics = [page.metrics] if page.metrics is not None else []
-        return [page.summary, *page.parts, *rates, *page.operations, *metrics]
+        history = [page.history.table] if page.history is not None else []
+        steps = page.steps if page.history is not None else ()
+        found = (page.summary, *history, *page.parts, *steps, *rates, *page.operations, *metrics)
+        return list(found)
 
 
 def show(page: Page, console: Console, *, full: bool = False) -> None:

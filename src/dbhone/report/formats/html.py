@@ -17,6 +17,7 @@ from dbhone.report.drawing import Picture
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
 from dbhone.report.table import MARKS
+from dbhone.report.timeline import history_pictures
 from dbhone.units import size
 
 _PLAIN_BYTES = 500_000
@@ -59,6 +60,7 @@ class Html(Format):
             sweep_pictures=[
                 sweep_pictures(page, sweep, index=index) for index, sweep in enumerate(page.sweeps)
             ],
+            history_pictures=history_pictures(page),
             download=_download(page),
         )
         return text.encode("utf-8", "replace")
@@ -67,6 +69,7 @@ class Html(Format):
 def _contents(page: Page) -> list[tuple[str, str]]:
     sections = [
         ("summary", "Summary", True),
+        ("history", "Changes", page.history is not None),
         ("groups", "By group", bool(page.parts)),
         ("threads", "Threads", bool(page.sweeps)),
         ("operations", "Per operation", bool(page.operations_by_group)),

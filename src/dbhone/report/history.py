@@ -1,0 +1,255 @@
+"""The history of a DBMS: where its throughput changed from version to version, in words."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbhone.analysis.change_points import find_changes
+from dbhone.analysis.history import Change, History, Series
+from dbhone.analysis.verdict import Tone, Verdict
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Role, Run, Samples
+from dbhone.report.material import EMPTY, Material, heading, label, workload
+from dbhone.report.table import Cell, Column, Row, Table, signed
+from dbhone.report.wording import figure, joined, margin, ratio
+from dbhone.units import count_of
+
+_MOST_TOLD = 3
+"""How many changes the headline tells; the table has them all."""
+_COLUMNS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryView:
+    """What a report says of a history.
+
+    ``short`` has the steps' names for sentences; ``sentence`` is None where there is not enough
+    data.
+    """
+
+    found: History
+    short: Mapping[str, str]
+    sentence: str | None
+    table: Table
+
+
+def version_order(run: Run) -> tuple[str, ...]:
+    """Return the versions of a history in their order, none if the run is no history.
+
+    What a run keeps of its declaration is the text of its file.
+    """
+    try:
+        declared = tomllib.loads(run.experiment).get("history", {})
+        order = [str(name) for name in declared.get("order", ())]
+    except (tomllib.TOMLDecodeError, AttributeError, TypeError):
+        return ()
+    known = {each.name for each in run.subjects}
+    return tuple(name for name in order if name in known)
+
+
+def history_of(run: Run, samples: Samples) -> History | None:
+    """Return what was found of a history, None if the run is none or nothing was measured."""
+    order = version_order(run)
+    if len(order) < 2 or THROUGHPUT.name not in samples.values:
+        return None
+    return find_changes(
+        samples,
+        versions=order,
+        controls=[each.name for each in run.subjects if each.role is Role.CONTROL],
+        steps=run.steps,
+    )
+
+
+def arrows(found: History) -> dict[tuple[str, str], str]:
+    """Return the sign that stands where a step changed, by version and step."""
+    return {
+        (change.after, series.step): _arrow(change)
+        for series in found.steps
+        for change in series.changes
+        if series.step is not None
+    }
+
+
+def history_view(of: Material, found: History) -> HistoryView:
+    """Say what was found."""
+    short = _short_names(of.run)
+    return HistoryView(
+        found=found,
+        short=short,
+        sentence=_sentence(of, found, short),
+        table=_table(of, found, short),
+    )
+
+
+def group_table(of: Material, found: History, in_sample: bool) -> Table:
+    """Return one part by group: groups down, versions across."""
+    rows = []
+    for series in found.groups:
+        if series.in_sample is in_sample:
+            signs = {change.after: _arrow(change) for change in series.changes}
+            figures = (
+                signed(figure(of.find(each, in_sample, series.group)), signs.get(each.name, ""))
+                for each in of.others
+            )
+            rows.append(Row(cells=(Cell(text=_group(series)), *figures)))
+    return Table(
+        title=f"{of.part_title(in_sample)} by group",
+        caption=f"{of.part_words(in_sample)} Geometric means of the ratios to {of.base}, with "
+        "their interval. ↓ and ↑ stand where a change begins.",
+        columns=(
+            Column(title="Group", numeric=False),
+            *(Column(title=label(each)) for each in of.others),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _group(series: Series) -> str:
+    return series.group.value if series.group is not None else "all"
+
+
+def _arrow(change: Change) -> str:
+    return "↓" if change.ratio < 1 else "↑"
+
+
+def _short_names(run: Run) -> dict[str, str]:
+    """Return the steps' names as sentences have them: ``update-index``, where that is plain."""
+    words = {step.name: workload(step).partition("_")[0] for step in run.steps if not step.key}
+    sets = {workload(step): words[step.name] for step in run.steps if not step.key}
+    plain = {word for word, count in Counter(sets.values()).items() if count == 1}
+    return {
+        step.name: step.name.replace(workload(step), word, 1) if word in plain else step.name
+        for step in run.steps
+        for word in (words.get(step.name, step.name),)
+    }
+
+
+def _all(series: Series) -> tuple[Change, ...]:
+    """Return a series' changes, that from end to end where it is the only one."""
+    return series.changes or ((series.gradual,) if series.gradual is not None else ())
+
+
+def _told(change: Change, *, gradual: bool) -> str:
+    """Return a change in words: ``fell to 0.55 between 5.7.22 and 8.0.12``."""
+    verb = "fell" if change.ratio < 1 else "rose"
+    words = f"{verb} to {_figure(change.level.ratio)}"
+    if gradual:
+        return f"{words} little by little from {change.before} to {change.after}"
+    return f"{words} between {change.before} and {change.after}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.3f}" if abs(value - 1) < 0.02 else f"{value:.2f}"
+
+
+def _sentence(of: Material, found: History, short: Mapping[str, str]) -> str | None:
+    """Return the headline: the largest changes, or how large one could be that was not found."""
+    known = [each for each in found.steps if each.findable is not None]
+    if not known:
+        return None
+    span = f"From {found.versions[0]} to {found.versions[-1]}"
+    changed = sorted((each for each in found.steps if _all(each)), key=_largest, reverse=True)
+    if not changed:
+        return (
+            f"{span}, no change was found in {count_of(len(known), 'step')} of {of.run.suite} "
+            f"(the smallest that would have been found: {_findable(known)})."
+        )
+    told = [f"{short[each.step or '']} {_life(each)}" for each in changed[:_MOST_TOLD]]
+    more = len(changed) - len(told)
+    if more:
+        told.append(f"and {more} more")
+    count = f"{len(changed)} of {count_of(len(found.steps), 'step')}"
+    return f"{span}, {count} of {of.run.suite} changed: {'; '.join(told)}."
+
+
+def _largest(series: Series) -> float:
+    return max(change.size for change in _all(series))
+
+
+def _life(series: Series) -> str:
+    """Return all changes of a series in words."""
+    return joined([_told(each, gradual=series.gradual is each) for each in _all(series)])
+
+
+def _findable(known: Sequence[Series]) -> str:
+    """Return how large a change would have been found: ``5 %``, ``5 to 16 %``."""
+    sizes = [each.findable for each in known if each.findable is not None]
+    low, high = (f"{each * 100:.0f}" for each in (min(sizes), max(sizes)))
+    return f"{high} %" if low == high else f"{low} to {high} %"
+
+
+def _table(of: Material, found: History, short: Mapping[str, str]) -> Table:
+    """Return all changes in words: groups first, then steps, in the order of the versions."""
+    groups = [each for each in found.groups if each.versions]
+    rows = [heading("groups of steps", _COLUMNS)] if groups else []
+    rows += [row for each in groups for row in _group_rows(of, each)]
+    rows += [heading("steps", _COLUMNS), *_step_rows(found, short)]
+    return Table(
+        title="Where it changed",
+        caption=f"Each version is compared with the one before it, in the same blocks. A change is "
+        f"of {found.least:.0%} or more, of more than the A/A control shows, and so certain that "
+        "chance would hardly bring one in the whole run (Holm, over all neighbours and steps; "
+        "groups are a family of their own). Versions without a change between them are taken "
+        f"together; their ratio is to {found.versions[0]}'s throughput. Where no change was found, "
+        "the last column tells how large it would have had to be.",
+        columns=(
+            Column(title="What was found", numeric=False),
+            Column(title=f"Ratio to {found.versions[0]}"),
+            Column(title="Later ÷ earlier"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _group_rows(of: Material, series: Series) -> Iterator[Row]:
+    part = "" if len(of.parts()) == 1 else f"{of.part_title(series.in_sample).lower()} "
+    name = f"{_group(series)} {part}steps{' together' if series.group is None else ''}"
+    for change in _all(series):
+        yield _change_row(name, change, gradual=series.gradual is change)
+    if not _all(series):
+        yield _unchanged_row(name, [series])
+
+
+def _step_rows(found: History, short: Mapping[str, str]) -> Iterator[Row]:
+    place = {name: at for at, name in enumerate(found.versions)}
+    changes = sorted(
+        ((change, series) for series in found.steps for change in _all(series)),
+        key=lambda pair: (pair[1].gradual is pair[0], place[pair[0].after], -pair[0].size),
+    )
+    for change, series in changes:
+        yield _change_row(short[series.step or ""], change, gradual=series.gradual is change)
+    others = [each for each in found.steps if not _all(each)]
+    if others:
+        yield _unchanged_row(count_of(len(others), "other step" if changes else "step"), others)
+
+
+def _unchanged_row(name: str, series: Sequence[Series]) -> Row:
+    known = [each for each in series if each.findable is not None]
+    said = f"no change found in {name}" if known else f"{name}: {Verdict.NOT_ENOUGH_DATA.value}"
+    least = Cell(text=f"from {_findable(known)}") if known else EMPTY
+    return Row(cells=(Cell(text=said), EMPTY, least))
+
+
+def _change_row(name: str, change: Change, *, gradual: bool) -> Row:
+    level = change.level
+    return Row(
+        cells=(
+            Cell(text=f"{name} {_told(change, gradual=gradual)}"),
+            _ratio_cell(level.ratio, level.low, level.high, change),
+            _ratio_cell(change.ratio, change.low, change.high, change),
+        )
+    )
+
+
+def _ratio_cell(value: float, low: float | None, high: float | None, change: Change) -> Cell:
+    tone = Tone.WORSE if change.ratio < 1 else Tone.BETTER
+    return Cell(
+        text=ratio(value),
+        margin=margin((high / low) ** 0.5 - 1) if low is not None and high is not None else "",
+        verdict=(Verdict.SLOWER if change.ratio < 1 else Verdict.FASTER).value,
+        tone=tone,
+        detail=f"{ratio(low)} to {ratio(high)}" if low is not None and high is not None else "",
+    )

@@ -1,0 +1,160 @@
+"""Pictures of a history: throughput relative to the oldest version, version after version."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from dbhone.analysis.verdict import Effect, Summary
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.report.drawing import LABEL_LIMIT, Picture, svg
+from dbhone.report.history import HistoryView
+from dbhone.report.page import Page
+from dbhone.report.wording import capital, printable
+
+_WIDTH, _HEIGHT = 330, 210
+_LINES = 8
+"""How many lines a picture has at most; the style has as many colours."""
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+_LEGEND_LETTERS = 46
+_LEAST_REACH = 0.03
+_STRIDES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_MOST_TICKS = 8
+_Found = Mapping[str, Effect | Summary]
+
+
+def history_pictures(page: Page) -> list[Picture]:
+    """Draw the groups, and the steps that changed most; none if nothing can be drawn."""
+    if page.history is None:
+        return []
+    drawn = (
+        _picture(page, page.history, _groups(page), "groups of steps", prefix="h"),
+        _picture(
+            page, page.history, _changed(page.history, page), "steps that changed", prefix="i"
+        ),
+    )
+    return [picture for picture in drawn if picture is not None]
+
+
+def _groups(page: Page) -> dict[str, _Found]:
+    """Return the summaries of each group by version, those of the first part that there is."""
+    part = page.in_sample[0]
+    found: dict[str, dict[str, Effect | Summary]] = {}
+    for each in page.analysis.summaries:
+        if each.metric == THROUGHPUT.name and each.in_sample is part:
+            name = each.group.value if each.group is not None else "all"
+            found.setdefault(name, {})[each.subject] = each
+    return dict(found)
+
+
+def _changed(view: HistoryView, page: Page) -> dict[str, _Found]:
+    """Return the effects of the steps that changed most, by version."""
+    sizes = {
+        series.step: max(change.size for change in changes)
+        for series in view.found.steps
+        for changes in ((*series.changes, *((series.gradual,) if series.gradual else ())),)
+        if series.step is not None and changes
+    }
+    chosen = sorted(sizes, key=lambda step: -sizes[step])[:_LINES]
+    found: dict[str, dict[str, Effect | Summary]] = {view.short[step]: {} for step in chosen}
+    for each in page.analysis.effects:
+        if each.metric == THROUGHPUT.name and each.step in chosen:
+            found[view.short[each.step]][each.subject] = each
+    return dict(found)
+
+
+def _picture(
+    page: Page, view: HistoryView, lines: Mapping[str, _Found], what: str, *, prefix: str
+) -> Picture | None:
+    versions = [printable(name) for name in view.found.versions]
+    values = [
+        _point(name, version, found.get(version))
+        for name, found in lines.items()
+        for version in view.found.versions
+        if version == page.analysis.base or version in found
+    ]
+    if len(values) <= len(lines):
+        return None
+    names = [printable(name) for name in lines]
+    chart = alt.layer(*_layers(names, versions, _reach(values)), data=alt.InlineData(values=values))
+    last = versions[-1]
+    ends = [each for each in values if each["version"] == last]
+    low = min(ends, key=lambda each: float(each["ratio"]), default=None)
+    told = f" At {last}, {low['name']} is lowest, at {low['ratio']:.2f}." if low else ""
+    return Picture(
+        svg=svg(chart.properties(width=_WIDTH, height=_HEIGHT), prefix=prefix),
+        title=capital(what),
+        alternative=f"Throughput of {what} relative to {page.analysis.base}, over "
+        f"{len(versions)} versions, with intervals.{told} The tables have the same figures.",
+    )
+
+
+def _point(name: str, version: str, found: Effect | Summary | None) -> dict[str, Any]:
+    ratio = found.ratio if found is not None else 1.0
+    return {
+        "name": printable(name),
+        "version": printable(version),
+        "ratio": ratio,
+        "low": found.low if found is not None and found.low is not None else ratio,
+        "high": found.high if found is not None and found.high is not None else ratio,
+    }
+
+
+def _reach(values: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """Return from where to where the axis goes: all ratios, and as much again of intervals."""
+    ratios = [math.log(float(each["ratio"])) for each in values]
+    widest = 2 * max(*map(abs, ratios), math.log1p(_LEAST_REACH))
+    low = min(max(math.log(float(each["low"])), -widest) for each in values)
+    high = max(min(math.log(float(each["high"])), widest) for each in values)
+    least = math.log1p(_LEAST_REACH)
+    return math.exp(min(low, -least) * 1.05), math.exp(max(high, least) * 1.05)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round ratios from one to the other, not many, 1 among them."""
+    step = next((each for each in _STRIDES if (high - low) / each <= _MOST_TICKS), high - low)
+    return [round(count * step, 4) for count in range(math.ceil(low / step), int(high / step) + 1)]
+
+
+def _layers(
+    names: Sequence[str], versions: Sequence[str], reach: tuple[float, float]
+) -> list[alt.Chart]:
+    room = max(len(name) for name in names) + 3
+    legend = alt.Legend(
+        orient="bottom",
+        columns=max(1, min(len(names), _LEGEND_LETTERS // room)),
+        labelLimit=min(LABEL_LIMIT, _WIDTH - 30),
+        columnPadding=14,
+        symbolSize=70,
+        symbolOpacity=1,
+        symbolStrokeWidth=2,
+    )
+    x = alt.X(
+        "version:O",
+        sort=list(versions),
+        scale=alt.Scale(type="point", padding=0.3),
+        axis=alt.Axis(title=None, grid=False, labelAngle=0 if len(versions) < 6 else -45),
+    )
+    y = alt.Y(
+        "ratio:Q",
+        scale=alt.Scale(type="log", domain=list(reach), nice=False, clamp=True),
+        axis=alt.Axis(title=None, format=".2~f", grid=True, values=_ticks(*reach)),
+    )
+    lines = [f"var(--line-{place % _LINES + 1})" for place in range(len(names))]
+    shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(names))]
+    colour = alt.Color("name:N", scale=alt.Scale(domain=list(names), range=lines), legend=legend)
+    shape = alt.Shape("name:N", scale=alt.Scale(domain=list(names), range=shapes), legend=legend)
+    one = alt.Chart().mark_rule(color="var(--ink)", strokeDash=[2, 2])
+    return [
+        one.encode(y=alt.datum(1, type="quantitative")),
+        alt.Chart()
+        .mark_area(opacity=0.12, clip=True)
+        .encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour),
+        alt.Chart().mark_line(strokeWidth=2, clip=True).encode(x, y, colour),
+        alt.Chart()
+        .mark_point(filled=True, size=50, opacity=1, clip=True)
+        .encode(x, y, colour, shape),
+    ]

@@ -1,0 +1,183 @@
+"""What a report of a history has beyond that of other runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from dbhone.measurement.record import Group, Role
+from dbhone.report.history import version_order
+from dbhone.report.page import Page, build_page, tables
+from dbhone.report.rendering import render
+from dbhone.report.table import Table, plain
+from dbhone.report.timeline import history_pictures
+from tests.report.sample_history import (
+    EXPERIMENT,
+    TRUTH,
+    VERSIONS,
+    a_history,
+    history_samples,
+    of_group,
+)
+from tests.report.sample_servers import a_server_run
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    run = a_history()
+    return build_page(run, history_samples(run))
+
+
+def _found(page: Page) -> Table:
+    assert page.history is not None
+    return page.history.table
+
+
+def _rows(table: Table) -> dict[str, list[str]]:
+    return {row.cells[0].text: [plain(cell) for cell in row.cells[1:]] for row in table.rows}
+
+
+class TestOrder:
+    def test_versions_are_shown_in_the_order_that_the_experiment_declares(self, page: Page) -> None:
+        assert [each.name for each in page.ordered] == [*VERSIONS, "control"]
+        assert [column.title for column in page.parts[0].columns[1:4]] == list(VERSIONS[1:])
+
+    def test_a_run_whose_experiment_declares_none_is_no_history(self) -> None:
+        run = a_server_run()
+        assert version_order(run) == ()
+        assert build_page(run, history_samples(run)).history is None
+
+    @pytest.mark.parametrize(
+        "text", ["[history", "history = 1", "[history]\norder = 3", "[history]\norder = ['other']"]
+    )
+    def test_an_experiment_that_cannot_be_meant_is_no_history(self, text: str) -> None:
+        run = a_history(experiment=text)
+        assert build_page(run, history_samples(run)).history is None
+
+    def test_a_version_that_was_left_out_is_not_looked_for(self) -> None:
+        run = a_history(experiment=EXPERIMENT.replace('"8.0.33"', '"8.4.0", "8.0.33"'))
+        assert version_order(run) == VERSIONS
+
+
+class TestWords:
+    def test_headline_tells_what_changed_between_which_versions(self, page: Page) -> None:
+        assert page.headline.startswith(
+            "From 5.6.14 to 8.0.33, 2 of 32 steps of sysbench:micro changed: update-index fell to "
+            "0.56 between 5.7.22 and 8.0.12 and rose to 0.93 between 8.0.12 and 8.0.33; scan rose "
+        )
+        assert page.winner is None
+
+    def test_headline_tells_what_would_have_been_found_where_nothing_changed(self) -> None:
+        run = a_history()
+        page = build_page(run, history_samples(run, truth={}))
+        assert page.headline == (
+            "From 5.6.14 to 8.0.33, no change was found in 32 steps of sysbench:micro (the "
+            "smallest that would have been found: 8 to 16 %)."
+        )
+
+    def test_too_few_blocks_give_no_verdict(self) -> None:
+        run = a_history()
+        page = build_page(run, history_samples(run, blocks=4))
+        assert "a verdict needs 6 blocks" in page.headline
+        assert "32 steps: not enough data" in _rows(_found(page))
+
+    def test_many_changes_are_counted_in_the_headline_and_listed_in_the_table(self) -> None:
+        run = a_history()
+        truth = {
+            ("8.0.33", step): 0.6 + place / 50
+            for place, step in enumerate(of_group(run, Group.POINT))
+        }
+        page = build_page(run, history_samples(run, truth=truth))
+        assert page.headline.endswith("between 8.0.12 and 8.0.33; and 6 more.")
+        names = list(_rows(_found(page)))
+        assert sum(" fell to " in name for name in names[names.index("steps") :]) == 9
+
+    def test_what_creeps_is_told_as_such(self) -> None:
+        run = a_history()
+        truth = {
+            (version, "point-query_range=100"): 0.95**age for age, version in enumerate(VERSIONS)
+        }
+        page = build_page(run, history_samples(run, truth=truth))
+        assert "point-query fell to 0.86 little by little from 5.6.14 to 8.0.33" in page.headline
+
+
+class TestTables:
+    def test_changes_have_the_level_that_they_came_to_and_their_own_ratio(self, page: Page) -> None:
+        rows = _rows(_found(page))
+        level, change = rows["update-index rose to 0.93 between 8.0.12 and 8.0.33"]
+        assert level.startswith("0.928 ±")
+        assert change.startswith("1.667 ±")
+        assert change.endswith(" +")
+
+    def test_groups_come_first_and_what_did_not_change_last(self, page: Page) -> None:
+        names = list(_rows(_found(page)))
+        assert names[0] == "groups of steps"
+        assert names[1] == "no change found in all steps together"
+        assert names[-1] == "no change found in 30 other steps"
+
+    def test_arrows_stand_where_a_change_begins(self, page: Page) -> None:
+        steps = _rows(page.steps[0])
+        assert [cell[0] for cell in steps["update-index_range=100"][1:4]] == ["1", "↓", "↑"]
+        assert [cell[0] for cell in steps["scan_range=100"][1:4]] == ["↑", "1", "1"]
+        assert _rows(page.parts[0])["write"][1].startswith("↓ ")
+
+    def test_changes_stand_behind_the_summary(self, page: Page) -> None:
+        assert tables(page)[:2] == (page.summary, _found(page))
+
+    def test_names_of_steps_are_short_where_that_is_plain(self, page: Page) -> None:
+        assert page.history is not None
+        assert page.history.short["update-index_range=100"] == "update-index"
+        assert page.history.short["read-only_range=10"] == "read-only_range=10"
+
+
+def test_pictures_show_groups_and_the_steps_that_changed(page: Page) -> None:
+    groups, changed = history_pictures(page)
+    assert "At 8.0.33, point is lowest" in groups.alternative
+    for name in ("update-index", "scan"):
+        assert name in changed.svg
+    assert "insert" not in changed.svg
+
+
+def test_a_history_without_changes_has_a_picture_of_its_groups_only() -> None:
+    run = a_history()
+    assert len(history_pictures(build_page(run, history_samples(run, truth={})))) == 1
+
+
+def test_json_has_segments_and_changes(page: Page) -> None:
+    history = json.loads(render(page, "json"))["history"]
+    assert history["versions"] == list(VERSIONS)
+    (step,) = (each for each in history["steps"] if each["step"] == "update-index_range=100")
+    assert [each["versions"] for each in step["segments"]] == [
+        ["5.6.14", "5.7.22"],
+        ["8.0.12"],
+        ["8.0.33"],
+    ]
+    assert [(each["before"], each["after"]) for each in step["changes"]] == [
+        ("5.7.22", "8.0.12"),
+        ("8.0.12", "8.0.33"),
+    ]
+    truth = TRUTH["8.0.12", "update-index_range=100"]
+    assert step["segments"][1]["ratio"] == pytest.approx(truth, rel=0.05)
+
+
+def test_a_winner_is_not_looked_for_and_not_doubted(page: Page) -> None:
+    codes = {each.code for each in (*page.alerts, *page.footnotes)}
+    assert "control-noisy" not in codes
+
+
+def test_a_control_that_differs_from_itself_stands_before_the_headline() -> None:
+    run = a_history()
+    truth = {**TRUTH, **{("control", step.name): 0.7 for step in run.steps}}
+    page = build_page(run, history_samples(run, truth=truth))
+    assert page.headline.startswith("Not to be trusted, since 5.6.14 differs from itself here")
+
+
+def test_without_a_control_changes_are_found_as_well() -> None:
+    run = a_history()
+    run = replace(
+        run, subjects=tuple(each for each in run.subjects if each.role is not Role.CONTROL)
+    )
+    page = build_page(run, history_samples(run))
+    assert "update-index fell to 0.5" in page.headline
