@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import psutil
 import pytest
 
 from dbhone.dbms.base_server import Installation, Place, ServerDbms
-from dbhone.errors import MachineError, SettingsError
-from dbhone.instance import settings
-from dbhone.instance.settings import Chosen, check_memory, choose
+from dbhone.errors import SettingsError
+from dbhone.instance import known
+from dbhone.instance.settings import Chosen, choose
 from tests.instance import lives
 
 PLACE = Place(
@@ -33,7 +32,7 @@ KNOWN = frozenset(
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(settings._asked, MARIADB, KNOWN)
+    monkeypatch.setitem(known._asked, MARIADB, KNOWN)
 
 
 def chosen(wanted: dict[str, str], *, drop_unknown: bool = False, **proposed: str) -> Chosen:
@@ -98,16 +97,3 @@ def test_one_setting_in_two_spellings_with_two_values_is_refused() -> None:
 def test_a_value_cannot_bring_a_line_of_its_own() -> None:
     with pytest.raises(SettingsError, match="without a shape"):
         chosen({"sync_binlog": "1\nskip_networking=OFF"})
-
-
-def test_servers_that_do_not_fit_into_the_memory_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    available = psutil.virtual_memory().available
-    with pytest.raises(MachineError, match="2 servers with a cache of") as caught:
-        check_memory(available, 2)
-    assert caught.value.hint is not None
-    check_memory(1024**2)
-    monkeypatch.setattr("dbhone.measurement.cgroup.memory_limit", lambda root: 100 * 1024.0**2)
-    with pytest.raises(MachineError, match=r"the control group allows 100\.0 MiB"):
-        check_memory(1024**2)

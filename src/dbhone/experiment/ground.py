@@ -22,7 +22,7 @@ from dbhone.experiment.production import Product, Workshop, load_dbms
 from dbhone.experiment.proof import EmbeddedExaminer, Examiner, ServerExaminer
 from dbhone.experiment.rehearsal import Rehearsal
 from dbhone.experiment.servers import Contender, Demand, Servers, installation_of
-from dbhone.instance.settings import check_memory
+from dbhone.instance.memory import check_memory
 from dbhone.measurement.record import Step
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
@@ -156,7 +156,7 @@ class _ServerGround(_Grounded):
             scale=self._experiment.scale,
             drop_unknown=self._experiment.drop_unknown,
         )
-        check_memory(demand.cache_bytes, len(self._products))
+        check_memory([demand.cache_bytes] * len(self._products))
         self._servers = Servers(self._workshop.session, demand, self._detail)
         self._contenders = {
             name: self._contender(name, product) for name, product in self._products.items()
