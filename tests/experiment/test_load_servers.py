@@ -55,7 +55,10 @@ def test_names_of_sets_may_be_short_where_one_alone_begins_so() -> None:
 
 
 def test_settings_of_a_subject_stand_before_those_of_the_experiment() -> None:
-    subjects = {each.name: dict(each.settings) for each in parse(GOOD, name="x.toml").subjects}
+    subjects = {
+        each.name: {wanted.name: wanted.value for wanted in each.settings}
+        for each in parse(GOOD, name="x.toml").subjects
+    }
     assert subjects["rel"] == {"shared_buffers": "1GB", "work_mem": "4MB"}
     assert subjects["big"] == {"shared_buffers": "1GB", "work_mem": "64MB", "jit": "on"}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.dbms.base_server import Installation, Place, Room, ServerDbms
+from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import MachineError
 from dbhone.files import remove_tree
 from dbhone.home import Home, Session, open_session
@@ -65,7 +66,7 @@ class Machine:
             self.installation,
             place,
             proposed=proposed,
-            wanted=wanted,
+            wanted=[Wanted(name=name, value=value) for name, value in wanted.items()],
             drop_unknown=False,
         ).values
 

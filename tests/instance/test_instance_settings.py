@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.dbms.base_server import Installation, Place, ServerDbms
+from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import SettingsError
 from dbhone.instance import known
 from dbhone.instance.settings import Chosen, choose
@@ -25,7 +26,8 @@ MARIADB = Installation(
 KNOWN = frozenset(
     {
         *("socket", "datadir", "pid_file", "tmpdir", "skip_networking", "max_connections"),
-        *("innodb_buffer_pool_size", "innodb_io_capacity", "sync_binlog"),
+        *("innodb_buffer_pool_size", "innodb_io_capacity", "sync_binlog", "innodb_doublewrite"),
+        *("log_bin", "skip_log_bin", "transaction_isolation", "innodb_log_file_size"),
     }
 )
 
@@ -35,9 +37,18 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(known._asked, MARIADB, KNOWN)
 
 
-def chosen(wanted: dict[str, str], *, drop_unknown: bool = False, **proposed: str) -> Chosen:
+def asked_by(origin: Origin, **wanted: str) -> list[Wanted]:
+    return [Wanted(name=name, value=value, origin=origin) for name, value in wanted.items()]
+
+
+def chosen_of(*wanted: Wanted, drop_unknown: bool = False, **proposed: str) -> Chosen:
     dbms: ServerDbms = lives.Mariadb()
     return choose(dbms, MARIADB, PLACE, proposed=proposed, wanted=wanted, drop_unknown=drop_unknown)
+
+
+def chosen(wanted: dict[str, str], *, drop_unknown: bool = False, **proposed: str) -> Chosen:
+    said = asked_by(Origin.EXPERIMENT, **wanted)
+    return chosen_of(*said, drop_unknown=drop_unknown, **proposed)
 
 
 def test_what_is_wanted_goes_before_what_is_proposed() -> None:
@@ -51,8 +62,9 @@ def test_what_hone_insists_on_is_always_there() -> None:
     assert values["skip_networking"] == "ON"
 
 
-def test_a_proposal_that_the_version_lacks_is_left_out_silently() -> None:
-    assert chosen({}, query_cache_size="0") == chosen({})
+def test_a_proposal_that_the_version_lacks_is_left_out_and_named() -> None:
+    assert chosen({}, query_cache_size="0").values == chosen({}).values
+    assert chosen({}, query_cache_size="0").unproposed == ("query_cache_size",)
 
 
 def test_a_wanted_setting_that_the_version_lacks_is_refused_with_the_nearest() -> None:
@@ -97,3 +109,128 @@ def test_one_setting_in_two_spellings_with_two_values_is_refused() -> None:
 def test_a_value_cannot_bring_a_line_of_its_own() -> None:
     with pytest.raises(SettingsError, match="without a shape"):
         chosen({"sync_binlog": "1\nskip_networking=OFF"})
+
+
+class TestOtherVersions:
+    def test_a_setting_with_another_name_is_set_under_it_and_told(self) -> None:
+        result = chosen({"tx-isolation": "READ-COMMITTED"})
+        assert result.values["transaction_isolation"] == "READ-COMMITTED"
+        assert "tx_isolation" not in result.values
+        (told,) = result.translated
+        assert (told.name, told.value) == ("tx_isolation", "READ-COMMITTED")
+        assert told.values == {"transaction_isolation": "READ-COMMITTED"}
+
+    def test_one_that_is_gone_is_refused_with_since_when_and_what_to_do(self) -> None:
+        with pytest.raises(SettingsError, match="no setting 'innodb_file_format'") as caught:
+            chosen({"innodb_file_format": "Barracuda"})
+        assert caught.value.hint == (
+            "MariaDB has had no such setting since 10.3.1 (there is only Barracuda now): write"
+            " loose_innodb_file_format, or drop_unknown = true in [config], to leave it out there"
+        )
+
+    def test_a_loose_setting_is_set_where_it_is_known(self) -> None:
+        assert chosen({"loose_sync_binlog": "1"}).values["sync_binlog"] == "1"
+        assert chosen({"LOOSE-sync-binlog": "1"}).dropped == ()
+
+    def test_a_loose_setting_is_left_out_and_told_where_it_is_not(self) -> None:
+        result = chosen({"loose-innodb_numa_interleave": "ON"})
+        assert result.dropped == ("loose-innodb_numa_interleave",)
+        assert "innodb_numa_interleave" not in result.values
+
+    def test_a_loose_setting_is_translated_too(self) -> None:
+        values = chosen({"loose_tx_isolation": "SERIALIZABLE"}).values
+        assert values["transaction_isolation"] == "SERIALIZABLE"
+
+    def test_a_loose_setting_cannot_reach_what_is_hone_s(self) -> None:
+        with pytest.raises(SettingsError, match="set by hone itself"):
+            chosen({"loose_port": "3306"})
+
+    def test_several_log_files_become_one_of_their_size(self) -> None:
+        result = chosen({"innodb_log_file_size": "1G", "innodb_log_files_in_group": "4"})
+        assert result.values["innodb_log_file_size"] == "4096M"
+
+    def test_a_proposal_is_translated_without_a_word(self) -> None:
+        result = chosen({}, innodb_redo_log_capacity="1G")
+        assert result.values["innodb_log_file_size"] == "1G"
+        assert result.translated == ()
+        assert result.unproposed == ()
+
+
+class TestWhoGoesFirst:
+    def test_an_experiment_goes_before_a_file_and_that_before_a_named_config(self) -> None:
+        config = asked_by(Origin.CONFIG, sync_binlog="1", max_connections="1", log_bin="a")
+        file = asked_by(Origin.FILE, sync_binlog="2", max_connections="2")
+        own = asked_by(Origin.EXPERIMENT, **{"Sync-Binlog": "3"})
+        values = chosen_of(*own, *config, *file, innodb_io_capacity="9").values
+        assert values["sync_binlog"] == "3"
+        assert values["max_connections"] == "2"
+        assert values["log_bin"] == "a"
+        assert values["innodb_io_capacity"] == "9"
+
+    def test_a_proposal_about_the_same_thing_is_withdrawn(self) -> None:
+        assert "skip_log_bin" in chosen({}, skip_log_bin="ON").values
+        values = chosen({"log_bin": "binlog"}, skip_log_bin="ON").values
+        assert "skip_log_bin" not in values
+        size = chosen({"innodb_log_file_size": "64M"}, innodb_redo_log_capacity="1G").values
+        assert size["innodb_log_file_size"] == "64M"
+
+    def test_what_a_named_config_has_and_the_version_lacks_is_left_out(self) -> None:
+        result = chosen_of(*asked_by(Origin.CONFIG, innodb_numa_interleave="ON"))
+        assert result.dropped == ("innodb_numa_interleave",)
+
+
+class TestUsersFile:
+    def test_what_hone_decides_is_passed_over_and_told(self) -> None:
+        file = asked_by(
+            Origin.FILE,
+            **{"datadir": "/var/lib/mysql", "port": "3306", "log_error": "/var/log/e"},
+            innodb_log_group_home_dir="/fast",
+            innodb_page_size="4k",
+            sync_binlog="1",
+        )
+        result = chosen_of(*file)
+        assert result.ignored == (
+            *("datadir", "port", "log_error", "innodb_log_group_home_dir", "innodb_page_size"),
+        )
+        assert result.values["sync_binlog"] == "1"
+        assert result.values["datadir"] == "/i/data"
+
+    def test_an_unknown_setting_is_an_error_there_too(self) -> None:
+        with pytest.raises(SettingsError, match="no setting 'innodb_bufer_pool_size'"):
+            chosen_of(*asked_by(Origin.FILE, innodb_bufer_pool_size="1G"))
+
+
+class TestSwitches:
+    def test_a_setting_that_is_skipped_is_off(self) -> None:
+        assert chosen({"skip-innodb-doublewrite": "ON"}).values["innodb_doublewrite"] == "OFF"
+        assert chosen({"disable_innodb_doublewrite": "1"}).values["innodb_doublewrite"] == "OFF"
+        assert chosen({"skip_innodb_doublewrite": "0"}).values["innodb_doublewrite"] == "ON"
+
+    def test_what_the_server_would_read_otherwise_than_meant_is_refused(self) -> None:
+        with pytest.raises(SettingsError, match="off all the same") as caught:
+            chosen({"skip_innodb_doublewrite": "off"})
+        assert caught.value.hint == "write innodb_doublewrite = ON or innodb_doublewrite = OFF"
+
+    def test_a_name_that_begins_so_by_itself_stays(self) -> None:
+        assert chosen({"skip_log_bin": "ON"}).values["skip_log_bin"] == "ON"
+
+
+def test_a_setting_that_data_is_made_with_cannot_be_asked_for() -> None:
+    with pytest.raises(SettingsError, match="how a data directory is made"):
+        chosen({"innodb_page_size": "4096"})
+
+
+def test_settings_that_are_valid_only_together_are_decided_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Installation(
+        dbms="postgresql", version="15.1", prefix=Path("/p"), server=Path("/p/bin/postgres")
+    )
+    names = frozenset({"wal_level", "max_wal_senders", "shared_buffers", "jit"})
+    monkeypatch.setitem(known._asked, server, names)
+    proposed = {"wal_level": "minimal", "max_wal_senders": "0", "jit": "off"}
+    wanted = asked_by(Origin.EXPERIMENT, max_wal_senders="10")
+    values = choose(
+        lives.Postgresql(), server, PLACE, proposed=proposed, wanted=wanted, drop_unknown=False
+    ).values
+    assert values == {"max_wal_senders": "10", "jit": "off"}

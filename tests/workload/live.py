@@ -121,7 +121,7 @@ def _server(dbms: ServerDbms, installation: Installation, session: Session) -> I
             installation,
             place,
             proposed=dbms.proposed_settings(_ROOM, installation.version),
-            wanted={},
+            wanted=(),
             drop_unknown=False,
         )
         with Server(dbms, installation, place, chosen.values, account, home=session.home) as server:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,7 +22,7 @@ from dbhone.dbms.base_server import (
     ServerDbms,
     Settings,
 )
-from dbhone.errors import ServerError
+from dbhone.errors import ServerError, SettingsError
 
 DATABASE = "sbtest"
 _FOLDERS = ("bin", "sbin", "libexec", "sql")
@@ -39,6 +40,9 @@ _CONSEQUENCES = re.compile(
     r"|Unknown/unsupported storage engine|Failed to initialize|Data Dictionary init)"
 )
 """Errors that follow from one that was told before."""
+_SKIP = ("skip_", "disable_")
+_SWITCHES = {"on": "OFF", "1": "OFF", "true": "OFF", "0": "ON"}
+"""What ``skip_NAME`` with a value says of NAME; my_getopt takes 0 alone for a double negation."""
 
 
 class MysqlLife(ServerDbms):
@@ -55,6 +59,24 @@ class MysqlLife(ServerDbms):
             *("log_error", "bind_address", "port", "daemonize"),
         }
     )
+    own_files = frozenset(
+        {
+            *("innodb_data_home_dir", "innodb_log_group_home_dir", "innodb_undo_directory"),
+            *("innodb_temp_tablespaces_dir", "innodb_doublewrite_dir", "innodb_tmpdir"),
+            *("innodb_directories", "innodb_redo_log_archive_dirs", "slave_load_tmpdir"),
+            *("replica_load_tmpdir", "aria_log_dir_path", "log_bin_index", "relay_log_index"),
+            *("general_log_file", "slow_query_log_file", "log_isam", "init_file"),
+            *("secure_file_priv", "keyring_file_data", "ssl_ca", "ssl_capath", "ssl_cert"),
+            *("ssl_crl", "ssl_crlpath", "ssl_key", "admin_address", "admin_port"),
+        }
+    )
+    data_settings = frozenset(
+        {
+            *("innodb_page_size", "innodb_data_file_path", "innodb_undo_tablespaces"),
+            "lower_case_table_names",
+        }
+    )
+    settings_table = "mysql"
     programs: tuple[str, ...] = ("mariadbd", "mysqld")
     """The names that the server's program may have, the best first."""
 
@@ -206,6 +228,22 @@ class MysqlLife(ServerDbms):
     def canonical(self, setting: str) -> str:
         """Return it in small letters with underscores, as the server's variables are written."""
         return setting.lower().replace("-", "_")
+
+    def respelled(
+        self, setting: str, value: str, is_setting: Callable[[str], bool]
+    ) -> tuple[str, str]:
+        """Return ``NAME = OFF`` for ``skip_NAME``, where the server does not list it so."""
+        prefix = next((each for each in _SKIP if setting.startswith(each)), "")
+        name = setting.removeprefix(prefix)
+        if not prefix or is_setting(setting) or not is_setting(name):
+            return setting, value
+        switched = _SWITCHES.get(value.lower())
+        if switched is None:
+            raise SettingsError(
+                f"'{setting} = {value}' would turn {name} off all the same",
+                hint=f"write {name} = ON or {name} = OFF",
+            )
+        return name, switched
 
 
 def command(installation: Installation, first: str) -> tuple[str, ...]:

@@ -49,6 +49,17 @@ class PostgresqlLife(ServerDbms):
     cache_setting = "shared_buffers"
     huge_pages = MappingProxyType({"huge_pages": "on"})
     reserved = frozenset({"data_directory", "config_file", "hba_file", "ident_file"})
+    own_files = frozenset(
+        {
+            *("external_pid_file", "log_directory", "log_filename", "stats_temp_directory"),
+            *("ssl", "ssl_ca_file", "ssl_cert_file", "ssl_crl_dir", "ssl_crl_file"),
+            *("ssl_dh_params_file", "ssl_key_file", "krb_server_keyfile", "promote_trigger_file"),
+            *("archive_mode", "archive_command", "archive_library", "restore_command"),
+            # Locales that the machine may lack; the data is of the locale C.
+            *("lc_monetary", "lc_numeric", "lc_time", "dynamic_library_path"),
+        }
+    )
+    settings_table = "postgresql"
 
     def installation(self, prefix: Path) -> Installation | None:
         """Return what is in ``prefix/bin``: /usr/lib/postgresql/15, /usr/local/pgsql, a build."""

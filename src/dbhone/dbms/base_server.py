@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -109,6 +109,12 @@ class ServerDbms(Dbms):
     """The setting that says how large the server's own cache is."""
     reserved: frozenset[str] = frozenset()
     """Settings that nobody may ask for, besides the fixed ones: hone gives them otherwise."""
+    own_files: frozenset[str] = frozenset()
+    """Settings that name files and peers of the user's own server: not followed from its file."""
+    data_settings: frozenset[str] = frozenset()
+    """Settings that a data directory is made with: hone's is made as the server does by itself."""
+    settings_table: str
+    """The name of the table below ``settings/`` that tells what became of settings."""
 
     huge_pages: Settings = MappingProxyType({})
     """The settings that put its cache into huge pages; none where it has no such thing."""
@@ -174,3 +180,12 @@ class ServerDbms(Dbms):
     def canonical(self, setting: str) -> str:
         """Return the one spelling of a setting's name (case, dashes)."""
         return setting.lower()
+
+    def respelled(
+        self,
+        setting: str,
+        value: str,
+        is_setting: Callable[[str], bool],  # noqa: ARG002 - for those that have other spellings
+    ) -> tuple[str, str]:
+        """Return a setting in the spelling that the server lists it by, with its value there."""
+        return setting, value

@@ -78,6 +78,7 @@ class MariaDb(MysqlLife):
     build_seconds = 840.0
     needs_cxx = True
     takes_options = True
+    settings_table = "mariadb"
     build_packages = (
         "libaio-dev",
         "libfmt-dev",

@@ -22,7 +22,9 @@ from dbhone.experiment.production import Product, Workshop, load_dbms
 from dbhone.experiment.proof import EmbeddedExaminer, Examiner, ServerExaminer
 from dbhone.experiment.rehearsal import Rehearsal
 from dbhone.experiment.servers import Contender, Demand, Servers, installation_of
+from dbhone.experiment.settings_notes import Setup, settings_notes
 from dbhone.instance.memory import check_memory
+from dbhone.instance.programs import title_of
 from dbhone.measurement.record import Step
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
@@ -161,7 +163,9 @@ class _ServerGround(_Grounded):
         self._contenders = {
             name: self._contender(name, product) for name, product in self._products.items()
         }
-        self._chosen = {name: self._choose(name) for name in self._contenders}
+        self._setups = {name: self._set_up(each) for name, each in self._contenders.items()}
+        for note in settings_notes(self._setups):
+            self._journal.warn(note.code, note.text, subject=note.subject)
 
     def _detail(self, text: str) -> None:
         self._journal.listen(Detail(text=text))
@@ -180,17 +184,17 @@ class _ServerGround(_Grounded):
             levers=levers,
         )
 
-    def _choose(self, name: str) -> Mapping[str, str]:
-        """Refuse before anything starts what a server lacks; say what was dropped."""
-        chosen = self._servers.settings(self._contenders[name])
-        for setting in chosen.dropped:
-            text = f"{name} has no setting {setting}: it was left out"
-            self._journal.warn("setting-dropped", text, subject=name)
-        return chosen.values
+    def _set_up(self, contender: Contender) -> Setup:
+        """Refuse before anything starts what a server lacks."""
+        return Setup(
+            title=title_of(contender.dbms, contender.installation),
+            protocol=contender.dbms.protocol,
+            chosen=self._servers.settings(contender),
+        )
 
     def settings(self, subject: str) -> Mapping[str, str]:
         """Return the settings that do not depend on where the instance is."""
-        return self._chosen[subject]
+        return self._setups[subject].chosen.values
 
     def examiner(self) -> Examiner:
         return ServerExaminer(self._servers, self._contenders)

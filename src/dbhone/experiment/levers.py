@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import HoneError, MachineError, SettingsError
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.production import load_dbms
@@ -21,7 +22,11 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration) -> HoneError | 
         if found is not None:
             return MachineError(f"the lever {word}: {found.reason}", hint=found.hint or None)
     brought = pull(experiment, subject).whole.settings
-    asked = {_server(subject).canonical(name): value for name, value in subject.settings}
+    asked = {
+        _server(subject).canonical(each.name): each.value
+        for each in subject.settings
+        if each.origin is Origin.EXPERIMENT
+    }
     for name, value in brought.items():
         if asked.get(name, value) != value:
             return SettingsError(
@@ -38,9 +43,10 @@ def pull(experiment: Experiment, subject: SubjectDeclaration) -> Pulled:
     return pulling.pull(subject.levers, _need(experiment, subject))
 
 
-def settings_with(subject: SubjectDeclaration, pulled: Pulled) -> Mapping[str, str]:
+def settings_with(subject: SubjectDeclaration, pulled: Pulled) -> tuple[Wanted, ...]:
     """Return the settings that are asked of the subject's server, its levers' among them."""
-    return {**dict(subject.settings), **pulled.whole.settings}
+    brought = (Wanted(name=name, value=value) for name, value in pulled.whole.settings.items())
+    return (*subject.settings, *brought)
 
 
 def _need(experiment: Experiment, subject: SubjectDeclaration, word: str = "") -> Need:
@@ -50,9 +56,19 @@ def _need(experiment: Experiment, subject: SubjectDeclaration, word: str = "") -
     return Need(
         value="",
         dbms=dbms,
-        cache_bytes=pulling.wanted_cache(dbms, dict(subject.settings), proposed),
+        cache_bytes=pulling.wanted_cache(dbms, _effective(subject), proposed),
         servers=sum(word in each.levers for each in experiment.subjects),
     )
+
+
+def _effective(subject: SubjectDeclaration) -> Mapping[str, str]:
+    """Return the settings asked of a server; a later origin goes before an earlier one."""
+    return {
+        each.name: each.value
+        for origin in Origin
+        for each in subject.settings
+        if each.origin is origin
+    }
 
 
 def _server(subject: SubjectDeclaration) -> ServerDbms:

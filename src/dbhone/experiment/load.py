@@ -19,6 +19,7 @@ from dbhone.build.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
 from dbhone.experiment.declaration import SECTIONS, ExperimentFile, SubjectSection
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
@@ -299,15 +300,13 @@ class _Resolver:
                 )
         return variant
 
-    def _settings(
-        self, name: str, dbms: str, section: SubjectSection
-    ) -> tuple[tuple[str, str], ...]:
+    def _settings(self, name: str, dbms: str, section: SubjectSection) -> tuple[Wanted, ...]:
         """Return the server's settings of a subject; its own come before the experiment's."""
         merged = {**self.declared.config.set, **section.settings}
         if merged and not isinstance(self._dbms(dbms), ServerDbms):
             own = self.where.at("subjects", name) if section.settings else self.where.at("config")
             raise ExperimentError(f"{own}: {dbms} is no server and has no settings")
-        return tuple(merged.items())
+        return tuple(Wanted(name=setting, value=value) for setting, value in merged.items())
 
     def _options(self, name: str, dbms: str, section: SubjectSection) -> tuple[str, ...]:
         """Return the build options of a subject. What they mean, the recipe knows."""

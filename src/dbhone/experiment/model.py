@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbhone.build.variant import Variant
+from dbhone.dbms.base_settings import Wanted
 from dbhone.measurement.record import Design, Role
 from dbhone.workload.suite import Scale
 
@@ -26,9 +27,9 @@ class SubjectDeclaration:
     """One subject as the experiment declares it.
 
     ``optional`` subjects are left out, with a warning, where their compiler is missing.
-    ``copy_number`` is more than 0 for a build that is wanted once more. ``settings`` are the
-    server's, those of the whole experiment included; ``options`` those of the build;
-    ``levers`` are words, canonical.
+    ``copy_number`` is more than 0 for a build that is wanted once more. ``settings`` are
+    those asked of its server, for the whole experiment or for it alone; ``options`` those of
+    the build; ``levers`` are words, canonical.
     """
 
     name: str
@@ -40,7 +41,7 @@ class SubjectDeclaration:
     training: Training | None
     copy_number: int
     optional: bool
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: tuple[Wanted, ...] = ()
     options: tuple[str, ...] = ()
     levers: tuple[str, ...] = ()
 

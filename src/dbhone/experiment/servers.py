@@ -16,6 +16,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.build.manifest import Build
 from dbhone.dbms.base_server import Installation, Place, Room, ServerDbms
+from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import DriverError, ServerError, ToolError
 from dbhone.files import digest_of_file
 from dbhone.home import Session
@@ -80,7 +81,7 @@ class Contender:
 
     dbms: ServerDbms
     installation: Installation
-    settings: Mapping[str, str]
+    settings: tuple[Wanted, ...]
     env: Mapping[str, str]
     levers: Pulled = field(default_factory=Pulled)
 
@@ -182,7 +183,7 @@ class Servers:
         self._notify(f"loading {tables.tables} × {tables.rows:,} rows")
         # What a server is asked to be while it is measured must not decide what is loaded.
         plain = Contender(
-            dbms=contender.dbms, installation=contender.installation, settings={}, env={}
+            dbms=contender.dbms, installation=contender.installation, settings=(), env={}
         )
         with self._instance(plain, None) as server:
             place = server.place

@@ -125,7 +125,7 @@ class _Server(_School):
         contender = Contender(
             dbms=lesson.dbms,
             installation=installation_of(lesson.dbms, lesson.build),
-            settings={},
+            settings=(),
             env=self.env,
         )
         before: Tally | None = None

@@ -1,0 +1,127 @@
+"""Settings as they are asked for, and what became of their names from version to version.
+
+The tables below ``settings/`` are only asked about a name that a server does not know: what it
+knows, the server itself tells.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LOOSE = "loose_"
+"""Before a setting's name: leave it out, with a footnote, where a version lacks it."""
+_NUMBER = re.compile(r"\d+")
+
+
+class Origin(StrEnum):
+    """Who asks for a setting."""
+
+    CONFIG = "config"
+    """A named config: what a version lacks is left out."""
+    FILE = "file"
+    """A settings file of the user's own: what hone decides itself is passed over."""
+    EXPERIMENT = "experiment"
+    """The experiment file, which nobody wrote for another purpose."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A setting that somebody asks for, with its name as written."""
+
+    name: str
+    value: str
+    origin: Origin = Origin.EXPERIMENT
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Change(_Section):
+    """What became of one setting.
+
+    ``since`` is the first version that has it, ``until`` the first that has it no more; both
+    are for people. ``became`` is the name for the same thing elsewhere. Its value is this
+    one's times ``factor``, with ``unit`` behind it; or what stands in ``values``; or ``form``
+    with this value in place of ``{}``; or the same. ``note`` says what people should know.
+    """
+
+    since: str = ""
+    until: str = ""
+    became: str = ""
+    factor: int = Field(default=1, ge=1)
+    unit: str = ""
+    values: dict[str, str] = {}
+    form: str = ""
+    note: str = ""
+
+
+class Product(_Section):
+    """A setting that was two before: ``size`` times ``count``, usually ``usual_count``."""
+
+    size: str
+    count: str
+    usual_count: int = Field(ge=1)
+
+
+class SettingsTable(_Section):
+    """What is known of the settings of one DBMS through its versions.
+
+    Settings that stand ``together`` are valid only with each other: whoever asks for one of
+    them decides all.
+    """
+
+    settings: dict[str, Change]
+    products: dict[str, Product] = {}
+    together: tuple[tuple[str, ...], ...] = ()
+
+    def related(self, name: str) -> frozenset[str]:
+        """Return ``name``, other names for the same or its parts, and what goes with it."""
+        links = [(old, change.became) for old, change in self.settings.items() if change.became]
+        for whole, product in self.products.items():
+            links += [(whole, product.size), (whole, product.count)]
+        links += [(names[0], each) for names in self.together for each in names[1:]]
+        found, before = {name}, 0
+        while len(found) > before:
+            before = len(found)
+            found |= {other for link in links if found & {*link} for other in link}
+        return frozenset(found)
+
+
+@cache
+def settings_table(name: str) -> SettingsTable:
+    """Return the table ``name``; an empty one if a DBMS has none."""
+    file = resources.files("dbhone.dbms").joinpath("settings", f"{name}.toml")
+    if not file.is_file():
+        return SettingsTable(settings={})
+    return SettingsTable.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, by which versions are ordered."""
+    return tuple(int(number) for number in _NUMBER.findall(version)[:3])
+
+
+def told(change: Change, version: str, title: str) -> str:
+    """Say why ``version`` lacks a setting; nothing if the table does not know."""
+    here = version_key(version)
+    if change.until and version_key(change.until) <= here:
+        text = f"{title} has had no such setting since {change.until}"
+    elif change.since and here < version_key(change.since):
+        text = f"{title} has this setting only since {change.since}"
+    else:
+        text = ""
+    return f"{text} ({change.note})" if text and change.note else text
+
+
+def pairs(settings: Mapping[str, str]) -> str:
+    """Return settings for people: ``a = 1, b = 2``."""
+    return ", ".join(f"{name} = {value}" for name, value in settings.items())

@@ -1,0 +1,92 @@
+"""What a reader must know of the settings of servers that are compared. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dbhone.dbms.base_server import Protocol
+from dbhone.dbms.base_settings import pairs
+from dbhone.instance.settings import Chosen, Translated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """One subject's server: what it is called, with its version, and its settings."""
+
+    title: str
+    protocol: Protocol
+    chosen: Chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsNote:
+    """A footnote; ``subject`` is None if it is about all."""
+
+    code: str
+    text: str
+    subject: str | None = None
+
+
+def settings_notes(setups: Mapping[str, Setup]) -> tuple[SettingsNote, ...]:
+    """Return footnotes on whatever is not set as it was asked for, or not set alike.
+
+    ``setups`` are by subject.
+    """
+    return (*_adapted(setups), *_ignored(setups), *_unlike(setups))
+
+
+def _adapted(setups: Mapping[str, Setup]) -> Iterator[SettingsNote]:
+    for name, setup in setups.items():
+        chosen = setup.chosen
+        if chosen.translated:
+            yield SettingsNote(
+                code="setting-translated",
+                text=f"{name}: {setup.title} has other names for some settings:"
+                f" {'; '.join(_said(each) for each in chosen.translated)}",
+                subject=name,
+            )
+        if chosen.dropped:
+            yield SettingsNote(
+                code="setting-dropped",
+                text=f"{name} ran without {', '.join(chosen.dropped)}: {setup.title} has no such"
+                f" setting{'s' if len(chosen.dropped) > 1 else ''}",
+                subject=name,
+            )
+
+
+def _said(each: Translated) -> str:
+    if not each.values:
+        return f"{each.name} is left to the settings that stand for it"
+    return f"{each.name} = {each.value} is set as {pairs(each.values)}"
+
+
+def _ignored(setups: Mapping[str, Setup]) -> Iterator[SettingsNote]:
+    ignored = dict.fromkeys(each for setup in setups.values() for each in setup.chosen.ignored)
+    if ignored:
+        yield SettingsNote(
+            code="setting-ignored",
+            text=f"of the settings file, hone passed over what it decides itself:"
+            f" {', '.join(ignored)}",
+        )
+
+
+def _unlike(setups: Mapping[str, Setup]) -> Iterator[SettingsNote]:
+    """Tell which of hone's proposals some servers lack that others of their kind have."""
+    for protocol in Protocol:
+        kin = {name: each for name, each in setups.items() if each.protocol is protocol}
+        lacking: dict[tuple[str, ...], list[str]] = {}
+        for setting in dict.fromkeys(
+            each for setup in kin.values() for each in setup.chosen.unproposed
+        ):
+            without = tuple(
+                name for name, setup in kin.items() if setting in setup.chosen.unproposed
+            )
+            if len(without) < len(kin):
+                lacking.setdefault(without, []).append(setting)
+        for without, settings in lacking.items():
+            yield SettingsNote(
+                code="settings-differ",
+                text=f"{', '.join(without)} ran without {', '.join(settings)}, which hone sets on"
+                " the others: these versions have no such settings",
+            )

@@ -1,0 +1,121 @@
+"""The tables of what became of settings: consistent in themselves."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import resources
+
+import pytest
+
+from dbhone import registry
+from dbhone.dbms.base import DRAWER, Dbms
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base_settings import SettingsTable, settings_table, told, version_key
+from dbhone.instance.translation import back, forth
+
+FILES = resources.files("dbhone.dbms").joinpath("settings")
+NAMES = sorted(each.name[:-5] for each in FILES.iterdir())
+SERVERS = [
+    each
+    for each in registry.load_all(DRAWER, Dbms, what="DBMS").values()
+    if isinstance(each, ServerDbms)
+]
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_VERSION = re.compile(r"\d+(\.\d+){0,2}")
+
+
+@pytest.mark.parametrize("dbms", SERVERS, ids=lambda each: each.name)
+def test_every_server_has_a_table(dbms: ServerDbms) -> None:
+    assert dbms.settings_table in NAMES
+    assert settings_table(dbms.settings_table).settings
+
+
+@pytest.mark.parametrize("dbms", SERVERS, ids=lambda each: each.name)
+def test_names_are_in_the_server_s_one_spelling(dbms: ServerDbms) -> None:
+    table = settings_table(dbms.settings_table)
+    for name in (*table.settings, *table.products):
+        assert dbms.canonical(name) == name
+    for name in (*dbms.own_files, *dbms.data_settings, *dbms.reserved):
+        assert dbms.canonical(name) == name
+
+
+@pytest.mark.parametrize("file", NAMES)
+class TestTable:
+    def table(self, file: str) -> SettingsTable:
+        return settings_table(file)
+
+    def test_names_and_versions_look_like_some(self, file: str) -> None:
+        for name, change in self.table(file).settings.items():
+            assert _NAME.fullmatch(name)
+            for version in (change.since, change.until):
+                assert not version or _VERSION.fullmatch(version), name
+
+    def test_a_setting_comes_before_it_goes(self, file: str) -> None:
+        for name, change in self.table(file).settings.items():
+            if change.since and change.until:
+                assert version_key(change.since) < version_key(change.until), name
+
+    def test_no_version_has_neither_the_old_name_nor_the_new(self, file: str) -> None:
+        settings = self.table(file).settings
+        for name, change in settings.items():
+            newer = settings.get(change.became)
+            if newer is not None and newer.since and change.until:
+                assert version_key(newer.since) <= version_key(change.until), name
+
+    def test_names_do_not_go_in_a_circle(self, file: str) -> None:
+        settings = self.table(file).settings
+        for name in settings:
+            seen = [name]
+            while (change := settings.get(seen[-1])) is not None and change.became:
+                assert change.became not in seen, seen
+                seen.append(change.became)
+
+    def test_an_entry_says_something(self, file: str) -> None:
+        for name, change in self.table(file).settings.items():
+            assert change.since or change.until or change.became or change.note, name
+
+    def test_a_value_is_converted_only_to_another_name_and_in_one_way(self, file: str) -> None:
+        for name, change in self.table(file).settings.items():
+            ways = [change.values, change.form, change.factor > 1]
+            assert sum(map(bool, ways)) <= (1 if change.became else 0), name
+            assert not change.unit or change.factor > 1, name
+            assert not change.form or change.form.count("{}") == 1, name
+
+    def test_a_value_comes_back_as_it_was_or_as_one_that_means_the_same(self, file: str) -> None:
+        for name, change in self.table(file).settings.items():
+            if not change.became:
+                continue
+            for value in change.values or ("7", "0"):
+                there = forth(change, value)
+                assert there is not None, name
+                again = back(change, there)
+                assert again is not None, name
+                assert forth(change, again) == there, name
+
+    def test_parts_of_a_product_are_not_renamed_besides(self, file: str) -> None:
+        table = self.table(file)
+        for product in table.products.values():
+            for part in (product.size, product.count):
+                assert not (part in table.settings and table.settings[part].became)
+
+
+def test_mysql_s_own_names_are_known_to_mariadb_s_table_too() -> None:
+    text = FILES.joinpath("mariadb.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["products"] == tomllib.loads(
+        FILES.joinpath("mysql.toml").read_text(encoding="utf-8")
+    ).get("products")
+
+
+def test_a_version_is_told_why_it_lacks_a_setting() -> None:
+    table = settings_table("mysql").settings
+    gone = "MySQL has had no such setting since 8.0.3 (there is no query cache any more)"
+    assert told(table["query_cache_size"], "8.0.12", "MySQL") == gone
+    assert told(table["query_cache_size"], "5.7.22", "MySQL") == ""
+    new = "MySQL has this setting only since 8.0.30"
+    assert told(table["innodb_redo_log_capacity"], "8.0.12", "MySQL") == new
+    assert told(table["innodb_redo_log_capacity"], "8.0.30", "MySQL") == ""
+
+
+def test_ten_comes_after_nine() -> None:
+    assert version_key("8.0.9") < version_key("8.0.12") < version_key("10.1") < version_key("18")

@@ -1,0 +1,84 @@
+"""No version is compared under settings that differ silently."""
+
+from __future__ import annotations
+
+from dbhone.dbms.base_server import Protocol
+from dbhone.experiment.settings_notes import Setup, settings_notes
+from dbhone.instance.settings import Chosen, Translated
+
+
+def setup(title: str, **chosen: object) -> Setup:
+    protocol = Protocol.POSTGRESQL if title.startswith("PostgreSQL") else Protocol.MYSQL
+    return Setup(title=title, protocol=protocol, chosen=Chosen(values={}, **chosen))  # type: ignore[arg-type]
+
+
+def test_servers_with_the_same_settings_need_no_note() -> None:
+    alike = {"unproposed": ("feedback",)}
+    assert (
+        settings_notes({"a": setup("MySQL 5.7.22", **alike), "b": setup("MySQL 8.0.12", **alike)})
+        == ()
+    )
+
+
+def test_a_translation_is_told_with_what_it_became() -> None:
+    translated = (
+        Translated("tx_isolation", "SERIALIZABLE", {"transaction_isolation": "SERIALIZABLE"}),
+        Translated("innodb_redo_log_capacity", "8G", {}),
+    )
+    (note,) = settings_notes({"my80": setup("MySQL 8.0.12", translated=translated)})
+    assert (note.code, note.subject) == ("setting-translated", "my80")
+    assert note.text == (
+        "my80: MySQL 8.0.12 has other names for some settings: tx_isolation = SERIALIZABLE is set"
+        " as transaction_isolation = SERIALIZABLE; innodb_redo_log_capacity is left to the settings"
+        " that stand for it"
+    )
+
+
+def test_what_was_dropped_is_told_of_each_subject() -> None:
+    notes = settings_notes(
+        {
+            "a": setup("MySQL 5.6.14", dropped=("innodb_page_cleaners", "log_timestamps")),
+            "b": setup("MySQL 5.7.22"),
+            "c": setup("MySQL 8.0.12", dropped=("sync_frm",)),
+        }
+    )
+    assert [(each.code, each.text, each.subject) for each in notes] == [
+        (
+            "setting-dropped",
+            "a ran without innodb_page_cleaners, log_timestamps: MySQL 5.6.14 has no such settings",
+            "a",
+        ),
+        ("setting-dropped", "c ran without sync_frm: MySQL 8.0.12 has no such setting", "c"),
+    ]
+
+
+def test_what_a_settings_file_could_not_decide_is_told_once() -> None:
+    ignored = {"ignored": ("datadir", "port")}
+    (note,) = settings_notes(
+        {"a": setup("MySQL 5.7", **ignored), "b": setup("MySQL 8.0", **ignored)}
+    )
+    assert note.subject is None
+    assert note.text.endswith("what it decides itself: datadir, port")
+
+
+def test_a_proposal_that_some_versions_lack_is_told() -> None:
+    (note,) = settings_notes(
+        {
+            "my57": setup("MySQL 5.7.22"),
+            "my80": setup("MySQL 8.0.12", unproposed=("query_cache_type", "query_cache_size")),
+            "my84": setup("MySQL 8.4.0", unproposed=("query_cache_type", "query_cache_size")),
+        }
+    )
+    assert note.code == "settings-differ"
+    assert note.text == (
+        "my80, my84 ran without query_cache_type, query_cache_size, which hone sets on the others:"
+        " these versions have no such settings"
+    )
+
+
+def test_servers_of_different_kinds_are_not_held_against_each_other() -> None:
+    setups = {
+        "pg": setup("PostgreSQL 9.6.24", unproposed=("jit",)),
+        "my": setup("MySQL 8.0.12", unproposed=("query_cache_type",)),
+    }
+    assert settings_notes(setups) == ()
