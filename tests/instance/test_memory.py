@@ -1,12 +1,17 @@
-"""Whether servers fit into the memory."""
+"""Whether servers fit into the memory, and what a share of it is."""
 
 from __future__ import annotations
 
 import psutil
 import pytest
 
-from dbhone.errors import MachineError
-from dbhone.instance.memory import check_memory
+from dbhone.dbms.mysql import Mysql
+from dbhone.dbms.postgresql import Postgresql
+from dbhone.errors import MachineError, SettingsError
+from dbhone.instance.memory import Yardstick, check_memory, memory_for, scaled
+
+GIB = 1024**3
+YARDSTICK = Yardstick(memory=16 * GIB, cache=2 * GIB)
 
 
 def test_servers_that_do_not_fit_into_the_memory_are_refused(
@@ -27,3 +32,54 @@ def test_caches_of_several_sizes_are_added(monkeypatch: pytest.MonkeyPatch) -> N
     check_memory([256 * 1024**2, 128 * 1024**2])
     with pytest.raises(MachineError, match=r"with a cache of 512\.0 MiB and 384\.0 MiB"):
         check_memory([512 * 1024**2, 384 * 1024**2])
+
+
+def test_servers_share_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbhone.measurement.cgroup.memory_limit", lambda root: 1000.0)
+    assert memory_for(1) == 1000
+    assert memory_for(4) == 250
+
+
+@pytest.mark.parametrize(
+    ("value", "mysql", "postgresql"),
+    [
+        ("50% of memory", str(8 * GIB), "8388608kB"),
+        ("100 % of cache", str(2 * GIB), "2097152kB"),
+        ("1.25% of cache, at least 64M", str(64 * 1024**2), "65536kB"),
+        ("25% of cache, at least 64M", str(512 * 1024**2), "524288kB"),
+        ("0.001% of cache", str(1024**2), "1024kB"),
+        ("8G", "8G", "8G"),
+        ("%sync%=on", "%sync%=on", "%sync%=on"),
+    ],
+)
+def test_a_share_is_written_as_the_server_writes_sizes(
+    value: str, mysql: str, postgresql: str
+) -> None:
+    assert scaled(value, YARDSTICK, Mysql()) == mysql
+    assert scaled(value, YARDSTICK, Postgresql()) == postgresql
+
+
+@pytest.mark.parametrize(
+    "value", ["50% of ram", "50% of memory at least 1G", "half of memory % of"]
+)
+def test_what_is_nearly_a_share_is_refused(value: str) -> None:
+    with pytest.raises(SettingsError, match="no share of memory") as caught:
+        scaled(value, YARDSTICK, Mysql())
+    assert caught.value.hint is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "mysql", "postgresql"),
+    [
+        ("8G", 8 * GIB, None),
+        ("8GB", 8 * GIB, 8 * GIB),
+        ("1048576kB", GIB, GIB),
+        ("16384", 16384, 16384 * 8192),
+        ("much", None, None),
+    ],
+)
+def test_the_size_of_a_cache_is_read_as_the_server_reads_it(
+    value: str, mysql: int | None, postgresql: int | None
+) -> None:
+    assert Mysql().bytes_of(value) == mysql
+    assert Postgresql().bytes_of(value) == postgresql

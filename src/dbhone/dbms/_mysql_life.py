@@ -22,7 +22,8 @@ from dbhone.dbms.base_server import (
     ServerDbms,
     Settings,
 )
-from dbhone.errors import ServerError, SettingsError
+from dbhone.errors import ServerError, SettingsError, UsageError
+from dbhone.units import parse_size
 
 DATABASE = "sbtest"
 _FOLDERS = ("bin", "sbin", "libexec", "sql")
@@ -244,6 +245,13 @@ class MysqlLife(ServerDbms):
                 hint=f"write {name} = ON or {name} = OFF",
             )
         return name, switched
+
+    def bytes_of(self, value: str) -> int | None:
+        """Return the bytes in ``8G``, ``512M`` or ``134217728``."""
+        try:
+            return parse_size(value)
+        except UsageError:
+            return None
 
 
 def command(installation: Installation, first: str) -> tuple[str, ...]:

@@ -37,6 +37,9 @@ _BAD_SETTING = re.compile(
     r"invalid value for parameter|unrecognized configuration parameter|syntax error in file"
     r"|outside the valid range|requires a |parameter .* cannot be|invalid list syntax"
 )
+_AMOUNT = re.compile(r"(\d+)\s*(B|kB|MB|GB|TB|)")
+_UNITS = {"B": 1, "": 8192, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
+"""Bytes; a bare number counts blocks."""
 
 
 class PostgresqlLife(ServerDbms):
@@ -188,6 +191,15 @@ class PostgresqlLife(ServerDbms):
         if settings and any(text.endswith(_BAD_FILE) for text in fatal):
             return settings[0]
         return fatal[0] if fatal else None
+
+    def amount(self, size: int) -> str:
+        """Return a size in kilobytes: a bare number would count blocks or something else."""
+        return f"{size // 1024}kB"
+
+    def bytes_of(self, value: str) -> int | None:
+        """Return the bytes in ``8GB``, ``1048576kB`` or in so many blocks."""
+        found = _AMOUNT.fullmatch(value.strip())
+        return int(found[1]) * _UNITS[found[2]] if found else None
 
 
 def _sayings(log: str) -> list[tuple[str, str]]:

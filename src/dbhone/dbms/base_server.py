@@ -189,3 +189,11 @@ class ServerDbms(Dbms):
     ) -> tuple[str, str]:
         """Return a setting in the spelling that the server lists it by, with its value there."""
         return setting, value
+
+    def amount(self, size: int) -> str:
+        """Return how a settings file writes a size in bytes."""
+        return str(size)
+
+    @abstractmethod
+    def bytes_of(self, value: str) -> int | None:
+        """Return the bytes that the value of ``cache_setting`` means, None if it means none."""

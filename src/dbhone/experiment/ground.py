@@ -157,8 +157,8 @@ class _ServerGround(_Grounded):
             driver=self._driver,
             scale=self._experiment.scale,
             drop_unknown=self._experiment.drop_unknown,
+            servers=len(self._experiment.subjects),
         )
-        check_memory([demand.cache_bytes] * len(self._products))
         self._servers = Servers(self._workshop.session, demand, self._detail)
         self._contenders = {
             name: self._contender(name, product) for name, product in self._products.items()
@@ -166,6 +166,7 @@ class _ServerGround(_Grounded):
         self._setups = {name: self._set_up(each) for name, each in self._contenders.items()}
         for note in settings_notes(self._setups):
             self._journal.warn(note.code, note.text, subject=note.subject)
+        check_memory([self._cache(name, demand.cache_bytes) for name in self._contenders])
 
     def _detail(self, text: str) -> None:
         self._journal.listen(Detail(text=text))
@@ -191,6 +192,13 @@ class _ServerGround(_Grounded):
             protocol=contender.dbms.protocol,
             chosen=self._servers.settings(contender),
         )
+
+    def _cache(self, subject: str, usual: int) -> int:
+        """Return how large a server's own cache is, in bytes."""
+        dbms = self._contenders[subject].dbms
+        value = self._setups[subject].chosen.values[dbms.cache_setting]
+        size = dbms.bytes_of(value)
+        return usual if size is None else size
 
     def settings(self, subject: str) -> Mapping[str, str]:
         """Return the settings that do not depend on where the instance is."""

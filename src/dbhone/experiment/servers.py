@@ -22,6 +22,7 @@ from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.instance import data, settings
 from dbhone.instance.account import server_account
+from dbhone.instance.memory import Yardstick, memory_for, scaled
 from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.programs import prepared_environment
 from dbhone.instance.pulling import Pulled
@@ -41,12 +42,13 @@ Notify = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What all servers of an experiment are asked for."""
+    """What all servers of an experiment are asked for; ``servers`` of them share the machine."""
 
     suite: Suite
     driver: ServerDriver
     scale: Scale
     drop_unknown: bool = False
+    servers: int = 1
 
     @property
     def tables(self) -> Tables:
@@ -163,12 +165,17 @@ class Servers:
             connections=self.demand.connections,
             os_cached=self.demand.scale.regime is Regime.OS_CACHED,
         )
+        yardstick = Yardstick(memory=memory_for(self.demand.servers), cache=room.cache_bytes)
+        wanted = (
+            dataclasses.replace(each, value=scaled(each.value, yardstick, contender.dbms))
+            for each in contender.settings
+        )
         return settings.choose(
             contender.dbms,
             contender.installation,
             place,
             proposed=contender.dbms.proposed_settings(room, contender.installation.version),
-            wanted=contender.settings,
+            wanted=wanted,
             drop_unknown=self.demand.drop_unknown,
         )
 

@@ -1,19 +1,65 @@
-"""Whether servers fit into the memory."""
+"""How much memory servers have: whether they fit, and what a share of it is."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from dbhone import units
-from dbhone.errors import MachineError
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.errors import MachineError, SettingsError
 from dbhone.measurement import cgroup
 
 _BESIDE_CACHE = 128 * 1024 * 1024
 """What a server needs besides its cache: its code, connections, and the log in memory."""
+_SHARE = re.compile(
+    r"(?P<percent>\d+(?:\.\d+)?) *% of (?P<whole>memory|cache)(?:, at least (?P<least>\w+))?"
+)
+_MEANT = re.compile(r"% *of\b")
+_MIB = 1024**2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yardstick:
+    """What sizes of a server are measured by, in bytes.
+
+    ``memory`` is a server's part of the machine's, ``cache`` the cache that the workload asks for.
+    """
+
+    memory: int
+    cache: int
+
+
+def memory_for(servers: int) -> int:
+    """Return the memory that each of so many servers may have, in bytes."""
+    total = min(float(psutil.virtual_memory().total), cgroup.memory_limit(Path("/")))
+    return int(total) // max(servers, 1)
+
+
+def scaled(value: str, yardstick: Yardstick, dbms: ServerDbms) -> str:
+    """Return a setting's value with a share in place of which a size is written.
+
+    Shares are written as ``50% of memory`` or ``5% of cache, at least 64M``. They are whole
+    mebibytes, rounded down. Other values stay as they are. Raises SettingsError for what is
+    written nearly like a share.
+    """
+    found = _SHARE.fullmatch(value.strip())
+    if found is None:
+        if _MEANT.search(value):
+            raise SettingsError(
+                f"'{value}' is no share of memory or cache",
+                hint="write it as '50% of memory' or '5% of cache, at least 64M'",
+            )
+        return value
+    whole = yardstick.memory if found["whole"] == "memory" else yardstick.cache
+    share = int(whole * float(found["percent"]) / 100)
+    least = units.parse_size(found["least"]) if found["least"] else _MIB
+    return dbms.amount(max(share // _MIB * _MIB, least))
 
 
 def check_memory(caches: Sequence[int]) -> None:
