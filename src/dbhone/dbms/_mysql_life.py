@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
+from dbhone.dbms._mysql_cnf import read_cnf
 from dbhone.dbms.base_server import (
     Endpoint,
     Installation,
@@ -22,6 +23,7 @@ from dbhone.dbms.base_server import (
     ServerDbms,
     Settings,
 )
+from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import ServerError, SettingsError, UsageError
 from dbhone.units import parse_size
 
@@ -78,6 +80,8 @@ class MysqlLife(ServerDbms):
         }
     )
     settings_table = "mysql"
+    cnf_sections = frozenset({"mysqld", "server"})
+    """The sections of a my.cnf that this server reads."""
     programs: tuple[str, ...] = ("mariadbd", "mysqld")
     """The names that the server's program may have, the best first."""
 
@@ -172,6 +176,10 @@ class MysqlLife(ServerDbms):
         """Return a my.cnf in which every value is quoted."""
         lines = (f"{name} = {_quoted(value)}\n" for name, value in settings.items())
         return "[mysqld]\n" + "".join(lines)
+
+    def read_settings_file(self, text: str) -> tuple[Wanted, ...]:
+        """Return what the server's sections of a my.cnf say."""
+        return read_cnf(text, self.cnf_sections)
 
     def settings_queries(self, installation: Installation, place: Place) -> tuple[Program, ...]:
         """Return what prints the table of all settings with their values.

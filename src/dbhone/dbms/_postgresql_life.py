@@ -11,6 +11,7 @@ import signal
 from pathlib import Path
 from types import MappingProxyType
 
+from dbhone.dbms._postgresql_conf import read_conf
 from dbhone.dbms.base_server import (
     Endpoint,
     Installation,
@@ -21,6 +22,7 @@ from dbhone.dbms.base_server import (
     ServerDbms,
     Settings,
 )
+from dbhone.dbms.base_settings import Wanted
 
 _PORT = 5432
 _VERSION = re.compile(r"\(PostgreSQL\) (\d\S*)")
@@ -136,6 +138,10 @@ class PostgresqlLife(ServerDbms):
     def settings_file(self, settings: Settings) -> str:
         """Return a postgresql.conf in which every value is quoted."""
         return "".join(f"{name} = {_quoted(value)}\n" for name, value in settings.items())
+
+    def read_settings_file(self, text: str) -> tuple[Wanted, ...]:
+        """Return what a postgresql.conf says."""
+        return read_conf(text)
 
     def settings_queries(
         self,

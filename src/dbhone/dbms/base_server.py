@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dbhone.dbms.base import Dbms
+from dbhone.dbms.base_settings import Wanted
 
 Settings = Mapping[str, str]
 """The server's settings by name, with values as its settings file writes them, unquoted."""
@@ -152,6 +153,14 @@ class ServerDbms(Dbms):
     @abstractmethod
     def settings_file(self, settings: Settings) -> str:
         """Return the text of the settings file."""
+
+    @abstractmethod
+    def read_settings_file(self, text: str) -> tuple[Wanted, ...]:
+        """Return what stands in a settings file of a user's own; of what stands twice the last.
+
+        Raises SettingsError, naming the line, for what the server would not read either and for
+        what would have to be read from another file.
+        """
 
     @abstractmethod
     def settings_queries(self, installation: Installation, place: Place) -> tuple[Program, ...]:

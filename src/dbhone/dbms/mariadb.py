@@ -79,6 +79,7 @@ class MariaDb(MysqlLife):
     needs_cxx = True
     takes_options = True
     settings_table = "mariadb"
+    cnf_sections = frozenset({"mysqld", "server", "mariadb", "mariadbd"})
     build_packages = (
         "libaio-dev",
         "libfmt-dev",

@@ -106,9 +106,11 @@ class WorkloadSection(_Section):
 class ConfigSection(_Section):
     """``[config]``: the servers' settings, for all subjects.
 
-    With ``drop_unknown`` a setting that a version lacks is left out, with a footnote.
+    ``file`` names a settings file beside the experiment; ``set`` goes before it. With
+    ``drop_unknown`` a setting that a version lacks is left out, with a footnote.
     """
 
+    file: str | None = Field(default=None, min_length=1)
     set: Settings = {}
     drop_unknown: bool = False
 

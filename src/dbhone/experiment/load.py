@@ -19,8 +19,8 @@ from dbhone.build.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
-from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
+from dbhone.experiment.asked import AskedSettings
 from dbhone.experiment.declaration import SECTIONS, ExperimentFile, SubjectSection
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.instance import pulling
@@ -89,7 +89,8 @@ def parse(text: str, *, name: str, shown: str | None = None) -> Experiment:
         declared = ExperimentFile.model_validate(values)
     except ValidationError as error:
         raise where.refusal(error.errors()[0]) from None
-    experiment = _Resolver(where, text, declared).experiment()
+    folder = Path(name).parent if Path(name).is_absolute() else Path()
+    experiment = _Resolver(where, text, declared, folder).experiment()
     subjects = tuple(_beside(Path(name), each) for each in experiment.subjects)
     return dataclasses.replace(experiment, name=name, subjects=subjects)
 
@@ -138,11 +139,12 @@ def _known_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
 class _Resolver:
     """Fills in what a declaration leaves out and checks what its words mean."""
 
-    def __init__(self, where: _Locator, text: str, declared: ExperimentFile) -> None:
+    def __init__(self, where: _Locator, text: str, declared: ExperimentFile, folder: Path) -> None:
         self.name = where.name
         self.text = text
         self.declared = declared
         self.where = where
+        self.asked = AskedSettings(declared.config, folder, where.at)
 
     def experiment(self) -> Experiment:
         """Return the experiment, or raise ExperimentError or UnknownName."""
@@ -274,9 +276,9 @@ class _Resolver:
             training=self._training(name, section, variant),
             copy_number=1 if section.rebuild else 0,
             optional=section.optional,
-            settings=self._settings(name, dbms, section),
             options=self._options(name, dbms, section),
             levers=self._levers(name, dbms, section),
+            settings=self.asked.of(name, self._dbms(dbms), section.settings),
         )
 
     def _variant(self, name: str, section: SubjectSection, reference: str) -> Variant:
@@ -299,14 +301,6 @@ class _Resolver:
                     f"{where}: '{key}' means nothing: a ready-made server is not built"
                 )
         return variant
-
-    def _settings(self, name: str, dbms: str, section: SubjectSection) -> tuple[Wanted, ...]:
-        """Return the server's settings of a subject; its own come before the experiment's."""
-        merged = {**self.declared.config.set, **section.settings}
-        if merged and not isinstance(self._dbms(dbms), ServerDbms):
-            own = self.where.at("subjects", name) if section.settings else self.where.at("config")
-            raise ExperimentError(f"{own}: {dbms} is no server and has no settings")
-        return tuple(Wanted(name=setting, value=value) for setting, value in merged.items())
 
     def _options(self, name: str, dbms: str, section: SubjectSection) -> tuple[str, ...]:
         """Return the build options of a subject. What they mean, the recipe knows."""

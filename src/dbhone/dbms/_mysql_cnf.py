@@ -1,0 +1,77 @@
+"""Reads a my.cnf: what its server sections say, as mysqld itself would take it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from dbhone.dbms.base_settings import Origin, Wanted
+from dbhone.errors import SettingsError
+
+_SECTION = re.compile(r"\[\s*([^\]]+?)\s*\]")
+_VERSIONED = re.compile(r"(?:mysqld|mariadb|mariadbd)-\d[\d.]*")
+_COMMENT = re.compile(r"\s#.*$")
+_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "\\": "\\", "s": " "}
+_ESCAPED = re.compile(r"\\([btnr\\s])")
+_PREFIXES_TO_FILES = frozenset({"log_bin", "relay_log"})
+"""Settings whose value is how names of files begin, perhaps with a folder."""
+_NAMELESS = {"log_bin": "binlog"}
+"""What stands for a missing value where that is no switch."""
+
+
+def read_cnf(text: str, sections: frozenset[str]) -> tuple[Wanted, ...]:
+    """Return the settings in ``sections``; of one that stands twice the last counts.
+
+    A name without a value is a switch that is on. Raises SettingsError for a line that is
+    none of my.cnf's, for an included file, and for a section for one version only.
+    """
+    found = {}
+    for number, section, line in _lines(text, sections):
+        if section not in sections:
+            continue
+        name, equals, rest = line.partition("=")
+        spelling = name.strip().lower().replace("-", "_")
+        if not re.fullmatch(r"[a-z][a-z0-9_.]*", spelling):
+            raise SettingsError(f"line {number}: '{line}' is no setting of a my.cnf")
+        value = _value(rest) if equals else _NAMELESS.get(spelling, "ON")
+        if spelling.removeprefix("loose_") in _PREFIXES_TO_FILES:
+            # In the instance's own data directory, wherever the user's are.
+            value = PurePosixPath(value).name
+        found[spelling] = value
+    return tuple(Wanted(name=name, value=each, origin=Origin.FILE) for name, each in found.items())
+
+
+def _lines(text: str, sections: frozenset[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield the lines that say something: number, section and what they say."""
+    section = ""
+    for number, whole in enumerate(text.splitlines(), 1):
+        line = whole.strip()
+        if not line or line[0] in "#;":
+            continue
+        if line.startswith("!"):
+            raise SettingsError(
+                f"line {number}: '{line}' includes another file, which hone does not follow",
+                hint="put all that the server reads into one file",
+            )
+        heading = _SECTION.match(line)
+        if heading is None:
+            if not section:
+                raise SettingsError(f"line {number}: '{line}' stands before any [section]")
+            yield number, section, line
+            continue
+        section = heading[1].lower()
+        if _VERSIONED.fullmatch(section):
+            raise SettingsError(
+                f"line {number}: hone does not read [{section}], which is for one version only",
+                hint=f"put its settings into a subject's own 'settings', and keep to"
+                f" {', '.join(f'[{each}]' for each in sorted(sections))}",
+            )
+
+
+def _value(written: str) -> str:
+    value = written.strip()
+    quote = value[:1]
+    end = value.find(quote, 1) if quote in ("'", '"') else -1
+    value = value[1:end] if end > 0 else _COMMENT.sub("", value).strip()
+    return _ESCAPED.sub(lambda match: _ESCAPES[match[1]], value)

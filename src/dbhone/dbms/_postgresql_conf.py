@@ -1,0 +1,49 @@
+"""Reads a postgresql.conf, as the server itself would take it."""
+
+from __future__ import annotations
+
+import re
+
+from dbhone.dbms.base_settings import LOOSE, Origin, Wanted
+from dbhone.errors import SettingsError
+
+_LINE = re.compile(
+    r"""(?P<name>[a-z_][\w$.]*) (?:\s*=\s*|\s+)
+        (?: '(?P<quoted>(?:[^'\\\n]|''|\\.)*)' | (?P<bare>[^\s'\#=][^\s'\#]*) )
+        \s* (?:\#.*)?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
+_ESCAPED = re.compile(r"''|\\(.)")
+
+
+def read_conf(text: str) -> tuple[Wanted, ...]:
+    """Return the settings of a postgresql.conf; of one that stands twice the last counts.
+
+    An extension's own setting, which has a dot, may be missing: the server learns it only from
+    the extension. Raises SettingsError for a line that is none of its, and for an included file.
+    """
+    found: dict[str, str] = {}
+    for number, whole in enumerate(text.splitlines(), 1):
+        line = whole.strip()
+        if not line or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise SettingsError(f"line {number}: '{line}' is no setting of a postgresql.conf")
+        name = match["name"].lower()
+        if name in _INCLUDES:
+            raise SettingsError(
+                f"line {number}: '{line}' includes another file, which hone does not follow",
+                hint="put all that the server reads into one file",
+            )
+        quoted = match["quoted"]
+        found[name] = match["bare"] if quoted is None else _unquoted(quoted)
+    return tuple(
+        Wanted(name=f"{LOOSE}{name}" if "." in name else name, value=value, origin=Origin.FILE)
+        for name, value in found.items()
+    )
+
+
+def _unquoted(text: str) -> str:
+    return _ESCAPED.sub(lambda match: match[1] or "'", text)

@@ -1,0 +1,73 @@
+"""Settings files of a user's own, named in an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone.dbms.base_settings import Origin
+from dbhone.errors import UsageError
+from dbhone.experiment.load import load_file, parse
+
+EXPERIMENT = """\
+title = "t"
+base = "a"
+
+[sources]
+s = "dir:/s"
+
+[subjects]
+a = { dbms = "mariadb", source = "s" }
+b = { like = "a", settings = { sync_binlog = 0 } }
+
+[workload]
+suite = "sysbench:micro"
+size = "smoke"
+
+[config]
+"""
+
+
+def test_a_settings_file_is_looked_for_beside_the_experiment(tmp_path: Path) -> None:
+    (tmp_path / "my.cnf").write_text("[mysqld]\nmax_connections = 77\n")
+    file = tmp_path / "x.toml"
+    file.write_text(f'{EXPERIMENT}file = "my.cnf"\nset = {{ sync_binlog = 1 }}\n')
+    first, second = load_file(file).subjects
+    said = [(each.name, each.value, each.origin) for each in first.settings]
+    assert said == [
+        ("max_connections", "77", Origin.FILE),
+        ("sync_binlog", "1", Origin.EXPERIMENT),
+    ]
+    assert second.settings[-1].value == "0"
+
+
+def test_one_that_is_not_there_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(f'{EXPERIMENT}file = "my.cnf"\n')
+    with pytest.raises(UsageError, match=r"config\.file: .*my\.cnf cannot be read: No such"):
+        load_file(file)
+
+
+def test_one_that_cannot_be_followed_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "my.cnf").write_text("[mysqld]\n!include other.cnf\n")
+    file = tmp_path / "x.toml"
+    file.write_text(f'{EXPERIMENT}file = "my.cnf"\n')
+    with pytest.raises(UsageError, match=r"my\.cnf, line 2: .* includes another") as caught:
+        load_file(file)
+    assert caught.value.hint == "put all that the server reads into one file"
+
+
+def test_one_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "my.cnf").write_bytes(b"\xff\xfe")
+    file = tmp_path / "x.toml"
+    file.write_text(f'{EXPERIMENT}file = "my.cnf"\n')
+    with pytest.raises(UsageError, match="is not a text file"):
+        load_file(file)
+
+
+def test_an_embedded_dbms_has_no_settings_file() -> None:
+    text = EXPERIMENT.replace('"mariadb"', '"sqlite"').replace("sysbench:micro", "speedtest1")
+    text = text.replace(", settings = { sync_binlog = 0 }", ', variant = "o3"')
+    with pytest.raises(UsageError, match="sqlite is no server and has no settings"):
+        parse(f'{text}file = "my.cnf"\n', name="x.toml")
