@@ -26,7 +26,8 @@ def home(tmp_path: Path) -> Path:
 def test_help_lists_every_command_with_its_purpose(home: Path) -> None:
     done = hone(home, "--help")
     assert done.returncode == 0
-    for name in ("try", "run", "plan", "build", "builds", "runs", "show", "resume", "report"):
+    names = ("try", "run", "plan", "build", "builds", "configs", "runs", "show", "resume", "report")
+    for name in names:
         assert f"\n  {name} " in done.stdout
 
 
@@ -53,6 +54,7 @@ def test_the_version_is_told(home: Path) -> None:
         (("show", "7"), "there are no runs yet"),
         (("report", "--format", "pdf"), "'pdf' is not one of"),
         (("builds", "--all"), "--all goes with --prune"),
+        (("configs", "hiroi-8.0"), "there is no config 'hiroi-8.0'\n next: did you mean"),
     ],
 )
 def test_wrong_use_is_told_with_exit_code_2(home: Path, words: tuple[str, ...], said: str) -> None:
@@ -98,3 +100,13 @@ def test_output_that_nobody_reads_is_no_fault(home: Path) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_named_config_is_shown_with_its_source_and_its_reasons(home: Path) -> None:
+    listed = hone(home, "configs")
+    assert listed.returncode == 0
+    assert "hiroi10-8.0" in listed.stdout
+    golden = Path(__file__).parents[1] / "golden" / "configs" / "kinoshita.txt"
+    shown = hone(home, "configs", "kinoshita").stdout
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert lines == golden.read_text(encoding="utf-8").splitlines()

@@ -10,6 +10,7 @@ from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import ExperimentError, SettingsError
 from dbhone.experiment.declaration import ConfigSection
+from dbhone.experiment.named_configs import load_config
 
 Where = Callable[..., str]
 """Says where in the experiment file a key stands."""
@@ -29,16 +30,29 @@ class AskedSettings:
     def of(self, subject: str, dbms: Dbms, own: Mapping[str, str]) -> tuple[Wanted, ...]:
         """Return the settings asked of a subject's server; ``own`` go before ``[config]``'s.
 
-        Raises ExperimentError.
+        Raises ExperimentError, or UnknownName for a config that does not exist.
         """
         merged = {**self._config.set, **own}
         if isinstance(dbms, ServerDbms):
             said = tuple(Wanted(name=name, value=value) for name, value in merged.items())
-            return (*self._filed(dbms), *said)
-        if merged or self._config.file:
+            return (*self._named(dbms), *self._filed(dbms), *said)
+        if merged or self._config.use or self._config.file:
             where = self._where("subjects", subject) if own else self._where("config")
             raise ExperimentError(f"{where}: {dbms.name} is no server and has no settings")
         return ()
+
+    def _named(self, dbms: ServerDbms) -> tuple[Wanted, ...]:
+        name = self._config.use
+        if name is None:
+            return ()
+        where = self._where("config", "use")
+        config = load_config(name, where=where)
+        if dbms.name not in config.dbms:
+            raise ExperimentError(
+                f"{where}: the config {name} is not for {dbms.name}",
+                hint=f"it is for: {', '.join(config.dbms)}",
+            )
+        return config.wanted()
 
     def _filed(self, dbms: ServerDbms) -> tuple[Wanted, ...]:
         name = self._config.file

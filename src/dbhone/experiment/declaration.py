@@ -106,10 +106,12 @@ class WorkloadSection(_Section):
 class ConfigSection(_Section):
     """``[config]``: the servers' settings, for all subjects.
 
-    ``file`` names a settings file beside the experiment; ``set`` goes before it. With
-    ``drop_unknown`` a setting that a version lacks is left out, with a footnote.
+    ``use`` names a config, ``file`` a settings file beside the experiment; ``set`` goes before
+    ``file``, and that before ``use``. With ``drop_unknown`` a setting that a version lacks is
+    left out, with a footnote.
     """
 
+    use: str | None = Field(default=None, min_length=1)
     file: str | None = Field(default=None, min_length=1)
     set: Settings = {}
     drop_unknown: bool = False

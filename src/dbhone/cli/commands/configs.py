@@ -1,0 +1,74 @@
+"""``hone configs [NAME]``: the named configs, and what stands in one."""
+
+from __future__ import annotations
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.experiment.named_configs import NamedConfig, config_names, load_config
+
+
+@click.command("configs")
+@click.argument("name", required=False)
+@pass_context
+def command(context: Context, name: str | None) -> None:
+    """List the named configs, or show what NAME sets, and why.
+
+    An experiment uses one by `use = "NAME"` in its [config].
+    """
+    if name is None:
+        context.out.print(_list())
+        return
+    config = load_config(name)
+    context.out.print(f"[bold]{name}[/]  {escape(config.title)}")
+    context.out.print(_facts(config))
+    context.out.print(_settings(config))
+    if config.left_out:
+        context.out.print("Left out of the author's settings:")
+        context.out.print(_left_out(config))
+
+
+def _list() -> Table:
+    table = _table("config", "title", "DBMS")
+    for name in config_names():
+        config = load_config(name)
+        table.add_row(name, escape(config.title), ", ".join(config.dbms))
+    return table
+
+
+def _facts(config: NamedConfig) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("author", escape(config.author))
+    table.add_row("source", escape(config.source))
+    table.add_row("author's machine", escape(config.machine))
+    table.add_row("for", ", ".join(config.dbms))
+    table.add_row("versions", escape(config.versions))
+    return table
+
+
+def _settings(config: NamedConfig) -> Table:
+    table = _table("setting", "value", "why")
+    for name, each in config.settings.items():
+        table.add_row(name, escape(each.value), escape(each.why))
+    return table
+
+
+def _left_out(config: NamedConfig) -> Table:
+    table = _table("setting", "why")
+    for name, why in config.left_out.items():
+        table.add_row(name, escape(why))
+    return table
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+PLUGIN = command

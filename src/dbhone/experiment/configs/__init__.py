@@ -1,0 +1,1 @@
+"""Named configs that ship with hone: one TOML file each."""

@@ -1,0 +1,69 @@
+"""Named configs: whole sets of settings that somebody published, with where they come from.
+
+A config is one TOML file below ``configs/``. ``[settings]`` has a value for each setting, or
+``{ value = …, why = … }``; sizes that belong to the author's machine are shares of memory or of
+the workload's cache. ``[left_out]`` has the author's settings that hone does not set, each with
+the reason.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from dbhone.dbms.base_settings import Origin, Wanted
+from dbhone.errors import UnknownName
+
+_FOLDER = "dbhone.experiment.configs"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ConfigSetting(_Section):
+    """A setting's value, and why it is not simply the author's."""
+
+    value: str
+    why: str = ""
+
+
+def _with_reason(value: object) -> object:
+    return {"value": value} if isinstance(value, str) else value
+
+
+class NamedConfig(_Section):
+    """A config's file. ``dbms`` are those that it can be used for, ``versions`` those it is of."""
+
+    title: str = Field(min_length=1)
+    author: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+    machine: str = Field(min_length=1)
+    dbms: tuple[str, ...] = Field(min_length=1)
+    versions: str = Field(min_length=1)
+    settings: dict[str, Annotated[ConfigSetting, BeforeValidator(_with_reason)]]
+    left_out: dict[str, str] = {}
+
+    def wanted(self) -> tuple[Wanted, ...]:
+        """Return the settings that whoever uses the config asks for."""
+        return tuple(
+            Wanted(name=name, value=each.value, origin=Origin.CONFIG)
+            for name, each in self.settings.items()
+        )
+
+
+def config_names() -> tuple[str, ...]:
+    """Return the names of all configs."""
+    files = resources.files(_FOLDER).iterdir()
+    return tuple(sorted(each.name[:-5] for each in files if each.name.endswith(".toml")))
+
+
+def load_config(name: str, *, where: str | None = None) -> NamedConfig:
+    """Return a config. Raises UnknownName, which says ``where`` it was asked for."""
+    if name not in config_names():
+        raise UnknownName("config", name, config_names(), where=where)
+    text = resources.files(_FOLDER).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return NamedConfig.model_validate(tomllib.loads(text))
