@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.dbms._versions import numbers
+from dbhone.dbms.base_versions import numbers
 
 _FPROFILE = """
 # -fprofile-partial-training is told of in a comment too.

@@ -27,7 +27,6 @@ from dbhone.dbms._mysql_options import SERVER_ONLY, SETS
 from dbhone.dbms._needs import needs_of
 from dbhone.dbms._openssl import ssl_options
 from dbhone.dbms._options import expand
-from dbhone.dbms._versions import Option, options_of
 from dbhone.dbms.base import (
     Artifact,
     BuildRequest,
@@ -37,6 +36,7 @@ from dbhone.dbms.base import (
     Phase,
     Recipe,
 )
+from dbhone.dbms.base_versions import Option, options_of
 
 _FPROFILE = Path("cmake/fprofile.cmake")
 _SHARE = Path("share")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from dbhone.dbms._versions import Option, Span
+from dbhone.dbms.base_versions import Option, Span
 
 _NEW = Span(since="8.0")
 _OLD = Span(until="8.0")

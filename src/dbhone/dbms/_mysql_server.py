@@ -10,9 +10,9 @@ from pathlib import Path
 from dbhone.dbms._mysql_cmake import make_recipe
 from dbhone.dbms._mysql_life import DATABASE, MysqlLife, command
 from dbhone.dbms._mysql_tree import Maker, version_of
-from dbhone.dbms._versions import Numbers, Option, Span, numbers
 from dbhone.dbms.base import BuildRequest, Recipe
 from dbhone.dbms.base_server import Installation, Place, Program
+from dbhone.dbms.base_versions import Numbers, Option, Span, numbers
 from dbhone.errors import SourceError
 
 _MAKES_ITSELF = (5, 7)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from dbhone.dbms._versions import Span
+from dbhone.dbms.base_versions import Span
 
 _FILE = "needs.toml"
 

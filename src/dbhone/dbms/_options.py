@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from dbhone.dbms._versions import Option, options_of
+from dbhone.dbms.base_versions import Option, options_of
 from dbhone.errors import UnknownName, UsageError
 
 _DEFINITION = re.compile(r"-D([A-Za-z_][A-Za-z0-9_]*)(?::[A-Z]+)?=([^;\n]*)")

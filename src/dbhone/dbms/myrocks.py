@@ -6,8 +6,8 @@ import re
 
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Maker
-from dbhone.dbms._versions import Option, Span
 from dbhone.dbms.base_server import Room, Settings
+from dbhone.dbms.base_versions import Option, Span
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S* for .*\([^)]*(?:MyRocks|Facebook)", re.IGNORECASE)
 _NEW = Span(since="8.0")

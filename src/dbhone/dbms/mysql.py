@@ -6,7 +6,7 @@ import re
 
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Maker
-from dbhone.dbms._versions import Span
+from dbhone.dbms.base_versions import Span
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)(\S*) for .*\((?:MySQL|Source distribution)")
 _OTHERS = re.compile(r"MariaDB|^-(?:rel)?\d")

@@ -6,7 +6,7 @@ import re
 
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Maker
-from dbhone.dbms._versions import Option, Span
+from dbhone.dbms.base_versions import Option, Span
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+-(?:rel)?\d\S*) for .*\((?:Percona Server|Source distr)")
 
