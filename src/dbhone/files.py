@@ -92,6 +92,14 @@ def freeze(root: Path) -> None:
         Path(folder).chmod(stat.S_IMODE(Path(folder).stat().st_mode) & ~0o222)
 
 
+def make_writable(root: Path) -> None:
+    """Let the owner change what lies below ``root``, a copy of something frozen."""
+    for folder, _, names in os.walk(root):
+        for path in (Path(folder), *(Path(folder) / name for name in names)):
+            if not path.is_symlink():
+                path.chmod(stat.S_IMODE(path.stat().st_mode) | stat.S_IWUSR)
+
+
 def remove_tree(root: Path) -> None:
     """Remove a folder even if it is frozen; it need not exist."""
     if not root.exists():

@@ -54,3 +54,18 @@ def test_options_that_mean_nothing_are_refused(subject: str, said: str) -> None:
     text = GOOD.replace('{ like = "no-psi", variant = "o3" }', subject)
     with pytest.raises(UsageError, match=said):
         parse(text, name="x.toml")
+
+
+def test_fixes_are_names_or_patches_beside_the_file() -> None:
+    text = GOOD.replace(
+        'options = ["no-psi", "-DENABLED_PROFILING=OFF"]', 'fixes = ["log-sys", "./a.patch"]'
+    )
+    subjects = {each.name: each for each in parse(text, name="/x/y.toml").subjects}
+    assert subjects["no-psi"].fixes == ("log-sys", "/x/a.patch")
+    assert subjects["no-psi"].role is Role.CANDIDATE
+
+
+def test_an_unknown_fix_is_refused_with_its_place() -> None:
+    text = GOOD.replace('options = ["no-psi", "-DENABLED_PROFILING=OFF"]', 'fixes = ["logsys"]')
+    with pytest.raises(UsageError, match=r"x\.toml.*no fix 'logsys'"):
+        parse(text, name="x.toml")

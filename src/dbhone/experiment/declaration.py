@@ -74,6 +74,7 @@ class SubjectSection(_Section):
     settings: Settings = {}
     options: Annotated[Words | None, Field(strict=False)] = None
     levers: Annotated[Words, Field(strict=False)] = ()
+    fixes: Annotated[Words | None, Field(strict=False)] = None
     rebuild: bool = False
     optional: bool = False
 

@@ -25,6 +25,7 @@ from dbhone.experiment.declaration import SECTIONS, ExperimentFile, SubjectSecti
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.instance import pulling
 from dbhone.measurement.record import READY_MADE, Design, Role
+from dbhone.source.fixes import check_word, is_file
 from dbhone.source.reference import kind_of, parse_reference
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Scale
@@ -32,7 +33,11 @@ from dbhone.workload.suite import Scale
 T = TypeVar("T")
 W = TypeVar("W")
 _SHIPPED = "dbhone.experiment.experiments"
-_INHERITED = ("dbms", "source", "variant", "compiler", "train", "settings", "options", "levers")
+_INHERITED = (
+    *("dbms", "source", "variant", "compiler", "train", "settings"),
+    *("options", "fixes", "levers"),
+)
+"""What a subject takes over from the one that it is like."""
 _DEFAULT_COMPILER = "gcc"
 _DEFAULT_VARIANT = "rel"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
@@ -96,9 +101,18 @@ def parse(text: str, *, name: str, shown: str | None = None) -> Experiment:
 
 
 def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:
-    """Return the subject with the folder of a ``dir:`` source looked for beside the file."""
+    """Return the subject with patches and the folder of a ``dir:`` looked for beside the file."""
+    if not file.is_absolute():
+        return subject
+    subject = dataclasses.replace(
+        subject,
+        fixes=tuple(
+            str(file.parent / Path(each).expanduser()) if is_file(each) else each
+            for each in subject.fixes
+        ),
+    )
     kind, _, location = subject.source.partition(":")
-    if kind != "dir" or not file.is_absolute():
+    if kind != "dir":
         return subject
     return dataclasses.replace(subject, source=f"dir:{file.parent / Path(location).expanduser()}")
 
@@ -279,6 +293,9 @@ class _Resolver:
             options=self._options(name, dbms, section),
             levers=self._levers(name, dbms, section),
             settings=self.asked.of(name, self._dbms(dbms), section.settings),
+            fixes=tuple(
+                self._meant(check_word, each, "subjects", name) for each in section.fixes or ()
+            ),
         )
 
     def _variant(self, name: str, section: SubjectSection, reference: str) -> Variant:
@@ -295,7 +312,7 @@ class _Resolver:
             )
         if not variant.ready_made:
             return variant
-        for key in ("compiler", "rebuild", "options"):
+        for key in ("compiler", "rebuild", "options", "fixes"):
             if getattr(section, key):
                 raise ExperimentError(
                     f"{where}: '{key}' means nothing: a ready-made server is not built"
@@ -432,4 +449,5 @@ def _recipe(each: SubjectDeclaration) -> tuple[object, ...]:
         each.settings,
         each.options,
         each.levers,
+        each.fixes,
     )

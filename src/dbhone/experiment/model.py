@@ -29,7 +29,8 @@ class SubjectDeclaration:
     ``optional`` subjects are left out, with a warning, where their compiler is missing.
     ``copy_number`` is more than 0 for a build that is wanted once more. ``settings`` are
     those asked of its server, for the whole experiment or for it alone; ``options`` those of
-    the build; ``levers`` are words, canonical.
+    the build; ``fixes`` the fixes and patches that its source gets, by name or by file;
+    ``levers`` are words, canonical.
     """
 
     name: str
@@ -43,6 +44,7 @@ class SubjectDeclaration:
     optional: bool
     settings: tuple[Wanted, ...] = ()
     options: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
     levers: tuple[str, ...] = ()
 
     @property
@@ -53,7 +55,7 @@ class SubjectDeclaration:
     @property
     def made_as(self) -> str:
         """How it is built, for people."""
-        made = " ".join((self.variant.name, *self.options))
+        made = " ".join((self.variant.name, *self.options, *self.fixes))
         return made if self.variant.ready_made else f"{made} with {self.compiler}"
 
 

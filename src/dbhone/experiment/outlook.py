@@ -39,16 +39,20 @@ class Prospect:
             return self._ready_made(subject)
         compiler = self._compiler(subject.compiler)
         flags = subject.variant.flags(compiler, pass_) if compiler else subject.variant.name
-        copy, options = subject.copy_number, " ".join(subject.options)
+        copy, options = subject.copy_number, " ".join((*subject.options, *subject.fixes))
         identity = f"{subject.dbms} {subject.source} {subject.compiler} {flags} {options} {copy}"
         builds = all_builds(self._home)
         like = [each for each in builds if self._is_like(each, subject, pass_, compiler)]
         kept = recall(subject.source, self._home)
-        done = kept is not None and any(
-            each.manifest.source_digest == kept.digest
-            and each.manifest.copy_number == copy
-            and builder.find(self._home, each.manifest.digest) is not None
-            for each in like
+        done = (
+            kept is not None
+            and not subject.fixes
+            and any(
+                each.manifest.source_digest == kept.digest
+                and each.manifest.copy_number == copy
+                and builder.find(self._home, each.manifest.digest) is not None
+                for each in like
+            )
         )
         if done:
             return BuildOutlook(identity=identity, expected=0.0, done=True)

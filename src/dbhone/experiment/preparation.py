@@ -86,8 +86,11 @@ class Preparation:
         """Get the sources; a run that goes on gets those that it began with."""
         home = self._workshop.session.home
         began_with = {each.name: each.source_digest for each in self._run.subjects}
+        # A subject with fixes was built of another tree than its source.
         recorded = {
-            each.source: began_with[each.name] for each in present if each.name in began_with
+            each.source: began_with[each.name]
+            for each in present
+            if each.name in began_with and not each.fixes
         }
         references = tuple(dict.fromkeys(each.source for each in present))
         for number, reference in enumerate(references, 1):
@@ -155,6 +158,7 @@ class Preparation:
             scale=self._experiment.scale,
             copy_number=each.copy_number,
             options=each.options,
+            fixes=each.fixes,
         )
 
     def _profile_note(self, each: SubjectDeclaration, product: Product) -> str:

@@ -26,6 +26,7 @@ from dbhone.experiment.model import Training
 from dbhone.experiment.training import Lesson, train
 from dbhone.home import Session
 from dbhone.instance import adoption
+from dbhone.source.fixing import Wanted, fixed
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.turn import machine_turn
 from dbhone.workload import suite as suites
@@ -48,6 +49,7 @@ class Goal:
     scale: Scale
     copy_number: int
     options: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,7 @@ class Workshop:
         """Return what one pass of the wanted build is made of."""
         return BuildSpec(
             dbms=load_dbms(goal.dbms),
-            tree=self.tree(goal.source),
+            tree=self._fixed(goal),
             variant=goal.variant,
             pass_=pass_,
             compiler=self.compiler(goal.compiler),
@@ -130,6 +132,15 @@ class Workshop:
             copy_number=goal.copy_number,
             options=goal.options,
         )
+
+    def _fixed(self, goal: Goal) -> SourceTree:
+        """Return the source tree with the fixes that are wanted."""
+        tree = self.tree(goal.source)
+        if not goal.fixes:
+            return tree
+        version = load_dbms(goal.dbms).version(tree.path)
+        wanted = Wanted(words=goal.fixes, dbms=goal.dbms, version=version)
+        return fixed(tree, wanted, self.session, self._detail)
 
     def _build(self, goal: Goal, pass_: Pass, kept: Profile | None) -> Product:
         spec = self.spec(goal, pass_, kept)

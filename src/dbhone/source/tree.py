@@ -11,19 +11,29 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, disk_full
-from dbhone.files import digest_of, digest_of_tree, freeze, publish, remove_tree, write_whole
+from dbhone.files import (
+    digest_of,
+    digest_of_tree,
+    freeze,
+    make_writable,
+    publish,
+    remove_tree,
+    write_whole,
+)
 from dbhone.home import Home, Session
 from dbhone.source.kinds.base import Fetch, Notify, SourceKind, SourceReference
 from dbhone.source.paths import links_out
 from dbhone.source.reference import kind_of, parse_reference
 
 _REFERENCES = "references"
+_DERIVED = "derived"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +93,52 @@ def kept_tree(digest: str, home: Home) -> SourceTree | None:
         return _from_json((folder / "source.json").read_text(), home)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def derived(tree: SourceTree, inputs: tuple[str, ...], home: Home) -> SourceTree | None:
+    """Return the tree that was derived from another with these inputs, None if none was."""
+    try:
+        digest = json.loads(_derivation(tree, inputs, home).read_text())["digest"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return kept_tree(str(digest), home)
+
+
+def derive(
+    tree: SourceTree,
+    inputs: tuple[str, ...],
+    session: Session,
+    change: Callable[[Path], None],
+    *,
+    label: str,
+) -> SourceTree:
+    """Return the tree that ``change`` makes of a copy of another one, and remember it.
+
+    ``inputs`` tell it from others that are derived from the same tree; its references are the
+    other's with ``label`` after them.
+    """
+    work = session.workdir("derived")
+    try:
+        root = work / "draft" / "tree"
+        shutil.copytree(tree.path, root, symlinks=True)
+        make_writable(root)
+        change(root)
+        kept = _keep(work / "draft", session.home, tree.reference + label, tree.resolved + label)
+    except OSError as error:
+        full = disk_full(error, f"changing {tree.reference}")
+        raise full or SourceError(f"cannot change {tree.reference}: {error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            remove_tree(work)
+    pin = _derivation(tree, inputs, session.home)
+    pin.parent.mkdir(exist_ok=True)
+    write_whole(pin, json.dumps({"digest": kept.digest}) + "\n")
+    return kept
+
+
+def _derivation(tree: SourceTree, inputs: tuple[str, ...], home: Home) -> Path:
+    name = digest_of({"source": tree.digest, "inputs": list(inputs)})
+    return home.sources / _DERIVED / f"{name}.json"
 
 
 def _fetch(

@@ -1,0 +1,174 @@
+"""Fixes: what they are for, and trees that are made with them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dbhone.dbms.base_versions import Span, numbers
+from dbhone.errors import MachineError, SourceError, UnknownName, UsageError
+from dbhone.home import Session
+from dbhone.source import fixing
+from dbhone.source.fixes import Fix, all_fixes, check_word
+from dbhone.source.fixing import CLONE_VARIABLE, Wanted, fixed
+from dbhone.source.tree import SourceTree, acquire, kept_tree
+
+NEW = "int answer(void) { return 42; }\n"
+
+
+def ignore(text: str) -> None:
+    del text
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    done = subprocess.run(
+        ["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def tree(tmp_path: Path, session: Session) -> SourceTree:
+    """An acquired tree of the release before the fix; it came without its tests."""
+    root = tmp_path / "release"
+    root.mkdir()
+    (root / "answer.c").write_text("int answer(void) { return 41; }\n")
+    return acquire(f"dir:{root}", session, notify=ignore)
+
+
+@pytest.fixture
+def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A clone in which the fix is a commit that brings a test along; return the commit."""
+    clone = tmp_path / "clone"
+    (clone / "mysql-test").mkdir(parents=True)
+    (clone / "answer.c").write_text("int answer(void) { return 41; }\n")
+    (clone / "mysql-test" / "a.test").write_text("old\n")
+    git(clone, "init", "-q")
+    git(clone, "add", "-A")
+    git(clone, "commit", "-qm", "release")
+    (clone / "answer.c").write_text(NEW)
+    (clone / "mysql-test" / "a.test").write_text("new\n")
+    git(clone, "commit", "-qam", "fix")
+    monkeypatch.setenv(CLONE_VARIABLE, str(clone))
+    commit = git(clone, "rev-parse", "HEAD")
+    monkeypatch.setattr(fixing, "all_fixes", lambda: {"answer": a_fix(commit)})
+    return commit
+
+
+def a_fix(commit: str) -> Fix:
+    return Fix(
+        name="answer",
+        title="the answer",
+        dbms=frozenset({"mysql"}),
+        span=Span(since="8.0.11", until="8.0.22"),
+        why="it was wrong",
+        source="a bug",
+        commits=(commit,),
+    )
+
+
+def wanted(*words: str, dbms: str = "mysql", version: str = "8.0.18") -> Wanted:
+    return Wanted(words=words, dbms=dbms, version=version)
+
+
+@pytest.mark.usefixtures("upstream")
+def test_a_fix_makes_another_tree_and_leaves_the_first(tree: SourceTree, session: Session) -> None:
+    found = fixed(tree, wanted("answer"), session, ignore)
+    assert (found.path / "answer.c").read_text() == NEW
+    assert "41" in (tree.path / "answer.c").read_text()
+    assert found.digest != tree.digest
+    assert found.resolved == f"{tree.resolved} with answer"
+    assert not (found.path / "mysql-test").exists()
+
+
+@pytest.mark.usefixtures("upstream")
+def test_it_is_made_once(
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = fixed(tree, wanted("answer"), session, ignore)
+    monkeypatch.delenv(CLONE_VARIABLE)
+    assert fixed(tree, wanted("answer"), session, ignore).digest == first.digest
+    assert kept_tree(first.digest, session.home) is not None
+
+
+def test_a_patch_of_the_users_is_applied(
+    tree: SourceTree, session: Session, tmp_path: Path
+) -> None:
+    patch = tmp_path / "mine.patch"
+    patch.write_text(
+        "--- a/answer.c\n+++ b/answer.c\n@@ -1 +1 @@\n"
+        "-int answer(void) { return 41; }\n+int answer(void) { return 43; }\n"
+    )
+    found = fixed(tree, wanted(str(patch), dbms="mariadb"), session, ignore)
+    assert "43" in (found.path / "answer.c").read_text()
+
+
+@pytest.mark.usefixtures("upstream")
+def test_a_fix_that_does_not_apply_leaves_nothing(
+    tree: SourceTree, session: Session, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "answer.c").write_text("int answer(void);\n")
+    foreign = acquire(f"dir:{other}", session, notify=ignore)
+    with pytest.raises(SourceError, match="'answer' does not apply") as caught:
+        fixed(foreign, wanted("answer"), session, ignore)
+    assert caught.value.log is not None
+    assert "answer.c" in caught.value.log.read_text()
+    assert foreign.digest != tree.digest
+
+
+@pytest.mark.usefixtures("upstream")
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (wanted("answer", version="8.0.22"), "from 8.0.11 to before 8.0.22, not for 8.0.22"),
+        (wanted("answer", version="8.0.4"), "not for 8.0.4"),
+        (wanted("answer", dbms="mariadb"), "is for mysql, not for mariadb"),
+        (wanted("./nowhere.patch"), "there is no patch nowhere.patch"),
+    ],
+)
+def test_a_fix_that_is_for_others_is_refused(
+    tree: SourceTree, session: Session, asked: Wanted, said: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        fixed(tree, asked, session, ignore)
+    assert said in caught.value.message
+
+
+@pytest.mark.usefixtures("upstream")
+def test_without_a_clone_the_commit_is_named(
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(CLONE_VARIABLE)
+    with pytest.raises(MachineError, match="which is taken from a clone of yours"):
+        fixed(tree, wanted("answer"), session, ignore)
+
+
+@pytest.mark.usefixtures("upstream")
+def test_a_clone_without_the_commit_is_told(
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fixing, "all_fixes", lambda: {"answer": a_fix("0" * 40)})
+    with pytest.raises(SourceError, match="has no commit 000000000000"):
+        fixed(tree, wanted("answer"), session, ignore)
+
+
+def test_the_fixes_that_ship_have_whole_commits_and_a_range() -> None:
+    for name, fix in all_fixes().items():
+        assert name == fix.name
+        assert fix.title, name
+        assert fix.why, name
+        assert fix.source, name
+        assert numbers(fix.span.since) < numbers(fix.span.until)
+        assert all(len(each) == 40 and int(each, 16) for each in fix.commits)
+
+
+def test_an_unknown_fix_names_the_nearest() -> None:
+    with pytest.raises(UnknownName) as caught:
+        check_word("logsys")
+    assert caught.value.hint is not None
+    assert "'log-sys'" in caught.value.hint
