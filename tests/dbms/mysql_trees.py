@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dbhone.dbms.base_versions import numbers
 
+LAUNCHER = "scripts/invoke-with-relative-paths.pl"
 _FPROFILE = """
 # -fprofile-partial-training is told of in a comment too.
 OPTION(FPROFILE_GENERATE "" OFF)
@@ -62,6 +63,9 @@ class Tree:
         if version >= (8, 0, 19):
             newer = _FPROFILE_NEWER if version >= (8, 0, 23) else ""
             put(cmake / "fprofile.cmake", _FPROFILE + newer)
+            launcher = cmake.parent / LAUNCHER
+            put(launcher)
+            launcher.chmod(0o755)
 
 
 def put(path: Path, text: str = "") -> None:

@@ -19,6 +19,7 @@ from dbhone.dbms.mysql import PLUGIN as MYSQL
 from dbhone.dbms.percona import PLUGIN as PERCONA
 from dbhone.errors import SourceError, UnknownName, UsageError
 from tests.dbms.mysql_trees import (
+    LAUNCHER,
     MYROCKS_56,
     MYROCKS_80,
     MYSQL_56,
@@ -147,6 +148,25 @@ def test_from_8_0_19_on_it_is_told_by_the_trees_own_option(tmp_path: Path) -> No
     assert told["FPROFILE_DIR"] == "{profile}"
     # The first trees with the option do not give this one.
     assert "-fprofile-partial-training" in told["CMAKE_CXX_FLAGS_RELEASE"]
+
+
+def test_a_tree_whose_script_lost_its_execute_bit_is_told_by_flags(tmp_path: Path) -> None:
+    tree = MYSQL_80.write(tmp_path / "tree")
+    assert "perl" in MYSQL.required_programs(tree)
+    (tree / LAUNCHER).chmod(0o644)
+    told = options_of(MYSQL.recipe(request(MYSQL, tree, "pgo", Pass.USE)))
+    assert "-fprofile-use={profile}" in told["CMAKE_CXX_FLAGS_RELEASE"].split()
+    assert not {"FPROFILE_USE", "REPRODUCIBLE_BUILD"} & told.keys()
+    assert "perl" not in MYSQL.required_programs(tree)
+
+
+@pytest.mark.parametrize(("variant", "pass_"), [("rel", Pass.PLAIN), ("pgo", Pass.USE)])
+def test_base_and_candidate_are_compiled_by_the_same_script(
+    tmp_path: Path, variant: str, pass_: Pass
+) -> None:
+    tree = MYSQL_80.write(tmp_path / "tree")
+    told = options_of(MYSQL.recipe(request(MYSQL, tree, variant, pass_)))
+    assert told["REPRODUCIBLE_BUILD"] == "ON"
 
 
 @pytest.mark.parametrize(("variant", "flag"), [("pgo", False), ("lto+pgo", True)])

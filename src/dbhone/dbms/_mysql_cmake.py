@@ -9,14 +9,17 @@ to run an instance. The options follow from a few rules:
 - Libraries are those that the tree brings, but for TLS: an old tree is built with the versions
   that it was tried with, and nothing is downloaded.
 - The linker, NUMA and the like, which CMake would choose by what it finds, are told.
-- With gcc a profile is told by MySQL's own option since 8.0.19 (FPROFILE_GENERATE, FPROFILE_USE),
-  because it makes the build reproducible, too, and the linker fit for it. What of the flags a
-  tree's option does not give, as the first ones did not all, stays among the variant's.
+- With gcc a profile is told by MySQL's own option since 8.0.19 (FPROFILE_GENERATE, FPROFILE_USE).
+  What of the flags a tree's option does not give, as the first ones did not all, stays among the
+  variant's. The option turns REPRODUCIBLE_BUILD on, which has each file compiled by relative
+  paths; so all builds of such a tree have it on, or base and candidate would differ in more than
+  the profile.
 """
 
 from __future__ import annotations
 
 import re
+import stat
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,6 +42,7 @@ from dbhone.dbms.base import (
 from dbhone.dbms.base_versions import Option, options_of
 
 _FPROFILE = Path("cmake/fprofile.cmake")
+_LAUNCHER = Path("scripts/invoke-with-relative-paths.pl")
 _SHARE = Path("share")
 _GATHERED = Path("gathered/share")
 _LIBRARIES = Path("library_output_directory")
@@ -90,6 +94,7 @@ def _configure(dbms: str, request: BuildRequest, own: tuple[Option, ...]) -> tup
         *written(options_of((*SERVER_ONLY, *own), request.version)),
         *ssl_options(request),
         *boost_options(request),
+        *(("-DREPRODUCIBLE_BUILD=ON",) if takes_profiles(request.tree) else ()),
         *guided,
         *expand(request.options, SETS, request.version),
     )
@@ -125,14 +130,25 @@ def _standard(tree: Path) -> tuple[str, ...]:
     return (found[0],) if found else ()
 
 
+def takes_profiles(tree: Path) -> bool:
+    """Return whether the tree's own option for profiles can be used.
+
+    It has the compiler called by a script of the tree's, whose execute bit some copies lost.
+    """
+    script = tree / _LAUNCHER
+    return (tree / _FPROFILE).is_file() and (
+        not script.is_file() or bool(script.stat().st_mode & stat.S_IXUSR)
+    )
+
+
 def _guidance(request: BuildRequest) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return the tree's own options for a profile, and the flags that they give."""
     guidance = request.guidance
-    script = request.tree / _FPROFILE
-    if guidance is None or not script.is_file():
+    if guidance is None or not takes_profiles(request.tree):
         return (), frozenset()
     option = "FPROFILE_GENERATE" if guidance.pass_ is GuidancePass.GENERATE else "FPROFILE_USE"
-    told = _told(guidance, script.read_text(encoding="utf-8", errors="replace"))
+    script = (request.tree / _FPROFILE).read_text(encoding="utf-8", errors="replace")
+    told = _told(guidance, script)
     return (f"-D{option}=ON", f"-DFPROFILE_DIR={guidance.place}"), told
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbhone.dbms._mysql_cmake import make_recipe
+from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
 from dbhone.dbms._mysql_life import DATABASE, MysqlLife, command
 from dbhone.dbms._mysql_tree import Maker, version_of
 from dbhone.dbms.base import BuildRequest, Recipe
@@ -45,9 +45,8 @@ class MysqlServer(MysqlLife):
         return version_of(tree, self.maker)
 
     def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return CMake, ninja and bison, which makes the SQL parser."""
-        del tree
-        return ("cmake", "ninja", "bison")
+        """Return CMake, ninja, bison, which makes the SQL parser, and what calls the compiler."""
+        return ("cmake", "ninja", "bison", *(("perl",) if takes_profiles(tree) else ()))
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, the server, then the files that it needs.
