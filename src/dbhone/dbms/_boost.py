@@ -48,8 +48,7 @@ def boost_options(request: BuildRequest) -> tuple[str, ...]:
     if _system_has(name):
         return (off,)
     raise SourceError(
-        f"{request.tree.name if request.tree.name != 'tree' else 'the source tree'} needs the"
-        f" headers of {name}, which it does not bring",
+        f"version {request.version} needs the headers of {name}, which its tree does not bring",
         hint=f"unpack {name} into a folder and set {LIBRARIES_VARIABLE} to that folder, or"
         f' give options = ["-D{OPTION}=/path/to/{name}"]',
     )
