@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbhone.errors import MachineError, SettingsError
-from dbhone.experiment.levers import lacking, pull, settings_with
+from dbhone.experiment.levers import lacking, pull, settings_with, uses_huge_pages
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import pulling
@@ -71,8 +71,15 @@ def test_huge_pages_are_counted_for_all_servers_that_have_them() -> None:
     assert error is not None
     assert "2 servers with a cache of 600.0 MiB would need 980 huge pages" in error.message
     assert error.hint == "reserve them, as root: sysctl vm.nr_hugepages=1080"
+    # Cold servers run one after the other.
+    assert lacking(*declared("huge", f'{TEXT}regime = "cold"\n')) is None
     experiment, subject = declared("huge", text)
     assert settings_with(subject, pull(experiment, subject)) == {"huge_pages": "on"}
+
+
+def test_only_huge_pages_are_reserved_memory() -> None:
+    uses = {name: uses_huge_pages(declared(name)[1]) for name in ("rel", "jemalloc", "huge")}
+    assert uses == {"rel": False, "jemalloc": False, "huge": True}
 
 
 def test_a_setting_that_contradicts_a_lever_is_refused() -> None:

@@ -134,6 +134,11 @@ def test_the_scale_is_what_is_said() -> None:
     assert {task.run.seconds for task in tasks if task.run} == {2.0}
 
 
+def test_cpus_may_sleep_unless_the_experiment_says_otherwise() -> None:
+    assert not parse(GOOD, name="x.toml").awake
+    assert parse(f"{GOOD}\n[design]\nawake = true\n", name="x.toml").awake
+
+
 def test_training_runs_each_set_for_its_share_with_one_number_of_clients() -> None:
     found = parse(GOOD, name="x.toml")
     training = found.subjects[2].training
@@ -150,7 +155,7 @@ def test_training_runs_each_set_for_its_share_with_one_number_of_clients() -> No
         ('["update-index", ', '["updat-index", ', "update-index_range=100"),
         ('["update-index", ', '["point-query.warm", ', "point-query.warm"),
         ('["update-index", ', '["read-write", ', "read-write"),
-        ('"os-cached"', '"cold"', "cached, os-cached"),
+        ('"os-cached"', '"warm"', "cached, os-cached, cold"),
         ('seconds = "2s"', 'seconds = "500ms"', "whole seconds"),
         ("[1, 4]", "[4, 4]", "twice"),
         ("[1, 4]", "[0]", "threads"),
@@ -203,5 +208,9 @@ def test_a_plan_tells_how_long_a_block_takes() -> None:
     plan = make_plan(parse(GOOD, name="x.toml"), outlook, lambda _: True)
     tasks, warm_ups, subjects = 4, 3, 4
     assert plan.block == pytest.approx(subjects * ((tasks + warm_ups) * 2.3 + 5.0))
+    cold = make_plan(
+        parse(GOOD.replace("os-cached", "cold"), name="x.toml"), outlook, lambda _: True
+    )
+    assert cold.block == pytest.approx(subjects * tasks * (2.3 + 5.0))
     (training,) = [step for step in plan.steps if step.stage is Stage.TRAIN]
     assert training.expected == 3 * (2.0 + 6.0 + 5.0)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dbhone.build.manifest import Build
@@ -16,6 +20,7 @@ from dbhone.experiment.journal import Journal
 from dbhone.experiment.measuring import Contest, Measuring
 from dbhone.experiment.production import Workshop
 from dbhone.home import Session
+from dbhone.instance.awake import Vigil
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
 from dbhone.measurement.store import NewRun, Store
@@ -212,3 +217,50 @@ def test_a_base_that_cannot_be_measured_ends_the_run(
     builds["rel"] = pretended_build(tmp_path / "builds" / "bad", GARBAGE)
     with pytest.raises(DriverError, match="the base cannot be measured"):
         bench.measure(builds).run()
+
+
+def await_spinners(count: int, *, spinning: bool) -> None:
+    """Wait until so many programs of ours yield to all others, and whether they run or stop."""
+    while True:
+        whole = psutil.Process().children(recursive=True)
+        idle = [each for each in whole if os.sched_getscheduler(each.pid) == os.SCHED_IDLE]
+        stopped = [each for each in idle if each.status() == psutil.STATUS_STOPPED]
+        if len(idle) == count and len(stopped) == (0 if spinning else count):
+            return
+        time.sleep(0.01)
+
+
+def test_cpus_are_awake_while_something_is_measured_and_only_then(
+    bench: Bench, builds: dict[str, Build]
+) -> None:
+    cpus = frozenset(os.sched_getaffinity(0))
+    contest = replace(bench.measure(builds).contest, design=replace(DESIGN, max_blocks=1))
+    told = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Slice | BlockEnded):
+            await_spinners(len(cpus), spinning=isinstance(event, Slice))
+            told.append(type(event))
+
+    workshop = Workshop(bench.session, listen)
+    journal = Journal(bench.run, bench.store, listen, DESIGN.budget_seconds)
+    Measuring(replace(contest, awake=cpus), workshop, journal).run()
+    assert told == [Slice] * 6 + [BlockEnded]
+    await_spinners(0, spinning=False)
+
+
+def test_the_time_of_what_keeps_cpus_awake_is_no_load_by_others(
+    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = []
+
+    def note(*moments: object, own_cpu_seconds: float) -> dict[str, float]:
+        own.append(own_cpu_seconds)
+        return {}
+
+    clock = itertools.count(0.0, 5.0)
+    monkeypatch.setattr(Vigil, "cpu_seconds", lambda self: next(clock))
+    monkeypatch.setattr("dbhone.experiment.measuring.between", note)
+    bench.measure(builds, replace(DESIGN, max_blocks=1)).run()
+    assert len(own) == len(bench.everything(1))
+    assert all(5.0 <= each < 10.0 for each in own)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from dbhone.measurement.record import COLD, Warning
 from dbhone.report.page import Page, build_page, tables
 from dbhone.report.rendering import render
 from dbhone.report.table import Table, plain
@@ -192,11 +193,39 @@ class TestSettings:
         assert page.subjects.columns[1].title == "DBMS"
 
 
+class TestLevers:
+    def test_they_stand_beside_what_each_subject_is_and_after_the_winners_name(self) -> None:
+        run = a_server_run()
+        levers = {"lto+pgo": ("cpus=0-1", "jemalloc")}
+        pulled = tuple(replace(each, levers=levers.get(each.name, ())) for each in run.subjects)
+        page = build_page(replace(run, subjects=pulled), server_samples(run))
+        assert [each.title for each in page.subjects.columns[:2]] == ["Subject", "Levers"]
+        rows = _rows(page.subjects)
+        assert rows["lto+pgo"][0] == "cpus=0-1, jemalloc"
+        assert rows["rel (base)"][0] == ""
+        assert page.winner_title == "lto+pgo (cpus=0-1, jemalloc)"
+        assert json.loads(render(page, "json"))["winner"]["levers"] == ["cpus=0-1", "jemalloc"]
+        for name in ("html", "markdown", "text"):
+            assert "lto+pgo (cpus=0-1, jemalloc)" in render(page, name).decode()
+
+    def test_without_any_there_is_no_column(self, server: Page) -> None:
+        assert "Levers" not in {each.title for each in server.subjects.columns}
+        assert server.winner is not None
+        assert server.winner_title == server.winner.name
+
+
 class TestNotes:
     def test_method_is_told_of_servers_only(self, server: Page) -> None:
         assert server.method is not None
         run = a_run()
         assert build_page(run, samples(run)).method is None
+
+    def test_the_method_of_cold_servers_is_told_as_it_was(self) -> None:
+        run = a_server_run()
+        cold = replace(run, warnings=(Warning(code=COLD, text="every server was cold"),))
+        method = build_page(cold, server_samples(run, Shape(blocks=1))).method
+        assert method is not None
+        assert "Nothing is warmed up" in method
 
     def test_warnings_of_the_run_are_footnotes(self, server: Page) -> None:
         assert "settings-dropped" in {each.code for each in server.footnotes}

@@ -2,7 +2,8 @@
 
 An arena opens for one block. For servers that means: every subject's server is started on a
 fresh copy of the same loaded data and warmed up alike, before the first slice; then all of
-them stay up, so that a slice of one lies seconds from the next one's.
+them stay up, so that a slice of one lies seconds from the next one's. Where servers are to be
+cold, each slice has one of its own.
 """
 
 from __future__ import annotations
@@ -87,6 +88,10 @@ class Arena(ABC):
     def ready(self, subjects: tuple[str, ...]) -> None:
         """Make sure, before a pass, that what these subjects find is alike for all of them."""
 
+    def prepare(self, subject: str) -> None:
+        """Make ready what this subject's next slice needs of its own; nothing of it is measured."""
+        del subject
+
     @abstractmethod
     def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
         """Let one subject do one task. A driver or server that fails is a result."""
@@ -149,11 +154,14 @@ class ServerArena(Arena):
         self._close_all()
         self._refusals.clear()
         for name in subjects:
-            self._notify(f"starting {name}")
-            try:
-                self._start(name)
-            except (ServerError, DriverError) as error:
-                self._refusals[name] = error
+            self._try_to_start(name)
+
+    def _try_to_start(self, name: str) -> None:
+        self._notify(f"starting {name}")
+        try:
+            self._start(name)
+        except (ServerError, DriverError) as error:
+            self._refusals[name] = error
 
     def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
         """Drive the subject's server."""
@@ -189,6 +197,29 @@ class ServerArena(Arena):
     def _close_all(self) -> None:
         for name in tuple(self._open):
             self._close(name)
+
+
+class ColdServerArena(ServerArena):
+    """Each slice has a server of its own, just started on fresh data that lies on the disk only.
+
+    So every step begins cold, and not only the first one of a block.
+    """
+
+    def ready(self, subjects: tuple[str, ...]) -> None:
+        """There is nothing that slices share."""
+        del subjects
+
+    def prepare(self, subject: str) -> None:
+        """Start the subject's server; it is not warmed up."""
+        self._refusals.pop(subject, None)
+        self._try_to_start(subject)
+
+    def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
+        """Drive the subject's server, which ends with it."""
+        try:
+            return super().slice(subject, task, timeout)
+        finally:
+            self._close(subject)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,12 +126,13 @@ class BlocksSection(_Section):
 
 
 class DesignSection(_Section):
-    """``[design]``: when to stop measuring."""
+    """``[design]``: when to stop measuring, and whether CPUs may sleep meanwhile."""
 
     target: Percent = 0.02
     budget: Duration = 8 * 60.0
     seed: int = Field(default=1, ge=0, lt=2**32)
     blocks: BlocksSection = BlocksSection()
+    awake: bool = False
 
 
 class ExperimentFile(_Section):

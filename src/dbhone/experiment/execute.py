@@ -7,6 +7,7 @@ measurements in the store. Executing a run again goes on where it ended.
 from __future__ import annotations
 
 import dataclasses
+import os
 from functools import partial
 
 from dbhone import __version__
@@ -20,6 +21,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.preparation import Preparation, describe
 from dbhone.experiment.production import Product, Workshop
 from dbhone.experiment.proof import Evidence, Examiner, difference
+from dbhone.experiment.terms import check_terms, terms
 from dbhone.home import Session, is_alive
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Run, RunState
@@ -102,6 +104,7 @@ class Execution:
         self._journal.complete(reason)
 
     def _work(self) -> str:
+        check_terms(self._experiment, self._session)
         preparation = Preparation(self._experiment, self._run, self._workshop, self._journal)
         products = preparation.products()
         ground = make_ground(self._experiment, products, self._workshop, self._journal)
@@ -120,6 +123,7 @@ class Execution:
             steps=programme.steps,
             seconds=programme.seconds,
             ordered=ground.ordered,
+            awake=frozenset(os.sched_getaffinity(0)) if self._experiment.awake else frozenset(),
         )
         return self._measure(contest, sound)
 
@@ -163,6 +167,8 @@ class Execution:
         self._journal.note(text)
 
     def _measure(self, contest: Contest, products: dict[str, Product]) -> str:
+        for code, text in terms(self._experiment):
+            self._journal.warn(code, text)
         measuring = Measuring(contest, self._workshop, self._journal)
         try:
             return measuring.run()

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from dbhone.build.manifest import Build
 from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.errors import UsageError
-from dbhone.experiment.arena import Arena, EmbeddedArena, ServerArena
+from dbhone.experiment.arena import Arena, ColdServerArena, EmbeddedArena, ServerArena
 from dbhone.experiment.events import Detail
 from dbhone.experiment.journal import Journal
-from dbhone.experiment.levers import pull, settings_with
+from dbhone.experiment.levers import pull, settings_with, uses_huge_pages
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import DRIVER_STARTS
+from dbhone.experiment.plan import DRIVER_STARTS, SERVER_STARTS
 from dbhone.experiment.production import Product, Workshop, load_dbms
 from dbhone.experiment.proof import EmbeddedExaminer, Examiner, ServerExaminer
 from dbhone.experiment.rehearsal import Rehearsal
@@ -159,6 +159,7 @@ class _ServerGround(_Grounded):
             drop_unknown=self._experiment.drop_unknown,
             servers=len(self._experiment.subjects),
         )
+        self._cold = demand.cold
         self._servers = Servers(self._workshop.session, demand, self._detail)
         self._contenders = {
             name: self._contender(name, product) for name, product in self._products.items()
@@ -166,7 +167,16 @@ class _ServerGround(_Grounded):
         self._setups = {name: self._set_up(each) for name, each in self._contenders.items()}
         for note in settings_notes(self._setups):
             self._journal.warn(note.code, note.text, subject=note.subject)
-        check_memory([self._cache(name, demand.cache_bytes) for name in self._contenders])
+        check_memory(self._caches(demand.cache_bytes))
+
+    def _caches(self, usual: int) -> list[int]:
+        """Return the caches, in bytes, that lie in free memory at once, and not in huge pages."""
+        caches = [
+            self._cache(each.name, usual)
+            for each in self._experiment.subjects
+            if each.name in self._contenders and not uses_huge_pages(each)
+        ]
+        return [max(caches)] if self._cold and caches else caches
 
     def _detail(self, text: str) -> None:
         self._journal.listen(Detail(text=text))
@@ -210,9 +220,9 @@ class _ServerGround(_Grounded):
     def programme(self) -> Programme:
         """Return the suite's own steps: how long they take is declared, so none is tried out."""
         tasks = self._tasks(self._experiment.scale)
+        beside = DRIVER_STARTS + (SERVER_STARTS if self._cold else 0.0)
         seconds = {
-            name: (task.run.seconds if task.run else 0.0) + DRIVER_STARTS
-            for name, task in tasks.items()
+            name: (task.run.seconds if task.run else 0.0) + beside for name, task in tasks.items()
         }
         steps = tuple(step for task in tasks.values() for step in self._steps(task))
         self._journal.store.set_steps(self._journal.run_id, list(steps))
@@ -238,4 +248,5 @@ class _ServerGround(_Grounded):
 
     def arena(self, subjects: tuple[str, ...]) -> Arena:
         contenders = {name: each for name, each in self._contenders.items() if name in subjects}
-        return ServerArena(self._servers, contenders, self._detail)
+        make = ColdServerArena if self._cold else ServerArena
+        return make(self._servers, contenders, self._detail)

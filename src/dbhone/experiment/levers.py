@@ -10,9 +10,10 @@ from dbhone.errors import HoneError, MachineError, SettingsError
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.production import load_dbms
 from dbhone.instance import pulling
-from dbhone.instance.levers.base import Need
+from dbhone.instance.levers.base import Need, Slot
 from dbhone.instance.pulling import Pulled
 from dbhone.workload import suite as suites
+from dbhone.workload.suite import Regime
 
 
 def lacking(experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
@@ -43,6 +44,13 @@ def pull(experiment: Experiment, subject: SubjectDeclaration) -> Pulled:
     return pulling.pull(subject.levers, _need(experiment, subject))
 
 
+def uses_huge_pages(subject: SubjectDeclaration) -> bool:
+    """Return whether the subject's cache lies in memory that was reserved for such use."""
+    return any(
+        pulling.load_lever(word.partition("=")[0]).slot is Slot.PAGES for word in subject.levers
+    )
+
+
 def settings_with(subject: SubjectDeclaration, pulled: Pulled) -> tuple[Wanted, ...]:
     """Return the settings that are asked of the subject's server, its levers' among them."""
     brought = (Wanted(name=name, value=value) for name, value in pulled.whole.settings.items())
@@ -50,14 +58,16 @@ def settings_with(subject: SubjectDeclaration, pulled: Pulled) -> tuple[Wanted, 
 
 
 def _need(experiment: Experiment, subject: SubjectDeclaration, word: str = "") -> Need:
-    """Return what levers are pulled for: all servers with this one are up at once."""
+    """Return what levers are pulled for: all servers with this one are up at once, unless cold."""
     dbms = _server(subject)
+    several = sum(word in each.levers for each in experiment.subjects)
+    cold = experiment.scale.regime is Regime.COLD
     proposed = suites.cache_bytes(suites.load(experiment.suite), experiment.scale)
     return Need(
         value="",
         dbms=dbms,
         cache_bytes=pulling.wanted_cache(dbms, _effective(subject), proposed),
-        servers=sum(word in each.levers for each in experiment.subjects),
+        servers=min(1, several) if cold else several,
     )
 
 

@@ -181,6 +181,7 @@ class _Resolver:
             sets=sets,
             design=self._design(),
             drop_unknown=self.declared.config.drop_unknown,
+            awake=self.declared.design.awake,
         )
 
     def _scale(self, suite: suites.Suite) -> Scale:

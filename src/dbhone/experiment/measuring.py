@@ -23,6 +23,7 @@ from dbhone.experiment.events import BlockEnded, Slice
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.plan import block_order
 from dbhone.experiment.production import Workshop
+from dbhone.instance.awake import Vigil
 from dbhone.measurement.conditions import between, read_conditions
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Design, Invocation, Measurement, Step
@@ -40,7 +41,7 @@ class Contest:
     """What is measured: the subjects, base first, where, and the tasks by set.
 
     ``seconds`` is about how long each set takes the base. With ``ordered`` the sets keep
-    their order in every block.
+    their order in every block. ``awake`` are the CPUs that do not sleep while it is measured.
     """
 
     run_id: int
@@ -52,6 +53,7 @@ class Contest:
     steps: tuple[Step, ...]
     seconds: dict[str, float]
     ordered: bool = False
+    awake: frozenset[int] = frozenset()
 
     @property
     def block_seconds(self) -> float:
@@ -69,6 +71,7 @@ class Measuring:
         self.store = journal.store
         self.broken: dict[str, str] = {}
         self._failures: dict[str, int] = {}
+        self._vigil = Vigil(contest.awake)
         self._known = frozenset(step.name for step in contest.steps)
         self._block_seconds = contest.block_seconds
 
@@ -78,6 +81,10 @@ class Measuring:
         Raises MachineError if the budget is too small for one block, DriverError if the base
         cannot be measured.
         """
+        with self._vigil:
+            return self._run()
+
+    def _run(self) -> str:
         block = self._first_open_block()
         widest = precision(self._analysis()) if block else math.inf
         while True:
@@ -177,28 +184,36 @@ class Measuring:
     ) -> None:
         taking_part = tuple(name for name in subjects if name not in self.broken)
         self.contest.arena.ready(taking_part)
-        for position, name in enumerate(subjects):
-            if name in self.broken:
-                continue
-            self.journal.listen(
-                Slice(
-                    block=block,
-                    set=set_name,
-                    subject=name,
-                    number=progress[0] + position + 1,
-                    total=progress[1],
-                    left=self.journal.left(),
-                )
+        with self._vigil.watch():
+            for position, name in enumerate(subjects):
+                if name in self.broken:
+                    continue
+                number = progress[0] + position + 1
+                self._announce(block, set_name, name, (number, progress[1]))
+                self._measure(block, set_name, name, position)
+
+    def _announce(self, block: int, set_name: str, name: str, progress: tuple[int, int]) -> None:
+        self.journal.listen(
+            Slice(
+                block=block,
+                set=set_name,
+                subject=name,
+                number=progress[0],
+                total=progress[1],
+                left=self.journal.left(),
             )
-            self._measure(block, set_name, name, position)
+        )
 
     def _measure(self, block: int, set_name: str, name: str, position: int) -> None:
         task = self.contest.tasks[set_name]
+        self.contest.arena.prepare(name)
+        spun = self._vigil.cpu_seconds()
         started, before = datetime.now(UTC), read_conditions()
         timeout = max(_LEAST_TIMEOUT, 30 * self.contest.seconds[set_name])
         turnout = self.contest.arena.slice(name, task, timeout)
         driven = turnout.driven
-        conditions = between(before, read_conditions(), own_cpu_seconds=turnout.cpu_seconds)
+        own = turnout.cpu_seconds + self._vigil.cpu_seconds() - spun
+        conditions = between(before, read_conditions(), own_cpu_seconds=own)
         invocation = Invocation(
             block=block,
             set=set_name,

@@ -64,7 +64,8 @@ class Experiment:
     """What to compare, on what, and how surely. ``text`` is the file as written.
 
     ``sets`` are the suite's sets that were asked for, None for all that the version has.
-    With ``drop_unknown`` a server's setting that a version lacks is left out.
+    With ``drop_unknown`` a server's setting that a version lacks is left out. With ``awake``
+    no CPU sleeps while something is measured.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Experiment:
     sets: tuple[str, ...] | None
     design: Design
     drop_unknown: bool = False
+    awake: bool = False
 
     @property
     def size(self) -> str:

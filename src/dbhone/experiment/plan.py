@@ -10,7 +10,7 @@ from dbhone.build.transforms.base import Pass
 from dbhone.experiment.events import Stage
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.workload import suite as suites
-from dbhone.workload.suite import Scale, Task
+from dbhone.workload.suite import Regime, Scale, Task
 
 _TRAINING_SECONDS = 6.0
 _PROOF_SECONDS = 2.5
@@ -18,7 +18,7 @@ _SOURCE_SECONDS = 15.0
 _TRAINING_ROUNDS = 3
 DRIVER_STARTS = 0.3
 """Seconds that a server's driver takes to start, connect and end."""
-_SERVER_SECONDS = 5.0
+SERVER_STARTS = 5.0
 """To start a server on a copy of its data and to stop it."""
 
 
@@ -75,7 +75,7 @@ def make_plan(experiment: Experiment, outlook: Outlook, is_kept: SourceIsKept) -
         PlannedStep(
             stage=Stage.PROVE,
             what=f"{each.started_as}: same results as the base, consistent data",
-            expected=_SERVER_SECONDS if _drives_servers(experiment) else _PROOF_SECONDS,
+            expected=SERVER_STARTS if _drives_servers(experiment) else _PROOF_SECONDS,
             done=False,
         )
         for each in experiment.subjects
@@ -142,10 +142,13 @@ def _block_seconds(experiment: Experiment) -> float | None:
         return None
     suite = suites.load(experiment.suite)
     sets = experiment.sets or suite.measured()
-    tasks = suites.tasks(suite, sets, experiment.scale)
+    tasks = tuple(suites.tasks(suite, sets, experiment.scale))
+    if experiment.scale.regime is Regime.COLD:
+        cold = (task.run.seconds + DRIVER_STARTS + SERVER_STARTS for task in tasks if task.run)
+        return len(experiment.subjects) * sum(cold)
     warm_up = suites.tasks(suite, suite.warm_ups(), suites.narrow(suite, experiment.scale))
     slices = sum(task.run.seconds + DRIVER_STARTS for task in (*tasks, *warm_up) if task.run)
-    return len(experiment.subjects) * (slices + _SERVER_SECONDS)
+    return len(experiment.subjects) * (slices + SERVER_STARTS)
 
 
 def _training_seconds(training: Training, experiment: Experiment) -> float:
@@ -154,7 +157,7 @@ def _training_seconds(training: Training, experiment: Experiment) -> float:
         return _TRAINING_SECONDS
     tasks = training_tasks(experiment.suite, training, experiment.scale)
     one = sum(task.run.seconds for task in tasks if task.run)
-    return _TRAINING_ROUNDS * (one + _SERVER_SECONDS)
+    return _TRAINING_ROUNDS * (one + SERVER_STARTS)
 
 
 def block_order(

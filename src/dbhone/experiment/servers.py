@@ -20,7 +20,7 @@ from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import DriverError, ServerError, ToolError
 from dbhone.files import digest_of_file
 from dbhone.home import Session
-from dbhone.instance import data, settings
+from dbhone.instance import data, page_cache, settings
 from dbhone.instance.account import server_account
 from dbhone.instance.memory import Yardstick, memory_for, scaled
 from dbhone.instance.place import make_place, remove_place
@@ -64,8 +64,15 @@ class Demand:
         """Return the driver's tasks for these sets."""
         return suites.tasks(self.suite, names, self.scale)
 
+    @property
+    def cold(self) -> bool:
+        """Whether a server is to find its data on the disk only."""
+        return self.scale.regime is Regime.COLD
+
     def warm_up(self) -> tuple[Task, ...]:
-        """Return what every server is asked once it has started, unmeasured."""
+        """Return what every server is asked once it has started, unmeasured; nothing if cold."""
+        if self.cold:
+            return ()
         one = suites.narrow(self.suite, self.scale)
         return suites.tasks(self.suite, self.suite.warm_ups(), one)
 
@@ -128,6 +135,8 @@ class Servers:
                 data.make(contender.dbms, contender.installation, place, self.account, self.session)
             else:
                 data.restore(saved, place, self.account)
+                if self.demand.cold:
+                    page_cache.evict(place.data)
             chosen = self._chosen(contender, place)
             server = Server(
                 contender.dbms,

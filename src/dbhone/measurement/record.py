@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+COLD = "cold"
+"""The code of the warning that says that servers were measured cold."""
 READY_MADE = "ready-made"
 """The variant of a server that somebody else has built."""
 

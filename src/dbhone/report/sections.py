@@ -14,7 +14,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import Group, Role, Subject
+from dbhone.measurement.record import COLD, Group, Role, Subject
 from dbhone.report.material import EMPTY, Material, label, serves, subject_row
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import capital, compiler, figure, reach
@@ -242,6 +242,11 @@ def method_note(of: Material) -> str | None:
     """Return what has to be known of how servers are measured, None where there are none."""
     if not serves(of.run.steps):
         return None
+    if any(each.code == COLD for each in of.run.warnings):
+        return (
+            "Every single measurement has a server of its own, just started on a fresh copy of "
+            "the same data, which is on the disk only. Nothing is warmed up."
+        )
     return (
         "Every block starts each subject's server anew, on a fresh copy of the same data, and "
         "warms it up; the steps of one block share that start. So what a start happens to bring "

@@ -35,6 +35,9 @@ class Regime(StrEnum):
     """In its own cache."""
     OS_CACHED = "os-cached"
     """Mostly not in its own cache, but in the operating system's."""
+    COLD = "cold"
+    """At first on the disk only: each slice has a server of its own, just started. Its cache is
+    as large as when it is to hold the data."""
 
 
 class Kind(StrEnum):
@@ -96,8 +99,8 @@ class ScriptedSet(_Section):
 class ServerSize(_Section):
     """A named size of a server's suite: its tables, the seconds of a slice, the clients.
 
-    ``cache`` is the size of the server's cache, in bytes, for each regime;
-    ``spare_connections`` how many more connections than clients a server must allow.
+    ``cache`` is the size of the server's cache, in bytes, for each regime; ``cold`` need not
+    be there. ``spare_connections`` is how many more connections than clients a server must allow.
     """
 
     tables: int = Field(ge=1)
@@ -322,7 +325,8 @@ def narrow(suite: Suite, scale: Scale) -> Scale:
 
 def cache_bytes(suite: Suite, scale: Scale) -> int:
     """Return how large the server's cache is at this scale, in bytes."""
-    return scale.cache_bytes or suite.server_sizes[scale.size].cache[scale.regime]
+    sizes = suite.server_sizes[scale.size].cache
+    return scale.cache_bytes or sizes.get(scale.regime, sizes[Regime.CACHED])
 
 
 def _warms_up(chosen: NumberedSet | ScriptedSet) -> bool:

@@ -1,0 +1,81 @@
+"""Has the kernel forget files, so that a server finds its data on the disk only.
+
+Only the files of one folder are forgotten, by posix_fadvise(2), for which nobody needs to be root.
+To write to /proc/sys/vm/drop_caches would slow down whatever else runs on the machine, other
+servers that are measured among them. The kernel may ignore the advice (tmpfs and ZFS do), so
+mincore(2) is asked what is left.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from dbhone.errors import MachineError
+from dbhone.units import size
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LEFT = 0.02
+"""The share of files that may stay: pages that something else is just reading."""
+_TRIAL = 4 * 1024 * 1024
+_REMEDY = "choose a home on a disk with an ordinary file system: --home or DBHONE_HOME"
+
+
+def evict(folder: Path) -> None:
+    """Write all files below a folder to the disk, and have the kernel forget them.
+
+    Raises MachineError if it keeps them, OSError if a file cannot be read.
+    """
+    files = list(_files(folder))
+    for path in files:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    whole = sum(path.stat().st_size for path in files)
+    left = sum(cached_bytes(path) for path in files)
+    if left > whole * _LEFT:
+        raise MachineError(
+            f"the kernel keeps {size(left)} of the {size(whole)} below {folder} in memory,"
+            " although it was asked to forget them",
+            hint=_REMEDY,
+        )
+
+
+def check_evictable(folder: Path) -> None:
+    """Raise MachineError if the kernel would not forget files in this folder; one is tried."""
+    trial = folder / "forget-me"
+    trial.mkdir()
+    path = trial / "file"
+    try:
+        path.write_bytes(os.urandom(1024) * (_TRIAL // 1024))
+        evict(trial)
+    finally:
+        path.unlink(missing_ok=True)
+        trial.rmdir()
+
+
+def cached_bytes(path: Path) -> int:
+    """Return how much of a file the kernel has in memory, in whole pages."""
+    length = path.stat().st_size
+    if not length:
+        return 0
+    pages = ctypes.create_string_buffer(-(-length // mmap.PAGESIZE))
+    # A private mapping may be written, which ctypes asks for; nothing is.
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as mapping:
+        first = ctypes.c_char.from_buffer(mapping)
+        try:
+            address, size_ = ctypes.c_void_p(ctypes.addressof(first)), ctypes.c_size_t(length)
+            if _LIBC.mincore(address, size_, pages) != 0:
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
+        finally:
+            del first  # or the mapping cannot be closed
+    return sum(page & 1 for page in pages.raw) * mmap.PAGESIZE
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            yield path

@@ -1,0 +1,124 @@
+"""Cold servers: each slice has one of its own, which nothing has warmed up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from dbhone.dbms.base_server import Installation
+from dbhone.errors import ServerError
+from dbhone.experiment.arena import ColdServerArena, ServerArena, failed
+from dbhone.experiment.servers import Contender, Demand, Servers
+from dbhone.workload import suite as suites
+from dbhone.workload.drive import Driven, load_driver
+from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.suite import Regime, Scale, Task
+from tests.instance import lives
+
+TASK = Task(set="point-query", size=1)
+
+
+class Pretended:
+    """Servers that note what is done to them; ``refusing`` do not start."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.refusing: set[str] = set()
+
+    @contextlib.contextmanager
+    def running(self, contender: Contender) -> Iterator[SimpleNamespace]:
+        name = contender.installation.version
+        if name in self.refusing:
+            raise ServerError(f"{name} did not start")
+        self.seen.append(f"start {name}")
+        yield SimpleNamespace(
+            pid=os.getpid(), name=name, kill=lambda: self.seen.append(f"kill {name}")
+        )
+        self.seen.append(f"gone {name}")
+
+    def warm_up(self, server: SimpleNamespace) -> None:
+        self.seen.append(f"warm up {server.name}")
+
+    def drive(self, server: SimpleNamespace, task: Task) -> Driven:
+        self.seen.append(f"drive {server.name} {task.set}")
+        return failed(ServerError("nothing is measured here"))
+
+
+def contender(name: str) -> Contender:
+    installation = Installation(
+        dbms="mariadb", version=name, prefix=Path("/"), server=Path("/mariadbd")
+    )
+    return Contender(dbms=lives.Mariadb(), installation=installation, settings={}, env={})
+
+
+@pytest.fixture
+def servers() -> Pretended:
+    return Pretended()
+
+
+def arena(servers: Pretended, kind: type[ServerArena]) -> ServerArena:
+    names = {name: contender(name) for name in ("a", "b")}
+    return kind(cast("Servers", servers), names, lambda _: None)
+
+
+def test_each_slice_has_a_server_of_its_own(servers: Pretended) -> None:
+    cold = arena(servers, ColdServerArena)
+    with cold.open(("a", "b")):
+        cold.ready(("a", "b"))
+        assert servers.seen == []
+        for name in ("b", "a", "b"):
+            cold.prepare(name)
+            cold.slice(name, TASK, 1.0)
+    one = ["start {}", "warm up {}", "drive {} point-query", "kill {}", "gone {}"]
+    assert servers.seen == [line.format(name) for name in ("b", "a", "b") for line in one]
+
+
+def test_a_server_that_does_not_start_is_told_by_its_slice_and_tried_again(
+    servers: Pretended,
+) -> None:
+    cold = arena(servers, ColdServerArena)
+    servers.refusing = {"a"}
+    cold.prepare("a")
+    assert cold.slice("a", TASK, 1.0).driven.failure == "a did not start"
+    servers.refusing = set()
+    cold.prepare("a")
+    cold.slice("a", TASK, 1.0)
+    assert "drive a point-query" in servers.seen
+
+
+def test_a_server_that_was_prepared_ends_with_its_block(servers: Pretended) -> None:
+    cold = arena(servers, ColdServerArena)
+    with pytest.raises(KeyboardInterrupt), cold.open(("a",)):
+        cold.prepare("a")
+        raise KeyboardInterrupt
+    assert servers.seen[-1] == "gone a"
+
+
+def test_warm_servers_stay_up_and_need_no_preparation(servers: Pretended) -> None:
+    warm = arena(servers, ServerArena)
+    with warm.open(("a", "b")):
+        warm.prepare("a")
+        warm.slice("a", TASK, 1.0)
+        warm.slice("b", TASK, 1.0)
+    assert [line for line in servers.seen if line.startswith("start")] == ["start a", "start b"]
+
+
+def test_what_is_to_be_cold_is_not_warmed_up_and_has_the_cache_of_a_warm_one() -> None:
+    suite = suites.load("sysbench:micro")
+    driver = load_driver(suite.driver)
+    assert isinstance(driver, ServerDriver)
+    cold, warm = (
+        Demand(suite=suite, driver=driver, scale=Scale(size="smoke", regime=regime))
+        for regime in (Regime.COLD, Regime.CACHED)
+    )
+    assert cold.cold
+    assert not warm.cold
+    assert cold.warm_up() == ()
+    assert len(warm.warm_up()) > 0
+    assert cold.cache_bytes == warm.cache_bytes
