@@ -152,6 +152,13 @@ def test_huge_pages_for_a_part_of_the_cache_are_not_enough() -> None:
     assert pulled.without_effect(part) is not None
 
 
+def test_a_survey_tells_of_each_lever_that_a_machine_may_lack() -> None:
+    found = {lever.name: refusal for lever, refusal in pulling.survey(NEED)}
+    assert set(found) == {"huge-pages", "jemalloc", "mimalloc", "numa", "tcmalloc"}
+    for refusal in found.values():
+        assert refusal is None or refusal.reason
+
+
 def test_the_cache_is_as_large_as_the_settings_say() -> None:
     mariadb, postgresql = lives.Mariadb(), lives.Postgresql()
     assert pulling.wanted_cache(mariadb, {"innodb-buffer-pool-size": "2G"}, 7) == 2 * 1024**3

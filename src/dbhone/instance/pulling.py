@@ -7,7 +7,7 @@ and in the order of their names, so that equal levers are equal words.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dbhone import registry
@@ -88,6 +88,14 @@ def pull(words: Words, need: Need, offer: Offer | None = None) -> Pulled:
     offer = offer or read_offer(lever for lever, _ in needs)
     each = tuple((lever, lever.pull(own, offer)) for lever, own in needs)
     return Pulled(each=each)
+
+
+def survey(need: Need) -> Iterator[tuple[Lever, Refusal | None]]:
+    """Yield each lever that a machine may lack, and why this one lacks it, None if it does not."""
+    for name, lever in registry.load_all(DRAWER, Lever, what="lever").items():
+        if lever.typical is not None:
+            word = f"{name}={lever.typical}" if lever.typical else name
+            yield lever, refusal((word,), need)
 
 
 def wanted_cache(dbms: ServerDbms, settings: Mapping[str, str], proposed: int) -> int:

@@ -12,12 +12,20 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from dbhone import registry
 from dbhone.build.toolchain import Compiler, find_bolt, find_compiler
 from dbhone.build.trial import try_variant
 from dbhone.cli.context import Context, pass_context
+from dbhone.dbms.base import DRAWER as DBMS_DRAWER
+from dbhone.dbms.base import Dbms
+from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import HoneError
 from dbhone.home import Session
+from dbhone.instance import awake
 from dbhone.instance.account import check_reachable, server_account
+from dbhone.instance.levers.base import Need
+from dbhone.instance.page_cache import check_evictable
+from dbhone.instance.pulling import survey
 from dbhone.measurement import counters
 from dbhone.measurement.conditions import Condition, between, read_conditions
 from dbhone.measurement.machine import read_machine
@@ -39,6 +47,7 @@ _PROGRAMS = {
     "cmake": ("configures MariaDB", "cmake"),
     "ninja": ("builds MariaDB", "ninja-build"),
 }
+_SMALL_CACHE = 64 * 1024 * 1024
 _VARIANTS = ("lto", "pgo", "lto+pgo")
 
 
@@ -57,7 +66,14 @@ class _Finding:
 def command(context: Context) -> None:
     """Tell what this machine has, and what to install for what is missing."""
     with context.session() as session:
-        findings = [*_programs(), *_compilers(session), _account(session), *_machine(session)]
+        findings = [
+            *_programs(),
+            *_compilers(session),
+            _account(session),
+            *_levers(),
+            *_terms(session),
+            *_machine(session),
+        ]
     table = Table.grid(padding=(0, 2))
     for each in findings:
         mark = Text("ok", style="green") if each.good else Text("--", style="yellow")
@@ -127,6 +143,37 @@ def _remedy(compiler: Compiler, reason: str) -> str:
     if "llvm-profdata" in reason:
         return "apt-get install llvm"
     return f"reinstall {compiler.family.value}"
+
+
+def _levers() -> Iterator[_Finding]:
+    """Say which levers of a subject this machine can give, huge pages to a small server."""
+    need = Need(value="", dbms=_any_server(), cache_bytes=_SMALL_CACHE, servers=1)
+    for lever, refusal in survey(need):
+        yield _Finding(
+            what=lever.name,
+            good=refusal is None,
+            text=refusal.reason if refusal else lever.summary,
+            remedy=refusal.hint if refusal else "",
+        )
+
+
+def _any_server() -> ServerDbms:
+    """Return a DBMS to ask for: levers need the same of the machine for each of them."""
+    known = registry.load_all(DBMS_DRAWER, Dbms, what="DBMS").values()
+    return next(each for each in known if isinstance(each, ServerDbms) and each.huge_pages)
+
+
+def _terms(session: Session) -> Iterator[_Finding]:
+    """Say on which terms this machine can measure."""
+    reason = awake.refusal()
+    text = reason or "CPUs can be kept awake while something is measured"
+    yield _Finding(what="awake", good=reason is None, text=text)
+    try:
+        check_evictable(session.workdir("cold"))
+    except HoneError as error:
+        yield _Finding(what="cold", good=False, text=error.message, remedy=error.hint or "")
+    else:
+        yield _Finding(what="cold", good=True, text="servers can be started cold")
 
 
 def _machine(session: Session) -> Iterator[_Finding]:

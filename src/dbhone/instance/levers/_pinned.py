@@ -10,6 +10,7 @@ class Pinned(Lever):
     """Some program runs on some CPUs only."""
 
     takes = "a list of CPUs, 0-3 or 0,2"
+    typical = None
 
     def canonical(self, value: str) -> str:
         """Return the shortest list. Raises UsageError."""

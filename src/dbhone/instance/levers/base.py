@@ -109,14 +109,16 @@ class Traces:
 class Lever(ABC):
     """One lever. ``libraries`` and ``programs`` are those that it asks the machine for.
 
-    ``takes`` describes its value to users, empty for a lever without one. ``remedy`` says
-    what to look at when it was pulled and has done nothing.
+    ``takes`` describes its value to users, empty for a lever without one. ``typical`` is a value
+    to ask a machine with, None where every machine has some. ``remedy`` says what to look at
+    when it was pulled and has done nothing.
     """
 
     name: str
     summary: str
     slot: Slot
     takes: str = ""
+    typical: str | None = ""
     libraries: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     remedy: str = ""
