@@ -26,6 +26,8 @@ from dbhone.units import parse_size
 _FOLDER = "dbhone.workload.suites"
 _SEPARATOR = ":"
 _THREADS = "@"
+_FAR_TOO_LONG = 100
+"""By which factor the slowest machine and server may miss what a suite says of itself."""
 
 
 class Regime(StrEnum):
@@ -76,7 +78,8 @@ class ScriptedSet(_Section):
     """A set that is one step: a script of the driver with its options.
 
     ``warm_up`` marks a set that is run but not measured: it only fills caches. ``threads``
-    fixes the number of clients.
+    fixes the number of clients. With ``events`` the script is run so often, to its end, and the
+    size's seconds only say about how long that takes.
     """
 
     title: str
@@ -86,6 +89,7 @@ class ScriptedSet(_Section):
     options: dict[str, str] = Field(default_factory=dict)
     warm_up: bool = False
     threads: int | None = None
+    events: int | None = Field(default=None, ge=1)
 
     def group_of(self, key: str) -> Group | None:
         """Return the group of the set's only step, whose key is empty."""
@@ -114,7 +118,9 @@ class ServerSize(_Section):
 class Suite(_Section):
     """A suite's file. With ``ordered`` the sets are run in the file's order in every block.
 
-    ``family`` is the folder that the file is in, empty for none.
+    ``family`` is the folder that the file is in, empty for none. With ``fresh_loads`` every
+    block is measured on random data of its own, which is the same for all subjects. Without
+    ``trains`` no profile can be trained on it.
     """
 
     title: str
@@ -122,6 +128,8 @@ class Suite(_Section):
     driver: str
     dbms: tuple[str, ...]
     ordered: bool = False
+    fresh_loads: bool = False
+    trains: bool = True
     server_sizes: dict[str, ServerSize] = Field(default_factory=dict)
     sets: dict[str, NumberedSet | ScriptedSet] = Field(min_length=1)
 
@@ -149,6 +157,12 @@ class Suite(_Section):
             return word
         meant = [name for name in known if name.partition("_")[0] == word]
         return meant[0] if len(meant) == 1 else None
+
+    @property
+    def runs_to_the_end(self) -> bool:
+        """Whether what is asked ends by itself: neither its seconds nor its clients vary."""
+        chosen = (self.sets[name] for name in self.measured())
+        return all(isinstance(each, ScriptedSet) and each.events is not None for each in chosen)
 
     def warm_ups(self) -> tuple[str, ...]:
         """Return the sets that only fill caches."""
@@ -189,7 +203,8 @@ class Tables:
 class ScriptRun:
     """One run of a driver's script: by so many clients, for so many seconds.
 
-    ``options`` are the script's, without the dashes.
+    ``options`` are the script's, without the dashes. With ``events`` it is run so often, however
+    long that takes, and ``seconds`` is about how long.
     """
 
     script: str
@@ -197,6 +212,12 @@ class ScriptRun:
     threads: int
     seconds: float
     tables: Tables
+    events: int | None = None
+
+    @property
+    def patience(self) -> float:
+        """After how many seconds it hangs, the driver's start and end not counted."""
+        return self.seconds * (2 if self.events is None else _FAR_TOO_LONG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,12 +225,14 @@ class Task:
     """What one start of the driver is asked for: a set at a size, or a run of a script.
 
     ``set`` is the name under which it is measured, ``source`` the set of the suite's file;
-    they differ when a run has several numbers of threads.
+    they differ when a run has several numbers of threads. ``seed`` is that of the random values
+    that an embedded DBMS's driver makes, None where they are always the same.
     """
 
     set: str
     size: int = 0
     run: ScriptRun | None = None
+    seed: int | None = None
 
     @property
     def source(self) -> str:
@@ -274,7 +297,7 @@ def tasks(suite: Suite, sets: tuple[str, ...], scale: Scale) -> tuple[Task, ...]
 def _tasks(name: str, suite: Suite, scale: Scale) -> Iterator[Task]:
     chosen = suite.sets[name]
     if isinstance(chosen, NumberedSet):
-        yield Task(set=name, size=chosen.sizes[scale.size])
+        yield Task(set=name, size=chosen.sizes[scale.size], seed=_first_seed(suite))
         return
     size = suite.server_sizes[scale.size]
     numbers = scale.threads or size.threads
@@ -284,8 +307,9 @@ def _tasks(name: str, suite: Suite, scale: Scale) -> Iterator[Task]:
             script=chosen.script,
             options=tuple(chosen.options.items()),
             threads=threads,
-            seconds=scale.seconds or size.seconds[chosen.kind],
+            seconds=_seconds(chosen, size, scale),
             tables=tables_of(suite, scale),
+            events=chosen.events,
         )
         yield Task(set=f"{name}{_THREADS}{threads}" if several else name, run=run)
 
@@ -294,8 +318,31 @@ def tables_of(suite: Suite, scale: Scale) -> Tables:
     """Return the data that a server's suite needs at this scale."""
     size = suite.server_sizes[scale.size]
     return Tables(
-        tables=scale.tables or size.tables, rows=scale.rows or size.rows, family=suite.family
+        tables=scale.tables or size.tables,
+        rows=scale.rows or size.rows,
+        family=suite.family,
+        seed=_first_seed(suite),
     )
+
+
+def seeded(task: Task, seed: int) -> Task:
+    """Return the task on other random data."""
+    if task.run is None:
+        return dataclasses.replace(task, seed=seed)
+    tables = dataclasses.replace(task.run.tables, seed=seed)
+    return dataclasses.replace(task, run=dataclasses.replace(task.run, tables=tables))
+
+
+def _first_seed(suite: Suite) -> int | None:
+    return 1 if suite.fresh_loads else None
+
+
+def _seconds(chosen: ScriptedSet, size: ServerSize, scale: Scale) -> float:
+    """Return how long a set is run, or about how long it takes if it ends by itself."""
+    usual = size.seconds[chosen.kind]
+    if chosen.events is None:
+        return scale.seconds or usual
+    return usual * (scale.rows or size.rows) / size.rows
 
 
 def at_size(suite: Suite, scale: Scale, size: str) -> Scale:
@@ -310,8 +357,11 @@ def at_size(suite: Suite, scale: Scale, size: str) -> Scale:
 
 
 def prolonged(task: Task, share: float) -> Task:
-    """Return the task with its time multiplied, in whole seconds, at least one."""
-    if task.run is None:
+    """Return the task with its time multiplied, in whole seconds, at least one.
+
+    What ends by itself is as it was.
+    """
+    if task.run is None or task.run.events is not None:
         return task
     seconds = max(1.0, float(round(task.run.seconds * share)))
     return dataclasses.replace(task, run=dataclasses.replace(task.run, seconds=seconds))

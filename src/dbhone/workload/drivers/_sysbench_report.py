@@ -21,7 +21,7 @@ _NUMBER = r"\d+\.\d+"
 _RATE = rf"\({_NUMBER} per sec\.\)"
 _FACTS = re.compile(
     r" *(?P<name>transactions|ignored errors|reconnects|total number of events"
-    rf"|total time|time elapsed|{PERCENTILE}th percentile):"
+    rf"|total time|time elapsed|{PERCENTILE}th percentile|sum|operations):"
     rf" +(?P<value>\d+(?:\.\d+)?)s? *(?:{_RATE})?"
 )
 _BUCKET = re.compile(r" *(\d+\.\d{3}) \|\** +(\d+)")
@@ -49,7 +49,7 @@ _KNOWN = re.compile(
             r" +(?:read|write|other|total): +\d+",
             rf" +queries: +\d+ +{_RATE}",
             rf" +events/s \(eps\): +{_NUMBER}",
-            r" +(?:min|avg|max|sum): +\d+\.\d\d",
+            r" +(?:min|avg|max): +\d+\.\d\d",
             rf" +events \(avg/stddev\): +{_NUMBER}/{_NUMBER}",
             # MySQL's client library says it of an option that sysbench sets.
             r"WARNING: MYSQL_OPT_RECONNECT is deprecated and will be removed in a future version\.",
@@ -64,7 +64,9 @@ _TOLERANCE = 0.0056  # what rounding to 2 and to 3 decimals can make of a number
 class Report:
     """What sysbench said of a run: ``seconds`` that it lasted, events, errors, latencies.
 
-    ``series`` has the events per second of each interval that it reported.
+    ``series`` has the events per second of each interval that it reported. ``operations`` is
+    what a script says it did in its events, None if it says nothing; ``busy`` are the seconds
+    that the events took all together, None where it is not printed.
     """
 
     seconds: float
@@ -72,6 +74,8 @@ class Report:
     errors: int
     latency: Latency
     series: tuple[float, ...]
+    operations: int | None
+    busy: float | None
 
 
 @dataclass(slots=True)
@@ -128,12 +132,15 @@ def _report(found: _Found) -> Report:
         raise DriverError("sysbench says that the run took no time")
     if not found.ended:
         raise DriverError("sysbench ended before its last line")
+    operations, busy = found.facts.get("operations"), found.facts.get("sum")
     return Report(
         seconds=seconds,
         events=events,
         errors=int(_fact(found, "ignored errors")) + int(_fact(found, "reconnects")),
         latency=_latency(found, events),
         series=tuple(found.series),
+        operations=int(operations) if operations is not None else None,
+        busy=busy / 1000 if busy is not None else None,
     )
 
 

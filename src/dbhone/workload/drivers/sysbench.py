@@ -13,8 +13,8 @@ from pathlib import Path
 from dbhone.dbms.base_server import Endpoint, Protocol
 from dbhone.errors import DriverError
 from dbhone.workload.drivers._sysbench_complaint import complaint
-from dbhone.workload.drivers._sysbench_report import PERCENTILE, read_report
-from dbhone.workload.drivers.base import Chunk, Order, Outcome, ServerDriver, StepResult
+from dbhone.workload.drivers._sysbench_report import PERCENTILE, Report, read_report
+from dbhone.workload.drivers.base import Chunk, Latency, Order, Outcome, ServerDriver, StepResult
 from dbhone.workload.suite import ScriptRun, Tables
 
 _SUITES = Path(__file__).resolve().parents[1] / "suites"
@@ -39,14 +39,17 @@ class Sysbench(ServerDriver):
         return suite
 
     def argv(self, order: Order) -> tuple[str, ...]:
-        """Return the command. sysbench counts in whole seconds: a slice has at least one."""
+        """Return the command. sysbench counts in whole seconds: a slice has at least one.
+
+        A run of so many events has all the time that it takes.
+        """
         run = _run_of(order)
-        seconds = max(1, round(run.seconds))
+        seconds = max(1, round(run.seconds)) if run.events is None else 0
         options = {
             **_table_options(run.tables),
             "threads": str(run.threads),
             "time": str(seconds),
-            "events": "0",
+            "events": str(run.events or 0),
             "rand-type": "uniform",
             "histogram": "on",
             "percentile": str(PERCENTILE),
@@ -59,10 +62,15 @@ class Sysbench(ServerDriver):
         return _command(order.program, script, _endpoint_of(order), options, "run")
 
     def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
-        """Return the only step: a transaction of the script is an operation."""
+        """Return the only step: a transaction of the script is an operation.
+
+        Where a script says how many operations its one event was, the step is that event.
+        """
         run = _run_of(order)
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
         report = read_report(text)
+        if run.events is not None:
+            return Outcome(version=None, steps=(_whole(order, report),), verification=None)
         if report.seconds < round(run.seconds) * 0.9:
             raise DriverError(
                 f"sysbench ended after {report.seconds:g} s, before its {run.seconds:g} s were over"
@@ -122,6 +130,26 @@ class Sysbench(ServerDriver):
             if _ANSWER.fullmatch(line) is None:
                 raise DriverError(f"sysbench printed what is no answer: {line[:120]!r}")
         return hashlib.sha256("\n".join(answers).encode()).hexdigest()
+
+
+def _whole(order: Order, report: Report) -> StepResult:
+    """Return the step that is one event, as long as that took and with what it did.
+
+    The histogram would round the seconds, and the total time has what comes after the event.
+    """
+    if report.events != 1 or not report.busy:
+        raise DriverError(f"sysbench timed {report.events} events, where one was asked for")
+    if report.operations == 0:
+        raise DriverError(f"{order.task.set} did nothing: it was given no rows")
+    took = report.busy
+    return StepResult(
+        key="",
+        title=order.task.set,
+        seconds=took,
+        operations=float(report.operations or report.events),
+        errors=report.errors,
+        latency=Latency(p50=took, p95=took, p99=took, histogram=((took, 1),)),
+    )
 
 
 def _run_of(order: Order) -> ScriptRun:
