@@ -187,6 +187,32 @@ def test_what_a_name_says_of_ranges_may_be_left_out_where_one_set_is_meant() -> 
         suites.full_names(micro(), ("read-write",))
 
 
+def test_runs_that_end_by_themselves_take_longer_with_more_rows_and_are_given_time() -> None:
+    suite = suites.load("batch:insert-select")
+    few, many = (
+        suites.tasks(suite, ("run-1",), Scale(size="quick", rows=rows))[0].run
+        for rows in (200_000, 2_000_000)
+    )
+    assert few is not None
+    assert many is not None
+    assert many.seconds == 10 * few.seconds
+    assert few.patience >= 100
+    assert suite.runs_to_the_end
+    assert not micro().runs_to_the_end
+
+
+def test_the_random_data_of_a_suite_has_a_seed_that_can_be_another() -> None:
+    for name in ("batch:insert-select", "batch:insert-select-sqlite"):
+        suite = suites.load(name)
+        task = suites.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
+        seeds = [
+            each.run.tables.seed if each.run else each.seed
+            for each in (task, suites.seeded(task, 5), suites.seeded(task, 6))
+        ]
+        assert seeds == [1, 5, 6]
+    assert suites.tables_of(micro(), Scale(size="smoke")).seed is None
+
+
 def test_every_microbenchmark_and_its_script_are_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
     for name in micro().sets:

@@ -1,0 +1,111 @@
+"""SQLite's own shell, which runs statements of a script and times the ones that it is told to.
+
+The shell is a thin client: what takes the time is the library of the build, with which it is
+linked. ``.timer`` prints what a statement took, and the CPU time of the process meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.errors import DriverError
+from dbhone.workload.drivers.base import Chunk, EmbeddedDriver, Latency, Order, Outcome, StepResult
+
+_SCRIPTS = Path(__file__).resolve().parents[1] / "suites" / "batch" / "scripts"
+_NUMBER = r"\d+(?:\.\d+)?"
+_VERSION = re.compile(r"version\|(\d+\.\d+\.\d+)")
+_STEP = re.compile(r"step\|([\w-]+)\|(.+)")
+_TIMER = re.compile(rf"Run Time: real ({_NUMBER}) user ({_NUMBER}) sys ({_NUMBER})")
+_ROWS = re.compile(r"rows\|(\d+)")
+_ANSWER = re.compile(r"answer\|\S+")
+_END = "end"
+_SHORTEST = 0.0001
+"""A statement that the shell says to take no time took less than it can tell."""
+
+
+class SqliteShell(EmbeddedDriver):
+    """Runs the script of a set on a new database file, without waiting for the disk."""
+
+    name = "sqlite-shell"
+    artifact = "shell"
+
+    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
+        """Return all of the suite's sets: the scripts work with every version."""
+        del tree
+        return suite
+
+    def argv(self, order: Order) -> tuple[str, ...]:
+        """Return the shell, without the user's own start-up file, and its script."""
+        task = order.task
+        if task.seed is None:
+            raise DriverError(f"{self.name} needs a seed for the values of {task.set}")
+        script = _SCRIPTS / f"{task.source}.sql"
+        options = ("-batch", "-bail", "-init", "/dev/null", "-list", "-separator", "|")
+        asked = f"SELECT {task.size} AS row_count, {task.seed} AS seed"
+        return (
+            *(str(order.program), *options, str(order.where)),
+            f"CREATE TEMPORARY TABLE asked AS {asked};",
+            # What stands on the command line itself is not timed.
+            f".read {_quoted(script)}",
+        )
+
+    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
+        """Return the timed statements as steps: an operation is a row."""
+        text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
+        lines = [line for line in text.splitlines() if line.strip()]
+        version = _VERSION.fullmatch(lines[0]) if lines else None
+        if version is None or lines[-1] != _END:
+            raise DriverError("SQLite's shell ended before the script did")
+        answers = [line for line in lines if _ANSWER.fullmatch(line)]
+        peak = transcript[-1].peak_memory_bytes
+        body = iter(line for line in lines[1:-1] if line not in answers)
+        steps = tuple(_step(*each, peak) for each in _timed(body))
+        if not steps:
+            raise DriverError("SQLite's shell timed no statement")
+        verification = "\n".join(answers) if order.verify else None
+        return Outcome(version=version[1], steps=steps, verification=verification)
+
+
+@dataclass(frozen=True, slots=True)
+class _Timing:
+    seconds: float
+    cpu_seconds: float
+
+
+def _quoted(path: Path) -> str:
+    """Return a path as an argument of one of the shell's own commands."""
+    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _timed(lines: Iterator[str]) -> Iterator[tuple[re.Match[str], _Timing, int]]:
+    """Yield each step's line, what it took, and how many rows it wrote."""
+    for line in lines:
+        step = _STEP.fullmatch(line)
+        timer = _TIMER.fullmatch(next(lines, ""))
+        rows = _ROWS.fullmatch(next(lines, ""))
+        if step is None or timer is None or rows is None:
+            raise DriverError(f"SQLite's shell printed what it never prints: {line[:120]!r}")
+        real, user, system = (float(each) for each in timer.groups())
+        yield step, _Timing(max(real, _SHORTEST), user + system), int(rows[1])
+
+
+def _step(step: re.Match[str], timing: _Timing, rows: int, peak: float | None) -> StepResult:
+    if rows == 0:
+        raise DriverError(f"{step[1]} did nothing: it was given no rows")
+    took = timing.seconds
+    return StepResult(
+        key=step[1],
+        title=step[2],
+        seconds=took,
+        cpu_seconds=min(timing.cpu_seconds, took),
+        peak_memory_bytes=peak,
+        operations=float(rows),
+        latency=Latency(p50=took, p95=took, p99=took, histogram=((took, 1),)),
+    )
+
+
+PLUGIN = SqliteShell()
