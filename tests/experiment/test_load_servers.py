@@ -194,6 +194,52 @@ def test_an_embedded_dbms_has_no_settings_and_no_clients(said: str) -> None:
         parse(EMBEDDED + said, name="x.toml")
 
 
+BATCH = """\
+title = "t"
+base = "old"
+
+[sources]
+s = "dir:/s"
+
+[subjects]
+old = {{ dbms = "{dbms}", source = "s" }}
+other = {{ like = "old", variant = "{variant}" }}
+
+[training]
+sets = ["{set}"]
+
+[workload]
+suite = "{suite}"
+size = "smoke"
+"""
+
+
+@pytest.mark.parametrize("said", ["threads = [4]", "tables = 2", 'seconds = "9s"'])
+def test_what_runs_to_its_end_has_no_clients_tables_and_seconds_to_choose(said: str) -> None:
+    text = BATCH.format(dbms="mariadb", variant="o3", set="run-1", suite="batch:insert-select")
+    assert parse(text + "rows = 5000\n", name="x.toml").scale.rows == 5000
+    with pytest.raises(UsageError, match="runs one statement to its end") as refused:
+        parse(f"{text}{said}\n", name="x.toml")
+    assert "rows" in (refused.value.hint or "")
+
+
+def test_nothing_is_trained_on_a_suite_whose_driver_no_instrumented_build_has() -> None:
+    parts = {"dbms": "sqlite", "set": "insert-select", "suite": "batch:insert-select-sqlite"}
+    assert parse(BATCH.format(variant="o3", **parts), name="x.toml")
+    with pytest.raises(UsageError, match="nothing can be trained"):
+        parse(BATCH.format(variant="pgo", **parts), name="x.toml")
+
+
+def test_a_plan_counts_that_each_block_is_loaded_anew() -> None:
+    def outlook(subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
+        return BuildOutlook(identity=f"{subject.name} {pass_}", expected=100.0, done=False)
+
+    text = BATCH.format(dbms="mariadb", variant="o3", set="run-1", suite="batch:insert-select")
+    plan = make_plan(parse(text, name="x.toml"), outlook, lambda _: True)
+    runs, load = 4 * (0.1 + 0.3), 2 * 0.1 + 5.0
+    assert plan.block == pytest.approx(2 * (runs + 5.0 + load))
+
+
 @pytest.mark.parametrize("name", shipped_names())
 def test_every_experiment_that_ships_can_be_read_and_has_a_control(name: str) -> None:
     roles = [each.role for each in load_shipped(name).subjects]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from dbhone.build.manifest import Build
 from dbhone.errors import DriverError, HoneError, ServerError
+from dbhone.experiment.plan import data_seed
 from dbhone.experiment.servers import Contender, Servers
 from dbhone.home import Session
 from dbhone.instance.embedded import fresh_database
@@ -24,7 +25,7 @@ from dbhone.measurement.record import Measurement
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
 from dbhone.workload.drive import Drive, Driven, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, StepResult
-from dbhone.workload.suite import Task
+from dbhone.workload.suite import Task, seeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +46,8 @@ class Turnout:
         embedded = Measurement(
             step=step,
             throughput=result.throughput,
-            cpu_seconds=result.cpu_seconds,
-            instructions=result.instructions,
+            cpu_seconds=_each(result.cpu_seconds, result),
+            instructions=_each(result.instructions, result),
             peak_memory_bytes=result.peak_memory_bytes,
             latency_p50=latency.p50 if latency else None,
             latency_p95=latency.p95 if latency else None,
@@ -57,31 +58,51 @@ class Turnout:
     def _with_server(
         self, found: Measurement, result: StepResult, used: UsedBetween
     ) -> Measurement:
-        def each(total: float | None) -> float | None:
-            return None if total is None else total / result.operations
-
         return Measurement(
             step=found.step,
             throughput=found.throughput,
-            cpu_seconds=each(used.cpu_seconds),
+            cpu_seconds=_each(used.cpu_seconds, result),
             instructions=None,
             peak_memory_bytes=used.peak_memory_bytes,
             latency_p50=found.latency_p50,
             latency_p95=found.latency_p95,
             latency_p99=found.latency_p99,
-            client_cpu_seconds=each(self.driven.cpu_seconds),
-            context_switches=each(used.context_switches),
-            bytes_read=each(used.bytes_read),
-            bytes_written=each(used.bytes_written),
+            client_cpu_seconds=_each(self.driven.cpu_seconds, result),
+            context_switches=_each(used.context_switches, result),
+            bytes_read=_each(used.bytes_read, result),
+            bytes_written=_each(used.bytes_written, result),
             errors=result.errors,
         )
+
+
+def _each(total: float | None, result: StepResult) -> float | None:
+    """Return what one operation takes."""
+    return None if total is None else total / result.operations
+
+
+class _Luck:
+    """The random values of each block, for suites that have such: ``seed`` is their seed."""
+
+    def __init__(self, design: int | None) -> None:
+        self._design = design
+        self.seed: int | None = None
+
+    def draw(self, block: int) -> None:
+        """Take the values of another block."""
+        self.seed = None if self._design is None else data_seed(self._design, block)
+
+    def given(self, task: Task) -> Task:
+        """Return the task with the block's values."""
+        return task if self.seed is None else seeded(task, self.seed)
 
 
 class Arena(ABC):
     """A place to measure one block in. Use ``open`` around the block."""
 
     @abstractmethod
-    def open(self, subjects: tuple[str, ...]) -> contextlib.AbstractContextManager[None]:
+    def open(
+        self, subjects: tuple[str, ...], block: int
+    ) -> contextlib.AbstractContextManager[None]:
         """Make ready what the block needs, and clear it away in the end."""
 
     @abstractmethod
@@ -98,17 +119,28 @@ class Arena(ABC):
 
 
 class EmbeddedArena(Arena):
-    """Each slice is a driver process on a database file of its own."""
+    """Each slice is a driver process on a database file of its own.
 
-    def __init__(self, session: Session, driver: EmbeddedDriver, builds: dict[str, Build]) -> None:
+    With a ``seed``, that of the design, each block has random values of its own.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        driver: EmbeddedDriver,
+        builds: dict[str, Build],
+        seed: int | None = None,
+    ) -> None:
         self._session = session
         self._driver = driver
         self._builds = builds
+        self._luck = _Luck(seed)
 
     @contextlib.contextmanager
-    def open(self, subjects: tuple[str, ...]) -> Iterator[None]:
-        """There is nothing to open."""
+    def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
+        """Draw the block's random values; there is nothing to open."""
         del subjects
+        self._luck.draw(block)
         yield
 
     def ready(self, subjects: tuple[str, ...]) -> None:
@@ -116,33 +148,44 @@ class EmbeddedArena(Arena):
 
     def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
         """Run the driver once on a new database file."""
+        task = self._luck.given(task)
         driven = drive_embedded(self._session, self._driver, self._builds[subject], task, timeout)
         return Turnout(driven=driven)
 
 
 class ServerArena(Arena):
-    """All subjects' servers are up for a block; the driver asks one after the other."""
+    """All subjects' servers are up for a block; the driver asks one after the other.
+
+    With a ``seed``, that of the design, each block has random data of its own.
+    """
 
     def __init__(
-        self, servers: Servers, contenders: dict[str, Contender], notify: Callable[[str], None]
+        self,
+        servers: Servers,
+        contenders: dict[str, Contender],
+        notify: Callable[[str], None],
+        seed: int | None = None,
     ) -> None:
         self._servers = servers
         self._contenders = contenders
         self._notify = notify
+        self._luck = _Luck(seed)
         self._open: dict[str, _Running] = {}
         self._refusals: dict[str, HoneError] = {}
 
     @contextlib.contextmanager
-    def open(self, subjects: tuple[str, ...]) -> Iterator[None]:
+    def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
         """Start and warm up every subject's server; stop them all in the end.
 
         A server that cannot be started is not told here but by its first slice.
         """
+        self._luck.draw(block)
         try:
             self.ready(subjects)
             yield
         finally:
             self._close_all()
+            self._servers.forget()
 
     def ready(self, subjects: tuple[str, ...]) -> None:
         """Start all servers anew, on fresh data, if one of them is not up.
@@ -171,7 +214,7 @@ class ServerArena(Arena):
         running = self._open[subject]
         try:
             before = running.usage()
-            driven = self._servers.drive(running.server, task)
+            driven = self._servers.drive(running.server, self._luck.given(task))
             used = _used(before, running.usage())
         except ServerError as error:
             self._close(subject)
@@ -180,7 +223,8 @@ class ServerArena(Arena):
 
     def _start(self, name: str) -> None:
         with contextlib.ExitStack() as stack:
-            server = stack.enter_context(self._servers.running(self._contenders[name]))
+            running = self._servers.running(self._contenders[name], self._luck.seed)
+            server = stack.enter_context(running)
             # Opened before the clients come: it counts what is started from now on.
             counter = counters.open_counter(server.pid, counters.Event.CONTEXT_SWITCHES)
             if counter is not None:

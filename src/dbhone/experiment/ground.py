@@ -123,6 +123,10 @@ class _Grounded(Ground):
         tasks = suites.tasks(self._suite, self._sets(), scale)
         return {task.set: task for task in tasks}
 
+    def _seed(self) -> int | None:
+        """Return the design's seed if it decides on what data each block is measured."""
+        return self._experiment.design.seed if self._suite.fresh_loads else None
+
     def _builds(self) -> dict[str, Build]:
         return {name: product.build for name, product in self._products.items()}
 
@@ -142,7 +146,7 @@ class _EmbeddedGround(_Grounded):
 
     def arena(self, subjects: tuple[str, ...]) -> Arena:
         builds = {name: build for name, build in self._builds().items() if name in subjects}
-        return EmbeddedArena(self._workshop.session, self._embedded(), builds)
+        return EmbeddedArena(self._workshop.session, self._embedded(), builds, self._seed())
 
     def _embedded(self) -> EmbeddedDriver:
         assert isinstance(self._driver, EmbeddedDriver)
@@ -249,4 +253,4 @@ class _ServerGround(_Grounded):
     def arena(self, subjects: tuple[str, ...]) -> Arena:
         contenders = {name: each for name, each in self._contenders.items() if name in subjects}
         make = ColdServerArena if self._cold else ServerArena
-        return make(self._servers, contenders, self._detail)
+        return make(self._servers, contenders, self._detail, self._seed())

@@ -196,6 +196,14 @@ class _Resolver:
                 f"{self.where.at('workload', key)}: the suite {workload.suite} has no '{key}'",
                 hint="it is for suites that drive a server",
             )
+        fixed = said & {"threads", "tables", "seconds"}
+        if fixed and suite.runs_to_the_end:
+            key = min(fixed)
+            raise ExperimentError(
+                f"{self.where.at('workload', key)}: the suite {workload.suite} has no '{key}': it"
+                " runs one statement to its end",
+                hint="'rows' says how much there is to do",
+            )
         if workload.seconds is not None and workload.seconds != int(workload.seconds):
             raise ExperimentError(
                 f"{self.where.at('workload', 'seconds')}: the driver takes whole seconds only"
@@ -364,6 +372,12 @@ class _Resolver:
             )
         size = general.size if general and general.size else self.declared.workload.size
         suite = self._suite()
+        if not suite.trains:
+            raise ExperimentError(
+                f"{self.where.at('subjects', name)}: nothing can be trained on the suite"
+                f" {self.declared.workload.suite}",
+                hint="take a variant without pgo",
+            )
         names = self._full_names(suite, tuple(sets), "subjects", name)
         shares = self._shares(suite)
         return Training(

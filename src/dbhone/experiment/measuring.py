@@ -156,7 +156,8 @@ class Measuring:
     def _block(self, block: int) -> None:
         names = tuple(name for name in self.contest.subjects if name not in self.broken)
         with contextlib.ExitStack() as stack:
-            self.workshop.in_turn(lambda: stack.enter_context(self.contest.arena.open(names)))
+            opening = partial(self.contest.arena.open, names, block)
+            self.workshop.in_turn(lambda: stack.enter_context(opening()))
             self._passes(block)
 
     def _passes(self, block: int) -> None:

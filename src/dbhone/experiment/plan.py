@@ -148,7 +148,9 @@ def _block_seconds(experiment: Experiment) -> float | None:
         return len(experiment.subjects) * sum(cold)
     warm_up = suites.tasks(suite, suite.warm_ups(), suites.narrow(suite, experiment.scale))
     slices = sum(task.run.seconds + DRIVER_STARTS for task in (*tasks, *warm_up) if task.run)
-    return len(experiment.subjects) * (slices + SERVER_STARTS)
+    # To load takes about as long as to write it once more, and a server of its own.
+    load = 2 * tasks[0].run.seconds + SERVER_STARTS if suite.fresh_loads and tasks[0].run else 0
+    return len(experiment.subjects) * (slices + SERVER_STARTS + load)
 
 
 def _training_seconds(training: Training, experiment: Experiment) -> float:
@@ -178,6 +180,14 @@ def block_order(
     chance = random.Random(f"{seed}/{block}")
     names = sets if ordered else tuple(chance.sample(sets, len(sets)))
     return tuple((name, tuple(chance.sample(subjects, len(subjects)))) for name in names)
+
+
+def data_seed(seed: int, block: int) -> int:
+    """Return the seed of the random data of a block: from 1 to 2^31 - 2.
+
+    Like the order of a block it depends on nothing but the arguments.
+    """
+    return random.Random(f"{seed}/{block}/data").randrange(1, 2**31 - 1)
 
 
 def training_tasks(suite: str, training: Training, scale: Scale) -> tuple[Task, ...]:

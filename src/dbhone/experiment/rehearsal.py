@@ -33,7 +33,7 @@ class Rehearsal:
         """Return the steps, and the seconds of each set. Raises DriverError if a set fails."""
         steps: list[Step] = []
         seconds: dict[str, float] = {}
-        with self._arena.open((subject,)):
+        with self._arena.open((subject,), 0):
             for number, task in enumerate(tasks, 1):
                 journal.began(Stage.MEASURE, f"rehearsal of {task.set}", number, len(tasks))
                 work = partial(self._arena.slice, subject, task, _TIMEOUT)

@@ -18,7 +18,7 @@ from dbhone.build.manifest import Build
 from dbhone.dbms.base_server import Installation, Place, Room, ServerDbms
 from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import DriverError, ServerError, ToolError
-from dbhone.files import digest_of_file
+from dbhone.files import digest_of_file, remove_tree
 from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.account import server_account
@@ -104,6 +104,7 @@ class Servers:
         self._notify = notify
         self.account = server_account()
         self.program = self._driver_program()
+        self._fresh: dict[str, data.Saved] = {}
         # Part of the key of loaded data, which every start of a server asks for.
         self._scripts = [digest_of_file(path) for path in demand.driver.load_scripts(demand.tables)]
 
@@ -118,12 +119,13 @@ class Servers:
         return Path(found)
 
     @contextlib.contextmanager
-    def running(self, contender: Contender) -> Iterator[Server]:
+    def running(self, contender: Contender, seed: int | None = None) -> Iterator[Server]:
         """Yield a started server on a fresh copy of the loaded data; stop it cleanly in the end.
 
+        With a ``seed`` the data is random data of its own, which is held until it is forgotten.
         Raises ServerError when it does not start, crashes or does not stop.
         """
-        saved = self._loaded(contender)
+        saved = self._loaded(contender) if seed is None else self._held(contender, seed)
         with self._instance(contender, saved) as server:
             yield server
 
@@ -190,12 +192,37 @@ class Servers:
 
     def _loaded(self, contender: Contender) -> data.Saved:
         """Return the loaded data for this DBMS version, made unless it is kept."""
-        driver, tables = self.demand.driver, self.demand.tables
-        what = [driver.name, tables.tables, tables.rows, self._scripts]
-        key = data.key(contender.dbms.name, contender.installation.version, what)
-        found = data.find(self.session.home, key)
-        if found is not None:
-            return found
+        tables = self.demand.tables
+        key = self._key(contender, tables)
+        return data.find(self.session.home, key) or self._load(
+            contender, tables, lambda made: data.save(self.session, key, made)
+        )
+
+    def _held(self, contender: Contender, seed: int) -> data.Saved:
+        """Return data of this seed, made unless it is held."""
+        tables = dataclasses.replace(self.demand.tables, seed=seed)
+        key = self._key(contender, tables)
+        if key not in self._fresh:
+            self._fresh[key] = self._load(
+                contender, tables, lambda made: data.hold(self.session, made)
+            )
+        return self._fresh[key]
+
+    def forget(self) -> None:
+        """Remove the data that is held: no server needs it any more."""
+        while self._fresh:
+            _, saved = self._fresh.popitem()
+            remove_tree(saved.path)
+
+    def _key(self, contender: Contender, tables: Tables) -> str:
+        seed = () if tables.seed is None else (tables.seed,)
+        what = [self.demand.driver.name, tables.tables, tables.rows, self._scripts, *seed]
+        return data.key(contender.dbms.name, contender.installation.version, what)
+
+    def _load(
+        self, contender: Contender, tables: Tables, keep: Callable[[Path], data.Saved]
+    ) -> data.Saved:
+        driver = self.demand.driver
         self._notify(f"loading {tables.tables} × {tables.rows:,} rows")
         # What a server is asked to be while it is measured must not decide what is loaded.
         plain = Contender(
@@ -206,7 +233,7 @@ class Servers:
             self._tell(server, driver.load(self.program, server.endpoint, tables), "loading")
             self._tell(server, driver.settle(self.program, server.endpoint, tables), "settling")
             server.stop()
-            return data.save(self.session, key, place.data)
+            return keep(place.data)
 
     def _tell(self, server: Server, argv: tuple[str, ...], doing: str) -> str:
         """Run the driver for something that is not measured; return what it printed."""
@@ -239,8 +266,8 @@ class Servers:
                 where=server.endpoint,
                 folder=self.session.scratch,
                 version=server.installation.version,
-                timeout=task.run.seconds * 2 + _SLACK,
                 cpus=server.levers.whole.client_cpus,
+                timeout=task.run.patience + _SLACK,
             )
         )
         if driven.failure is not None:

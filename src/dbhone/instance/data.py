@@ -46,12 +46,19 @@ def save(session: Session, name: str, folder: Path) -> Saved:
 
     If another hone was faster, what is there stays.
     """
-    draft = session.workdir("saved")
+    held = hold(session, folder)
     final = session.home.data / name
     with _telling_of_space("saving the loaded data"):
-        folder.rename(draft / _CONTENT)
-        publish(draft, final)
+        publish(held.path, final)
     return Saved(final)
+
+
+def hold(session: Session, folder: Path) -> Saved:
+    """Keep the data directory of a server that has stopped, for the session; it is moved."""
+    draft = session.workdir("saved")
+    with _telling_of_space("saving the loaded data"):
+        folder.rename(draft / _CONTENT)
+    return Saved(draft)
 
 
 def restore(saved: Saved, place: Place, account: Account | None) -> None:

@@ -1,0 +1,130 @@
+"""Arenas: the random data of a block is the same for all of its subjects, and no other block's."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from dbhone.experiment.arena import EmbeddedArena, ServerArena
+from dbhone.experiment.plan import data_seed
+from dbhone.experiment.servers import Contender, Servers
+from dbhone.home import Session
+from dbhone.workload import suite as suites
+from dbhone.workload.drive import Driven
+from dbhone.workload.drivers.base import Chunk, EmbeddedDriver, Order, Outcome
+from dbhone.workload.suite import Scale, Task
+from tests.experiment.pretended import pretended_build
+
+NAMES = ("old", "new")
+
+
+@dataclass
+class Up:
+    """A server that is up, and does nothing."""
+
+    pid: int = 1
+
+    def kill(self) -> None:
+        pass
+
+
+@dataclass
+class Recorder:
+    """Servers that only remember which seeds they were started and driven with."""
+
+    started: list[int | None] = field(default_factory=list)
+    driven: list[int | None] = field(default_factory=list)
+    forgotten: int = 0
+
+    @contextlib.contextmanager
+    def running(self, contender: object, seed: int | None) -> Iterator[Up]:
+        self.started.append(seed)
+        yield Up()
+
+    def warm_up(self, server: Up) -> None:
+        pass
+
+    def drive(self, server: Up, task: Task) -> Driven:
+        assert task.run is not None
+        self.driven.append(task.run.tables.seed)
+        return Driven(
+            argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, outcome=None, failure="pretended"
+        )
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+
+def task(name: str) -> Task:
+    suite = suites.load(name)
+    return suites.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
+
+
+def measured(seed: int | None, suite: str, blocks: tuple[int, ...]) -> Recorder:
+    servers = Recorder()
+    contenders = dict.fromkeys(NAMES, cast(Contender, None))
+    arena = ServerArena(cast(Servers, servers), contenders, lambda _: None, seed)
+    for block in blocks:
+        with arena.open(NAMES, block):
+            for name in NAMES:
+                arena.slice(name, task(suite), 1.0)
+    return servers
+
+
+def test_all_subjects_of_a_block_have_its_data_and_a_block_made_again_has_it_again() -> None:
+    servers = measured(1, "batch:insert-select", (0, 1, 0))
+    first, second, again = servers.driven[0::2]
+    assert servers.driven[1::2] == servers.driven[0::2] == servers.started[0::2]
+    assert servers.started[1::2] == servers.started[0::2]
+    assert first == again == data_seed(1, 0)
+    assert second == data_seed(1, 1) != first
+    assert servers.forgotten == 3
+
+
+def test_where_the_data_is_always_the_same_there_is_no_seed() -> None:
+    servers = measured(None, "sysbench:micro", (0, 1))
+    assert servers.started == servers.driven == [None] * 4
+
+
+class Asked(EmbeddedDriver):
+    """A driver that remembers the seeds that it was asked for."""
+
+    name = "asked"
+    artifact = "speedtest1"
+
+    def __init__(self) -> None:
+        self.seeds: list[int | None] = []
+
+    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
+        return suite
+
+    def argv(self, order: Order) -> tuple[str, ...]:
+        self.seeds.append(order.task.seed)
+        return (str(order.program),)
+
+    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
+        return Outcome(version=None, steps=(), verification=None)
+
+
+def test_an_embedded_dbms_makes_the_blocks_values_too(tmp_path: Path, session: Session) -> None:
+    driver = Asked()
+    builds = {name: pretended_build(tmp_path / name) for name in NAMES}
+    arena = EmbeddedArena(session, driver, builds, 1)
+    for block in (0, 1):
+        with arena.open(NAMES, block):
+            for name in NAMES:
+                arena.slice(name, task("batch:insert-select-sqlite"), 60.0)
+    assert driver.seeds == [data_seed(1, block) for block in (0, 0, 1, 1)]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**32 - 1])
+def test_seeds_are_states_of_the_generator(seed: int) -> None:
+    found = [data_seed(seed, block) for block in range(1000)]
+    assert all(1 <= each <= 2**31 - 2 for each in found)
+    assert len(set(found)) == 1000
+    assert found == [data_seed(seed, block) for block in range(1000)]
