@@ -13,6 +13,7 @@ from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run, Samples, Subject, Warning
 from dbhone.report import sections
+from dbhone.report.batches import seconds_table
 from dbhone.report.builds import build_tables
 from dbhone.report.headline import headline
 from dbhone.report.history import (
@@ -43,6 +44,8 @@ class Page:
     measured, ``history`` if the run is none, ``winner`` if it is one or if no build is faster
     than the base.
 
+    ``seconds`` is None unless the steps are whole statements.
+
     What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
     threads, ``operations`` (what an operation takes, over all steps, and by group),
     ``step_metrics`` (single steps in other metrics), ``method``, ``settings``. ``builds`` are
@@ -62,6 +65,7 @@ class Page:
     legend: str
     summary: Table
     history: HistoryView | None
+    seconds: Table | None
     in_sample: tuple[bool, ...]
     parts: tuple[Table, ...]
     spreads: tuple[Table, ...]
@@ -135,6 +139,7 @@ def build_page(run: Run, samples: Samples) -> Page:
         method=sections.method_note(of),
         legend=_legend(analysis),
         summary=sections.summary_table(of),
+        seconds=seconds_table(of),
         in_sample=tuple(parts),
         history=history,
         parts=tuple(
@@ -168,6 +173,7 @@ def tables(page: Page) -> tuple[Table, ...]:
     found = (
         page.summary,
         page.history.table if page.history else None,
+        page.seconds,
         *page.parts,
         *page.spreads,
         *swept,

@@ -15,6 +15,7 @@ from dbhone.measurement.metric import (
     Metric,
 )
 from dbhone.measurement.record import COLD, Group, Role, Subject
+from dbhone.report.batches import is_batch
 from dbhone.report.material import EMPTY, Material, label, serves, subject_row
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import capital, compiler, figure, reach
@@ -247,8 +248,9 @@ def method_note(of: Material) -> str | None:
             "Every single measurement has a server of its own, just started on a fresh copy of "
             "the same data, which is on the disk only. Nothing is warmed up."
         )
+    data = "data with random values of the block's own" if is_batch(of.run) else "the same data"
     return (
-        "Every block starts each subject's server anew, on a fresh copy of the same data, and "
+        f"Every block starts each subject's server anew, on a fresh copy of {data}, and "
         "warms it up; the steps of one block share that start. So what a start happens to bring "
         "is part of the spread from block to block, which the intervals are made of."
     )

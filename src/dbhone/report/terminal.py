@@ -65,9 +65,12 @@ class PageView:
         rates = [sweep.throughput for sweep in page.sweeps]
         metrics = [page.metrics] if page.metrics is not None else []
         history = [page.history.table] if page.history is not None else []
+        seconds = [page.seconds] if page.seconds is not None else []
         steps = page.steps if page.history is not None else ()
-        found = (page.summary, *history, *page.parts, *steps, *rates, *page.operations, *metrics)
-        return list(found)
+        return [
+            *(page.summary, *history, *seconds, *page.parts, *steps),
+            *(*rates, *page.operations, *metrics),
+        ]
 
 
 def show(page: Page, console: Console, *, full: bool = False) -> None:

@@ -70,6 +70,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
     sections = [
         ("summary", "Summary", True),
         ("history", "Changes", page.history is not None),
+        ("seconds", "Seconds", page.seconds is not None),
         ("groups", "By group", bool(page.parts)),
         ("threads", "Threads", bool(page.sweeps)),
         ("operations", "Per operation", bool(page.operations_by_group)),

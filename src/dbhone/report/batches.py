@@ -1,0 +1,62 @@
+"""Seconds of runs that are one statement each, as Kinoshita tabulates them.
+
+A suite of the family ``batch`` runs whole statements: a step's latency is how long it took.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from dbhone.measurement.metric import LATENCY_P50
+from dbhone.measurement.record import Role, Run, Step
+from dbhone.report.material import EMPTY, Material, subject_row
+from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.wording import figure, number
+
+_FAMILY = "batch:"
+
+
+def is_batch(run: Run) -> bool:
+    """Return whether the steps of a run are whole statements."""
+    return run.suite.startswith(_FAMILY)
+
+
+def seconds_table(of: Material) -> Table | None:
+    """Return the seconds of each run by subject, None for suites that run no such statements.
+
+    The last column is the throughput over all runs of a block, as a ratio to the base's.
+    """
+    if not is_batch(of.run) or not of.run.steps:
+        return None
+    return Table(
+        title="Seconds",
+        caption=(
+            "Seconds of each run, a typical value over the blocks; each block is a load with"
+            " random values of its own, the same for all subjects. The mean is over the runs of"
+            f" a load; then their speed as a ratio to {of.base}'s. The runs of a load are not"
+            " independent: they are one figure there, and the interval is over the loads."
+        ),
+        columns=(
+            Column(title="Subject", numeric=False),
+            *(Column(title=_title(step)) for step in of.run.steps),
+            Column(title="mean"),
+            Column(title="speed"),
+        ),
+        rows=tuple(_rows(of)),
+    )
+
+
+def _title(step: Step) -> str:
+    return step.key or step.set
+
+
+def _rows(of: Material) -> Iterator[Row]:
+    for subject in of.subjects:
+        found = [of.level(subject, step, LATENCY_P50) for step in of.run.steps]
+        known = [each for each in found if each is not None]
+        mean = Cell(text=number(statistics.fmean(known))) if known else EMPTY
+        runs = (EMPTY if each is None else Cell(text=number(each)) for each in found)
+        base = subject.role is Role.BASE
+        speed = Cell(text="1") if base else figure(of.find(subject, of.parts()[0], None))
+        yield subject_row(subject, (*runs, mean, speed))
