@@ -102,7 +102,10 @@ def test_output_that_nobody_reads_is_no_fault(home: Path) -> None:
         assert b"Traceback" not in process.stderr.read()
 
 
-def test_a_named_config_is_shown_with_its_source_and_its_reasons(home: Path) -> None:
+def test_a_named_config_is_shown_with_its_source_and_its_reasons(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     listed = hone(home, "configs")
     assert listed.returncode == 0
     assert "hiroi10-8.0" in listed.stdout

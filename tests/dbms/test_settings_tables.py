@@ -107,6 +107,15 @@ def test_mysql_s_own_names_are_known_to_mariadb_s_table_too() -> None:
     ).get("products")
 
 
+def test_names_for_one_thing_are_rivals_and_parts_are_not() -> None:
+    table = settings_table("mysql")
+    assert table.rivals("tx_isolation") == {"transaction_isolation"}
+    assert table.rivals("innodb_log_file_size") == {"innodb_redo_log_capacity"}
+    parts = {"innodb_log_file_size", "innodb_log_files_in_group"}
+    assert table.rivals("innodb_redo_log_capacity") == parts
+    assert table.rivals("sync_binlog") == frozenset()
+
+
 def test_a_version_is_told_why_it_lacks_a_setting() -> None:
     table = settings_table("mysql").settings
     gone = "MySQL has had no such setting since 8.0.3 (there is no query cache any more)"

@@ -12,6 +12,20 @@ def setup(title: str, **chosen: object) -> Setup:
     return Setup(title=title, protocol=protocol, chosen=Chosen(values={}, **chosen))  # type: ignore[arg-type]
 
 
+def test_no_note_replaces_another() -> None:
+    busy = {
+        "translated": (Translated("a", "1", {"b": "1"}), Translated("c", "1", {"d": "1"})),
+        "dropped": ("e", "f"),
+        "ignored": ("g", "h"),
+    }
+    setups = {
+        "x": setup("MySQL 8.0.12", **busy, unproposed=("i",)),
+        "y": setup("MySQL 5.7.22", **busy, unproposed=("j",)),
+    }
+    notes = settings_notes(setups)
+    assert len({(each.code, each.subject) for each in notes}) == len(notes) == 6
+
+
 def test_servers_with_the_same_settings_need_no_note() -> None:
     alike = {"unproposed": ("feedback",)}
     assert (
@@ -61,18 +75,19 @@ def test_what_a_settings_file_could_not_decide_is_told_once() -> None:
     assert note.text.endswith("what it decides itself: datadir, port")
 
 
-def test_a_proposal_that_some_versions_lack_is_told() -> None:
+def test_proposals_that_some_versions_lack_are_told_in_one_note() -> None:
     (note,) = settings_notes(
         {
+            "my56": setup("MySQL 5.6.14", unproposed=("mysqlx",)),
             "my57": setup("MySQL 5.7.22"),
             "my80": setup("MySQL 8.0.12", unproposed=("query_cache_type", "query_cache_size")),
             "my84": setup("MySQL 8.4.0", unproposed=("query_cache_type", "query_cache_size")),
         }
     )
-    assert note.code == "settings-differ"
+    assert (note.code, note.subject) == ("settings-differ", None)
     assert note.text == (
-        "my80, my84 ran without query_cache_type, query_cache_size, which hone sets on the others:"
-        " these versions have no such settings"
+        "not all versions have what hone sets by itself, so these ran with fewer settings than the"
+        " others: my56 without mysqlx; my80, my84 without query_cache_type, query_cache_size"
     )
 
 

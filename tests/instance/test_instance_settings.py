@@ -134,7 +134,7 @@ class TestOtherVersions:
 
     def test_a_loose_setting_is_left_out_and_told_where_it_is_not(self) -> None:
         result = chosen({"loose-innodb_numa_interleave": "ON"})
-        assert result.dropped == ("loose-innodb_numa_interleave",)
+        assert result.dropped == ("innodb_numa_interleave",)
         assert "innodb_numa_interleave" not in result.values
 
     def test_a_loose_setting_is_translated_too(self) -> None:
@@ -173,6 +173,31 @@ class TestWhoGoesFirst:
         assert "skip_log_bin" not in values
         size = chosen({"innodb_log_file_size": "64M"}, innodb_redo_log_capacity="1G").values
         assert size["innodb_log_file_size"] == "64M"
+
+    def test_what_goes_first_does_so_by_another_name_too(self) -> None:
+        config = asked_by(
+            Origin.CONFIG,
+            innodb_log_file_size="64M",
+            innodb_log_files_in_group="4",
+            transaction_isolation="SERIALIZABLE",
+        )
+        own = asked_by(
+            Origin.EXPERIMENT, innodb_redo_log_capacity="8G", tx_isolation="READ-COMMITTED"
+        )
+        values = chosen_of(*own, *config).values
+        assert values["innodb_log_file_size"] == "8G"
+        assert values["transaction_isolation"] == "READ-COMMITTED"
+
+    def test_a_switch_goes_before_what_it_switches(self) -> None:
+        config = asked_by(Origin.CONFIG, log_bin="mysql-bin")
+        values = chosen_of(*config, *asked_by(Origin.EXPERIMENT, skip_log_bin="ON")).values
+        assert "log_bin" not in values
+        assert values["skip_log_bin"] == "ON"
+
+    def test_one_part_of_a_product_leaves_the_other(self) -> None:
+        config = asked_by(Origin.CONFIG, innodb_log_file_size="64M", innodb_log_files_in_group="4")
+        own = asked_by(Origin.EXPERIMENT, innodb_log_file_size="1G")
+        assert chosen_of(*own, *config).values["innodb_log_file_size"] == "4096M"
 
     def test_what_a_named_config_has_and_the_version_lacks_is_left_out(self) -> None:
         result = chosen_of(*asked_by(Origin.CONFIG, innodb_numa_interleave="ON"))

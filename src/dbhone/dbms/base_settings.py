@@ -83,17 +83,33 @@ class SettingsTable(_Section):
     products: dict[str, Product] = {}
     together: tuple[tuple[str, ...], ...] = ()
 
+    def rivals(self, name: str) -> frozenset[str]:
+        """Return other names for what ``name`` says: of them, one goes before the others."""
+        found = _linked(name, self._renames())
+        for whole, product in self.products.items():
+            parts = {product.size, product.count}
+            found |= parts if name == whole else {whole} if name in parts else set()
+        return frozenset(found - {name})
+
     def related(self, name: str) -> frozenset[str]:
         """Return ``name``, other names for the same or its parts, and what goes with it."""
-        links = [(old, change.became) for old, change in self.settings.items() if change.became]
+        links = self._renames()
         for whole, product in self.products.items():
             links += [(whole, product.size), (whole, product.count)]
         links += [(names[0], each) for names in self.together for each in names[1:]]
-        found, before = {name}, 0
-        while len(found) > before:
-            before = len(found)
-            found |= {other for link in links if found & {*link} for other in link}
-        return frozenset(found)
+        return frozenset(_linked(name, links))
+
+    def _renames(self) -> list[tuple[str, str]]:
+        return [(old, change.became) for old, change in self.settings.items() if change.became]
+
+
+def _linked(name: str, links: list[tuple[str, str]]) -> set[str]:
+    """Return ``name`` and all that links lead to from there."""
+    found, before = {name}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {other for link in links if found & {*link} for other in link}
+    return found
 
 
 @cache

@@ -73,20 +73,17 @@ def _ignored(setups: Mapping[str, Setup]) -> Iterator[SettingsNote]:
 
 def _unlike(setups: Mapping[str, Setup]) -> Iterator[SettingsNote]:
     """Tell which of hone's proposals some servers lack that others of their kind have."""
+    lacking: dict[tuple[str, ...], list[str]] = {}
     for protocol in Protocol:
-        kin = {name: each for name, each in setups.items() if each.protocol is protocol}
-        lacking: dict[tuple[str, ...], list[str]] = {}
-        for setting in dict.fromkeys(
-            each for setup in kin.values() for each in setup.chosen.unproposed
-        ):
-            without = tuple(
-                name for name, setup in kin.items() if setting in setup.chosen.unproposed
-            )
+        kin = {name: each.chosen for name, each in setups.items() if each.protocol is protocol}
+        for setting in dict.fromkeys(each for one in kin.values() for each in one.unproposed):
+            without = tuple(name for name, one in kin.items() if setting in one.unproposed)
             if len(without) < len(kin):
                 lacking.setdefault(without, []).append(setting)
-        for without, settings in lacking.items():
-            yield SettingsNote(
-                code="settings-differ",
-                text=f"{', '.join(without)} ran without {', '.join(settings)}, which hone sets on"
-                " the others: these versions have no such settings",
-            )
+    if lacking:
+        told = (f"{', '.join(who)} without {', '.join(what)}" for who, what in lacking.items())
+        yield SettingsNote(
+            code="settings-differ",
+            text="not all versions have what hone sets by itself, so these ran with fewer settings"
+            f" than the others: {'; '.join(told)}",
+        )

@@ -30,7 +30,7 @@ class Chosen:
     """The settings of a server by name, and what became of those that are not among them.
 
     ``translated`` are the wanted ones that this version calls otherwise, ``dropped`` those that
-    it lacks, as written, ``ignored`` those of a user's own file that hone decides itself.
+    it lacks, ``ignored`` those of a user's own file that hone decides itself.
     ``unproposed`` are the ones that hone would have proposed and that the version lacks.
     """
 
@@ -94,6 +94,7 @@ class _Choice:
     def take(self, wanted: Iterable[Wanted]) -> None:
         """Take over what one origin wants; it goes before what was taken over till now."""
         seen: dict[str, str] = {}
+        requests: dict[str, _Request] = {}
         for each in wanted:
             name, value, loose = self._read(each)
             if self._is_hones(each, name, value):
@@ -101,8 +102,19 @@ class _Choice:
                 continue
             if seen.setdefault(name, value) != value:
                 raise SettingsError(f"the setting '{name}' is given twice, with different values")
-            self.values[name] = value
-            self.requests[name] = _Request(each, loose)
+            requests[name] = _Request(each, loose)
+        self._overrule(requests)
+        self.requests |= requests
+        self.values |= seen
+
+    def _overrule(self, names: Iterable[str]) -> None:
+        """Forget what was taken over before and says the same by another name."""
+        for name in names:
+            rivals = self.table.rivals(name)
+            for other in tuple(self.requests):
+                same_topic = other != name and _topic(other) == _topic(name)
+                if other in rivals or same_topic:
+                    del self.requests[other], self.values[other]
 
     def _read(self, wanted: Wanted) -> tuple[str, str, bool]:
         """Return a setting's one spelling, its value, and whether it may be missing."""
@@ -153,7 +165,7 @@ class _Choice:
                 self.values |= found
                 self.translated.append(Translated(name, asked[name], found))
             elif drop_unknown or request.loose:
-                self.dropped.append(request.wanted.name)
+                self.dropped.append(name)
             else:
                 raise self._missing(request.wanted.name, name)
 
