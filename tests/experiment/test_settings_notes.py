@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbhone.dbms.base_server import Protocol
-from dbhone.experiment.settings_notes import Setup, settings_notes
+from dbhone.experiment.settings_notes import Setup, changed_settings, settings_notes
 from dbhone.instance.settings import Chosen, Translated
 
 
@@ -97,3 +97,11 @@ def test_servers_of_different_kinds_are_not_held_against_each_other() -> None:
         "my": setup("MySQL 8.0.12", unproposed=("query_cache_type",)),
     }
     assert settings_notes(setups) == ()
+
+
+def test_settings_that_changed_since_a_run_began_are_named() -> None:
+    before = {"sync_binlog": "0", "jit": "off", "work_mem": "4MB"}
+    assert changed_settings(before, dict(before)) == ()
+    assert changed_settings(before, {"sync_binlog": "1", "jit": "off", "port": "1"}) == (
+        *("port", "sync_binlog", "work_mem"),
+    )

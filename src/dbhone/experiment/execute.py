@@ -21,6 +21,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.preparation import Preparation, describe
 from dbhone.experiment.production import Product, Workshop
 from dbhone.experiment.proof import Evidence, Examiner, difference
+from dbhone.experiment.settings_notes import changed_settings
 from dbhone.experiment.terms import check_terms, terms
 from dbhone.home import Session, is_alive
 from dbhone.measurement.machine import read_machine
@@ -109,6 +110,7 @@ class Execution:
         products = preparation.products()
         ground = make_ground(self._experiment, products, self._workshop, self._journal)
         self._ground = ground
+        self._check_settings(products, ground)
         for name, product in products.items():
             self._describe(name, product)
         sound = self._prove(products, ground.examiner())
@@ -126,6 +128,22 @@ class Execution:
             awake=frozenset(os.sched_getaffinity(0)) if self._experiment.awake else frozenset(),
         )
         return self._measure(contest, sound)
+
+    def _check_settings(self, products: dict[str, Product], ground: Ground) -> None:
+        """Refuse to go on under other settings than those that a run began with.
+
+        A settings file may have been edited since, or a named config changed with hone.
+        """
+        for each in self._run.subjects:
+            if not each.settings or each.name not in products:
+                continue
+            changed = changed_settings(each.settings, ground.settings(each.name))
+            if changed:
+                raise UsageError(
+                    f"the settings of {each.name} are no longer what they were when run"
+                    f" {self._run.id} began: {', '.join(changed)}",
+                    hint="begin a new run",
+                )
 
     def _prove(self, products: dict[str, Product], examiner: Examiner) -> dict[str, Product]:
         """Return the products that do what the base does; the others are broken."""

@@ -125,11 +125,16 @@ class Preparation:
             product = self._workshop.produce(self._goal(each))
             products[each.name] = product
             self._keep_pace(expected, time.monotonic() - began)
-            self._journal.describe(self._experiment.subjects.index(each), describe(each, product))
+            described = describe(each, product, settings=self._recorded_settings(each.name))
+            self._journal.describe(self._experiment.subjects.index(each), described)
             note = self._profile_note(each, product)
             self._journal.ended(Stage.BUILD, label, began, reused=product.reused, note=note)
             self._journal.tick()
         return products
+
+    def _recorded_settings(self, subject: str) -> Mapping[str, str]:
+        """Return the settings that a subject had when the run began, none before they are known."""
+        return next((each.settings for each in self._run.subjects if each.name == subject), {})
 
     def _expected(self, each: SubjectDeclaration) -> float:
         """Return about how many seconds a build takes, by how long the others took so far."""

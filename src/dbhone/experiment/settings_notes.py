@@ -36,6 +36,12 @@ def settings_notes(setups: Mapping[str, Setup]) -> tuple[SettingsNote, ...]:
     return (*_adapted(setups), *_ignored(setups), *_unlike(setups))
 
 
+def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of settings whose values differ, those included that only one has."""
+    names = sorted({*before, *now})
+    return tuple(name for name in names if before.get(name) != now.get(name))
+
+
 def _adapted(setups: Mapping[str, Setup]) -> Iterator[SettingsNote]:
     for name, setup in setups.items():
         chosen = setup.chosen
