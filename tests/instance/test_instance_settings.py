@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms.base_server import Installation, Place, ServerDbms
+from dbhone.dbms.base_server import Installation, Place, Room, ServerDbms
 from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import SettingsError
 from dbhone.instance import known
@@ -154,6 +154,12 @@ class TestOtherVersions:
         assert result.values["innodb_log_file_size"] == "1G"
         assert result.translated == ()
         assert result.unproposed == ()
+
+    def test_all_versions_get_as_much_redo_log(self) -> None:
+        proposed = lives.Mariadb().proposed_settings(Room(cache_bytes=2**26, connections=9), "")
+        whole = proposed["innodb_redo_log_capacity"]
+        values = chosen({}, innodb_redo_log_capacity=whole).values
+        assert values["innodb_log_file_size"] == whole == "1G"
 
 
 class TestWhoGoesFirst:

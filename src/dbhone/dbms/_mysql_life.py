@@ -154,8 +154,9 @@ class MysqlLife(ServerDbms):
             # No replica reads it: on in one version and off in another it would decide all.
             "skip_log_bin": "ON",
             "sync_binlog": "0",
-            # Large enough that a measured step does not wait for pages to be written out.
-            "innodb_log_file_size": "512M",
+            # Large enough that a measured step does not wait for pages to be written out, and as
+            # large in all versions, whether they have it in one file, two or many.
+            "innodb_redo_log_capacity": "1G",
             # Pages are not kept twice, by the server and by the kernel, unless the kernel's
             # cache is what is to hold the data.
             "innodb_flush_method": "fsync" if room.os_cached else "O_DIRECT",
