@@ -85,6 +85,21 @@ def test_any_value_can_be_read_back(value: str) -> None:
     assert re.sub(r"\\(.)", r"\1", match[1]) == value
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[ERROR] InnoDB: Unsupported redo log format. The redo log was created with MySQL 8.0.12.",
+        "[ERROR] [MY-013171] [InnoDB] Cannot boot server version 80012 on data directory built by"
+        " version 80030. Downgrade is not supported",
+        "[ERROR] [MY-014061] [Server] Invalid MySQL server downgrade: Cannot downgrade from 80403"
+        " to 80030. Downgrade is only permitted between patch releases.",
+    ],
+)
+def test_data_of_another_version_is_recognised(said: str) -> None:
+    assert DBMS.foreign_data.search(said)
+    assert not DBMS.foreign_data.search("[ERROR] unknown variable 'x=1'")
+
+
 def test_there_is_no_network_and_a_private_socket(tmp_path: Path) -> None:
     place = place_in(tmp_path)
     fixed = DBMS.fixed_settings(place)

@@ -129,6 +129,19 @@ def test_a_bad_value_is_told_in_the_servers_own_words(machine: Machine) -> None:
 
 
 @integration
+def test_data_that_another_version_made_is_told_as_such(machine: Machine) -> None:
+    if machine.dbms.protocol is not Protocol.POSTGRESQL:
+        pytest.skip("InnoDB's files do not say it where a test could write it")
+    place = machine.made()
+    version = place.data / "PG_VERSION"
+    version.write_text("9.4\n")
+    with pytest.raises(ServerError, match=r"was initialized by PostgreSQL version 9\.4") as caught:
+        machine.server(place).__enter__()
+    assert caught.value.hint is not None
+    assert str(machine.session.home.data) in caught.value.hint
+
+
+@integration
 def test_saved_data_is_restored_for_a_server(machine: Machine) -> None:
     place = machine.made()
     marker = "marker.txt"

@@ -62,6 +62,10 @@ class MysqlLife(ServerDbms):
             *("log_error", "bind_address", "port", "daemonize"),
         }
     )
+    foreign_data = re.compile(
+        r"Unsupported redo log format|on data directory built by version|MySQL-8\.0 tablespace"
+        r"|Invalid MySQL server (?:up|down)grade|Cannot upgrade server earlier than"
+    )
     own_files = frozenset(
         {
             *("innodb_data_home_dir", "innodb_log_group_home_dir", "innodb_undo_directory"),

@@ -54,6 +54,7 @@ class PostgresqlLife(ServerDbms):
     cache_setting = "shared_buffers"
     huge_pages = MappingProxyType({"huge_pages": "on"})
     reserved = frozenset({"data_directory", "config_file", "hba_file", "ident_file"})
+    foreign_data = re.compile(r"database files are incompatible with server")
     own_files = frozenset(
         {
             *("external_pid_file", "log_directory", "log_filename", "stats_temp_directory"),

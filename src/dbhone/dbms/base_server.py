@@ -6,6 +6,7 @@ means. ``instance/`` acts.
 
 from __future__ import annotations
 
+import re
 import signal
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -110,6 +111,8 @@ class ServerDbms(Dbms):
     """The setting that says how large the server's own cache is."""
     reserved: frozenset[str] = frozenset()
     """Settings that nobody may ask for, besides the fixed ones: hone gives them otherwise."""
+    foreign_data: re.Pattern[str]
+    """What its log says of a data directory that another version has made."""
     own_files: frozenset[str] = frozenset()
     """Settings that name files and peers of the user's own server: not followed from its file."""
     data_settings: frozenset[str] = frozenset()

@@ -168,9 +168,11 @@ class Server:
         complaint = self.dbms.complaint(said)
         if complaint:
             message += f", saying: {complaint}"
-        return ServerError(message, hint=self._advice(finished), log=kept)
+        return ServerError(message, hint=self._advice(finished, said), log=kept)
 
-    def _advice(self, finished: Finished | None) -> str | None:
+    def _advice(self, finished: Finished | None, said: str) -> str | None:
+        if self.dbms.foreign_data.search(said):
+            return f"another version has made this data: remove {self.home.data}, it comes back"
         if finished is not None and finished.status == -signal.SIGKILL:
             return (
                 "the kernel kills what takes too much memory: see dmesg, or choose a smaller cache"
