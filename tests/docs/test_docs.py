@@ -22,6 +22,7 @@ from dbhone.experiment.declaration import (
     WorkloadSection,
 )
 from dbhone.experiment.load import parse
+from dbhone.experiment.named_configs import config_names
 from dbhone.instance.levers.base import DRAWER as LEVERS
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +89,12 @@ def test_every_lever_is_documented() -> None:
     text = (ROOT / "docs" / "instances.md").read_text()
     for name in registry.names(LEVERS):
         assert f"`{name}`" in text or f"`{name}=" in text, name
+
+
+def test_every_named_config_is_documented() -> None:
+    text = (ROOT / "docs" / "instances.md").read_text()
+    for name in config_names():
+        assert f"| `{name}` |" in text, name
 
 
 def test_every_key_of_an_experiment_is_documented() -> None:
