@@ -55,6 +55,16 @@ def test_processes_count_with_their_descendants_and_those_that_ended(proc: FakeP
     assert switches == [None, None]  # those of what ended are lost
 
 
+def test_threads_need_not_be_looked_at(proc: FakeProc) -> None:
+    server = proc.start()
+    proc.start_thread(server)
+    server.ticks, server.written = 5, 4096
+    whole = usage(proc, server)
+    found = read_usage(server.pid, switches=False, proc=proc.root)
+    assert whole.switches is not None
+    assert found == dataclasses.replace(whole, switches=None)
+
+
 def test_context_switches_are_those_of_all_threads_also_of_new_ones(proc: FakeProc) -> None:
     server = proc.start()
     first_thread, second_thread = proc.start_thread(server), proc.start_thread(server)
