@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from dbhone.measurement.record import Role, Subject
-from dbhone.report.drawing import LABEL_LIMIT, Picture, svg
+from dbhone.report.drawing import Picture, svg
+from dbhone.report.lines import Lines
 from dbhone.report.material import label
 from dbhone.report.page import Page
 from dbhone.report.steps import P95, RATE, Scale
@@ -16,14 +16,7 @@ from dbhone.report.sweep import Sweep
 from dbhone.report.wording import capital, number, printable
 
 _WIDTH, _HEIGHT = 300, 190
-_COLOURS = 8
-"""How many colours for lines the style has, ``--line-1`` to this; then they come again."""
-_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-_DASHES = ([1, 0], [6, 3], [2, 2])
-_LEGEND_LETTERS = 44
-"""How many letters of names a line of the legend has room for."""
 _MOST_TICKS = 6
-_Look = tuple[str, str, list[int]]
 
 
 def sweep_pictures(page: Page, sweep: Sweep, *, index: int) -> list[Picture]:
@@ -39,12 +32,9 @@ def _picture(page: Page, sweep: Sweep, scale: Scale, *, prefix: str) -> Picture 
     values = _values(page, sweep, scale)
     if not values:
         return None
-    drawn = {each["name"] for each in values}
-    shown = [each for each in page.ordered if printable(label(each)) in drawn]
-    names = [printable(label(each)) for each in shown]
-    looks = [_look(each, place) for place, each in enumerate(shown)]
+    lines = Lines.of(page.ordered, drawn={each["name"] for each in values})
     layers = alt.layer(
-        *_layers(names, looks, values, scale),
+        *_layers(lines, values, scale),
         data=alt.InlineData(values=values),
     )
     most = max(values, key=lambda each: float(each["value"]))
@@ -52,7 +42,7 @@ def _picture(page: Page, sweep: Sweep, scale: Scale, *, prefix: str) -> Picture 
         svg=svg(layers.properties(width=_WIDTH, height=_HEIGHT), prefix=prefix + scale.unit[0]),
         title=f"{capital(scale.title)}, {scale.unit}",
         alternative=f"{capital(scale.title)} of {sweep.workload} over the number of threads for "
-        f"{len(names)} subjects, with intervals; the highest is {most['name']} with "
+        f"{len(lines.names)} subjects, with intervals; the highest is {most['name']} with "
         f"{number(most['value'])} {scale.unit} at {most['threads']}. "
         "The tables below have the same figures.",
     )
@@ -74,44 +64,18 @@ def _values(page: Page, sweep: Sweep, scale: Scale) -> list[dict[str, Any]]:
     ]
 
 
-def _look(subject: Subject, place: int) -> _Look:
-    """Return a subject's colour, shape and dash; none is told by its colour alone."""
-    shape = _SHAPES[place % len(_SHAPES)]
-    if subject.role is Role.CONTROL:
-        return "var(--same)", shape, _DASHES[2]
-    colour = f"var(--line-{place % _COLOURS + 1})"
-    return colour, shape, _DASHES[place // _COLOURS % 2]
-
-
-def _layers(
-    names: list[str], looks: list[_Look], values: list[dict[str, Any]], scale: Scale
-) -> list[alt.Chart]:
+def _layers(lines: Lines, values: list[dict[str, Any]], scale: Scale) -> list[alt.Chart]:
     threads = sorted({int(each["threads"]) for each in values})
-    room = max(len(name) for name in names) + 3
-    legend = alt.Legend(
-        orient="bottom",
-        columns=max(1, min(len(names), _LEGEND_LETTERS // room)),
-        labelLimit=min(LABEL_LIMIT, _WIDTH - 30),
-        columnPadding=14,
-        symbolSize=70,
-        symbolOpacity=1,
-        symbolStrokeWidth=2,
-    )
     x = alt.X(
         "threads:Q",
         scale=alt.Scale(type="log", base=2, domain=[threads[0], threads[-1]], nice=False),
         axis=alt.Axis(values=threads, format="d", title="threads", grid=False, labelFlush=False),
     )
     y = _rates() if scale is RATE else _times(values)
-    colours, shapes, dashes = (
-        alt.Scale(domain=names, range=[look[at] for look in looks]) for at in range(3)
-    )
-    colour = alt.Color("name:N", scale=colours, legend=legend)
-    shape = alt.Shape("name:N", scale=shapes, legend=legend)
-    dash = alt.StrokeDash("name:N", scale=dashes, legend=None)
+    colour, shape = lines.colour(_WIDTH), lines.shape(_WIDTH)
     high = alt.Y2("high:Q")
     band = alt.Chart().mark_area(opacity=0.16).encode(x, alt.Y("low:Q"), high, colour)
-    line = alt.Chart().mark_line(strokeWidth=2).encode(x, y, colour, dash)
+    line = alt.Chart().mark_line(strokeWidth=2).encode(x, y, colour, lines.dash())
     point = alt.Chart().mark_point(filled=True, size=45, opacity=1).encode(x, y, colour, shape)
     return [band, line, point]
 
