@@ -1,0 +1,103 @@
+"""What was watched while a slice ran: typed values, no clock and no process.
+
+A series is what one thing was at moments of a slice, or how fast it grew between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from dbhone.measurement.metric import THROUGHPUT
+
+
+class Kind(StrEnum):
+    """What a series' values are."""
+
+    RATE = "rate"
+    """How fast something grew, in a second, since the moment before."""
+    LEVEL = "level"
+    """What something was at the moment."""
+    COUNT = "count"
+    """How many of something there were at the moment; of what is not told there were none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """Something that can be watched. ``unit`` is that of the values that a series of it has."""
+
+    name: str
+    unit: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One quantity over a slice. ``at`` has seconds since the slice began, as many as values.
+
+    The value of a rate is the mean since the moment before, which is not in ``at`` if it was
+    the first.
+    """
+
+    quantity: Quantity
+    at: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What was watched of one subject on one set in one block."""
+
+    block: int
+    set: str
+    subject: str
+    series: tuple[Series, ...]
+
+
+PACE = Quantity(name=THROUGHPUT.name, unit=THROUGHPUT.unit, kind=Kind.RATE)
+"""What the driver finished in each interval, by its own word."""
+CPU = Quantity(name="cpu", unit="cores", kind=Kind.RATE)
+READ = Quantity(name="read", unit="B/s", kind=Kind.RATE)
+WRITTEN = Quantity(name="written", unit="B/s", kind=Kind.RATE)
+MEMORY = Quantity(name="memory", unit="B", kind=Kind.LEVEL)
+OF_ALL = (PACE, CPU, READ, WRITTEN, MEMORY)
+"""What is watched of every server, without its help."""
+
+Readings = Mapping[Quantity, float]
+"""What was read at one moment; of a rate, the sum so far."""
+
+
+def series_of(moments: Sequence[tuple[float, Readings]]) -> tuple[Series, ...]:
+    """Return a series for each quantity in one probe's readings at growing moments.
+
+    A quantity may be missing at some: a rate's next value is then the mean over the gap, a
+    count is nought. A sum that shrank was begun anew, by a restart or a reset: how fast it grew
+    cannot be known, and that moment is left out, so that no rate is negative.
+    """
+    quantities = dict.fromkeys(each for _, readings in moments for each in readings)
+    made = (_series(each, moments) for each in quantities)
+    return tuple(each for each in made if each.at)
+
+
+def _series(quantity: Quantity, moments: Sequence[tuple[float, Readings]]) -> Series:
+    if quantity.kind is Kind.COUNT:
+        points = [(at, found.get(quantity, 0.0)) for at, found in moments]
+    else:
+        points = [(at, found[quantity]) for at, found in moments if quantity in found]
+    if quantity.kind is Kind.RATE:
+        points = _rates(points)
+    return Series(
+        quantity=quantity,
+        at=tuple(at for at, _ in points),
+        values=tuple(value for _, value in points),
+    )
+
+
+def _rates(read: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    return [
+        (at, (value - before) / (at - began))
+        for (began, before), (at, value) in pairwise(read)
+        if value >= before and at > began
+    ]
