@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dbhone.dbms._mysql_cnf import read_cnf
+from dbhone.dbms._mysql_counters import SOURCES
 from dbhone.dbms.base_server import (
     Endpoint,
     Installation,
@@ -86,6 +87,7 @@ class MysqlLife(ServerDbms):
     settings_table = "mysql"
     cnf_sections = frozenset({"mysqld", "server"})
     """The sections of a my.cnf that this server reads."""
+    counters = SOURCES
     programs: tuple[str, ...] = ("mariadbd", "mysqld")
     """The names that the server's program may have, the best first."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dbhone.dbms._postgresql_conf import read_conf
+from dbhone.dbms._postgresql_counters import SOURCES
 from dbhone.dbms.base_server import (
     Endpoint,
     Installation,
@@ -66,6 +67,7 @@ class PostgresqlLife(ServerDbms):
         }
     )
     settings_table = "postgresql"
+    counters = SOURCES
 
     def installation(self, prefix: Path) -> Installation | None:
         """Return what is in ``prefix/bin``: /usr/lib/postgresql/15, /usr/local/pgsql, a build."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dbhone.dbms.base import Dbms
+from dbhone.dbms.base_counters import CounterSource
 from dbhone.dbms.base_settings import Wanted
 
 Settings = Mapping[str, str]
@@ -122,6 +123,8 @@ class ServerDbms(Dbms):
 
     huge_pages: Settings = MappingProxyType({})
     """The settings that put its cache into huge pages; none where it has no such thing."""
+    counters: tuple[CounterSource, ...] = ()
+    """What the server counts of itself; not every version has all."""
 
     @abstractmethod
     def installation(self, prefix: Path) -> Installation | None:
