@@ -11,6 +11,8 @@ from dbhone.errors import DriverError
 from dbhone.workload.suite import Tables, Task
 
 DRAWER = "dbhone.workload.drivers"
+INTERVAL = 1
+"""The whole seconds of an interval of ``StepResult.series``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,8 @@ class StepResult:
 
     ``operations`` were finished in these seconds. ``cpu_seconds``, ``instructions`` and
     ``peak_memory_bytes`` are those of an embedded DBMS, which runs in the driver's process.
-    ``series`` has the operations per second of each interval that the driver reported.
+    ``series`` has the operations per second of each interval that the driver reported, the
+    first of which began at ``series_began``, in monotonic time.
     """
 
     key: str
@@ -76,6 +79,7 @@ class StepResult:
     errors: int = 0
     latency: Latency | None = None
     series: tuple[float, ...] = ()
+    series_began: float = 0.0
 
     @property
     def throughput(self) -> float:

@@ -14,7 +14,15 @@ from dbhone.dbms.base_server import Endpoint, Protocol
 from dbhone.errors import DriverError
 from dbhone.workload.drivers._sysbench_complaint import complaint
 from dbhone.workload.drivers._sysbench_report import PERCENTILE, Report, read_report
-from dbhone.workload.drivers.base import Chunk, Latency, Order, Outcome, ServerDriver, StepResult
+from dbhone.workload.drivers.base import (
+    INTERVAL,
+    Chunk,
+    Latency,
+    Order,
+    Outcome,
+    ServerDriver,
+    StepResult,
+)
 from dbhone.workload.suite import ScriptRun, Tables
 
 _SUITES = Path(__file__).resolve().parents[1] / "suites"
@@ -22,6 +30,7 @@ _USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
 _LOADERS = 8
 _SHORTEST_SERIES = 3.0
 _BANNER = re.compile(r"sysbench \d\S+ \(using \w+ LuaJIT .*\)")
+_FIRST = re.compile(rb"^\[ \d+s \] thds:", re.MULTILINE)
 _ANSWER = re.compile(r"answer \S+ .+|sound \S+")
 _END = "verified"
 
@@ -55,7 +64,7 @@ class Sysbench(ServerDriver):
             "percentile": str(PERCENTILE),
         }
         if seconds >= _SHORTEST_SERIES:
-            options["report-interval"] = "1"
+            options["report-interval"] = str(INTERVAL)
         # What a set says replaces what every set has.
         options |= dict(run.options)
         script = _script(run.script, run.tables)
@@ -83,6 +92,7 @@ class Sysbench(ServerDriver):
             errors=report.errors,
             latency=report.latency,
             series=report.series,
+            series_began=_series_began(transcript),
         )
         return Outcome(version=None, steps=(step,), verification=None)
 
@@ -150,6 +160,16 @@ def _whole(order: Order, report: Report) -> StepResult:
         errors=report.errors,
         latency=Latency(p50=took, p95=took, p99=took, histogram=((took, 1),)),
     )
+
+
+def _series_began(transcript: tuple[Chunk, ...]) -> float:
+    """Return when the first interval began, by when sysbench told of it."""
+    text = b""
+    for chunk in transcript:
+        text += chunk.data
+        if _FIRST.search(text):
+            return chunk.at - INTERVAL
+    return 0.0
 
 
 def _run_of(order: Order) -> ScriptRun:
