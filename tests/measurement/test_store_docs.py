@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dbhone.measurement.conditions import Condition
 from dbhone.measurement.metric import FIGURES
+from dbhone.measurement.series import WRITTEN, Series
 from dbhone.measurement.store import Store
 from dbhone.measurement.tables import METADATA
 from tests.measurement.store_records import begin, invocation
@@ -21,7 +23,8 @@ EXAMPLES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_of_sql_answer(example: str, tmp_path: Path) -> None:
     with Store.open(tmp_path / "store.db") as store:
-        store.record(begin(store), invocation(1, "rel"))
+        written = Series(quantity=WRITTEN, at=(1.0, 2.0), values=(0.0, 4096.0))
+        store.record(begin(store), replace(invocation(1, "rel"), series=(written,)))
     connection = sqlite3.connect(tmp_path / "store.db")
     answer = connection.execute(example).fetchall()
     connection.close()
@@ -29,7 +32,7 @@ def test_the_examples_of_sql_answer(example: str, tmp_path: Path) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == 3
 
 
 def test_every_table_every_figure_and_every_condition_is_told() -> None:

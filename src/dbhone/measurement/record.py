@@ -10,6 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from dbhone.measurement.series import Series
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -192,7 +194,8 @@ class Invocation:
     """One start of the driver: one subject, one set, one block, and all that it printed.
 
     ``measurements`` is empty when ``failure`` says why there are none. ``conditions`` holds
-    what the machine did meanwhile, such as steal and the load by others, as numbers.
+    what the machine did meanwhile, such as steal and the load by others, as numbers. ``series``
+    is what was observed of a server.
     """
 
     block: int
@@ -206,6 +209,7 @@ class Invocation:
     failure: str | None
     conditions: dict[str, float]
     measurements: tuple[Measurement, ...]
+    series: tuple[Series, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

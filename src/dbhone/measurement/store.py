@@ -12,6 +12,7 @@ disk is full, and UsageError for a run that does not exist.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,6 +52,8 @@ from dbhone.measurement.rows import (
     unpacked,
     warning_values,
 )
+from dbhone.measurement.series import Observation
+from dbhone.measurement.series_rows import observation_of, series_values
 from dbhone.measurement.tables import (
     COUNTS,
     INVOCATIONS,
@@ -58,6 +61,7 @@ from dbhone.measurement.tables import (
     MEASUREMENTS,
     OUTPUTS,
     RUNS,
+    SERIES,
     STEPS,
     SUBJECTS,
     WARNINGS,
@@ -225,6 +229,22 @@ class Store:
         with self._seeing(run_id) as connection:
             return columns.load(connection, run_id)
 
+    def observations(self, run_id: int) -> tuple[Observation, ...]:
+        """Return what was observed in the invocations that count, in the order of their making."""
+        place = (INVOCATIONS.c.id, INVOCATIONS.c.block, INVOCATIONS.c.set_name)
+        statement = (
+            sa.select(*place, SUBJECTS.c.name, SERIES)
+            .join(INVOCATIONS, INVOCATIONS.c.id == SERIES.c.invocation_id)
+            .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
+            .where(INVOCATIONS.c.run_id == run_id, COUNTS)
+            .order_by(INVOCATIONS.c.id, SERIES.c.quantity)
+        )
+        with self._seeing(run_id) as connection:
+            rows = connection.execute(statement).mappings().all()
+        return tuple(
+            observation_of(list(each)) for _, each in itertools.groupby(rows, lambda row: row["id"])
+        )
+
     def raw_output(self, run_id: int, block: int, set: str, subject: str) -> bytes:
         """Return what the driver printed in the invocation that counts.
 
@@ -299,6 +319,9 @@ def _record(connection: sa.Connection, known: _Known, invocation: Invocation) ->
         ) from error
     output = {"invocation_id": invocation_id, "zlib": packed(invocation.raw_output)}
     connection.execute(sa.insert(OUTPUTS), output)
+    if invocation.series:
+        observed = [series_values(invocation_id, each) for each in invocation.series]
+        connection.execute(sa.insert(SERIES), observed)
     measured = [
         measurement_values(invocation_id, run_id, known.step(each.step), each)
         for each in invocation.measurements

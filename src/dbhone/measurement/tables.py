@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-SCHEMA = "0003"
+SCHEMA = "0004"
 """The revision of ``migrations/`` that these tables are; kept here so that opening a store
 that is up to date need not load Alembic."""
 
@@ -210,5 +210,20 @@ MEASUREMENTS = sa.Table(
     sa.Column("bytes_read", sa.Double),
     sa.Column("bytes_written", sa.Double),
     sa.Column("errors", sa.Double),
+    sqlite_with_rowid=False,
+)
+
+# Apart from the invocations, as outputs are: what is compared does not need them.
+SERIES = sa.Table(
+    "series",
+    METADATA,
+    sa.Column(
+        "invocation_id", sa.ForeignKey("invocations.id"), primary_key=True, autoincrement=False
+    ),
+    sa.Column("quantity", sa.Text, primary_key=True),
+    sa.Column("unit", sa.Text, nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("seconds", sa.JSON, nullable=False),
+    sa.Column("readings", sa.JSON, nullable=False),
     sqlite_with_rowid=False,
 )
