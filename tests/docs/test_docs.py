@@ -17,6 +17,7 @@ from dbhone.experiment.declaration import (
     ConfigSection,
     DesignSection,
     ExperimentFile,
+    ObserveSection,
     SubjectSection,
     TrainingSection,
     WorkloadSection,
@@ -107,6 +108,7 @@ def test_every_key_of_an_experiment_is_documented() -> None:
         DesignSection,
         BlocksSection,
         ConfigSection,
+        ObserveSection,
     )
     for section in sections:
         for key in section.model_fields:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from dbhone.build.manifest import Build
 from dbhone.errors import DriverError, HoneError, ServerError
+from dbhone.experiment.observing import Observer, Observing, pace
 from dbhone.experiment.plan import data_seed
 from dbhone.experiment.servers import Contender, Servers
 from dbhone.home import Session
@@ -22,6 +23,8 @@ from dbhone.instance.embedded import fresh_database
 from dbhone.instance.server import Server
 from dbhone.measurement import counters
 from dbhone.measurement.record import Measurement
+from dbhone.measurement.sampler import Sampler
+from dbhone.measurement.series import Series
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
 from dbhone.workload.drive import Drive, Driven, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, StepResult
@@ -30,15 +33,28 @@ from dbhone.workload.suite import Task, seeded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turnout:
-    """One slice: what the driver said, and what the server used meanwhile (None: embedded)."""
+    """One slice: what the driver said, and what the server used meanwhile (None: embedded).
+
+    ``observed`` is what was observed of the server, None if nothing was.
+    """
 
     driven: Driven
     used: UsedBetween | None = None
+    observed: Sampler | None = None
 
     @property
     def cpu_seconds(self) -> float:
-        """The CPU time of the driver and of the server, in seconds."""
-        return self.driven.cpu_seconds + (self.used.cpu_seconds or 0.0 if self.used else 0.0)
+        """The CPU time of the driver, of the server and of who observed it, in seconds."""
+        server = self.used.cpu_seconds or 0.0 if self.used else 0.0
+        observing = self.observed.cpu_seconds if self.observed else 0.0
+        return self.driven.cpu_seconds + server + observing
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """What was observed, the driver's own series first."""
+        if self.observed is None:
+            return ()
+        return (*pace(self.driven.outcome, self.observed.began), *self.observed.series())
 
     def measurement(self, step: str, result: StepResult) -> Measurement:
         """Return the record of one of the slice's steps."""
@@ -163,11 +179,13 @@ class ServerArena(Arena):
         self,
         servers: Servers,
         contenders: dict[str, Contender],
+        observing: Observing,
         notify: Callable[[str], None],
         seed: int | None = None,
     ) -> None:
         self._servers = servers
         self._contenders = contenders
+        self._observing = observing
         self._notify = notify
         self._luck = _Luck(seed)
         self._open: dict[str, _Running] = {}
@@ -198,6 +216,7 @@ class ServerArena(Arena):
         self._refusals.clear()
         for name in subjects:
             self._try_to_start(name)
+        self._observing.check(tuple(self._contenders))
 
     def _try_to_start(self, name: str) -> None:
         self._notify(f"starting {name}")
@@ -214,12 +233,15 @@ class ServerArena(Arena):
         running = self._open[subject]
         try:
             before = running.usage()
-            driven = self._servers.drive(running.server, self._luck.given(task))
+            with running.observing() as observed:
+                driven = self._servers.drive(running.server, self._luck.given(task))
             used = _used(before, running.usage())
         except ServerError as error:
             self._close(subject)
             return Turnout(driven=failed(error))
-        return Turnout(driven=driven, used=used)
+        if observed is not None and observed.trouble is not None:
+            self._observing.doubt(subject, observed.trouble)
+        return Turnout(driven=driven, used=used, observed=observed)
 
     def _start(self, name: str) -> None:
         with contextlib.ExitStack() as stack:
@@ -230,7 +252,12 @@ class ServerArena(Arena):
             if counter is not None:
                 stack.callback(counter.close)
             self._servers.warm_up(server)
-            self._open[name] = _Running(stack=stack.pop_all(), server=server, counter=counter)
+            observer = self._observing.observer(name, server)
+            if observer is not None:
+                stack.callback(observer.close)
+            self._open[name] = _Running(
+                stack=stack.pop_all(), server=server, counter=counter, observer=observer
+            )
 
     def _close(self, name: str) -> None:
         found = self._open.pop(name, None)
@@ -257,6 +284,7 @@ class ColdServerArena(ServerArena):
         """Start the subject's server; it is not warmed up."""
         self._refusals.pop(subject, None)
         self._try_to_start(subject)
+        self._observing.check(tuple(self._contenders))
 
     def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
         """Drive the subject's server, which ends with it."""
@@ -273,6 +301,11 @@ class _Running:
     stack: contextlib.ExitStack
     server: Server
     counter: counters.Counter | None
+    observer: Observer | None
+
+    def observing(self) -> contextlib.AbstractContextManager[Sampler | None]:
+        """Observe it, if it is to be observed, until the block is left."""
+        return self.observer.observing() if self.observer else contextlib.nullcontext()
 
     def usage(self) -> ServerUsage | None:
         """Return what it used so far."""

@@ -118,6 +118,14 @@ class ConfigSection(_Section):
     drop_unknown: bool = False
 
 
+class ObserveSection(_Section):
+    """``[observe]``: what is read of the servers while they are measured."""
+
+    enabled: bool = True
+    every: Annotated[Duration, Field(ge=0.5, le=60)] = 1.0
+    counters: Annotated[Words, Field(strict=False)] = ()
+
+
 class BlocksSection(_Section):
     """``blocks = { min = …, max = … }``: how many blocks at least and at most."""
 
@@ -145,6 +153,7 @@ class ExperimentFile(_Section):
     training: TrainingSection | None = None
     workload: WorkloadSection
     config: ConfigSection = ConfigSection()
+    observe: ObserveSection = ObserveSection()
     design: DesignSection = DesignSection()
 
 
@@ -154,6 +163,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "training": TrainingSection,
     "workload": WorkloadSection,
     "config": ConfigSection,
+    "observe": ObserveSection,
     "design": DesignSection,
     "blocks": BlocksSection,
 }

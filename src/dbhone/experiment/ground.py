@@ -17,6 +17,7 @@ from dbhone.experiment.events import Detail
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.levers import pull, settings_with, uses_huge_pages
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.observing import Observing
 from dbhone.experiment.plan import DRIVER_STARTS, SERVER_STARTS
 from dbhone.experiment.production import Product, Workshop, load_dbms
 from dbhone.experiment.proof import EmbeddedExaminer, Examiner, ServerExaminer
@@ -171,6 +172,7 @@ class _ServerGround(_Grounded):
         self._setups = {name: self._set_up(each) for name, each in self._contenders.items()}
         for note in settings_notes(self._setups):
             self._journal.warn(note.code, note.text, subject=note.subject)
+        self._tell_needed()
         check_memory(self._caches(demand.cache_bytes))
 
     def _caches(self, usual: int) -> list[int]:
@@ -194,7 +196,10 @@ class _ServerGround(_Grounded):
         return Contender(
             dbms=dbms,
             installation=installation,
-            settings=settings_with(declared, levers),
+            settings=(
+                *self._experiment.observe.wanted(dbms, declared.settings),
+                *settings_with(declared, levers),
+            ),
             env={},
             levers=levers,
         )
@@ -213,6 +218,16 @@ class _ServerGround(_Grounded):
         value = self._setups[subject].chosen.values[dbms.cache_setting]
         size = dbms.bytes_of(value)
         return usual if size is None else size
+
+    def _tell_needed(self) -> None:
+        """Say which settings the servers have only because they are observed."""
+        needed: dict[str, str] = {}
+        for each in self._contenders.values():
+            needed |= self._experiment.observe.settings(each.dbms)
+        if needed:
+            words = ", ".join(f"{name} = {value}" for name, value in needed.items())
+            text = f"to count what [observe] asks for, all servers that know it run with {words}"
+            self._journal.warn("observed-settings", text)
 
     def settings(self, subject: str) -> Mapping[str, str]:
         """Return the settings that do not depend on where the instance is."""
@@ -253,4 +268,8 @@ class _ServerGround(_Grounded):
     def arena(self, subjects: tuple[str, ...]) -> Arena:
         contenders = {name: each for name, each in self._contenders.items() if name in subjects}
         make = ColdServerArena if self._cold else ServerArena
-        return make(self._servers, contenders, self._detail, self._seed())
+        observing = Observing(self._experiment.observe, self._warn)
+        return make(self._servers, contenders, observing, self._detail, self._seed())
+
+    def _warn(self, code: str, text: str, subject: str) -> None:
+        self._journal.warn(code, text, subject=subject)

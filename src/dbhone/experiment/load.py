@@ -23,6 +23,7 @@ from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
 from dbhone.experiment.asked import AskedSettings
 from dbhone.experiment.declaration import SECTIONS, ExperimentFile, SubjectSection
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
+from dbhone.experiment.observing import Observe, check_counters
 from dbhone.instance import pulling
 from dbhone.measurement.record import READY_MADE, Design, Role
 from dbhone.source.fixes import check_word, is_file
@@ -182,6 +183,7 @@ class _Resolver:
             design=self._design(),
             drop_unknown=self.declared.config.drop_unknown,
             awake=self.declared.design.awake,
+            observe=self._observe(suite, subjects),
         )
 
     def _scale(self, suite: suites.Suite) -> Scale:
@@ -220,6 +222,21 @@ class _Resolver:
             rows=workload.rows,
             seconds=workload.seconds,
             cache_bytes=workload.cache,
+        )
+
+    def _observe(self, suite: suites.Suite, subjects: tuple[SubjectDeclaration, ...]) -> Observe:
+        """Return what is observed; counters that no server has by the DBMS alone are refused."""
+        section = self.declared.observe
+        if section.model_fields_set and not suite.server_sizes:
+            raise ExperimentError(
+                f"{self.where.at('observe')}: the suite {self.declared.workload.suite} drives no"
+                " server, and only servers are observed"
+            )
+        systems = (self._dbms(each.dbms) for each in subjects)
+        servers = [each for each in systems if isinstance(each, ServerDbms)]
+        check_counters(section.counters, servers, where=self.where.at("observe", "counters"))
+        return Observe(
+            enabled=section.enabled, every=section.every, counters=tuple(section.counters)
         )
 
     def _check_names(self) -> None:

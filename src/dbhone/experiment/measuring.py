@@ -227,6 +227,7 @@ class Measuring:
             failure=driven.failure,
             conditions=conditions,
             measurements=self._measurements(set_name, turnout),
+            series=turnout.series,
         )
         self.store.record(self.contest.run_id, invocation)
         self._judge(name, driven)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbhone.build.variant import Variant
 from dbhone.dbms.base_settings import Wanted
+from dbhone.experiment.observing import Observe
 from dbhone.measurement.record import Design, Role
 from dbhone.workload.suite import Scale
 
@@ -78,6 +79,7 @@ class Experiment:
     design: Design
     drop_unknown: bool = False
     awake: bool = False
+    observe: Observe = field(default_factory=Observe)
 
     @property
     def size(self) -> str:
