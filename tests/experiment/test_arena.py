@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 
 from dbhone.experiment.arena import EmbeddedArena, ServerArena
+from dbhone.experiment.observing import Observe, Observing
 from dbhone.experiment.plan import data_seed
 from dbhone.experiment.servers import Contender, Servers
 from dbhone.home import Session
@@ -68,7 +69,8 @@ def task(name: str) -> Task:
 def measured(seed: int | None, suite: str, blocks: tuple[int, ...]) -> Recorder:
     servers = Recorder()
     contenders = dict.fromkeys(NAMES, cast(Contender, None))
-    arena = ServerArena(cast(Servers, servers), contenders, lambda _: None, seed)
+    observing = Observing(Observe(enabled=False), lambda *_: None)
+    arena = ServerArena(cast(Servers, servers), contenders, observing, lambda _: None, seed)
     for block in blocks:
         with arena.open(NAMES, block):
             for name in NAMES:

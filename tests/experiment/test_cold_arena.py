@@ -14,6 +14,7 @@ import pytest
 from dbhone.dbms.base_server import Installation
 from dbhone.errors import ServerError
 from dbhone.experiment.arena import ColdServerArena, ServerArena, failed
+from dbhone.experiment.observing import Observe, Observing
 from dbhone.experiment.servers import Contender, Demand, Servers
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import Driven, load_driver
@@ -32,7 +33,7 @@ class Pretended:
         self.refusing: set[str] = set()
 
     @contextlib.contextmanager
-    def running(self, contender: Contender) -> Iterator[SimpleNamespace]:
+    def running(self, contender: Contender, seed: int | None) -> Iterator[SimpleNamespace]:
         name = contender.installation.version
         if name in self.refusing:
             raise ServerError(f"{name} did not start")
@@ -41,6 +42,9 @@ class Pretended:
             pid=os.getpid(), name=name, kill=lambda: self.seen.append(f"kill {name}")
         )
         self.seen.append(f"gone {name}")
+
+    def forget(self) -> None:
+        """There is no data of a block's own."""
 
     def warm_up(self, server: SimpleNamespace) -> None:
         self.seen.append(f"warm up {server.name}")
@@ -54,7 +58,7 @@ def contender(name: str) -> Contender:
     installation = Installation(
         dbms="mariadb", version=name, prefix=Path("/"), server=Path("/mariadbd")
     )
-    return Contender(dbms=lives.Mariadb(), installation=installation, settings={}, env={})
+    return Contender(dbms=lives.Mariadb(), installation=installation, settings=(), env={})
 
 
 @pytest.fixture
@@ -64,12 +68,13 @@ def servers() -> Pretended:
 
 def arena(servers: Pretended, kind: type[ServerArena]) -> ServerArena:
     names = {name: contender(name) for name in ("a", "b")}
-    return kind(cast("Servers", servers), names, lambda _: None)
+    observing = Observing(Observe(enabled=False), lambda *_: None)
+    return kind(cast("Servers", servers), names, observing, lambda _: None)
 
 
 def test_each_slice_has_a_server_of_its_own(servers: Pretended) -> None:
     cold = arena(servers, ColdServerArena)
-    with cold.open(("a", "b")):
+    with cold.open(("a", "b"), 0):
         cold.ready(("a", "b"))
         assert servers.seen == []
         for name in ("b", "a", "b"):
@@ -94,7 +99,7 @@ def test_a_server_that_does_not_start_is_told_by_its_slice_and_tried_again(
 
 def test_a_server_that_was_prepared_ends_with_its_block(servers: Pretended) -> None:
     cold = arena(servers, ColdServerArena)
-    with pytest.raises(KeyboardInterrupt), cold.open(("a",)):
+    with pytest.raises(KeyboardInterrupt), cold.open(("a",), 0):
         cold.prepare("a")
         raise KeyboardInterrupt
     assert servers.seen[-1] == "gone a"
@@ -102,7 +107,7 @@ def test_a_server_that_was_prepared_ends_with_its_block(servers: Pretended) -> N
 
 def test_warm_servers_stay_up_and_need_no_preparation(servers: Pretended) -> None:
     warm = arena(servers, ServerArena)
-    with warm.open(("a", "b")):
+    with warm.open(("a", "b"), 0):
         warm.prepare("a")
         warm.slice("a", TASK, 1.0)
         warm.slice("b", TASK, 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import MachineError, SettingsError
 from dbhone.experiment.levers import lacking, pull, settings_with, uses_huge_pages
 from dbhone.experiment.load import parse
@@ -54,7 +55,7 @@ def test_what_the_machine_has_is_pulled() -> None:
 def test_a_subject_without_levers_asks_for_nothing() -> None:
     experiment, subject = declared("rel")
     assert pull(experiment, subject).each == ()
-    assert settings_with(subject, pull(experiment, subject)) == {}
+    assert settings_with(subject, pull(experiment, subject)) == ()
 
 
 def test_what_the_machine_lacks_is_told_with_the_lever() -> None:
@@ -74,7 +75,9 @@ def test_huge_pages_are_counted_for_all_servers_that_have_them() -> None:
     # Cold servers run one after the other.
     assert lacking(*declared("huge", f'{TEXT}regime = "cold"\n')) is None
     experiment, subject = declared("huge", text)
-    assert settings_with(subject, pull(experiment, subject)) == {"huge_pages": "on"}
+    assert settings_with(subject, pull(experiment, subject)) == (
+        Wanted(name="huge_pages", value="on"),
+    )
 
 
 def test_only_huge_pages_are_reserved_memory() -> None:
