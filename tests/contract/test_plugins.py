@@ -145,6 +145,8 @@ POOR = Offer(
     huge_page_bytes=0,
     huge_pages=0,
     huge_pages_free=0,
+    may_share_huge=False,
+    group=1,
 )
 RICH = Offer(
     cpus=frozenset(range(4)),
@@ -154,6 +156,8 @@ RICH = Offer(
     huge_page_bytes=2**21,
     huge_pages=2**10,
     huge_pages_free=2**10,
+    may_share_huge=True,
+    group=1,
 )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.dbms.mysql import Mysql
 from dbhone.errors import UnknownName, UsageError
 from dbhone.instance import pulling
 from dbhone.instance.levers.base import Need, Offer, Traces
@@ -21,6 +22,8 @@ OFFER = Offer(
     huge_page_bytes=2 * 1024**2,
     huge_pages=1000,
     huge_pages_free=900,
+    may_share_huge=False,
+    group=995,
 )
 NEED = Need(value="", dbms=lives.Mariadb(), cache_bytes=1024**3, servers=1)
 NOTHING = Traces(
@@ -91,6 +94,17 @@ def test_huge_pages_that_are_not_reserved_are_told_with_their_number() -> None:
     assert "500 are free" in said
     assert said.endswith("sysctl vm.nr_hugepages=824")
     assert "no huge pages" in refused("huge-pages", huge_page_bytes=0)
+
+
+def test_mysql_needs_a_right_for_huge_pages() -> None:
+    mysql = dataclasses.replace(NEED, dbms=Mysql())
+    found = pulling.refusal(("huge-pages",), mysql, OFFER)
+    assert found is not None
+    assert "MySQL wants huge pages as shared memory" in found.reason
+    assert found.hint.endswith("sysctl vm.hugetlb_shm_group=995")
+    allowed = dataclasses.replace(OFFER, may_share_huge=True)
+    assert pulling.refusal(("huge-pages",), mysql, allowed) is None
+    assert pulling.refusal(("huge-pages",), NEED, OFFER) is None  # MariaDB
 
 
 def test_huge_pages_are_for_all_servers_that_run_at_once() -> None:
@@ -170,7 +184,8 @@ def test_the_cache_is_as_large_as_the_settings_say() -> None:
 def test_the_kernels_books_are_read(tmp_path: Path) -> None:
     for name in ("node0", "node1", "node10", "possible", "power"):
         (tmp_path / "sys/devices/system/node" / name).mkdir(parents=True)
-    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/sys/vm").mkdir(parents=True)
+    (tmp_path / "proc/sys/vm/hugetlb_shm_group").write_text(f"{read_offer(()).group}\n")
     (tmp_path / "proc/meminfo").write_text(
         "MemTotal: 16000000 kB\nHugePages_Total:     100\nHugePages_Free:       80\n"
         "HugePages_Rsvd:       30\nHugePages_Surp:        0\nHugepagesize:       2048 kB\n"
@@ -179,11 +194,13 @@ def test_the_kernels_books_are_read(tmp_path: Path) -> None:
     assert offer.numa_nodes == 3
     assert (offer.huge_pages, offer.huge_pages_free) == (100, 50)
     assert offer.huge_page_bytes == 2 * 1024**2
+    assert offer.may_share_huge
 
 
 def test_a_machine_that_tells_nothing_has_one_node_and_no_huge_pages(tmp_path: Path) -> None:
     offer = read_offer((), root=tmp_path)
     assert (offer.numa_nodes, offer.huge_page_bytes, offer.huge_pages_free) == (1, 0, 0)
+    assert not offer.may_share_huge
 
 
 def test_only_what_levers_ask_for_is_looked_up() -> None:

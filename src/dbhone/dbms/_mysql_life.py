@@ -56,6 +56,7 @@ class MysqlLife(ServerDbms):
     stop_signal = signal.SIGTERM
     cache_setting = "innodb_buffer_pool_size"
     huge_pages = MappingProxyType({"large_pages": "ON"})
+    huge_pages_by_shmget = True
     # Where its files are and who runs it is said on the command line; its log comes to hone.
     reserved = frozenset(
         {

@@ -123,6 +123,8 @@ class ServerDbms(Dbms):
 
     huge_pages: Settings = MappingProxyType({})
     """The settings that put its cache into huge pages; none where it has no such thing."""
+    huge_pages_by_shmget: bool = False
+    """Whether it asks for them as System V shared memory, for which it needs a right."""
     counters: tuple[CounterSource, ...] = ()
     """What the server counts of itself; not every version has all."""
 

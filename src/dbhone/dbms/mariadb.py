@@ -75,6 +75,7 @@ class MariaDb(MysqlLife):
     name = "mariadb"
     title = "MariaDB"
     reference = "apt:mariadb"
+    huge_pages_by_shmget = False  # since 10.5
     build_seconds = 840.0
     needs_cxx = True
     takes_options = True

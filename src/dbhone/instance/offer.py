@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from dbhone.errors import MachineError
+from dbhone.instance.account import server_account
 from dbhone.instance.levers.base import Lever, Offer
 from dbhone.source.libraries import library_here
 
@@ -24,6 +26,7 @@ def read_offer(levers: Iterable[Lever], *, root: Path = Path("/")) -> Offer:
     libraries = ((name, library_here(name)) for each in asked for name in each.libraries)
     programs = ((name, shutil.which(name)) for each in asked for name in each.programs)
     huge = _huge_pages(root)
+    groups = _groups()
     reserved = huge.get("HugePages_Total", 0)
     free = huge.get("HugePages_Free", 0) - huge.get("HugePages_Rsvd", 0)
     return Offer(
@@ -34,6 +37,8 @@ def read_offer(levers: Iterable[Lever], *, root: Path = Path("/")) -> Offer:
         huge_page_bytes=huge.get("Hugepagesize", 0) * 1024,
         huge_pages=reserved,
         huge_pages_free=max(0, free),
+        may_share_huge=_shm_group(root) in groups,
+        group=groups[0],
     )
 
 
@@ -44,6 +49,23 @@ def _numa_nodes(root: Path) -> int:
     except OSError:
         return 1
     return max(1, sum(_NODE.fullmatch(path.name) is not None for path in paths))
+
+
+def _groups() -> tuple[int, ...]:
+    """Return the groups of the account that servers run as, its own first."""
+    try:
+        account = server_account()
+    except MachineError:
+        return (os.getegid(),)  # whoever starts a server will be told that there is no account
+    return (os.getegid(), *os.getgroups()) if account is None else (account.gid,)
+
+
+def _shm_group(root: Path) -> int | None:
+    """Return the group that may have shared memory in huge pages, see hugetlbpage.rst."""
+    try:
+        return int((root / "proc/sys/vm/hugetlb_shm_group").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 def _huge_pages(root: Path) -> dict[str, int]:

@@ -35,7 +35,9 @@ class Offer:
 
     ``cpus`` are those that hone itself may use. ``libraries`` and ``programs`` have where those
     are that levers name and the machine has. ``huge_page_bytes`` is 0 where the kernel has no
-    huge pages; of those that are reserved ``huge_pages_free`` are promised to nobody.
+    huge pages; of those that are reserved ``huge_pages_free`` are promised to nobody. With
+    ``may_share_huge`` the account that servers run as may have System V shared memory in them;
+    ``group`` is its group.
     """
 
     cpus: frozenset[int]
@@ -45,6 +47,8 @@ class Offer:
     huge_page_bytes: int
     huge_pages: int
     huge_pages_free: int
+    may_share_huge: bool
+    group: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

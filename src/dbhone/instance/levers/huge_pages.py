@@ -23,8 +23,8 @@ class _HugePages(Lever):
     summary = "the server's cache in the kernel's reserved huge pages"
     slot = Slot.PAGES
     remedy = (
-        "its log says why; MySQL wants them as shared memory, for which the group of the account"
-        " that servers run as must be the one in /proc/sys/vm/hugetlb_shm_group"
+        "were the huge pages still free when it started? MariaDB before 10.5 wants them as shared"
+        " memory, which is allowed to the group in /proc/sys/vm/hugetlb_shm_group"
     )
 
     def refusal(self, need: Need, offer: Offer) -> Refusal | None:
@@ -36,13 +36,22 @@ class _HugePages(Lever):
         each = math.ceil((need.cache_bytes * _OVERHEAD + _BESIDE) / offer.huge_page_bytes)
         wanted = each * need.servers
         if wanted <= offer.huge_pages_free:
-            return None
+            return self._without_right(need, offer)
         total = offer.huge_pages - offer.huge_pages_free + wanted
         return Refusal(
             reason=f"{count_of(need.servers, 'server')} with a cache of {size(need.cache_bytes)}"
             f" would need {count_of(wanted, 'huge page')} of {size(offer.huge_page_bytes)}, and"
             f" {offer.huge_pages_free} are free",
             hint=f"reserve them, as root: sysctl vm.nr_hugepages={total}",
+        )
+
+    def _without_right(self, need: Need, offer: Offer) -> Refusal | None:
+        if offer.may_share_huge or not need.dbms.huge_pages_by_shmget:
+            return None
+        return Refusal(
+            reason=f"{need.dbms.title} wants huge pages as shared memory, which the account that"
+            " servers run as may not have",
+            hint=f"allow it to its group, as root: sysctl vm.hugetlb_shm_group={offer.group}",
         )
 
     def pull(self, need: Need, offer: Offer) -> Pull:
