@@ -1,14 +1,39 @@
-"""Reads a my.cnf: what its server sections say, as mysqld itself would take it."""
+"""What MySQL's option files mean: their text, their spellings, and what is one server's alone.
+
+All is read as mysqld itself would take it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
 from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import SettingsError
 
+OWN_FILES = frozenset(
+    {
+        *("innodb_data_home_dir", "innodb_log_group_home_dir", "innodb_undo_directory"),
+        *("innodb_temp_tablespaces_dir", "innodb_doublewrite_dir", "innodb_tmpdir"),
+        *("innodb_directories", "innodb_redo_log_archive_dirs", "slave_load_tmpdir"),
+        *("replica_load_tmpdir", "aria_log_dir_path", "log_bin_index", "relay_log_index"),
+        *("general_log_file", "slow_query_log_file", "log_isam", "init_file"),
+        *("secure_file_priv", "keyring_file_data", "ssl_ca", "ssl_capath", "ssl_cert"),
+        *("ssl_crl", "ssl_crlpath", "ssl_key", "admin_address", "admin_port"),
+    }
+)
+"""Settings that name files and peers of one server."""
+DATA_SETTINGS = frozenset(
+    {
+        *("innodb_page_size", "innodb_data_file_path", "innodb_undo_tablespaces"),
+        "lower_case_table_names",
+    }
+)
+"""Settings that a data directory is made with."""
+_SKIP = ("skip_", "disable_")
+_SWITCHES = {"on": "OFF", "1": "OFF", "true": "OFF", "0": "ON"}
+"""What ``skip_NAME`` with a value says of NAME; my_getopt takes 0 alone for a double negation."""
 _SECTION = re.compile(r"\[\s*([^\]]+?)\s*\]")
 _VERSIONED = re.compile(r"(?:mysqld|mariadb|mariadbd)-\d[\d.]*")
 _COMMENT = re.compile(r"\s#.*$")
@@ -75,3 +100,21 @@ def _value(written: str) -> str:
     end = value.find(quote, 1) if quote in ("'", '"') else -1
     value = value[1:end] if end > 0 else _COMMENT.sub("", value).strip()
     return _ESCAPED.sub(lambda match: _ESCAPES[match[1]], value)
+
+
+def unskipped(setting: str, value: str, is_setting: Callable[[str], bool]) -> tuple[str, str]:
+    """Return ``NAME = OFF`` for ``skip_NAME``, if NAME alone is a setting; else the same.
+
+    Raises SettingsError for a value that the server would read otherwise than it looks.
+    """
+    prefix = next((each for each in _SKIP if setting.startswith(each)), "")
+    name = setting.removeprefix(prefix)
+    if not prefix or is_setting(setting) or not is_setting(name):
+        return setting, value
+    switched = _SWITCHES.get(value.lower())
+    if switched is None:
+        raise SettingsError(
+            f"'{setting} = {value}' would turn {name} off all the same",
+            hint=f"write {name} = ON or {name} = OFF",
+        )
+    return name, switched

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
-from dbhone.dbms._mysql_cnf import read_cnf
+from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, read_cnf, unskipped
 from dbhone.dbms._mysql_counters import SOURCES
 from dbhone.dbms.base_server import (
     Endpoint,
@@ -25,7 +25,7 @@ from dbhone.dbms.base_server import (
     Settings,
 )
 from dbhone.dbms.base_settings import Wanted
-from dbhone.errors import ServerError, SettingsError, UsageError
+from dbhone.errors import ServerError, UsageError
 from dbhone.units import parse_size
 
 DATABASE = "sbtest"
@@ -44,9 +44,6 @@ _CONSEQUENCES = re.compile(
     r"|Unknown/unsupported storage engine|Failed to initialize|Data Dictionary init)"
 )
 """Errors that follow from one that was told before."""
-_SKIP = ("skip_", "disable_")
-_SWITCHES = {"on": "OFF", "1": "OFF", "true": "OFF", "0": "ON"}
-"""What ``skip_NAME`` with a value says of NAME; my_getopt takes 0 alone for a double negation."""
 
 
 class MysqlLife(ServerDbms):
@@ -68,23 +65,8 @@ class MysqlLife(ServerDbms):
         r"Unsupported redo log format|on data directory built by version|MySQL-8\.0 tablespace"
         r"|Invalid MySQL server (?:up|down)grade|Cannot upgrade server earlier than"
     )
-    own_files = frozenset(
-        {
-            *("innodb_data_home_dir", "innodb_log_group_home_dir", "innodb_undo_directory"),
-            *("innodb_temp_tablespaces_dir", "innodb_doublewrite_dir", "innodb_tmpdir"),
-            *("innodb_directories", "innodb_redo_log_archive_dirs", "slave_load_tmpdir"),
-            *("replica_load_tmpdir", "aria_log_dir_path", "log_bin_index", "relay_log_index"),
-            *("general_log_file", "slow_query_log_file", "log_isam", "init_file"),
-            *("secure_file_priv", "keyring_file_data", "ssl_ca", "ssl_capath", "ssl_cert"),
-            *("ssl_crl", "ssl_crlpath", "ssl_key", "admin_address", "admin_port"),
-        }
-    )
-    data_settings = frozenset(
-        {
-            *("innodb_page_size", "innodb_data_file_path", "innodb_undo_tablespaces"),
-            "lower_case_table_names",
-        }
-    )
+    own_files = OWN_FILES
+    data_settings = DATA_SETTINGS
     settings_table = "mysql"
     cnf_sections = frozenset({"mysqld", "server"})
     """The sections of a my.cnf that this server reads."""
@@ -250,17 +232,7 @@ class MysqlLife(ServerDbms):
         self, setting: str, value: str, is_setting: Callable[[str], bool]
     ) -> tuple[str, str]:
         """Return ``NAME = OFF`` for ``skip_NAME``, where the server does not list it so."""
-        prefix = next((each for each in _SKIP if setting.startswith(each)), "")
-        name = setting.removeprefix(prefix)
-        if not prefix or is_setting(setting) or not is_setting(name):
-            return setting, value
-        switched = _SWITCHES.get(value.lower())
-        if switched is None:
-            raise SettingsError(
-                f"'{setting} = {value}' would turn {name} off all the same",
-                hint=f"write {name} = ON or {name} = OFF",
-            )
-        return name, switched
+        return unskipped(setting, value, is_setting)
 
     def bytes_of(self, value: str) -> int | None:
         """Return the bytes in ``8G``, ``512M`` or ``134217728``."""
