@@ -88,6 +88,8 @@ def test_it_is_dropped_and_told_if_that_is_allowed() -> None:
         ("skip-networking", "OFF"),
         ("datadir", "/var/lib/mysql"),
         ("PORT", "3306"),
+        ("admin-address", "0.0.0.0"),
+        ("disable-skip-networking", "1"),
         ("user", "mysql"),
     ],
 )

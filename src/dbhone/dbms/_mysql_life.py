@@ -58,7 +58,7 @@ class MysqlLife(ServerDbms):
     reserved = frozenset(
         {
             *("user", "chroot", "basedir", "lc_messages_dir", "character_sets_dir", "plugin_dir"),
-            *("log_error", "bind_address", "port", "daemonize"),
+            *("log_error", "bind_address", "port", "daemonize", "admin_address", "admin_port"),
         }
     )
     foreign_data = re.compile(
