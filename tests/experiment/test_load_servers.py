@@ -223,6 +223,13 @@ def test_what_runs_to_its_end_has_no_clients_tables_and_seconds_to_choose(said: 
     assert "rows" in (refused.value.hint or "")
 
 
+def test_a_suite_that_cannot_drive_a_dbms_names_those_that_can() -> None:
+    text = BATCH.format(dbms="sqlite", variant="o3", set="run-1", suite="batch:insert-select")
+    with pytest.raises(UsageError, match="cannot drive sqlite") as refused:
+        parse(text, name="x.toml")
+    assert "batch:insert-select-sqlite" in (refused.value.hint or "")
+
+
 def test_nothing_is_trained_on_a_suite_whose_driver_no_instrumented_build_has() -> None:
     parts = {"dbms": "sqlite", "set": "insert-select", "suite": "batch:insert-select-sqlite"}
     assert parse(BATCH.format(variant="o3", **parts), name="x.toml")

@@ -432,7 +432,8 @@ class _Resolver:
                 raise ExperimentError(
                     f"{self.name}: the suite {self.declared.workload.suite} cannot drive"
                     f" {each.dbms}",
-                    hint=f"it drives: {', '.join(suite.dbms)}",
+                    hint=f"it drives: {', '.join(suite.dbms)};"
+                    f" what drives {each.dbms}: {', '.join(suites.for_dbms(each.dbms))}",
                 )
             if each.training is None:
                 continue

@@ -166,8 +166,9 @@ class Measurement:
     """One subject, one step, one block.
 
     ``throughput`` is in operations per second: an operation is a step of an embedded DBMS, a
-    transaction of a server. ``cpu_seconds`` and ``instructions`` are what one operation takes
-    the measured program, ``peak_memory_bytes`` is the most that it held until the step's end.
+    transaction of a server, a row of a batch. ``cpu_seconds`` and ``instructions`` are what one
+    operation takes the measured program, ``peak_memory_bytes`` is the most that it held until
+    the step's end.
     The rest is known of servers: percentiles of the latency in seconds; and, for one
     operation, the client's CPU time, the server's context switches and the bytes that the
     server read from and wrote to files' disks. ``errors`` counts the transactions that the

@@ -245,6 +245,11 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(name for name, _ in _files(resources.files(_FOLDER), "")))
 
 
+def for_dbms(dbms: str) -> tuple[str, ...]:
+    """Return the names of the suites that can drive a DBMS."""
+    return tuple(name for name in names() if dbms in load(name).dbms)
+
+
 def _files(folder: Traversable, prefix: str) -> Iterator[tuple[str, Traversable]]:
     for each in folder.iterdir():
         if each.is_dir():
