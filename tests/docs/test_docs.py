@@ -17,6 +17,7 @@ from dbhone.experiment.declaration import (
     ConfigSection,
     DesignSection,
     ExperimentFile,
+    HistorySection,
     ObserveSection,
     SubjectSection,
     TrainingSection,
@@ -109,6 +110,7 @@ def test_every_key_of_an_experiment_is_documented() -> None:
         BlocksSection,
         ConfigSection,
         ObserveSection,
+        HistorySection,
     )
     for section in sections:
         for key in section.model_fields:

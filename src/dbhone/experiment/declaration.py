@@ -126,6 +126,12 @@ class ObserveSection(_Section):
     counters: Annotated[Words, Field(strict=False)] = ()
 
 
+class HistorySection(_Section):
+    """``[history]``: the subjects are versions of one DBMS, in this order, the oldest first."""
+
+    order: Annotated[Words, Field(strict=False, min_length=2)]
+
+
 class BlocksSection(_Section):
     """``blocks = { min = …, max = … }``: how many blocks at least and at most."""
 
@@ -154,6 +160,7 @@ class ExperimentFile(_Section):
     workload: WorkloadSection
     config: ConfigSection = ConfigSection()
     observe: ObserveSection = ObserveSection()
+    history: HistorySection | None = None
     design: DesignSection = DesignSection()
 
 
@@ -164,6 +171,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "workload": WorkloadSection,
     "config": ConfigSection,
     "observe": ObserveSection,
+    "history": HistorySection,
     "design": DesignSection,
     "blocks": BlocksSection,
 }

@@ -22,12 +22,14 @@ from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
 from dbhone.experiment.asked import AskedSettings
 from dbhone.experiment.declaration import SECTIONS, ExperimentFile, SubjectSection
+from dbhone.experiment.history import check_order
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.observing import Observe, check_counters
 from dbhone.instance import pulling
 from dbhone.measurement.record import READY_MADE, Design, Role
 from dbhone.source.fixes import check_word, is_file
 from dbhone.source.reference import kind_of, parse_reference
+from dbhone.source.versions import PREFIX, KnownVersions, known_versions
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Scale
 
@@ -50,15 +52,18 @@ def shipped_names() -> tuple[str, ...]:
     return tuple(sorted(each.name[:-5] for each in files if each.name.endswith(".toml")))
 
 
-def load_shipped(name: str) -> Experiment:
-    """Return an experiment that ships with hone. Raises UnknownName if there is none such."""
+def load_shipped(name: str, versions: KnownVersions | None = None) -> Experiment:
+    """Return an experiment that ships with hone. Raises UnknownName if there is none such.
+
+    ``versions`` are those that ``known:`` finds, here and below; None for those that ship.
+    """
     if name not in shipped_names():
         raise UnknownName("experiment", name, shipped_names())
     text = resources.files(_SHIPPED).joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    return parse(text, name=name)
+    return parse(text, name=name, versions=versions)
 
 
-def load_file(path: Path) -> Experiment:
+def load_file(path: Path, versions: KnownVersions | None = None) -> Experiment:
     """Return the experiment in a file. Raises ExperimentError naming file and line or key."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -69,18 +74,20 @@ def load_file(path: Path) -> Experiment:
             f"cannot read {path}: {error.strerror}",
             hint=f"shipped experiments: {', '.join(shipped_names())}",
         ) from error
-    return parse(text, name=str(path.absolute()), shown=str(path))
+    return parse(text, name=str(path.absolute()), shown=str(path), versions=versions)
 
 
-def load_named(word: str) -> Experiment:
+def load_named(word: str, versions: KnownVersions | None = None) -> Experiment:
     """Return the experiment in the file ``word`` or, if there is no such file, the shipped one."""
     path = Path(word)
     if not path.exists() and word in shipped_names():
-        return load_shipped(word)
-    return load_file(path)
+        return load_shipped(word, versions)
+    return load_file(path, versions)
 
 
-def parse(text: str, *, name: str, shown: str | None = None) -> Experiment:
+def parse(
+    text: str, *, name: str, shown: str | None = None, versions: KnownVersions | None = None
+) -> Experiment:
     """Return the experiment that ``text`` declares.
 
     ``name`` is the absolute path of its file, beside which relative folders are looked for,
@@ -95,10 +102,27 @@ def parse(text: str, *, name: str, shown: str | None = None) -> Experiment:
         declared = ExperimentFile.model_validate(values)
     except ValidationError as error:
         raise where.refusal(error.errors()[0]) from None
+    declared = _with_known(where, declared, versions)
     folder = Path(name).parent if Path(name).is_absolute() else Path()
     experiment = _Resolver(where, text, declared, folder).experiment()
     subjects = tuple(_beside(Path(name), each) for each in experiment.subjects)
     return dataclasses.replace(experiment, name=name, subjects=subjects)
+
+
+def _with_known(
+    where: _Locator, declared: ExperimentFile, versions: KnownVersions | None
+) -> ExperimentFile:
+    """Return the file with what its ``known:`` sources stand for."""
+    meant = {}
+    for name, reference in declared.sources.items():
+        if reference.startswith(PREFIX):
+            versions = versions or known_versions()
+            try:
+                meant[name] = versions.meaning(reference)
+            except UsageError as error:
+                message = f"{where.at('sources', name)}: {error.message}"
+                raise ExperimentError(message, hint=error.hint) from None
+    return declared.model_copy(update={"sources": declared.sources | meant})
 
 
 def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:
@@ -172,6 +196,8 @@ class _Resolver:
         sets = None if asked is None else self._full_names(suite, asked, "workload", "sets")
         subjects = _with_controls(tuple(self._subject(name) for name in self.declared.subjects))
         self._check_subjects(suite, subjects)
+        if self.declared.history is not None:
+            check_order(self.declared.history.order, subjects, self.where.at("history", "order"))
         return Experiment(
             name=self.name,
             text=self.text,

@@ -34,6 +34,7 @@ class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     source: str = Field(min_length=1)
+    variant: str | None = None
     note: str = ""
     history: bool = True
 
@@ -45,13 +46,15 @@ _FILE = TypeAdapter(dict[str, dict[str, _Entry]])
 class KnownVersion:
     """One version: its source reference, what one should know of it, and who says so.
 
-    ``usual`` tells whether a history takes it without being asked. ``of_user`` tells that it
-    stands in the user's file, not in the one that ships.
+    ``variant`` says what a history makes of it, None what is usual for such a source. ``usual``
+    tells whether a history takes it without being asked. ``of_user`` tells that it stands in the
+    user's file, not in the one that ships.
     """
 
     dbms: str
     name: str
     source: str
+    variant: str | None
     note: str
     usual: bool
     of_user: bool
@@ -176,6 +179,7 @@ def _known(dbms: str, name: str, entry: _Entry, where: str, *, of_user: bool) ->
         dbms=dbms,
         name=name,
         source=entry.source,
+        variant=entry.variant,
         note=entry.note,
         usual=entry.history,
         of_user=of_user,

@@ -22,6 +22,7 @@ from dbhone.experiment.production import Goal, Product, Workshop, load_dbms, rec
 from dbhone.files import write_whole
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.reference import kind_of, parse_reference
+from dbhone.source.versions import known_versions
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Scale
@@ -73,6 +74,8 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     once more, build a copy of it with --copy.
     """
     chosen = _Options(**options)
+    known = known_versions(context.home)
+    sources = tuple(known.meaning(each) for each in sources)
     wanted = {each: _variant(each, chosen.variant) for each in sources}
     for variant in wanted.values():
         _check(chosen, variant)

@@ -10,6 +10,7 @@ from dbhone.cli.running import Duration, with_design
 from dbhone.experiment.load import load_named
 from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.plan import Plan, make_plan
+from dbhone.source.versions import known_versions
 from dbhone.units import duration
 
 
@@ -19,7 +20,7 @@ from dbhone.units import duration
 @pass_context
 def command(context: Context, experiment: str, budget: float | None) -> None:
     """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
-    declared = with_design(load_named(experiment), budget, None, None)
+    declared = with_design(load_named(experiment, known_versions(context.home)), budget, None, None)
     prospect = Prospect(context.home)
     plan = make_plan(declared, prospect.build, prospect.is_kept)
     context.out.print(f"[bold]{declared.title}[/]")

@@ -11,6 +11,7 @@ from dbhone.cli.running import Duration, execute
 from dbhone.cli.stored import find_run, open_store
 from dbhone.experiment.execute import take_over
 from dbhone.experiment.load import parse
+from dbhone.source.versions import known_versions
 
 
 @click.command("resume")
@@ -30,7 +31,11 @@ def command(context: Context, run: str, budget: float | None) -> None:
         design = found.design
         if budget is not None:
             design = dataclasses.replace(design, budget_seconds=budget)
-        experiment = parse(found.experiment, name=found.experiment_name)
+        experiment = parse(
+            found.experiment,
+            name=found.experiment_name,
+            versions=known_versions(context.home),
+        )
         experiment = dataclasses.replace(experiment, design=design)
         context.err.print(f"[bold]run {found.id}[/]  {found.title} (goes on)", soft_wrap=True)
         execute(context, experiment, found, session=session, store=store)

@@ -7,6 +7,7 @@ import click
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.running import Duration, Percent, execute_new, with_design
 from dbhone.experiment.load import load_named
+from dbhone.source.versions import known_versions
 
 
 @click.command("run")
@@ -26,7 +27,9 @@ def command(
     refresh: bool,
 ) -> None:
     """Execute the experiment in FILE, or one that ships with hone by its name."""
-    declared = with_design(load_named(experiment), budget, target, seed)
+    declared = with_design(
+        load_named(experiment, known_versions(context.home)), budget, target, seed
+    )
     execute_new(context, declared, refresh=refresh)
 
 
