@@ -26,7 +26,10 @@ def home(tmp_path: Path) -> Path:
 def test_help_lists_every_command_with_its_purpose(home: Path) -> None:
     done = hone(home, "--help")
     assert done.returncode == 0
-    names = ("try", "run", "plan", "build", "builds", "configs", "runs", "show", "resume", "report")
+    names = (
+        *("try", "run", "plan", "history", "build", "builds", "configs", "versions"),
+        *("runs", "show", "resume", "report"),
+    )
     for name in names:
         assert f"\n  {name} " in done.stdout
 
@@ -55,6 +58,13 @@ def test_the_version_is_told(home: Path) -> None:
         (("report", "--format", "pdf"), "'pdf' is not one of"),
         (("builds", "--all"), "--all goes with --prune"),
         (("configs", "hiroi-8.0"), "there is no config 'hiroi-8.0'\n next: did you mean"),
+        (("versions", "mysq"), "there is no DBMS 'mysq'\n next: did you mean 'mysql'?"),
+        (("history", "mysql", "--versions", "8.0.12"), "a history needs two versions or more"),
+        (("history", "mysql", "--versions", "5.7,8.0.13"), "known version of mysql '8.0.13'"),
+        (("history", "mysql", "--threads", "four"), "'four' is not numbers of clients"),
+        (("history", "mysql", "--sets", "point-qery"), "did you mean 'point-query"),
+        (("history", "sqlite"), "known of sqlite: none"),
+        (("build", "known:mysql@8.0.13"), "there is no known version of mysql '8.0.13'"),
     ],
 )
 def test_wrong_use_is_told_with_exit_code_2(home: Path, words: tuple[str, ...], said: str) -> None:
@@ -79,6 +89,24 @@ def test_a_plan_does_nothing(home: Path, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "control: rel with gcc" in done.stdout
     assert not list(home.glob("builds/*"))
+
+
+def test_a_history_is_written_to_a_file_that_can_be_run(home: Path, tmp_path: Path) -> None:
+    words = ("--versions", "5.6.14,5.7", "--size", "smoke", "--output", "h.toml")
+    done = hone(home, "history", "mysql", *words)
+    assert "wrote h.toml" in done.stderr
+    assert not list(home.glob("builds/*"))
+    assert "5.7.22: ready-made" in hone(home, "plan", "h.toml").stdout
+
+
+def test_versions_are_listed_with_those_of_the_users_own_file(home: Path) -> None:
+    home.mkdir()
+    (home / "versions.toml").write_text('[mysql."8.0.36"]\nsource = "dir:/opt/mysql"\n')
+    done = hone(home, "versions", "mysql")
+    (line,) = (each for each in done.stdout.splitlines() if "8.0.36" in each)
+    assert line.split() == ["mysql", "8.0.36", "yes", "yours", "dir:/opt/mysql"]
+    assert "mariadb" not in done.stdout
+    assert "mariadb" in hone(home, "versions").stdout
 
 
 def test_empty_lists_say_how_to_begin(home: Path) -> None:

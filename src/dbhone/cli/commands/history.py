@@ -1,0 +1,106 @@
+"""``hone history DBMS``: has it become faster or slower from version to version?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.running import Duration, Percent, execute_new
+from dbhone.errors import UsageError
+from dbhone.experiment.history import HistoryRequest, choose_versions, history_text
+from dbhone.experiment.load import parse
+from dbhone.files import write_whole
+from dbhone.source.versions import known_versions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    versions: str | None
+    suite: str | None
+    size: str
+    sets: str | None
+    threads: str | None
+    budget: float | None
+    target: float
+    seed: int
+    refresh: bool
+    output: Path | None
+
+
+@click.command(
+    "history",
+    epilog="Examples: hone history mysql; hone history postgresql --versions 9.6,13,18 --budget"
+    " 30m; hone history mysql --output mine.toml, then hone run mine.toml.",
+)
+@click.argument("dbms", metavar="DBMS")
+@click.option(
+    "--versions", metavar="A,B,…", help="Which; 8.0 is the newest known 8.0.  [default: usual ones]"
+)
+@click.option("--suite", help="What they do.  [default: sysbench:micro, for SQLite speedtest1]")
+@click.option("--size", default="quick", show_default=True, help="How large it is.")
+@click.option("--sets", metavar="A,B,…", help="Sets of the suite.  [default: all]")
+@click.option("--threads", metavar="N,M,…", help="Numbers of clients.  [default: the size's]")
+@click.option(
+    "--budget", type=Duration(), help="Time for everything.  [default: 15m for each subject]"
+)
+@click.option(
+    "--target",
+    type=Percent(),
+    default="2%",
+    show_default=True,
+    help="Stop when every effect is known this well.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random order.")
+@click.option("--refresh", is_flag=True, help="Look whether there are newer sources.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the experiment to this file instead of executing it.",
+)
+@pass_context
+def command(context: Context, /, dbms: str, **options: Any) -> None:
+    """Measure versions of DBMS side by side and tell where it became faster or slower.
+
+    `hone versions` lists the versions that are known. All of them run at the same time and are
+    measured in turn, block by block; the oldest is the base, and runs twice as the A/A control.
+    """
+    chosen = _Options(**options)
+    request = HistoryRequest(
+        dbms=dbms,
+        versions=choose_versions(known_versions(context.home), dbms, _words(chosen.versions)),
+        suite=chosen.suite,
+        size=chosen.size,
+        sets=_words(chosen.sets),
+        threads=_numbers(chosen.threads),
+        budget=chosen.budget,
+        target=chosen.target,
+        seed=chosen.seed,
+    )
+    text = history_text(request)
+    experiment = parse(text, name=f"{dbms}-history")
+    if chosen.output is not None:
+        write_whole(chosen.output, text)
+        context.err.print(
+            f"wrote {chosen.output}: 'hone run {chosen.output}' executes it", soft_wrap=True
+        )
+        return
+    execute_new(context, experiment, refresh=chosen.refresh)
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+
+
+def _numbers(text: str | None) -> tuple[int, ...]:
+    words = _words(text)
+    if not all(word.isdecimal() for word in words):
+        raise UsageError(f"'{text}' is not numbers of clients", hint="write them as 1,4,16")
+    return tuple(int(word) for word in words)
+
+
+PLUGIN = command

@@ -1,0 +1,50 @@
+"""``hone versions [DBMS]``: which versions are known, and where each comes from."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.source.versions import FILE, KnownVersion, known_versions
+
+
+@click.command("versions")
+@click.argument("dbms", metavar="[DBMS]", required=False)
+@pass_context
+def command(context: Context, dbms: str | None) -> None:
+    """List the versions of DBMS, or of all, that are known, the oldest first.
+
+    Write known:DBMS@VERSION wherever a source is wanted, such as known:mysql@8.0.12, or
+    known:mysql@8.0 for the newest known 8.0. `hone history` takes those that are marked.
+    """
+    known = known_versions(context.home)
+    listed = known.versions if dbms is None else known.of(dbms)
+    own = context.home.root / FILE
+    if listed:
+        context.out.print(_table(listed))
+    else:
+        context.err.print(f"No version of {dbms} is known.")
+    said = "its versions are marked 'yours'" if own.is_file() else "there is none"
+    context.err.print(f"Your own file of versions: {own} ({said}).", soft_wrap=True)
+
+
+def _table(versions: tuple[KnownVersion, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("DBMS", "version", "history", "from"):
+        table.add_column(heading)
+    table.add_column("source", overflow="fold")
+    table.add_column("note")
+    for each in versions:
+        table.add_row(
+            each.dbms,
+            each.name,
+            "yes" if each.usual else "",
+            "yours" if each.of_user else "hone",
+            each.source,
+            each.note,
+        )
+    return table
+
+
+PLUGIN = command
