@@ -60,6 +60,11 @@ class TestOrder:
         run = a_history(experiment=EXPERIMENT.replace('"8.0.33"', '"8.4.0", "8.0.33"'))
         assert version_order(run) == VERSIONS
 
+    def test_a_history_of_which_one_version_was_measured_is_none(self) -> None:
+        run = a_history()
+        alone = replace(run, subjects=run.subjects[:2])
+        assert build_page(run, history_samples(alone)).history is None
+
 
 class TestWords:
     def test_headline_tells_what_changed_between_which_versions(self, page: Page) -> None:

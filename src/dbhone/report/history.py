@@ -51,16 +51,17 @@ def version_order(run: Run) -> tuple[str, ...]:
 
 
 def history_of(run: Run, samples: Samples) -> History | None:
-    """Return what was found of a history, None if the run is none or nothing was measured."""
+    """Return what was found of a history, None if the run is none or too little was measured."""
     order = version_order(run)
     if len(order) < 2 or THROUGHPUT.name not in samples.values:
         return None
-    return find_changes(
+    found = find_changes(
         samples,
         versions=order,
         controls=[each.name for each in run.subjects if each.role is Role.CONTROL],
         steps=run.steps,
     )
+    return found if len(found.versions) > 1 else None
 
 
 def arrows(found: History) -> dict[tuple[str, str], str]:
