@@ -45,6 +45,19 @@ def test_what_few_blocks_reach_is_left_out() -> None:
     assert only([*blocks, observation(4, [1.0, 1.0, 9.0])]).at == (1.0, 2.0)
 
 
+def test_blocks_that_share_no_moment_have_no_course() -> None:
+    blocks = [
+        Observation(
+            block=block,
+            set="points",
+            subject="rel",
+            series=(Series(quantity=CPU, at=(1.0 + block,), values=(1.0,)),),
+        )
+        for block in range(3)
+    ]
+    assert find_courses(blocks, ("points",)) == ()
+
+
 def test_a_count_that_a_block_does_not_tell_was_nought_in_it() -> None:
     at = (0.0, 1.0, 2.0)
     waits = Series(quantity=WAITS, at=at, values=(0.0, 4.0, 4.0))

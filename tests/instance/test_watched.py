@@ -16,7 +16,7 @@ from tests.instance.conftest import Machine
 
 pytestmark = pytest.mark.integration
 KNOWN = {
-    Protocol.MYSQL: ("status.Questions", "status.Threads_running", "innodb.dml_inserts"),
+    Protocol.MYSQL: ("status.Questions", "status.Threads_running", "innodb.lock_timeouts"),
     Protocol.POSTGRESQL: (
         "pg_stat_database.xact_commit",
         "pg_stat_database.numbackends",

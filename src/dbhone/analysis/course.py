@@ -17,7 +17,7 @@ from dbhone.analysis.cube import Array
 from dbhone.measurement.series import Kind, Observation, Quantity, Series
 
 MOST_POINTS = 60
-"""A course of more moments is thinned out: neighbours are averaged."""
+"""A course of more moments is thinned out, unless it is said otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,14 @@ class Course:
     blocks: int
 
 
-def find_courses(observations: Iterable[Observation], sets: Sequence[str]) -> tuple[Course, ...]:
+def find_courses(
+    observations: Iterable[Observation], sets: Sequence[str], *, most_points: int = MOST_POINTS
+) -> tuple[Course, ...]:
     """Return the courses on some of the sets, by set, quantity and subject.
 
     A count that a block's slice does not tell was nought in all of it. Moments at which less
-    than half of the blocks were observed, such as the end of the longest slice, are left out.
+    than half of the blocks were observed, such as the end of the longest slice, are left out. Of
+    more than about ``most_points`` moments neighbours are averaged.
     """
     chosen = [each for each in observations if each.set in sets]
     found: list[Course] = []
@@ -52,7 +55,8 @@ def find_courses(observations: Iterable[Observation], sets: Sequence[str]) -> tu
         quantities = dict.fromkeys(series.quantity for each in mine for series in each.series)
         for quantity in quantities:
             told = [series for each in mine for series in each.series]
-            width = _width([series for series in told if series.quantity == quantity])
+            same = [series for series in told if series.quantity == quantity]
+            width = _width(same, most_points)
             for subject in subjects:
                 blocks = [each for each in mine if each.subject == subject]
                 course = _course(blocks, quantity, width)
@@ -60,14 +64,14 @@ def find_courses(observations: Iterable[Observation], sets: Sequence[str]) -> tu
     return tuple(found)
 
 
-def _width(series: Sequence[Series]) -> float:
+def _width(series: Sequence[Series], most_points: int) -> float:
     """Return how many seconds make a moment: the observer's interval, more for long slices."""
     gaps = np.concatenate([np.diff(each.at) for each in series])
     interval = float(np.median(gaps)) if len(gaps) else 1.0
     # What a busy machine delayed does not make another interval: full tenths.
     interval = max(round(interval, 1), 0.1)
-    longest = max(each.at[-1] for each in series if each.at)
-    return interval * max(1, int(np.ceil(longest / interval / MOST_POINTS)))
+    longest = max((each.at[-1] for each in series if each.at), default=0.0)
+    return interval * max(1, int(np.ceil(longest / interval / most_points)))
 
 
 def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> Course | None:
@@ -81,7 +85,8 @@ def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> 
         _average(moments[row], place, np.asarray(each.at))
         _average(values[row], place, np.asarray(each.values))
     often = np.isfinite(values).sum(axis=0) * 2 >= len(slices)
-    often &= np.isfinite(values).any(axis=0)
+    if not often.any():
+        return None
     low, middle, high = np.nanquantile(values[:, often], (0.25, 0.5, 0.75), axis=0)
     return Course(
         subject=blocks[0].subject,

@@ -6,6 +6,9 @@ needed, and offer the interface of PEP 249.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
 from collections.abc import Sequence
 from typing import Protocol as Interface
 
@@ -35,11 +38,12 @@ class _Connection(Interface):
 
 
 class Client:
-    """An open connection. Each question is a transaction of its own."""
+    """An open connection on a socket, the ``line``. Each question is a transaction of its own."""
 
-    def __init__(self, connection: _Connection) -> None:
+    def __init__(self, connection: _Connection, line: socket.socket) -> None:
         self._connection = connection
         self._cursor = connection.cursor()
+        self._line = line
 
     def ask(self, question: str) -> Sequence[Row]:
         """Return the rows of an answer. Raises ServerError with the server's own words."""
@@ -58,39 +62,52 @@ class Client:
 
     def close(self) -> None:
         """Say goodbye, if the server still listens."""
-        try:
+        with contextlib.suppress(pymysql.Error, pg8000.Error, OSError):
             self._connection.close()
-        except (pymysql.Error, pg8000.Error, OSError):
-            return
+        _hang_up(self._line)
 
 
 def connect(endpoint: Endpoint) -> Client:
     """Connect with a server over its socket. Raises ServerError if it does not let us in."""
+    # A socket of our own: both libraries may leave theirs to the garbage collector when the
+    # server is not there or has gone.
+    line = socket.socket(socket.AF_UNIX)
     try:
-        return Client(_connected(endpoint))
+        line.settimeout(_PATIENCE)
+        line.connect(str(endpoint.socket))
+        return Client(_introduced(endpoint, line), line)
     except (pymysql.Error, pg8000.Error, OSError) as error:
+        _hang_up(line)
         raise ServerError(f"no connection with the server: {_words(error)}") from error
+    except BaseException:
+        _hang_up(line)
+        raise
 
 
-def _connected(endpoint: Endpoint) -> _Connection:
+def _introduced(endpoint: Endpoint, line: socket.socket) -> _Connection:
     if endpoint.protocol is Protocol.MYSQL:
-        return pymysql.connect(
-            unix_socket=str(endpoint.socket),
+        mysql = pymysql.Connection(
             user=endpoint.user,
-            connect_timeout=_PATIENCE,
+            unix_socket=str(endpoint.socket),
             read_timeout=_PATIENCE,
             write_timeout=_PATIENCE,
             autocommit=True,
+            defer_connect=True,
         )
+        mysql.connect(line)
+        return mysql
     connection = pg8000.connect(
-        user=endpoint.user,
-        unix_sock=str(endpoint.socket),
-        database=endpoint.database,
-        timeout=_PATIENCE,
+        user=endpoint.user, database=endpoint.database, sock=line, ssl_context=False
     )
     connection.autocommit = True
-    found: _Connection = connection
-    return found
+    postgresql: _Connection = connection
+    return postgresql
+
+
+def _hang_up(line: socket.socket) -> None:
+    """Close a socket even if some file still holds it."""
+    if line.fileno() >= 0:
+        os.close(line.detach())
 
 
 def _words(error: Exception) -> str:
