@@ -98,7 +98,7 @@ def execute(
 
 def present(context: Context, run: Run, store: Store, home: Home) -> None:
     """Write a finished run's reports, and print what it found."""
-    page = build_page(run, store.samples(run.id))
+    page = build_page(run, store.samples(run.id), store.observations(run.id))
     written = write_reports(page, home.runs / str(run.id))
     for path in written:
         context.err.print(f"[bold]  report[/]  {path}", soft_wrap=True)

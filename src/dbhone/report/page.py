@@ -12,6 +12,7 @@ from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run, Samples, Subject, Warning
+from dbhone.measurement.series import Observation
 from dbhone.report import sections
 from dbhone.report.batches import seconds_table
 from dbhone.report.builds import build_tables
@@ -25,6 +26,7 @@ from dbhone.report.history import (
     version_order,
 )
 from dbhone.report.material import material
+from dbhone.report.meanwhile import Meanwhile, meanwhile, meanwhile_note
 from dbhone.report.operations import operations_table
 from dbhone.report.settings import settings_table, shared_settings
 from dbhone.report.steps import metric_tables, step_table
@@ -48,9 +50,10 @@ class Page:
 
     What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
     threads, ``operations`` (what an operation takes, over all steps, and by group),
-    ``step_metrics`` (single steps in other metrics), ``method``, ``settings``. ``builds`` are
-    the tables of build times, empty where they are not known. ``levels`` are all absolute
-    figures.
+    ``step_metrics`` (single steps in other metrics), ``observations`` (what was observed while
+    they were measured), ``meanwhile`` (its courses on some steps), ``method``, ``settings``.
+    ``builds`` are the tables of build times, empty where they are not known. ``levels`` are all
+    absolute figures.
     """
 
     run: Run
@@ -76,6 +79,9 @@ class Page:
     metrics: Table | None
     steps: tuple[Table, ...]
     step_metrics: tuple[Table, ...]
+    observations: tuple[Observation, ...]
+    meanwhile: tuple[Meanwhile, ...]
+    meanwhile_note: str
     builds: tuple[Table, ...]
     settings: Table | None
     shared_settings: tuple[tuple[str, str], ...]
@@ -98,8 +104,11 @@ class Page:
         return f"{self.winner.name} ({levers})" if levers else self.winner.name
 
 
-def build_page(run: Run, samples: Samples) -> Page:
-    """Analyse a run's samples and say what they tell, however little was measured."""
+def build_page(run: Run, samples: Samples, observations: tuple[Observation, ...] = ()) -> Page:
+    """Analyse a run's samples and say what they tell, however little was measured.
+
+    ``observations`` are only needed for formats that show them.
+    """
     analysis = _analysis(run, samples)
     levels = find_levels(samples, confidence=analysis.confidence)
     found = history_of(run, samples)
@@ -119,6 +128,7 @@ def build_page(run: Run, samples: Samples) -> Page:
     )
     history = history_view(of, found) if found else None
     parts = of.parts()
+    shown = meanwhile(of, observations)
     differs = any(each.code == "control-differs" for each in alerts)
     return Page(
         run=run,
@@ -154,6 +164,9 @@ def build_page(run: Run, samples: Samples) -> Page:
         metrics=sections.metrics_table(of),
         steps=tuple(step_table(of, part) for part in parts),
         step_metrics=tuple(table for part in parts for table in metric_tables(of, part)),
+        observations=observations,
+        meanwhile=shown,
+        meanwhile_note=meanwhile_note(of, shown),
         builds=build_tables(of),
         settings=settings_table(of),
         shared_settings=shared_settings(of),

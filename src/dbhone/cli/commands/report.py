@@ -11,7 +11,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.stored import find_run, open_store
 from dbhone.files import write_whole
 from dbhone.report.page import build_page
-from dbhone.report.rendering import formats, render
+from dbhone.report.rendering import find_format, formats, render
 from dbhone.report.terminal import show
 
 
@@ -33,7 +33,9 @@ def command(context: Context, run: str, format_name: str, output: Path | None) -
     """Say what RUN (a number, or `last`) found."""
     with open_store(context) as store:
         found = find_run(store, run)
-        page = build_page(found, store.samples(found.id))
+        wanted = find_format(format_name).observes
+        observations = store.observations(found.id) if wanted else ()
+        page = build_page(found, store.samples(found.id), observations)
     if output is not None:
         write_whole(output, render(page, format_name))
         context.err.print(f"wrote {output}", soft_wrap=True)

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dbhone.report.chart import step_picture, summary_picture
 from dbhone.report.contract import report
+from dbhone.report.courses import course_picture
 from dbhone.report.curves import sweep_pictures
 from dbhone.report.drawing import Picture
 from dbhone.report.formats.base import Format
@@ -39,6 +40,7 @@ class Html(Format):
 
     name = "html"
     suffix = ".html"
+    observes = True
 
     def render(self, page: Page) -> bytes:
         """Return the page with its pictures and, for download, its data."""
@@ -61,6 +63,9 @@ class Html(Format):
                 sweep_pictures(page, sweep, index=index) for index, sweep in enumerate(page.sweeps)
             ],
             history_pictures=history_pictures(page),
+            course_pictures=[
+                course_picture(page, each, index=index) for index, each in enumerate(page.meanwhile)
+            ],
             download=_download(page),
         )
         return text.encode("utf-8", "replace")
@@ -76,6 +81,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
         ("operations", "Per operation", bool(page.operations_by_group)),
         ("metrics", "Other metrics", page.metrics is not None),
         ("steps", "Steps", bool(page.steps)),
+        ("meanwhile", "Meanwhile", bool(page.meanwhile)),
         ("builds", "Build times", bool(page.builds)),
         ("subjects", "Subjects", True),
         ("notes", "Notes", bool(page.footnotes)),

@@ -1,0 +1,87 @@
+"""Pictures of what the servers did: a panel for each quantity, all on one axis of time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from dbhone.report.drawing import Picture, svg
+from dbhone.report.lines import Lines
+from dbhone.report.material import label
+from dbhone.report.meanwhile import Meanwhile, Panel
+from dbhone.report.page import Page
+from dbhone.report.wording import printable
+
+_WIDTH, _HEIGHT = 620, 86
+_FIGURE = "format(datum.value, datum.value < 1000 ? '.3~r' : '~s')"
+"""How an axis shows a figure, in Vega's words: 20k, but 0.2 and no 200m."""
+
+
+def course_picture(page: Page, of: Meanwhile, *, index: int) -> Picture:
+    """Draw the panels of one step; ``index`` tells the pictures of one page apart."""
+    names = {each.name: printable(label(each)) for each in page.ordered}
+    heads = {_head(panel): panel for panel in of.panels}
+    values = [
+        {"panel": head, **point} for head, panel in heads.items() for point in _points(panel, names)
+    ]
+    lines = Lines.of(page.ordered, drawn={each["name"] for each in values})
+    chart = (
+        alt.layer(*_layers(lines), data=alt.InlineData(values=values))
+        .properties(width=_WIDTH, height=_HEIGHT)
+        .facet(row=alt.Row("panel:N", sort=list(heads), header=_header()), spacing=8)
+        .resolve_scale(y="independent")
+    )
+    return Picture(
+        svg=svg(chart, prefix=f"m{index}"),
+        title=of.step.name,
+        alternative=f"What the servers did on {of.step.name}, over the seconds of a slice, for "
+        f"{len(lines.names)} subjects: {', '.join(heads)}. Format series has the figures.",
+    )
+
+
+def _head(panel: Panel) -> str:
+    return printable(f"{panel.title}, {panel.unit}" if panel.unit else panel.title)
+
+
+def _points(panel: Panel, names: dict[str, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": names[course.subject],
+            "at": round(at, 2),
+            "value": _short(value * panel.factor),
+            "low": _short(low * panel.factor),
+            "high": _short(high * panel.factor),
+        }
+        for course in panel.courses
+        if course.subject in names
+        for at, value, low, high in zip(
+            course.at, course.values, course.low, course.high, strict=True
+        )
+    ]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _layers(lines: Lines) -> list[alt.Chart]:
+    axis = alt.Axis(title="seconds since the slice began", grid=False, tickMinStep=1, format="d")
+    x = alt.X("at:Q", axis=axis, scale=alt.Scale(nice=False, zero=True))
+    figures = alt.Axis(labelExpr=_FIGURE, title=None, tickCount=3, grid=True)
+    y = alt.Y("value:Q", scale=alt.Scale(zero=True), axis=figures)
+    colour = lines.colour(_WIDTH)
+    band = alt.Chart().mark_area(opacity=0.14).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour)
+    line = alt.Chart().mark_line(strokeWidth=1.75).encode(x, y, colour, lines.dash())
+    return [band, line]
+
+
+def _header() -> alt.Header:
+    return alt.Header(
+        title=None,
+        labelOrient="top",
+        labelAnchor="start",
+        labelFontWeight="bold",
+        labelPadding=3,
+        labelLimit=_WIDTH,
+    )
