@@ -1,0 +1,174 @@
+"""An experiment out of what its file declares: defaults filled in, words understood."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.errors import ExperimentError, UnknownName
+from dbhone.experiment.declaration import ExperimentFile
+from dbhone.experiment.history import check_order
+from dbhone.experiment.locator import Locator
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.observing import Observe, check_counters
+from dbhone.experiment.production import load_dbms
+from dbhone.experiment.subjects import Subjects
+from dbhone.measurement.record import Design, Role
+from dbhone.source.reference import parse_reference
+from dbhone.workload import suite as suites
+from dbhone.workload.suite import Scale, Suite
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
+
+
+class Resolver:
+    """Fills in what a declaration leaves out and checks what its words mean."""
+
+    def __init__(self, where: Locator, text: str, declared: ExperimentFile, folder: Path) -> None:
+        self.name = where.name
+        self.text = text
+        self.declared = declared
+        self.where = where
+        self.folder = folder
+
+    def experiment(self) -> Experiment:
+        """Return the experiment, or raise ExperimentError or UnknownName."""
+        self._check_names()
+        suite = self._suite()
+        workload = self.declared.workload
+        if workload.size not in suite.sizes():
+            where = self.where.at("workload", "size")
+            raise UnknownName("size", workload.size, suite.sizes(), where=where)
+        subjects = Subjects(self.where, self.declared, suite, self.folder).all()
+        self._check_subjects(suite, subjects)
+        if self.declared.history is not None:
+            check_order(self.declared.history.order, subjects, self.where.at("history", "order"))
+        return Experiment(
+            name=self.name,
+            text=self.text,
+            title=self.declared.title,
+            subjects=subjects,
+            suite=workload.suite,
+            scale=self._scale(suite),
+            sets=self._sets(suite),
+            design=self._design(),
+            drop_unknown=self.declared.config.drop_unknown,
+            awake=self.declared.design.awake,
+            observe=self._observe(suite, subjects),
+        )
+
+    def _suite(self) -> Suite:
+        name = self.declared.workload.suite
+        if name not in suites.names():
+            raise UnknownName("suite", name, suites.names(), where=self.where.at("suite"))
+        return suites.load(name)
+
+    def _sets(self, suite: Suite) -> tuple[str, ...] | None:
+        asked = self.declared.workload.sets
+        if asked is None:
+            return None
+        return suites.full_names(suite, asked, where=self.where.at("workload", "sets"))
+
+    def _scale(self, suite: Suite) -> Scale:
+        """Return the scale; what only a server's suite understands is refused for others."""
+        workload = self.declared.workload
+        said = workload.model_fields_set & {
+            *("threads", "regime", "tables", "rows", "seconds", "cache")
+        }
+        if said and not suite.server_sizes:
+            key = min(said)
+            raise ExperimentError(
+                f"{self.where.at('workload', key)}: the suite {workload.suite} has no '{key}'",
+                hint="it is for suites that drive a server",
+            )
+        fixed = said & {"threads", "tables", "seconds"}
+        if fixed and suite.runs_to_the_end:
+            key = min(fixed)
+            raise ExperimentError(
+                f"{self.where.at('workload', key)}: the suite {workload.suite} has no '{key}': it"
+                " runs one statement to its end",
+                hint="'rows' says how much there is to do",
+            )
+        if workload.seconds is not None and workload.seconds != int(workload.seconds):
+            raise ExperimentError(
+                f"{self.where.at('workload', 'seconds')}: the driver takes whole seconds only"
+            )
+        if workload.threads and len(set(workload.threads)) < len(workload.threads):
+            raise ExperimentError(
+                f"{self.where.at('workload', 'threads')}: a number of threads is named twice"
+            )
+        return Scale(
+            size=workload.size,
+            regime=workload.regime,
+            threads=workload.threads,
+            tables=workload.tables,
+            rows=workload.rows,
+            seconds=workload.seconds,
+            cache_bytes=workload.cache,
+        )
+
+    def _observe(self, suite: Suite, subjects: tuple[SubjectDeclaration, ...]) -> Observe:
+        """Return what is observed; counters that no server has by the DBMS alone are refused."""
+        section = self.declared.observe
+        if section.model_fields_set and not suite.server_sizes:
+            raise ExperimentError(
+                f"{self.where.at('observe')}: the suite {self.declared.workload.suite} drives no"
+                " server, and only servers are observed"
+            )
+        systems = (load_dbms(each.dbms) for each in subjects)
+        servers = [each for each in systems if isinstance(each, ServerDbms)]
+        check_counters(section.counters, servers, where=self.where.at("observe", "counters"))
+        return Observe(
+            enabled=section.enabled, every=section.every, counters=tuple(section.counters)
+        )
+
+    def _check_names(self) -> None:
+        names = self.declared.subjects
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise ExperimentError(
+                    f"{self.name}: '{name}' cannot be a subject's name",
+                    hint="use up to 40 letters, digits, '.', '_', '+' and '-'",
+                )
+        if self.declared.base not in names:
+            raise UnknownName("subject", self.declared.base, names, where=self.where.at("base"))
+        for name, reference in self.declared.sources.items():
+            self.where.meant(parse_reference, reference, "sources", name)
+
+    def _check_subjects(self, suite: Suite, subjects: tuple[SubjectDeclaration, ...]) -> None:
+        base = next(each for each in subjects if each.role is Role.BASE)
+        if base.optional:
+            raise ExperimentError(f"{self.name}: the base cannot be optional")
+        for each in subjects:
+            if each.dbms not in suite.dbms:
+                raise ExperimentError(
+                    f"{self.name}: the suite {self.declared.workload.suite} cannot drive"
+                    f" {each.dbms}",
+                    hint=f"it drives: {', '.join(suite.dbms)};"
+                    f" what drives {each.dbms}: {', '.join(suites.for_dbms(each.dbms))}",
+                )
+            if each.training is None:
+                continue
+            if each.training.size not in suite.sizes():
+                raise UnknownName(
+                    "size",
+                    each.training.size,
+                    suite.sizes(),
+                    where=self.where.at("training", "size"),
+                )
+
+    def _design(self) -> Design:
+        design = self.declared.design
+        if design.blocks.max < design.blocks.min:
+            raise ExperimentError(
+                f"{self.where.at('design', 'blocks')}: max ({design.blocks.max}) is less than"
+                f" min ({design.blocks.min})"
+            )
+        return Design(
+            seed=design.seed,
+            target=design.target,
+            budget_seconds=design.budget,
+            min_blocks=design.blocks.min,
+            max_blocks=design.blocks.max,
+        )

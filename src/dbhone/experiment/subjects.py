@@ -1,0 +1,168 @@
+"""The subjects of an experiment: what one takes over from another, and what its words mean."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from dbhone import registry
+from dbhone.build.toolchain import check_name
+from dbhone.build.variant import Variant, parse_variant
+from dbhone.dbms.base import DRAWER as DBMS_DRAWER
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.errors import ExperimentError, UnknownName
+from dbhone.experiment.asked import AskedSettings
+from dbhone.experiment.declaration import ExperimentFile, SubjectSection
+from dbhone.experiment.locator import Locator
+from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.production import load_dbms
+from dbhone.experiment.training_sets import TrainingSets
+from dbhone.instance import pulling
+from dbhone.measurement.record import READY_MADE, Role
+from dbhone.source.fixes import check_word
+from dbhone.source.reference import kind_of, parse_reference
+from dbhone.workload.suite import Suite
+
+_INHERITED = (
+    *("dbms", "source", "variant", "compiler", "train", "settings"),
+    *("options", "fixes", "levers"),
+)
+"""What a subject takes over from the one that it is like."""
+_DEFAULT_COMPILER = "gcc"
+_DEFAULT_VARIANT = "rel"
+
+
+class Subjects:
+    """Reads the sections of an experiment's subjects; ``folder`` is that of its file."""
+
+    def __init__(
+        self, where: Locator, declared: ExperimentFile, suite: Suite, folder: Path
+    ) -> None:
+        self.where = where
+        self.declared = declared
+        self._asked = AskedSettings(declared.config, folder, where.at)
+        self._training = TrainingSets(where, declared, suite)
+
+    def all(self) -> tuple[SubjectDeclaration, ...]:
+        """Return the subjects in the file's order. Raises ExperimentError, UnknownName."""
+        return _with_controls(tuple(self._subject(name) for name in self.declared.subjects))
+
+    def _merged(self, name: str, seen: tuple[str, ...] = ()) -> SubjectSection:
+        """Return the subject's section with what it takes over from the one it is like."""
+        section = self.declared.subjects[name]
+        if section.like is None:
+            return section
+        if section.like in (*seen, name):
+            raise ExperimentError(f"{self.where.at('subjects', name)}: 'like' goes in a circle")
+        if section.like not in self.declared.subjects:
+            raise UnknownName(
+                "subject",
+                section.like,
+                self.declared.subjects,
+                where=self.where.at("subjects", name),
+            )
+        model = self._merged(section.like, (*seen, name))
+        inherited = {key: getattr(model, key) for key in _INHERITED}
+        own = {key: getattr(section, key) for key in section.model_fields_set}
+        return SubjectSection(**(inherited | own))
+
+    def _subject(self, name: str) -> SubjectDeclaration:
+        section = self._merged(name)
+        dbms = self._required(name, "dbms", section.dbms)
+        source = self._required(name, "source", section.source)
+        compiler = section.compiler or _DEFAULT_COMPILER
+        if source not in self.declared.sources:
+            raise UnknownName(
+                "source", source, self.declared.sources, where=self.where.at("subjects", name)
+            )
+        known = registry.names(DBMS_DRAWER)
+        if dbms not in known:
+            raise UnknownName("DBMS", dbms, known, where=self.where.at("subjects", name))
+        reference = self.declared.sources[source]
+        variant = self._variant(name, section, reference)
+        if not variant.ready_made:
+            self.where.meant(check_name, compiler, "subjects", name)
+        return SubjectDeclaration(
+            name=name,
+            role=Role.BASE if name == self.declared.base else Role.CANDIDATE,
+            dbms=dbms,
+            source=reference,
+            variant=variant,
+            compiler=variant.name if variant.ready_made else compiler,
+            training=self._training.of(name, section, variant),
+            copy_number=1 if section.rebuild else 0,
+            optional=section.optional,
+            options=self._options(name, dbms, section),
+            levers=self._levers(name, dbms, section),
+            settings=self._asked.of(name, load_dbms(dbms), section.settings),
+            fixes=tuple(
+                self.where.meant(check_word, each, "subjects", name) for each in section.fixes or ()
+            ),
+        )
+
+    def _variant(self, name: str, section: SubjectSection, reference: str) -> Variant:
+        """Return the variant; programs that somebody else has built have one only."""
+        brings_programs = kind_of(parse_reference(reference).kind).ready_made
+        default = READY_MADE if brings_programs else _DEFAULT_VARIANT
+        variant = self.where.meant(parse_variant, section.variant or default, "subjects", name)
+        where = self.where.at("subjects", name)
+        if brings_programs and not variant.ready_made:
+            raise ExperimentError(
+                f"{where}: {reference} brings a ready-made server, which cannot be built as"
+                f" {variant.name}",
+                hint="leave 'variant' out, or name a source that brings the server's source",
+            )
+        if not variant.ready_made:
+            return variant
+        for key in ("compiler", "rebuild", "options", "fixes"):
+            if getattr(section, key):
+                raise ExperimentError(
+                    f"{where}: '{key}' means nothing: a ready-made server is not built"
+                )
+        return variant
+
+    def _options(self, name: str, dbms: str, section: SubjectSection) -> tuple[str, ...]:
+        """Return the build options of a subject. What they mean, the recipe knows."""
+        if section.options and not load_dbms(dbms).takes_options:
+            raise ExperimentError(
+                f"{self.where.at('subjects', name)}: {dbms} is built without options of yours",
+                hint="leave 'options' out",
+            )
+        return section.options or ()
+
+    def _levers(self, name: str, dbms: str, section: SubjectSection) -> tuple[str, ...]:
+        """Return the levers of a subject; whether this machine has them is asked when it runs."""
+        if section.levers and not isinstance(load_dbms(dbms), ServerDbms):
+            where = self.where.at("subjects", name)
+            raise ExperimentError(f"{where}: {dbms} is no server and has no levers")
+        return self.where.meant(pulling.canonical, section.levers, "subjects", name)
+
+    def _required(self, name: str, key: str, value: str | None) -> str:
+        if value is None:
+            raise ExperimentError(f"{self.where.at('subjects', name)}: '{key}' is missing")
+        return value
+
+
+def _with_controls(subjects: tuple[SubjectDeclaration, ...]) -> tuple[SubjectDeclaration, ...]:
+    """Give the role of control to whatever is declared just as the base is."""
+    base = next(each for each in subjects if each.role is Role.BASE)
+    return tuple(
+        dataclasses.replace(each, role=Role.CONTROL)
+        if each is not base and _recipe(each) == _recipe(base)
+        else each
+        for each in subjects
+    )
+
+
+def _recipe(each: SubjectDeclaration) -> tuple[object, ...]:
+    return (
+        each.dbms,
+        each.source,
+        each.variant.name,
+        each.compiler,
+        each.training,
+        each.settings,
+        each.options,
+        each.levers,
+        each.fixes,
+    )
