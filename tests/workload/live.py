@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -107,7 +108,14 @@ def started(name: str) -> Iterator[Live]:
 def _installed(dbms: ServerDbms) -> Installation | None:
     prefixes = (*sorted(_POSTGRESQL.glob("*"), reverse=True), Path("/usr"))
     found = (dbms.installation(prefix) for prefix in prefixes)
-    return next((each for each in found if each is not None), None)
+    return next((each for each in found if each is not None and _is(dbms, each)), None)
+
+
+def _is(dbms: ServerDbms, installation: Installation) -> bool:
+    """Return whether the server is that DBMS: where MariaDB is installed it is mysqld, too."""
+    asked = dbms.version_query(installation)
+    said = subprocess.run(asked.argv, capture_output=True, text=True, check=False, env=asked.env)
+    return dbms.version_in(said.stdout) is not None
 
 
 @contextlib.contextmanager
