@@ -164,8 +164,10 @@ def test_a_wide_target_ends_it_after_the_least_blocks(
 
 
 def test_a_budget_that_no_block_fits_in_is_an_error(bench: Bench, builds: dict[str, Build]) -> None:
-    with pytest.raises(MachineError, match="the budget is too small"):
-        bench.measure(builds, replace(DESIGN, budget_seconds=0.01)).run()
+    with pytest.raises(MachineError, match="the budget is too small") as caught:
+        bench.measure(builds, replace(DESIGN, budget_seconds=0.01, min_blocks=6)).run()
+    # The budget that it proposes is for the whole run, as resume takes it.
+    assert f"'hone resume {bench.run.id} --budget 1m'" in (caught.value.hint or "")
     assert bench.done() == []
 
 

@@ -37,7 +37,10 @@ class _Commands(click.Group):
         return registry.load(_DRAWER, cmd_name, click.Command, what="command")
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="hone")
 @click.option(
     "--home",

@@ -22,11 +22,16 @@ class Journal:
         self.store = store
         self.listen = listen
         self._counted = time.monotonic()
-        self.deadline = self._counted + budget - run.seconds
+        self._began = self._counted - run.seconds
+        self.deadline = self._began + budget
 
     def left(self) -> float:
         """Return the seconds of the budget that are left."""
         return max(0.0, self.deadline - time.monotonic())
+
+    def spent(self) -> float:
+        """Return the seconds that were worked on the run, in all sessions."""
+        return time.monotonic() - self._began
 
     def tick(self) -> None:
         """Add the time since the last tick to the run's own clock, in the store."""

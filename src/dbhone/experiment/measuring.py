@@ -129,10 +129,14 @@ class Measuring:
             return None
         if block == 0:
             left, block_takes = self.journal.left(), self._block_seconds
+            # A block more than are needed: proofs come again before the first.
+            enough = self.journal.spent() + (design.min_blocks + 1) * block_takes
             raise MachineError(
                 f"the budget is too small: {left:.0f} s of it are left, and one block takes"
                 f" about {block_takes:.0f} s",
-                hint="the builds are kept: give the run more time: 'hone resume RUN --budget 15m'",
+                hint=f"the builds are kept: 'hone resume {self.contest.run_id} --budget"
+                f" {math.ceil(enough / 60)}m' gives it time for {design.min_blocks} blocks, what it"
+                " has used included",
             )
         return "budget"
 
