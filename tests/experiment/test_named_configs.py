@@ -15,6 +15,7 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.named_configs import config_names, load_config
 from dbhone.instance.memory import Yardstick, scaled
+from tests.experiment.test_asked import EXPERIMENT
 
 PLACE = Place(
     data=Path("/i/data"),
@@ -23,23 +24,6 @@ PLACE = Place(
     scratch=Path("/i/tmp"),
     log=Path("/i/log"),
 )
-EXPERIMENT = """\
-title = "t"
-base = "a"
-
-[sources]
-s = "dir:/s"
-
-[subjects]
-a = { dbms = "mariadb", source = "s" }
-b = { like = "a", settings = { sync_binlog = 0 } }
-
-[workload]
-suite = "sysbench:micro"
-size = "smoke"
-
-[config]
-"""
 _UNSCALED = re.compile(r"\d+G")
 
 

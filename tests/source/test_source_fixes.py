@@ -12,7 +12,7 @@ from dbhone.errors import MachineError, SourceError, UnknownName, UsageError
 from dbhone.home import Session
 from dbhone.source import fixing
 from dbhone.source.fixes import Fix, all_fixes, check_word
-from dbhone.source.fixing import CLONE_VARIABLE, Wanted, fixed
+from dbhone.source.fixing import CLONE_VARIABLE, WantedFixes, fixed
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 
 NEW = "int answer(void) { return 42; }\n"
@@ -70,8 +70,8 @@ def a_fix(commit: str) -> Fix:
     )
 
 
-def wanted(*words: str, dbms: str = "mysql", version: str = "8.0.18") -> Wanted:
-    return Wanted(words=words, dbms=dbms, version=version)
+def wanted(*words: str, dbms: str = "mysql", version: str = "8.0.18") -> WantedFixes:
+    return WantedFixes(words=words, dbms=dbms, version=version)
 
 
 @pytest.mark.usefixtures("upstream")
@@ -132,7 +132,7 @@ def test_a_fix_that_does_not_apply_leaves_nothing(
     ],
 )
 def test_a_fix_that_is_for_others_is_refused(
-    tree: SourceTree, session: Session, asked: Wanted, said: str
+    tree: SourceTree, session: Session, asked: WantedFixes, said: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
         fixed(tree, asked, session, ignore)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from dbhone.errors import ExperimentError, UnknownName, UsageError
+from dbhone.errors import ExperimentError, UnknownName
 from dbhone.experiment.declaration import ExperimentFile
 from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import Experiment, SubjectDeclaration
@@ -91,11 +91,7 @@ def _with_known(
     for name, reference in declared.sources.items():
         if reference.startswith(PREFIX):
             versions = versions or known_versions()
-            try:
-                meant[name] = versions.meaning(reference)
-            except UsageError as error:
-                message = f"{where.at('sources', name)}: {error.message}"
-                raise ExperimentError(message, hint=error.hint) from None
+            meant[name] = where.meant(versions.meaning, reference, "sources", name)
     return declared.model_copy(update={"sources": declared.sources | meant})
 
 

@@ -26,7 +26,7 @@ from dbhone.experiment.model import Training
 from dbhone.experiment.training import Lesson, train
 from dbhone.home import Session
 from dbhone.instance import adoption
-from dbhone.source.fixing import Wanted, fixed
+from dbhone.source.fixing import WantedFixes, fixed
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.turn import machine_turn
 from dbhone.workload import suite as suites
@@ -139,7 +139,7 @@ class Workshop:
         if not goal.fixes:
             return tree
         version = load_dbms(goal.dbms).version(tree.path)
-        wanted = Wanted(words=goal.fixes, dbms=goal.dbms, version=version)
+        wanted = WantedFixes(words=goal.fixes, dbms=goal.dbms, version=version)
         return fixed(tree, wanted, self.session, self._detail)
 
     def _build(self, goal: Goal, pass_: Pass, kept: Profile | None) -> Product:

@@ -16,7 +16,6 @@ from dbhone.errors import UsageError
 from dbhone.instance.levers.base import DRAWER, Lever, Need, Offer, Pull, Refusal, Traces
 from dbhone.instance.offer import read_offer
 from dbhone.source.libraries import bringing_one_of
-from dbhone.units import parse_size
 
 Words = tuple[str, ...]
 
@@ -102,10 +101,9 @@ def wanted_cache(dbms: ServerDbms, settings: Mapping[str, str], proposed: int) -
     """Return how large a server's cache will be: ``proposed``, unless its settings say else."""
     for name, value in settings.items():
         if dbms.canonical(name) == dbms.cache_setting:
-            try:
-                return parse_size(value)
-            except UsageError:
-                return proposed  # the server itself will say that it is no size
+            size = dbms.bytes_of(value)
+            # Of what is no size, the server itself will say so.
+            return proposed if size is None else size
     return proposed
 
 

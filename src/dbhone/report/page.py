@@ -112,11 +112,7 @@ def build_page(run: Run, samples: Samples, observations: tuple[Observation, ...]
     analysis = _analysis(run, samples)
     levels = find_levels(samples, confidence=analysis.confidence)
     found = history_of(run, samples)
-    warnings = tuple(
-        each
-        for each in doubts(run, samples, analysis)
-        if found is None or each.code not in WINNER_CODES
-    )
+    warnings = _warnings(run, samples, analysis, is_history=found is not None)
     alerts = tuple(each for each in warnings if each.code in CONTROL_CODES)
     winner = None if found else find_winner(analysis, run.subjects)
     of = material(
@@ -175,6 +171,14 @@ def build_page(run: Run, samples: Samples, observations: tuple[Observation, ...]
         environment=_environment(run, analysis),
         command=f"hone run {run.experiment_name}.toml",
     )
+
+
+def _warnings(
+    run: Run, samples: Samples, analysis: Analysis, *, is_history: bool
+) -> tuple[Warning, ...]:
+    """Return what is doubtful; a history has no winner, and so no doubts of one."""
+    found = doubts(run, samples, analysis)
+    return tuple(each for each in found if not is_history or each.code not in WINNER_CODES)
 
 
 def tables(page: Page) -> tuple[Table, ...]:

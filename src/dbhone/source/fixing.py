@@ -28,7 +28,7 @@ Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedFixes:
     """What is wanted: fixes by their names, and patches by their files."""
 
     words: tuple[str, ...]
@@ -36,7 +36,7 @@ class Wanted:
     version: str
 
 
-def fixed(tree: SourceTree, wanted: Wanted, session: Session, notify: Notify) -> SourceTree:
+def fixed(tree: SourceTree, wanted: WantedFixes, session: Session, notify: Notify) -> SourceTree:
     """Return the tree with the fixes, made now or kept from before.
 
     Raises UsageError for a fix that is not for this version, MachineError without a clone to take
@@ -55,7 +55,7 @@ def fixed(tree: SourceTree, wanted: Wanted, session: Session, notify: Notify) ->
     return derive(tree, inputs, session, change, label=" with " + ", ".join(wanted.words))
 
 
-def _inputs(wanted: Wanted) -> tuple[str, ...]:
+def _inputs(wanted: WantedFixes) -> tuple[str, ...]:
     """Return what tells one tree with fixes from another: commits and the digests of patches."""
     inputs: list[str] = []
     for word in wanted.words:
