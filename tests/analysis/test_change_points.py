@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbhone.analysis.change_points import LEAST_CHANGE, find_changes
-from dbhone.analysis.history import History, Series
+from dbhone.analysis.history import History, Lineage, Series
 from dbhone.measurement.record import Group, Samples, Step
 from tests.analysis.blocks import Array, noisy, samples
 
@@ -25,12 +25,14 @@ def _steps(names: Sequence[str], *, trained: Sequence[str] = ()) -> tuple[Step, 
     )
 
 
-def _found(values: Array, *, controls: Sequence[str] = (), least: float = LEAST_CHANGE) -> History:
+def _found(
+    values: Array, *, controls: Mapping[str, str] | None = None, least: float = LEAST_CHANGE
+) -> History:
     of = samples(values)
-    versions = [name for name in of.subjects if name not in controls]
-    return find_changes(
-        of, versions=versions, controls=controls, steps=_steps(of.steps), least=least
-    )
+    again = controls or {}
+    versions = tuple(name for name in of.subjects if name not in again)
+    lineage = Lineage(versions=versions, controls=again)
+    return find_changes(of, lineage, steps=_steps(of.steps), least=least)
 
 
 def _planted(ratio: float, *, step: int, after: int, seed: int = 1, blocks: int = 10) -> Array:
@@ -75,7 +77,7 @@ class TestAChange:
     def test_no_larger_than_what_the_control_shows_on_that_step_is_not_told(self) -> None:
         values = noisy(6, (4, 2, 20), (1.0, 0.8, 0.8, 1.0), spread=0.01)
         values[3, 0] *= 0.7  # the control differs from itself on the first step
-        first, second = _found(values, controls=("d",)).steps
+        first, second = _found(values, controls={"d": "a"}).steps
         assert not first.changes
         assert [each.after for each in second.changes] == ["b"]
 
@@ -138,12 +140,12 @@ class TestWhatIsMissing:
 
     def test_nothing_measured_is_no_history(self) -> None:
         empty = samples(np.zeros((0, 0, 0)))
-        assert find_changes(empty, versions=("a", "b"), controls=(), steps=()).steps == ()
+        assert find_changes(empty, Lineage(versions=("a", "b")), steps=()).steps == ()
 
     def test_in_sample_steps_are_never_in_one_figure_with_others(self) -> None:
         of = samples(noisy(3, (3, 8, 8), (1.0,) * 3))
         steps = _steps(of.steps, trained=("0", "1"))
-        found = find_changes(of, versions=of.subjects, controls=(), steps=steps)
+        found = find_changes(of, Lineage(versions=of.subjects), steps=steps)
         assert [each.in_sample for each in found.groups if each.group is None] == [False, True]
 
 
@@ -187,4 +189,4 @@ def test_backwards_through_time_every_change_is_turned_round(seed: int) -> None:
 
 
 def _of(of: Samples) -> History:
-    return find_changes(of, versions=of.subjects, controls=(), steps=_steps(sorted(of.steps)))
+    return find_changes(of, Lineage(versions=of.subjects), steps=_steps(sorted(of.steps)))

@@ -64,6 +64,10 @@ def test_the_version_is_told(home: Path) -> None:
         (("history", "mysql", "--threads", "four"), "'four' is not numbers of clients"),
         (("history", "mysql", "--sets", "point-qery"), "did you mean 'point-query"),
         (("history", "sqlite"), "known of sqlite: none"),
+        (("history", "mysql", "--join", "1"), "there are no runs yet"),
+        (("history", "mysql", "--join", "1", "--suite", "x"), "--suite cannot be chosen"),
+        (("history", "mysql", "--anchor", "5.6.14"), "--anchor is for --join"),
+        (("report", "1", "2"), "there are no runs yet"),
         (("build", "known:mysql@8.0.13"), "there is no known version of mysql '8.0.13'"),
     ],
 )

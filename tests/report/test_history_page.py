@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from dbhone.analysis.declared import version_order
 from dbhone.measurement.record import Group, Role
-from dbhone.report.history import version_order
-from dbhone.report.page import Page, build_page, tables
+from dbhone.report.page import Page, build_joined_page, build_page, tables
 from dbhone.report.rendering import render
 from dbhone.report.table import Table, plain
 from dbhone.report.timeline import history_pictures
@@ -18,6 +18,7 @@ from tests.report.sample_history import (
     TRUTH,
     VERSIONS,
     a_history,
+    a_version,
     history_samples,
     of_group,
 )
@@ -186,3 +187,52 @@ def test_without_a_control_changes_are_found_as_well() -> None:
     )
     page = build_page(run, history_samples(run))
     assert "update-index fell to 0.5" in page.headline
+
+
+@pytest.fixture(scope="module")
+def joined() -> Page:
+    first = replace(a_history(), id=7)
+    later = replace(
+        first,
+        id=8,
+        experiment='[history]\norder = ["8.0.33", "9.7.2"]\n',
+        experiment_name="/home/me/newer.toml",
+        subjects=(
+            replace(a_version("8.0.33"), role=Role.BASE),
+            replace(a_version("control", Role.CONTROL), version="8.0.33"),
+            a_version("9.7.2"),
+        ),
+    )
+    return build_joined_page([(later, history_samples(later)), (first, history_samples(first))])
+
+
+class TestJoined:
+    """Two histories on one page."""
+
+    def test_has_the_versions_of_both_and_one_control(self, joined: Page) -> None:
+        assert [each.name for each in joined.ordered] == [*VERSIONS, "9.7.2", "control"]
+        assert joined.analysis.base == "5.6.14"
+
+    def test_says_of_which_runs_it_is_and_how_they_were_joined(self, joined: Page) -> None:
+        assert joined.title.endswith("(runs 7 and 8 joined)")
+        (note,) = (each for each in joined.footnotes if each.code == "joined")
+        assert "run 7 and run 8 were joined by way of 8.0.33" in note.text
+        names = [name for name, _ in joined.environment]
+        assert [name for name in names if name.startswith(("Design", "Begun"))] == [
+            "Design of run 7",
+            "Begun of run 7",
+            "Design of run 8",
+            "Begun of run 8",
+        ]
+
+    def test_tells_how_to_repeat_each_run(self, joined: Page) -> None:
+        assert [each.name for each in joined.repeat][1:] == ["newer.toml"]
+        for name in ("html", "markdown"):
+            text = render(joined, name).decode()
+            assert "hone run newer.toml" in text
+            assert "/home/me" not in text
+        assert json.loads(render(joined, "json"))["joined"] == [7, 8]
+
+    @pytest.mark.parametrize("name", ["text", "markdown", "html", "csv", "json", "tsv"])
+    def test_can_be_told_in_every_format(self, joined: Page, name: str) -> None:
+        assert b"9.7.2" in render(joined, name)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dbhone.errors import UnknownName, UsageError
 from dbhone.home import Home
 from dbhone.source.reference import kind_of, parse_reference
-from dbhone.source.versions import KnownVersions, age, known_versions
+from dbhone.source.versions import KnownVersions, known_versions
 
 
 @pytest.fixture
@@ -42,15 +40,6 @@ def test_versions_are_sorted_by_age_not_by_letters(shipped: KnownVersions) -> No
     assert names[:3] == ["9.6.24", "10.23", "11.22"]
     names = [each.name for each in shipped.of("mariadb")]
     assert names.index("10.2.11") < names.index("10.11.5")
-
-
-@given(st.permutations(["5.7.9", "5.7.10", "8.0", "8.0.0-dmr", "8.0.0", "8.0.11", "10.1"]))
-def test_age_sorts_numbers_as_numbers_and_what_came_before_a_release_before_it(
-    names: list[str],
-) -> None:
-    assert sorted(names, key=age) == [
-        *("5.7.9", "5.7.10", "8.0", "8.0.0-dmr", "8.0.0", "8.0.11", "10.1")
-    ]
 
 
 def test_a_series_means_its_newest_version(shipped: KnownVersions) -> None:

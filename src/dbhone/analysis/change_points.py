@@ -21,8 +21,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dbhone.analysis.cube import Array, cube, place
-from dbhone.analysis.estimate import degrees, estimate
-from dbhone.analysis.history import Change, History, Segment, Series
+from dbhone.analysis.estimate import Estimates, estimate
+from dbhone.analysis.history import Change, History, Lineage, Segment, Series
+from dbhone.analysis.links import Links, contrast
 from dbhone.analysis.multiplicity import holm
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.metric import THROUGHPUT
@@ -44,15 +45,25 @@ class _What:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """One series before it is analysed: logarithms, versions by blocks.
+    """One series before it is analysed: each version's logarithms, by blocks.
 
-    ``noise`` is how far the A/A controls are from the first version.
+    ``noise`` is how far the A/A controls are from what they are.
     """
 
     what: _What
-    versions: tuple[str, ...]
-    logs: Array
+    logs: Mapping[str, Array]
+    links: Links
     noise: float
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions, in their order."""
+        return tuple(self.logs)
+
+    def mean(self, versions: Sequence[str], earlier: str, confidence: float) -> Estimates:
+        """Estimate how far versions are, on average, from an earlier one."""
+        weights = dict.fromkeys(versions, 1 / len(versions))
+        return contrast(self.logs, weights, earlier, self.links, confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,31 +83,27 @@ class _Test:
 
 def find_changes(
     samples: Samples,
+    lineage: Lineage,
     *,
-    versions: Sequence[str],
-    controls: Sequence[str],
     steps: Sequence[Step],
     least: float = LEAST_CHANGE,
     confidence: float = 0.95,
 ) -> History:
-    """Find where throughput changed between the versions, which are given in their order.
+    """Find where throughput changed between the versions of a lineage.
 
-    ``versions`` and ``controls`` name subjects; those without measurements take no part. The
-    controls are the first version once more: where they seem to differ from it, only changes
-    larger than that are told. The steps are one family of tests, the groups another. Raises
-    HoneError if something was measured twice in one block.
+    Subjects without measurements take no part. Where a control seems to differ from the version
+    that it is, only changes larger than that are told. The steps are one family of tests, the
+    groups another. Raises HoneError if something was measured twice in one block.
     """
     logs, _ = cube(samples.values[THROUGHPUT.name], place(samples))
     known = dict(zip(samples.subjects, logs, strict=True))
-    mine = {name: known[name] for name in versions if name in known}
-    again = [known[name] for name in controls if name in known]
     chosen = [step for step in steps if step.name in samples.steps]
     singles, grouped = (
-        [_row(mine, again, what) for what in found]
+        [_row(known, lineage, what) for what in found]
         for found in (_singles(chosen, samples), _groups(chosen, samples))
     )
     return History(
-        versions=tuple(mine),
+        versions=tuple(name for name in lineage.versions if name in known),
         confidence=confidence,
         least=least,
         steps=tuple(_family(singles, least, confidence)),
@@ -130,28 +137,44 @@ def _groups(steps: Sequence[Step], samples: Samples) -> Iterator[_What]:
                 )
 
 
-def _row(mine: Mapping[str, Array], again: Sequence[Array], what: _What) -> _Row:
-    """Return a series. Versions and steps that few blocks have are left out.
+def _row(known: Mapping[str, Array], lineage: Lineage, what: _What) -> _Row:
+    """Return a series. Versions and steps that few blocks of their run have are left out.
 
     Else there would be hardly a block in which all can be compared.
     """
+    links = lineage.links
     steps = np.array(what.steps, dtype=np.intp)
     counts = {
-        name: np.count_nonzero(~np.isnan(logs[steps]), axis=-1) for name, logs in mine.items()
+        name: np.count_nonzero(~np.isnan(known[name][steps]), axis=-1)
+        for name in lineage.versions
+        if name in known
     }
-    enough = max((int(each.max()) for each in counts.values()), default=0) / 2
-    present = tuple(name for name, each in counts.items() if each.max() and each.max() >= enough)
-    whole = np.all([counts[name] >= enough for name in present], axis=0)
+    enough = {
+        name: max(each.max() for other, each in counts.items() if links.together(name, other)) / 2
+        for name in counts
+    }
+    present = [name for name, each in counts.items() if each.max() and each.max() >= enough[name]]
+    present = [name for name in present if _is_reached(name, present, links)]
+    whole = np.all([counts[name] >= enough[name] for name in present], axis=0)
     kept = steps[whole] if present else steps[:0]
     if not len(kept):
-        return _Row(what=what, versions=(), logs=np.zeros((0, 0)), noise=0.0)
-    series = np.array([mine[name][kept].mean(axis=0) for name in present])
+        return _Row(what=what, logs={}, links=links, noise=0.0)
+    noise = [
+        _distance((known[name][kept] - known[version][kept]).mean(axis=0))
+        for name, version in lineage.controls.items()
+        if name in known and version in present
+    ]
     return _Row(
         what=what,
-        versions=present,
-        logs=series,
-        noise=max((_distance(each[kept].mean(axis=0) - series[0]) for each in again), default=0.0),
+        logs={name: known[name][kept].mean(axis=0) for name in present},
+        links=links,
+        noise=max(noise, default=0.0),
     )
+
+
+def _is_reached(name: str, present: Sequence[str], links: Links) -> bool:
+    """Return whether what a version is compared by is there, too."""
+    return all(each in present for hop in links.hops(name, present[0]) for each in hop)
 
 
 def _distance(logs: Array) -> float:
@@ -164,12 +187,15 @@ def _family(rows: Sequence[_Row], least: float, confidence: float) -> Iterator[S
     pairs = [(row, *pair) for row in rows for pair in _pairs(len(row.versions))]
     if not pairs:
         return iter(())
-    differences = np.array([row.logs[after] - row.logs[before] for row, before, after in pairs])
+    found = [
+        row.mean(row.versions[after : after + 1], row.versions[before], confidence)
+        for row, before, after in pairs
+    ]
     places = [(before, after) for _, before, after in pairs]
-    tests = iter(_tests(differences, places, confidence))
+    tests = iter(_tests(found, places, confidence))
     # Each row takes its own from the tests, which are in the order of the rows.
     mine = ((row, [next(tests) for _ in _pairs(len(row.versions))]) for row in rows)
-    return (_series(row, found, least, confidence) for row, found in mine)
+    return (_series(row, own, least, confidence) for row, own in mine)
 
 
 def _pairs(count: int) -> Iterator[tuple[int, int]]:
@@ -180,27 +206,26 @@ def _pairs(count: int) -> Iterator[tuple[int, int]]:
 
 
 def _tests(
-    differences: Array, places: Sequence[tuple[int, int]], confidence: float
+    found: Sequence[Estimates], places: Sequence[tuple[int, int]], confidence: float
 ) -> Iterator[_Test]:
-    """Test each row of differences, corrected together.
+    """Test each comparison, corrected together.
 
     What would have been found is the difference whose p value is just what Holm's method asks
     of the best of those that were not.
     """
-    found = estimate(differences, confidence)
-    enough = found.count >= MINIMUM_BLOCKS
-    adjusted = holm(np.where(enough, found.p, np.nan))
+    enough = np.array([each.count >= MINIMUM_BLOCKS for each in found])
+    adjusted = holm(np.where(enough, [each.p for each in found], np.nan))
     alpha = 1 - confidence
     left = max(int(np.count_nonzero(adjusted >= alpha)), 1)
-    freedom = np.where(enough, degrees(found.count), 1.0)
+    freedom = np.where(enough, [each.freedom for each in found], 1.0)
     widths = stdtrit(freedom, 1 - alpha / left / 2) / stdtrit(freedom, 1 - alpha / 2)
-    thresholds = np.where(enough, found.half * widths, np.nan)
+    thresholds = np.where(enough, [each.half for each in found] * widths, np.nan)
     for at, (before, after) in enumerate(places):
         yield _Test(
             before=before,
             after=after,
-            centre=float(found.centre[at]),
-            half=float(found.half[at]),
+            centre=float(found[at].centre),
+            half=float(found[at].half),
             p_adjusted=float(adjusted[at]),
             threshold=float(thresholds[at]),
         )
@@ -238,7 +263,7 @@ def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) 
 
 
 def _segment(row: _Row, piece: slice, confidence: float) -> Segment:
-    found = estimate(row.logs[piece].mean(axis=0) - row.logs[0], confidence)
+    found = row.mean(row.versions[piece], row.versions[0], confidence)
     centre, half = float(found.centre), float(found.half)
     bounded = not math.isnan(half)
     return Segment(

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.analysis.cube import Array, cube, place
-from dbhone.analysis.estimate import Estimates, estimate
+from dbhone.analysis.estimate import Estimates, added, estimate
+from dbhone.analysis.links import ONE_RUN, Links
 from dbhone.analysis.multiplicity import holm
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
@@ -24,17 +25,23 @@ from dbhone.errors import HoneError
 from dbhone.measurement.metric import METRICS, Better, Metric
 from dbhone.measurement.record import Group, Samples
 
+CONFIDENCE = 0.95
+"""Of all intervals and verdicts."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Frame:
-    """What is compared with what: names and kinds, by index."""
+    """What is compared with what: names and kinds, by index.
+
+    ``hops`` has for each subject the comparisons within runs that lead to the base.
+    """
 
     subjects: tuple[str, ...]
     steps: tuple[str, ...]
     base: int
     in_sample: NDArray[np.bool_]
     groups: tuple[Group, ...]
-    confidence: float
+    hops: tuple[tuple[tuple[int, int], ...], ...]
 
     def others(self) -> list[int]:
         """Return all subjects but the base."""
@@ -71,18 +78,19 @@ def analyse(
     in_sample: Mapping[str, bool],
     groups: Mapping[str, Group],
     metrics: tuple[Metric, ...] = METRICS,
-    confidence: float = 0.95,
+    links: Links = ONE_RUN,
 ) -> Analysis:
     """Compare every other subject with the base, step by step and over all steps.
 
     ``in_sample`` and ``groups`` tell of each step whether the experiment trained on it and
-    what it mostly does. A metric that was not measured yields nothing. A family, corrected
+    what it mostly does. A metric that was not measured yields nothing. ``links`` tell of the
+    samples of several runs. A family, corrected
     together, is all effects of one metric; the summaries of one metric by which subjects are
     judged; or its other summaries. Raises HoneError
     if the base is not among the subjects, a step is not described, or something was measured
     twice in one block.
     """
-    frame = _frame(samples, base, in_sample, groups, confidence)
+    frame = _frame(samples, base, in_sample, groups, links)
     where = place(samples)
     effects: list[Effect] = []
     summaries: list[Summary] = []
@@ -94,13 +102,12 @@ def analyse(
         logs, bad = cube(samples.values[metric.name], where)
         unusable += bad
         blocks = max(blocks, _blocks_of(logs[frame.base]))
-        logs -= logs[frame.base].copy()
-        found = estimate(logs, confidence)
+        found = _against_base(frame, logs)
         effects += _effects(frame, metric, found)
         summaries += _summaries(frame, metric, (logs, found), left_out)
     return Analysis(
         base=base,
-        confidence=confidence,
+        confidence=CONFIDENCE,
         blocks=blocks,
         effects=tuple(effects),
         summaries=tuple(summaries),
@@ -119,7 +126,7 @@ def _frame(
     base: str,
     in_sample: Mapping[str, bool],
     groups: Mapping[str, Group],
-    confidence: float,
+    links: Links,
 ) -> _Frame:
     if base not in samples.subjects:
         raise HoneError(
@@ -135,8 +142,24 @@ def _frame(
         base=samples.subjects.index(base),
         in_sample=np.array([in_sample[step] for step in samples.steps], dtype=bool),
         groups=tuple(groups[step] for step in samples.steps),
-        confidence=confidence,
+        hops=tuple(
+            tuple(
+                (samples.subjects.index(above), samples.subjects.index(below))
+                for above, below in links.hops(subject, base)
+            )
+            for subject in samples.subjects
+        ),
     )
+
+
+def _against_base(frame: _Frame, logs: Array) -> Estimates:
+    """Estimate each subject's distance from the base on each step."""
+    found = estimate(logs - logs[frame.base], CONFIDENCE)
+    for subject, hops in enumerate(frame.hops):
+        if len(hops) > 1:
+            parts = [estimate(logs[above] - logs[below], CONFIDENCE) for above, below in hops]
+            found.put(subject, added(parts, CONFIDENCE))
+    return found
 
 
 def _blocks_of(logs: Array) -> int:
@@ -165,7 +188,7 @@ def _effects(frame: _Frame, metric: Metric, found: Estimates) -> list[Effect]:
             blocks=int(rows.count[row]),
             p_value=_optional(rows.p[row]),
             p_adjusted=_optional(adjusted[row]),
-            verdict=_verdict(frame, metric, rows.centre[row], adjusted[row]),
+            verdict=_verdict(metric, rows.centre[row], adjusted[row]),
         )
         for row, (subject, step) in enumerate(pairs)
     ]
@@ -176,6 +199,8 @@ def _picked(found: Estimates, pairs: Sequence[tuple[int, int]]) -> Estimates:
     steps = [step for _, step in pairs]
     return Estimates(
         centre=found.centre[subjects, steps],
+        error=found.error[subjects, steps],
+        freedom=found.freedom[subjects, steps],
         half=found.half[subjects, steps],
         p=found.p[subjects, steps],
         count=found.count[subjects, steps],
@@ -190,7 +215,7 @@ def _summaries(
 ) -> list[Summary]:
     logs, found = data
     parts: list[_Part] = []
-    series: list[Array] = []
+    series: list[list[Array]] = []
     for subject in frame.others():
         for in_sample, group, steps in frame.parts():
             counts = found.count[subject, steps]
@@ -203,7 +228,12 @@ def _summaries(
                 for step in steps[counts * 2 < counts.max()].tolist()
             )
             centres = found.centre[subject, kept]
-            series.append(logs[subject, kept].mean(axis=0))
+            series.append(
+                [
+                    (logs[above, kept] - logs[below, kept]).mean(axis=0)
+                    for above, below in frame.hops[subject]
+                ]
+            )
             parts.append(
                 _Part(
                     subject=subject,
@@ -215,11 +245,20 @@ def _summaries(
             )
     if not parts:
         return []
-    rows = estimate(np.array(series), frame.confidence)
+    rows = _summed(series)
     adjusted = _adjusted(rows, apart=np.array([_is_judged_by(frame, part) for part in parts]))
     return [
         _summary(frame, metric, part, (rows, row, adjusted[row])) for row, part in enumerate(parts)
     ]
+
+
+def _summed(series: Sequence[Sequence[Array]]) -> Estimates:
+    """Estimate the sums of independent rows; hardly any is of more than one."""
+    found = estimate(np.array([rows[0] for rows in series]), CONFIDENCE)
+    for at, rows in enumerate(series):
+        if len(rows) > 1:
+            found.put(at, added([estimate(each, CONFIDENCE) for each in rows], CONFIDENCE))
+    return found
 
 
 def _is_judged_by(frame: _Frame, part: _Part) -> bool:
@@ -244,7 +283,7 @@ def _summary(
         blocks=int(rows.count[row]),
         p_value=_optional(rows.p[row]),
         p_adjusted=_optional(adjusted),
-        verdict=_verdict(frame, metric, centre, adjusted),
+        verdict=_verdict(metric, centre, adjusted),
         steps=len(ratios),
         mean=float(ratios.mean()),
         median=float(np.median(ratios)),
@@ -268,10 +307,10 @@ def _adjusted(rows: Estimates, *, apart: NDArray[np.bool_] | None = None) -> Arr
     return adjusted
 
 
-def _verdict(frame: _Frame, metric: Metric, centre: float, adjusted: float) -> str:
+def _verdict(metric: Metric, centre: float, adjusted: float) -> str:
     if np.isnan(adjusted):
         return Verdict.NOT_ENOUGH_DATA.value
-    if adjusted >= 1 - frame.confidence:
+    if adjusted >= 1 - CONFIDENCE:
         return Verdict.NO_DIFFERENCE.value
     return metric.gain if (centre > 0) == (metric.better is Better.HIGHER) else metric.loss
 

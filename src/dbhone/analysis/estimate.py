@@ -4,12 +4,14 @@
 power are shown by ``benchmarks/statistics_coverage.py``. Sources: J. W. Tukey and D. H.
 McLaughlin, Sankhya A 25 (1963) 331-352, for the interval; K. K. Yuen, Biometrika 61 (1974)
 165-170, for its standard error; K. R. Patel, G. S. Mudholkar and J. L. I. Fernando, JASA 83
-(1988) 1203-1210, for fitting the degrees of freedom.
+(1988) 1203-1210, for fitting the degrees of freedom; F. E. Satterthwaite, Biometrics Bulletin 2
+(1946) 110-114, for those of a sum.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +34,20 @@ class Estimates:
 
     ``centre`` and ``half`` are the estimate and its interval's half-width, on the rows' own
     scale (logarithms); ``p`` tests that the centre is 0; ``count`` is how many values a row has.
+    ``error`` is the standard error, ``freedom`` the degrees of freedom of the centre's t.
     """
 
     centre: Array
+    error: Array
+    freedom: Array
     half: Array
     p: Array
     count: NDArray[np.intp]
+
+    def put(self, at: int, row: Estimates) -> None:
+        """Let ``row`` stand in one place."""
+        for field in fields(self):
+            getattr(self, field.name)[at] = getattr(row, field.name)
 
 
 def trimmed(count: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -71,12 +81,43 @@ def estimate(rows: Array, confidence: float) -> Estimates:
     count = np.asarray(np.count_nonzero(~np.isnan(rows), axis=-1), dtype=np.intp)
     centre, error = _centre_and_error(rows, count)
     known = count >= MINIMUM_FOR_INTERVAL
-    freedom = np.where(known, degrees(count), 1.0)
-    half = np.where(known, stdtrit(freedom, (1 + confidence) / 2) * error, np.nan)
+    freedom = np.where(known, degrees(count), np.nan)
+    return _judged(centre, np.where(known, error, np.nan), freedom, count, confidence)
+
+
+def added(parts: Sequence[Estimates], confidence: float) -> Estimates:
+    """Return the estimates of the sums of independent quantities, each estimated on its own.
+
+    The parts' arrays have one shape. A sum's ``count`` is the smallest of its parts'; its degrees
+    of freedom are Satterthwaite's.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    variances = np.array([np.square(each.error) for each in parts])
+    freedoms = np.array([each.freedom for each in parts])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fitted = np.square(variances.sum(axis=0)) / (np.square(variances) / freedoms).sum(axis=0)
+    exact = ~np.isnan(variances).any(axis=0) & ~variances.any(axis=0)
+    return _judged(
+        np.sum([each.centre for each in parts], axis=0),
+        np.sqrt(variances.sum(axis=0)),
+        np.where(exact, freedoms.min(axis=0), fitted),
+        np.min([each.count for each in parts], axis=0),
+        confidence,
+    )
+
+
+def _judged(
+    centre: Array, error: Array, freedom: Array, count: NDArray[np.intp], confidence: float
+) -> Estimates:
+    """Return estimates with what follows from them; NaN where the error is."""
+    known = ~np.isnan(error)
+    usable = np.where(known, freedom, 1.0)
+    half = np.where(known, stdtrit(usable, (1 + confidence) / 2) * error, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(np.abs(centre) <= _ROUNDING, 0.0, np.abs(centre) / error)
-    p = np.where(known, np.clip(2 * stdtr(freedom, -t), _LEAST_P, 1.0), np.nan)
-    return Estimates(centre=centre, half=half, p=p, count=count)
+    p = np.where(known, np.clip(2 * stdtr(usable, -t), _LEAST_P, 1.0), np.nan)
+    return Estimates(centre=centre, error=error, freedom=freedom, half=half, p=p, count=count)
 
 
 def _centre_and_error(rows: Array, count: NDArray[np.intp]) -> tuple[Array, Array]:

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from dbhone.analysis.links import ONE_RUN, Links
 from dbhone.measurement.record import Group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineage:
+    """What the subjects of a history are to each other.
+
+    ``versions`` are in their order, the oldest first. ``controls`` tells of each control which
+    version it is once more. ``links`` tell of the samples of several runs.
+    """
+
+    versions: tuple[str, ...]
+    controls: Mapping[str, str] = field(default_factory=dict)
+    links: Links = ONE_RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from dbhone.ages import age
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import ExperimentError, UnknownName, UsageError
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.production import load_dbms
+from dbhone.experiment.writing import file_text
 from dbhone.measurement.record import Role
-from dbhone.source.versions import FILE, KnownVersion, KnownVersions, age
+from dbhone.source.versions import FILE, KnownVersion, KnownVersions
 
 CONTROL = "control"
 _SHARE = 15 * 60.0
@@ -21,12 +23,23 @@ _SERVER_SUITE = "sysbench:micro"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryRequest:
-    """What a history is to be of. ``versions`` are the oldest first.
+class Wishes:
+    """How a history is to be measured.
 
-    ``suite`` None takes the usual one; ``sets`` and ``threads`` empty take the suite's own;
     ``budget`` is in seconds, None for a quarter of an hour for each version and the control;
     ``target`` is a fraction.
+    """
+
+    budget: float | None
+    target: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRequest(Wishes):
+    """What a history is to be of. ``versions`` are the oldest first.
+
+    ``suite`` None takes the usual one; ``sets`` and ``threads`` empty take the suite's own.
     """
 
     dbms: str
@@ -35,9 +48,6 @@ class HistoryRequest:
     size: str
     sets: tuple[str, ...]
     threads: tuple[int, ...]
-    budget: float | None
-    target: float
-    seed: int
 
 
 def choose_versions(
@@ -66,34 +76,39 @@ def choose_versions(
 def history_text(request: HistoryRequest) -> str:
     """Return the experiment file of a history: the oldest version is the base, and the control."""
     dbms = load_dbms(request.dbms)
-    first, *others = [each.name for each in request.versions]
+    names = [each.name for each in request.versions]
     suite = request.suite or (_SERVER_SUITE if isinstance(dbms, ServerDbms) else _SUITE)
-    workload = {"suite": _text(suite), "size": _text(request.size)}
+    workload: dict[str, Any] = {"suite": suite, "size": request.size}
     if request.sets:
-        workload["sets"] = _list(request.sets)
+        workload["sets"] = request.sets
     if request.threads:
-        workload["threads"] = json.dumps(request.threads)
-    budget = request.budget or _SHARE * (len(request.versions) + 1)
-    design = {
-        "target": _text(f"{request.target * 100:g}%"),
-        "budget": _text(f"{budget / 60:g}m"),
-        "seed": str(request.seed),
-    }
-    subjects = {
-        first: _subject(request.versions[0]),
-        CONTROL: f"{{ like = {_text(first)} }}",
-        **{each.name: _subject(each) for each in request.versions[1:]},
-    }
-    parts = (
-        f"# Written by `hone history {request.dbms}`: change it, and give it to `hone run`.",
-        _lines({"title": _text(f"{dbms.title} {first} to {others[-1]}"), "base": _text(first)}),
-        "[history]\n" + _lines({"order": _list([first, *others])}),
-        "[sources]\n" + _lines({each.name: _text(each.source) for each in request.versions}),
-        "[subjects]\n" + _lines(subjects),
-        "[workload]\n" + _lines(workload),
-        "[design]\n" + _lines(design),
+        workload["threads"] = request.threads
+    first, *others = request.versions
+    return file_text(
+        f"Written by `hone history {request.dbms}`: change it, and give it to `hone run`.",
+        {"title": f"{dbms.title} {names[0]} to {names[-1]}", "base": names[0]},
+        {
+            "history": {"order": names},
+            "sources": {each.name: each.source for each in request.versions},
+            "subjects": {
+                first.name: _subject(first),
+                CONTROL: {"like": first.name},
+                **{each.name: _subject(each) for each in others},
+            },
+            "workload": workload,
+            "design": design_table(request, len(names)),
+        },
     )
-    return "\n\n".join(parts) + "\n"
+
+
+def design_table(request: Wishes, versions: int) -> dict[str, Any]:
+    """Return the ``[design]`` of a history of so many versions."""
+    budget = request.budget or _SHARE * (versions + 1)
+    return {
+        "target": f"{request.target * 100:g}%",
+        "budget": f"{budget / 60:g}m",
+        "seed": request.seed,
+    }
 
 
 def check_order(order: Sequence[str], subjects: Sequence[SubjectDeclaration], where: str) -> None:
@@ -121,23 +136,6 @@ def check_order(order: Sequence[str], subjects: Sequence[SubjectDeclaration], wh
         )
 
 
-def _subject(version: KnownVersion) -> str:
-    made = f", variant = {_text(version.variant)}" if version.variant is not None else ""
-    return f"{{ dbms = {_text(version.dbms)}, source = {_text(version.name)}{made} }}"
-
-
-def _lines(values: dict[str, str]) -> str:
-    return "\n".join(f"{_key(name)} = {value}" for name, value in values.items())
-
-
-def _key(name: str) -> str:
-    return name if name.isalpha() else _text(name)
-
-
-def _text(value: str) -> str:
-    # What JSON writes as a string is one in TOML, too.
-    return json.dumps(value)
-
-
-def _list(values: Sequence[str]) -> str:
-    return f"[{', '.join(map(_text, values))}]"
+def _subject(version: KnownVersion) -> dict[str, Any]:
+    made = {"variant": version.variant} if version.variant is not None else {}
+    return {"dbms": version.dbms, "source": version.name, **made}

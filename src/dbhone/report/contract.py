@@ -38,6 +38,7 @@ def report(page: Page) -> dict[str, Any]:
         "headline": page.headline,
         "winner": _winner(page.winner),
         "run": _run(page.run, page.analysis.blocks),
+        "joined": [each.run.id for each in page.origins] if len(page.origins) > 1 else [],
         "base": page.analysis.base or None,
         "history": _history(page.history.found) if page.history is not None else None,
         "effects": effects(page),

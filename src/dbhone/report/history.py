@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.change_points import find_changes
-from dbhone.analysis.history import Change, History, Series
+from dbhone.analysis.history import Change, History, Lineage, Series
 from dbhone.analysis.verdict import Tone, Verdict
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Role, Run, Samples
+from dbhone.measurement.record import Run, Samples
 from dbhone.report.material import EMPTY, Material, heading, label, workload
 from dbhone.report.table import Cell, Column, Row, Table, signed
 from dbhone.report.wording import figure, joined, margin, ratio
@@ -36,31 +35,11 @@ class HistoryView:
     table: Table
 
 
-def version_order(run: Run) -> tuple[str, ...]:
-    """Return the versions of a history in their order, none if the run is no history.
-
-    What a run keeps of its declaration is the text of its file.
-    """
-    try:
-        declared = tomllib.loads(run.experiment).get("history", {})
-        order = [str(name) for name in declared.get("order", ())]
-    except (tomllib.TOMLDecodeError, AttributeError, TypeError):
-        return ()
-    known = {each.name for each in run.subjects}
-    return tuple(name for name in order if name in known)
-
-
-def history_of(run: Run, samples: Samples) -> History | None:
-    """Return what was found of a history, None if the run is none or too little was measured."""
-    order = version_order(run)
-    if len(order) < 2 or THROUGHPUT.name not in samples.values:
+def history_of(run: Run, samples: Samples, lineage: Lineage) -> History | None:
+    """Return what was found of a history, None if there is none or too little was measured."""
+    if len(lineage.versions) < 2 or THROUGHPUT.name not in samples.values:
         return None
-    found = find_changes(
-        samples,
-        versions=order,
-        controls=[each.name for each in run.subjects if each.role is Role.CONTROL],
-        steps=run.steps,
-    )
+    found = find_changes(samples, lineage, steps=run.steps)
     return found if len(found.versions) > 1 else None
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.comparison import analyse
-from dbhone.analysis.doubts import CONTROL_CODES, WINNER_CODES, doubts
+from dbhone.analysis.doubts import CONTROL_CODES, WINNER_CODES
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.winner import find_winner, overall
@@ -16,22 +15,18 @@ from dbhone.measurement.series import Observation
 from dbhone.report import sections
 from dbhone.report.batches import seconds_table
 from dbhone.report.builds import build_tables
+from dbhone.report.findings import Findings, Origin, found_in, found_together
 from dbhone.report.headline import headline
-from dbhone.report.history import (
-    HistoryView,
-    arrows,
-    group_table,
-    history_of,
-    history_view,
-    version_order,
-)
+from dbhone.report.history import HistoryView, arrows, group_table, history_view
 from dbhone.report.material import material
 from dbhone.report.meanwhile import Meanwhile, meanwhile, meanwhile_note
 from dbhone.report.operations import operations_table
+from dbhone.report.repeating import Repeat, repeat
 from dbhone.report.settings import settings_table, shared_settings
 from dbhone.report.steps import metric_tables, step_table
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
+from dbhone.report.wording import joined
 from dbhone.units import count_of, duration, size
 
 
@@ -88,12 +83,19 @@ class Page:
     subjects: Table
     ordered: tuple[Subject, ...]
     environment: tuple[tuple[str, str], ...]
-    command: str
+    origins: tuple[Origin, ...]
+    repeat: tuple[Repeat, ...]
 
     @property
     def title(self) -> str:
-        """Return the run's title with its number."""
-        return f"{self.run.title} (run {self.run.id})"
+        """Return the run's title with its number, or those of the runs that it joins."""
+        return f"{self.run.title} ({self.runs})"
+
+    @property
+    def runs(self) -> str:
+        """Return what the page is of: ``run 7``, or ``runs 7 and 8 joined``."""
+        numbers = [str(each.run.id) for each in self.origins]
+        return f"runs {joined(numbers)} joined" if len(numbers) > 1 else f"run {self.run.id}"
 
     @property
     def winner_title(self) -> str:
@@ -109,17 +111,28 @@ def build_page(run: Run, samples: Samples, observations: tuple[Observation, ...]
 
     ``observations`` are only needed for formats that show them.
     """
-    analysis = _analysis(run, samples)
-    levels = find_levels(samples, confidence=analysis.confidence)
-    found = history_of(run, samples)
-    warnings = _warnings(run, samples, analysis, is_history=found is not None)
+    return _page(found_in(run, samples), observations)
+
+
+def build_joined_page(runs: Sequence[tuple[Run, Samples]]) -> Page:
+    """Analyse histories that add up as one. Raises UsageError for those that do not."""
+    return _page(found_together(runs), ())
+
+
+def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
+    run, analysis, found = findings.run, findings.analysis, findings.history
+    levels = find_levels(findings.samples, confidence=analysis.confidence)
+    # A history has no winner, and so no doubts of one.
+    warnings = tuple(
+        each for each in findings.warnings if not found or each.code not in WINNER_CODES
+    )
     alerts = tuple(each for each in warnings if each.code in CONTROL_CODES)
     winner = None if found else find_winner(analysis, run.subjects)
     of = material(
         run,
         analysis,
         levels,
-        order=version_order(run),
+        order=findings.lineage.versions,
         arrows=arrows(found) if found else None,
     )
     history = history_view(of, found) if found else None
@@ -168,17 +181,10 @@ def build_page(run: Run, samples: Samples, observations: tuple[Observation, ...]
         shared_settings=shared_settings(of),
         subjects=sections.subject_table(of),
         ordered=of.subjects,
-        environment=_environment(run, analysis),
-        command=f"hone run {run.experiment_name}.toml",
+        environment=_environment(findings),
+        origins=findings.origins,
+        repeat=tuple(repeat(each.run) for each in findings.origins),
     )
-
-
-def _warnings(
-    run: Run, samples: Samples, analysis: Analysis, *, is_history: bool
-) -> tuple[Warning, ...]:
-    """Return what is doubtful; a history has no winner, and so no doubts of one."""
-    found = doubts(run, samples, analysis)
-    return tuple(each for each in found if not is_history or each.code not in WINNER_CODES)
 
 
 def tables(page: Page) -> tuple[Table, ...]:
@@ -208,26 +214,6 @@ def _present(found: Iterable[Table | None]) -> tuple[Table, ...]:
     return tuple(table for table in found if table is not None)
 
 
-def _analysis(run: Run, samples: Samples) -> Analysis:
-    if run.base is None or run.base.name not in samples.subjects:
-        name = run.base.name if run.base else ""
-        return Analysis(
-            base=name,
-            confidence=0.95,
-            blocks=0,
-            effects=(),
-            summaries=(),
-            left_out=(),
-            unusable=0,
-        )
-    return analyse(
-        samples,
-        base=run.base.name,
-        in_sample={step.name: step.in_sample for step in run.steps},
-        groups={step.name: step.group for step in run.steps},
-    )
-
-
 def _legend(analysis: Analysis) -> str:
     steps = sum(each.metric == THROUGHPUT.name for each in analysis.effects)
     summaries = sum(each.metric == THROUGHPUT.name for each in analysis.summaries)
@@ -249,9 +235,8 @@ def _compared(analysis: Analysis) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.subject for each in analysis.summaries))
 
 
-def _environment(run: Run, analysis: Analysis) -> tuple[tuple[str, str], ...]:
-    machine = run.machine
-    moment = run.created_at.strftime("%Y-%m-%d %H:%M UTC")
+def _environment(findings: Findings) -> tuple[tuple[str, str], ...]:
+    run, machine = findings.run, findings.run.machine
     pairs = {
         "CPU": f"{machine.cpu_model}, {machine.cores} cores",
         "Memory": size(machine.memory_bytes),
@@ -261,9 +246,22 @@ def _environment(run: Run, analysis: Analysis) -> tuple[tuple[str, str], ...]:
         "Machine": machine.fingerprint,
         **machine.details,
         "Suite": f"{run.suite}, size {run.size}",
-        "Design": f"{analysis.blocks} blocks, seed {run.design.seed}, "
-        f"target ±{run.design.target:.1%}, budget {duration(run.design.budget_seconds)}",
-        "Begun": f"{moment}, took {duration(run.seconds)}",
+        **_origins(findings.origins),
         "dbhone": run.hone_version,
     }
     return tuple((name, text) for name, text in pairs.items() if text)
+
+
+def _origins(origins: Sequence[Origin]) -> dict[str, str]:
+    """Return how each run was measured, and when."""
+    found = {}
+    for each in origins:
+        run = each.run
+        of = f" of run {run.id}" if len(origins) > 1 else ""
+        found[f"Design{of}"] = (
+            f"{each.blocks} blocks, seed {run.design.seed}, "
+            f"target ±{run.design.target:.1%}, budget {duration(run.design.budget_seconds)}"
+        )
+        moment = run.created_at.strftime("%Y-%m-%d %H:%M UTC")
+        found[f"Begun{of}"] = f"{moment}, took {duration(run.seconds)}"
+    return found

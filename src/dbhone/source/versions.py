@@ -17,6 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dbhone import registry
+from dbhone.ages import age
 from dbhone.dbms.base import DRAWER
 from dbhone.errors import SourceError, UnknownName, UsageError
 from dbhone.home import Home
@@ -101,15 +102,6 @@ class KnownVersions:
                 hint=f"write it as {SYNTAX}; 'hone versions' lists what is known",
             )
         return self.find(dbms, word).source
-
-
-def age(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Return what sorts versions by age: numbers as numbers, and 8.0.0-rc before 8.0.0."""
-    parts = re.findall(r"\d+|[A-Za-z]+", name)
-    return (
-        *((1, int(part), "") if part.isdigit() else (-1, 0, part) for part in parts),
-        (0, 0, ""),
-    )
 
 
 def known_versions(home: Home | None = None) -> KnownVersions:

@@ -1,8 +1,9 @@
-"""``hone report RUN``: what a run found, in any format."""
+"""``hone report RUN``: what a run found, or several that add up, in any format."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,13 +11,14 @@ import click
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.stored import find_run, open_store
 from dbhone.files import write_whole
-from dbhone.report.page import build_page
+from dbhone.measurement.store import Store
+from dbhone.report.page import Page, build_joined_page, build_page
 from dbhone.report.rendering import find_format, formats, render
 from dbhone.report.terminal import show
 
 
 @click.command("report")
-@click.argument("run", default="last")
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option(
     "--format",
     "format_name",
@@ -29,13 +31,14 @@ from dbhone.report.terminal import show
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write."
 )
 @pass_context
-def command(context: Context, run: str, format_name: str, output: Path | None) -> None:
-    """Say what RUN (a number, or `last`) found."""
+def command(context: Context, runs: tuple[str, ...], format_name: str, output: Path | None) -> None:
+    """Say what RUN (a number, or `last`) found; the last run if none is named.
+
+    Several RUNs are told as one: histories add up where they share a version that each of them
+    measured.
+    """
     with open_store(context) as store:
-        found = find_run(store, run)
-        wanted = find_format(format_name).observes
-        observations = store.observations(found.id) if wanted else ()
-        page = build_page(found, store.samples(found.id), observations)
+        page = _page(store, runs or ("last",), format_name)
     if output is not None:
         write_whole(output, render(page, format_name))
         context.err.print(f"wrote {output}", soft_wrap=True)
@@ -43,6 +46,15 @@ def command(context: Context, run: str, format_name: str, output: Path | None) -
         show(page, context.out)
     else:
         sys.stdout.buffer.write(render(page, format_name))
+
+
+def _page(store: Store, selectors: Sequence[str], format_name: str) -> Page:
+    found = [find_run(store, each) for each in selectors]
+    if len(found) > 1:
+        return build_joined_page([(each, store.samples(each.id)) for each in found])
+    (run,) = found
+    observations = store.observations(run.id) if find_format(format_name).observes else ()
+    return build_page(run, store.samples(run.id), observations)
 
 
 PLUGIN = command

@@ -109,7 +109,8 @@ def _step_pictures(page: Page) -> dict[str, Picture]:
 
 def _download(page: Page) -> Download:
     data = json.dumps(report(page), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-    name, kind, mime = f"dbhone-run-{page.run.id}.json", "JSON", "application/json"
+    numbers = "-".join(str(each.run.id) for each in page.origins)
+    name, kind, mime = f"dbhone-run-{numbers}.json", "JSON", "application/json"
     if len(data) > _PLAIN_BYTES:
         data = gzip.compress(data, mtime=0)
         name, kind, mime = f"{name}.gz", "JSON, compressed", "application/gzip"

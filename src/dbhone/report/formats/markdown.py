@@ -82,11 +82,11 @@ def _notes(notes: tuple[Warning, ...]) -> Iterator[str]:
 
 
 def _repeat(page: Page) -> Iterator[str]:
-    name = f"{page.run.experiment_name}.toml"
-    fence = _fence(page.run.experiment)
-    yield from ("", "## How to repeat", "")
-    yield from (f"Save this as {_code(name)} and run {_code(page.command)}:", "")
-    yield from (f"{fence}toml", page.run.experiment.rstrip("\n"), fence)
+    yield from ("", "## How to repeat")
+    for each in page.repeat:
+        fence = _fence(each.text)
+        yield from ("", f"Save this as {_code(each.name)} and run {_code(each.command)}:", "")
+        yield from (f"{fence}toml", each.text.rstrip("\n"), fence)
 
 
 def _escape(text: str) -> str:

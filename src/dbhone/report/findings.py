@@ -1,0 +1,117 @@
+"""What was found in a run, or in several histories that add up: what a page is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dbhone.analysis.comparison import CONFIDENCE, analyse
+from dbhone.analysis.declared import version_order
+from dbhone.analysis.doubts import CONTROL_CODES, doubts
+from dbhone.analysis.history import History, Lineage
+from dbhone.analysis.joining import Joined, join, part
+from dbhone.analysis.links import ONE_RUN, Links
+from dbhone.analysis.verdict import Analysis
+from dbhone.measurement.record import Role, Run, Samples, Warning
+from dbhone.report.history import history_of
+from dbhone.report.wording import joined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """A run that a page is made of, and how many blocks of it there are."""
+
+    run: Run
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What was found. ``run`` and ``samples`` are those of the whole, ``origins`` where from.
+
+    ``history`` is None if there is none. ``warnings`` are what is doubtful, the gravest first.
+    """
+
+    run: Run
+    samples: Samples
+    analysis: Analysis
+    lineage: Lineage
+    history: History | None
+    warnings: tuple[Warning, ...]
+    origins: tuple[Origin, ...]
+
+
+def found_in(run: Run, samples: Samples) -> Findings:
+    """Analyse a run's samples, however little was measured."""
+    analysis = _analysis(run, samples, ONE_RUN)
+    order = version_order(run)
+    controls = {each.name: order[0] for each in run.subjects if order and each.role is Role.CONTROL}
+    lineage = Lineage(versions=order, controls=controls)
+    return Findings(
+        run=run,
+        samples=samples,
+        analysis=analysis,
+        lineage=lineage,
+        history=history_of(run, samples, lineage),
+        warnings=doubts(run, samples, analysis),
+        origins=(Origin(run=run, blocks=analysis.blocks),),
+    )
+
+
+def found_together(runs: Sequence[tuple[Run, Samples]]) -> Findings:
+    """Analyse histories that add up as one. Raises UsageError for those that do not."""
+    whole = join([part(*each) for each in runs])
+    alone = [_analysis(each.run, each.samples, ONE_RUN) for each in whole.parts]
+    return Findings(
+        run=whole.run,
+        samples=whole.samples,
+        analysis=_analysis(whole.run, whole.samples, whole.lineage.links),
+        lineage=whole.lineage,
+        history=history_of(whole.run, whole.everything, whole.lineage),
+        warnings=(*_warnings(whole, alone), _how(whole)),
+        origins=tuple(
+            Origin(run=each.run, blocks=analysis.blocks)
+            for each, analysis in zip(whole.parts, alone, strict=True)
+        ),
+    )
+
+
+def _warnings(whole: Joined, alone: Sequence[Analysis]) -> tuple[Warning, ...]:
+    """Return each run's own doubts: it is where something was measured that may be wrong."""
+    found = [
+        replace(warning, text=f"{each.title}: {warning.text}")
+        for each, analysis in zip(whole.parts, alone, strict=True)
+        for warning in doubts(each.run, each.samples, analysis)
+    ]
+    return tuple(sorted(found, key=lambda warning: warning.code not in CONTROL_CODES))
+
+
+def _how(whole: Joined) -> Warning:
+    anchors = sorted(set(whole.lineage.links.anchors.values()), key=whole.lineage.versions.index)
+    titles = joined([each.title for each in whole.parts])
+    return Warning(
+        code="joined",
+        text=f"{titles} were joined by way of {joined(anchors)}, measured in both of two runs:"
+        " ratios of versions that no run measured side by side are products of two ratios, and"
+        " their intervals carry both runs' noise",
+    )
+
+
+def _analysis(run: Run, samples: Samples, links: Links) -> Analysis:
+    if run.base is None or run.base.name not in samples.subjects:
+        return Analysis(
+            base=run.base.name if run.base else "",
+            confidence=CONFIDENCE,
+            blocks=0,
+            effects=(),
+            summaries=(),
+            left_out=(),
+            unusable=0,
+        )
+    return analyse(
+        samples,
+        base=run.base.name,
+        in_sample={step.name: step.in_sample for step in run.steps},
+        groups={step.name: step.group for step in run.steps},
+        links=links,
+    )

@@ -1,0 +1,225 @@
+"""Histories that add up: by a version that both measured, and by nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dbhone.analysis.change_points import find_changes
+from dbhone.analysis.comparison import analyse
+from dbhone.analysis.joining import Joined, join, part
+from dbhone.analysis.verdict import Analysis, half_width
+from dbhone.errors import UsageError
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Role, Run, Samples
+from tests.analysis.blocks import noisy
+from tests.report.sample_history import a_version
+from tests.report.sample_servers import a_server_run
+
+STEPS = 6
+TRUTH = {"5.6": 1.0, "5.7": 0.9, "8.0": 0.6, "8.4": 0.5, "9.0": 0.4}
+
+
+def a_run(number: int, *versions: str, workload: str = "rows = 1000", **changes: object) -> Run:
+    """Return a history of these versions, with its control."""
+    order = ", ".join(f'"{each}"' for each in versions)
+    run = a_server_run(warnings=())
+    base, *others = versions
+    subjects = (
+        replace(a_version(base, Role.BASE), version=base),
+        replace(a_version("control", Role.CONTROL), version=base),
+        *(replace(a_version(each), version=each) for each in others),
+    )
+    experiment = f"[history]\norder = [{order}]\n[workload]\n{workload}\n"
+    run = replace(run, id=number, experiment=experiment, subjects=subjects, steps=run.steps[:STEPS])
+    return replace(run, **changes)  # type: ignore[arg-type]
+
+
+def measured(
+    run: Run, *, blocks: int = 12, seed: int | None = None, spread: float = 0.02
+) -> Samples:
+    """Return its measurements: each version has its true ratio to the oldest of all."""
+    ratios = [TRUTH[each.version] for each in run.subjects]
+    values = noisy(
+        run.id if seed is None else seed,
+        (len(ratios), len(run.steps), blocks),
+        tuple(ratios),
+        spread=spread,
+    )
+    values *= 10.0**run.id  # each run is another day
+    subject, step, block = np.nonzero(values)
+    return Samples(
+        subjects=tuple(each.name for each in run.subjects),
+        steps=tuple(each.name for each in run.steps),
+        subject=subject.astype(np.int32),
+        step=step.astype(np.int32),
+        block=block.astype(np.int32),
+        values={THROUGHPUT.name: values[subject, step, block]},
+    )
+
+
+def joined(*runs: Run, blocks: int = 12, spread: float = 0.02) -> Joined:
+    return join([part(each, measured(each, blocks=blocks, spread=spread)) for each in runs])
+
+
+def analysed(whole: Joined) -> Analysis:
+    base = whole.run.base
+    assert base is not None
+    return analyse(
+        whole.samples,
+        base=base.name,
+        in_sample={step.name: step.in_sample for step in whole.run.steps},
+        groups={step.name: step.group for step in whole.run.steps},
+        metrics=(THROUGHPUT,),
+        links=whole.lineage.links,
+    )
+
+
+class TestWhatAddsUp:
+    def test_a_version_that_never_ran_beside_the_oldest_has_its_ratio_to_it(self) -> None:
+        found = analysed(joined(a_run(1, "5.6", "5.7", "8.0"), a_run(2, "8.0", "8.4")))
+        effects = [each for each in found.effects if each.subject == "8.4"]
+        assert len(effects) == STEPS
+        for each in effects:
+            assert each.ratio == pytest.approx(0.5, rel=0.05)
+            assert each.low is not None
+            assert each.high is not None
+            assert each.low < 0.5 < each.high
+
+    def test_its_interval_carries_the_noise_of_both_runs(self) -> None:
+        first, second = a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4")
+        widths = {
+            each.subject: half_width(each) or 0 for each in analysed(joined(first, second)).effects
+        }
+        alone = analysed(joined(second, a_run(3, "8.0", "9.0")))
+        own = next(half_width(each) or 0 for each in alone.effects if each.subject == "8.4")
+        assert widths["8.4"] > max(own, widths["8.0"]) * 0.99
+        assert widths["8.4"] < (own + widths["8.0"]) * 1.5
+
+    def test_its_interval_holds_the_truth_as_often_as_it_says(self) -> None:
+        held = [
+            each.low < 0.5 < each.high
+            for seed in range(60)
+            for first, second in [(a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4"))]
+            for whole in [
+                join(
+                    [
+                        part(first, measured(first, seed=2 * seed)),
+                        part(second, measured(second, seed=2 * seed + 1, blocks=7)),
+                    ]
+                )
+            ]
+            for each in analysed(whole).effects
+            if each.subject == "8.4" and each.low is not None and each.high is not None
+        ]
+        assert len(held) == 60 * STEPS
+        assert np.mean(held) >= 0.93
+
+    def test_runs_join_one_after_the_other_in_whatever_order_they_are_named(self) -> None:
+        whole = joined(a_run(3, "8.4", "9.0"), a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4"))
+        assert [each.run.id for each in whole.parts] == [1, 2, 3]
+        assert whole.lineage.versions == ("5.6", "8.0", "8.4", "9.0")
+        found = analysed(whole)
+        ratios = {each.subject: each.ratio for each in found.summaries if each.group is None}
+        assert ratios["9.0"] == pytest.approx(0.4, rel=0.05)
+
+    def test_an_older_version_that_joins_becomes_the_base(self) -> None:
+        whole = joined(a_run(1, "5.7", "8.0"), a_run(2, "5.6", "5.7"))
+        assert whole.run.base is not None
+        assert whole.run.base.name == "5.6"
+        ratios = {each.subject: each.ratio for each in analysed(whole).effects}
+        assert ratios["8.0"] == pytest.approx(0.6, rel=0.05)
+        assert ratios["control"] == pytest.approx(1, rel=0.05)
+
+    def test_a_version_between_is_put_in_its_place(self) -> None:
+        whole = joined(a_run(1, "5.6", "8.0", "9.0"), a_run(2, "5.6", "5.7"))
+        assert whole.lineage.versions == ("5.6", "5.7", "8.0", "9.0")
+
+    def test_only_steps_that_all_runs_have_are_left(self) -> None:
+        one = a_run(1, "5.6", "8.0")
+        two = a_run(2, "8.0", "8.4", steps=one.steps[2:])
+        assert joined(one, two).run.steps == one.steps[2:]
+
+
+class TestChanges:
+    def test_are_found_between_neighbours_of_different_runs(self) -> None:
+        whole = joined(a_run(1, "5.6", "8.0", "9.0"), a_run(2, "5.6", "5.7"))
+        history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
+        for series in history.steps:
+            assert [each.after for each in series.changes] == ["5.7", "8.0", "9.0"]
+            assert [round(each.level.ratio, 1) for each in series.changes] == [0.9, 0.6, 0.4]
+            ratios = [each.ratio for each in series.changes]
+            assert ratios == pytest.approx([0.9, 0.6 / 0.9, 0.4 / 0.6], rel=0.06)
+
+    def test_versions_of_different_runs_without_a_change_are_pooled(self) -> None:
+        even = {"5.6": 1.0, "5.7": 1.0, "8.0": 1.0}
+        runs = a_run(1, "5.6", "8.0"), a_run(2, "5.6", "5.7")
+        values = [measured(each) for each in runs]
+        for run, of in zip(runs, values, strict=True):
+            of.values[THROUGHPUT.name] /= np.array(
+                [
+                    TRUTH[run.subjects[at].version] / even[run.subjects[at].version]
+                    for at in of.subject
+                ]
+            )
+        whole = join([part(run, of) for run, of in zip(runs, values, strict=True)])
+        history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
+        for series in history.steps:
+            (segment,) = series.segments
+            assert segment.versions == ("5.6", "5.7", "8.0")
+            assert segment.ratio == pytest.approx(1, rel=0.03)
+
+    def test_no_larger_than_what_the_control_of_either_run_shows_are_not_told(self) -> None:
+        runs = a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4")
+        values = [measured(each) for each in runs]
+        again = values[1].subjects.index("control")
+        values[1].values[THROUGHPUT.name][values[1].subject == again] *= 0.5
+        whole = join([part(run, of) for run, of in zip(runs, values, strict=True)])
+        history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
+        assert not any(each.changes for each in history.steps)
+
+
+class TestWhatDoesNotAddUp:
+    def refused(self, *runs: Run) -> str:
+        with pytest.raises(UsageError) as caught:
+            joined(*runs)
+        return f"{caught.value.message} | {caught.value.hint}"
+
+    def test_runs_that_share_no_version(self) -> None:
+        said = self.refused(a_run(1, "5.6", "5.7"), a_run(2, "8.0", "8.4"))
+        assert "run 2 shares no version with run 1" in said
+        assert "--join 1" in said
+
+    def test_a_version_that_is_another_build_or_has_other_settings(self) -> None:
+        other = a_run(2, "8.0", "8.4")
+        base = replace(other.subjects[0], build_digest="0" * 64, settings={"x": "1"})
+        said = self.refused(
+            a_run(1, "5.6", "8.0"), replace(other, subjects=(base, *other.subjects[1:]))
+        )
+        assert "8.0 is not the same in run 1 and run 2: build and settings differ" in said
+
+    def test_other_work(self) -> None:
+        said = self.refused(
+            a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4", workload="rows = 5\nsets = ['scan']")
+        )
+        assert said.startswith("run 2 did other work than run 1: their [workload] differ in rows")
+        assert "run 2 ran sysbench:micro (full)" in self.refused(
+            a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4", size="full")
+        )
+
+    def test_another_machine(self) -> None:
+        run = a_run(2, "8.0", "8.4")
+        elsewhere = replace(run, machine=replace(run.machine, fingerprint="elsewhere"))
+        assert "another machine" in self.refused(a_run(1, "5.6", "8.0"), elsewhere)
+
+    def test_a_run_twice_and_what_is_no_history(self) -> None:
+        run = a_run(1, "5.6", "8.0")
+        assert "run 1 is named twice" in self.refused(run, run)
+        plain = replace(a_run(2, "8.0", "8.4"), experiment="")
+        assert "run 2 is no history" in self.refused(run, plain)
+
+    def test_orders_that_contradict(self) -> None:
+        said = self.refused(a_run(1, "5.6", "8.0", "8.4"), a_run(2, "8.4", "8.0"))
+        assert "contradict" in said
