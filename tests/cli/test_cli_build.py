@@ -162,3 +162,30 @@ def test_what_cannot_be_trained_on_is_told(
     assert done.exit_code != 0
     assert said in str(done.exception) + done.output
     assert workshop.goals == []
+
+
+def test_fixes_and_options_are_part_of_what_is_built(
+    tmp_path: Path, workshop: FakeWorkshop
+) -> None:
+    words = ("--fix", "log-sys", "--fix", "./mine.patch", "--option", "-DWITH_X=ON")
+    done = hone_build(tmp_path, "dir:mysql", *words)
+    assert done.exit_code == 0, done.output
+    (goal,) = workshop.goals
+    assert goal.fixes == ("log-sys", "./mine.patch")
+    assert goal.options == ("-DWITH_X=ON",)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("dir:mysql", "--fix", "log-sis"), "there is no fix 'log-sis'"),
+        (("deb:mariadb-server", "--fix", "log-sys"), "--fix means nothing: a ready-made server"),
+        (("deb:mariadb-server", "--option", "lean"), "--option means nothing: a ready-made"),
+    ],
+)
+def test_fixes_that_cannot_be_meant_are_refused_before_anything_is_fetched(
+    tmp_path: Path, workshop: FakeWorkshop, words: tuple[str, ...], said: str
+) -> None:
+    done = hone_build(tmp_path, *words)
+    assert said in str(done.exception) + done.output
+    assert workshop.goals == []

@@ -21,6 +21,7 @@ from dbhone.experiment.model import Training
 from dbhone.experiment.production import Goal, Product, Workshop, load_dbms, recognise
 from dbhone.files import write_whole
 from dbhone.measurement.record import READY_MADE
+from dbhone.source.fixes import check_word
 from dbhone.source.reference import kind_of, parse_reference
 from dbhone.source.versions import known_versions
 from dbhone.units import duration, size
@@ -50,6 +51,13 @@ _SERVER_SUITE = "sysbench:micro"
     multiple=True,
     metavar="OPTION",
     help="Build option such as -DDISABLE_PSI_MEMORY=ON, or a set such as no-psi; may be repeated.",
+)
+@click.option(
+    "--fix",
+    "fixes",
+    multiple=True,
+    metavar="FIX",
+    help="Fix to carry over, or a patch file such as ./mine.patch; may be repeated.",
 )
 @click.option("--copy", default=0, help="Build the same once more: give 1, 2, …")
 @click.option("--slowest", default=5, show_default=True, help="How many compile commands to list.")
@@ -104,6 +112,7 @@ class _Options:
     suite: str | None
     size: str
     build_options: tuple[str, ...]
+    fixes: tuple[str, ...]
     copy: int
     slowest: int
     refresh: bool
@@ -127,11 +136,14 @@ def _variant(source: str, asked: str | None) -> Variant:
 
 def _check(chosen: _Options, wanted: Variant) -> None:
     """Refuse, before anything is fetched, what cannot be meant."""
-    if wanted.ready_made and chosen.build_options:
-        raise UsageError(
-            "build options mean nothing: a ready-made server is not built",
-            hint="leave --option out",
-        )
+    for words, option in ((chosen.build_options, "--option"), (chosen.fixes, "--fix")):
+        if wanted.ready_made and words:
+            raise UsageError(
+                f"{option} means nothing: a ready-made server is not built",
+                hint=f"leave {option} out",
+            )
+    for word in chosen.fixes:
+        check_word(word)
     if chosen.train and not wanted.profile_guided:
         raise UsageError(
             f"the variant {wanted.name} takes no training", hint="add pgo, or leave --train out"
@@ -166,6 +178,7 @@ def _goal(workshop: Workshop, source: str, chosen: _Options, wanted: Variant) ->
         scale=Scale(size=chosen.size),
         copy_number=chosen.copy,
         options=chosen.build_options,
+        fixes=chosen.fixes,
     )
 
 
