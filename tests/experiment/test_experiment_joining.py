@@ -100,6 +100,11 @@ def test_the_work_and_the_settings_are_those_of_the_run() -> None:
     assert table["config"] == tomllib.loads(EXPERIMENT)["config"]
 
 
+def test_some_of_the_sets_will_do() -> None:
+    text = joining_text(replace(request("8.0.12"), sets=("scan",)))
+    assert parse(text, name="x").sets == ("scan_range=100",)
+
+
 def test_older_versions_become_the_base() -> None:
     experiment = parse(joining_text(request("5.5.62")), name="x")
     assert experiment.base.name == "5.5.62"

@@ -15,7 +15,7 @@ from dbhone.experiment.writing import file_text
 from dbhone.measurement.record import Run
 from dbhone.source.versions import KnownVersion
 
-_KEPT = ("workload", "config", "observe", "training")
+_KEPT = ("config", "observe", "training")
 """What both runs have alike, or they would not add up."""
 _OWN = ("rebuild", "optional")
 """What a subject does not take over from the one that it is like."""
@@ -26,13 +26,14 @@ class JoinRequest(Wishes):
     """Which versions are to join which run.
 
     ``anchor`` is the version of the run that is measured once more beside the new ones, None for
-    the one that is nearest to them.
+    the one that is nearest to them. ``sets`` empty are those of the run.
     """
 
     run: Run
     dbms: str
     versions: tuple[KnownVersion, ...]
     anchor: str | None
+    sets: tuple[str, ...] = ()
 
 
 def joining_text(request: JoinRequest) -> str:
@@ -75,6 +76,7 @@ def joining_text(request: JoinRequest) -> str:
                 CONTROL: {"like": names[0]},
             },
             **{name: declared.get(name, {}) for name in _KEPT},
+            "workload": declared["workload"] | ({"sets": request.sets} if request.sets else {}),
             "design": design_table(request, len(names)),
         },
     )

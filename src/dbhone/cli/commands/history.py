@@ -115,7 +115,7 @@ def _new(context: Context, dbms: str, chosen: _Options) -> Experiment:
 
 
 def _joining(context: Context, dbms: str, chosen: _Options) -> Experiment:
-    said = [name for name in ("suite", "size", "sets", "threads") if getattr(chosen, name)]
+    said = [name for name in ("suite", "size", "threads") if getattr(chosen, name)]
     if said:
         raise UsageError(
             f"--{said[0]} cannot be chosen with --join: what joins a run does the same work"
@@ -129,6 +129,7 @@ def _joining(context: Context, dbms: str, chosen: _Options) -> Experiment:
         dbms=dbms,
         versions=tuple(dict.fromkeys(found)),
         anchor=chosen.anchor,
+        sets=_words(chosen.sets),
         budget=chosen.budget,
         target=chosen.target,
         seed=chosen.seed,
