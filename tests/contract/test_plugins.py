@@ -20,9 +20,10 @@ from dbhone.errors import DriverError, SourceError, UsageError
 from dbhone.instance.levers.base import DRAWER as LEVERS
 from dbhone.instance.levers.base import Lever, Need, Offer, Traces
 from dbhone.workload import suite as suites
+from dbhone.workload import work
 from dbhone.workload.drivers.base import DRAWER as DRIVERS
 from dbhone.workload.drivers.base import Driver, Order, ServerDriver
-from dbhone.workload.suite import Scale
+from dbhone.workload.work import Scale
 
 COMMANDS = "dbhone.cli.commands"
 
@@ -92,7 +93,7 @@ def order_for(driver: Driver) -> Order:
     """Return the first task of a suite that the driver runs, at its smallest size."""
     name = next(each for each in suites.names() if suites.load(each).driver == driver.name)
     suite = suites.load(name)
-    task = suites.tasks(suite, suite.measured()[:1], Scale(size=suite.sizes()[0]))[0]
+    task = work.tasks(suite, suite.measured()[:1], Scale(size=suite.sizes()[0]))[0]
     server = Endpoint(
         protocol=Protocol.POSTGRESQL, socket=Path("/s/.s"), user="u", database="d", port=1
     )

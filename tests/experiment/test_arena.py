@@ -16,9 +16,10 @@ from dbhone.experiment.plan import data_seed
 from dbhone.experiment.servers import Contender, Servers
 from dbhone.home import Session
 from dbhone.workload import suite as suites
+from dbhone.workload import work
 from dbhone.workload.drive import Driven
 from dbhone.workload.drivers.base import Chunk, EmbeddedDriver, Order, Outcome
-from dbhone.workload.suite import Scale, Task
+from dbhone.workload.work import Scale, Task
 from tests.experiment.pretended import pretended_build
 
 NAMES = ("old", "new")
@@ -63,7 +64,7 @@ class Recorder:
 
 def task(name: str) -> Task:
     suite = suites.load(name)
-    return suites.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
+    return work.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
 
 
 def measured(seed: int | None, suite: str, blocks: tuple[int, ...]) -> Recorder:

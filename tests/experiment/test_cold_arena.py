@@ -19,7 +19,8 @@ from dbhone.experiment.servers import Contender, Demand, Servers
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import Driven, load_driver
 from dbhone.workload.drivers.base import ServerDriver
-from dbhone.workload.suite import Regime, Scale, Task
+from dbhone.workload.suite import Regime
+from dbhone.workload.work import Scale, Task
 from tests.instance import lives
 
 TASK = Task(set="point-query", size=1)

@@ -12,6 +12,7 @@ from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.plan import BuildOutlook, make_plan, training_tasks
 from dbhone.measurement.record import Role
 from dbhone.workload import suite as suites
+from dbhone.workload import work
 from dbhone.workload.suite import Regime
 
 GOOD = """\
@@ -128,7 +129,7 @@ def test_the_scale_is_what_is_said() -> None:
     assert scale.regime is Regime.OS_CACHED
     assert scale.rows == 5000
     suite = suites.load("sysbench:micro")
-    tasks = suites.tasks(suite, ("update-index_range=100",), scale)
+    tasks = work.tasks(suite, ("update-index_range=100",), scale)
     assert [task.set for task in tasks] == ["update-index_range=100@1", "update-index_range=100@4"]
     assert {task.source for task in tasks} == {"update-index_range=100"}
     assert {task.run.seconds for task in tasks if task.run} == {2.0}

@@ -26,7 +26,7 @@ from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
 from dbhone.measurement.store import NewRun, Store
 from dbhone.workload.drive import load_driver
 from dbhone.workload.drivers.base import EmbeddedDriver
-from dbhone.workload.suite import Task
+from dbhone.workload.work import Task
 from tests.experiment.pretended import GARBAGE, pretended_build
 
 # A pretended driver can be as regular as a clock: only the number of blocks may end it.

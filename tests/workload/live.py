@@ -24,7 +24,7 @@ from dbhone.process import Command, Finished, run
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import Chunk, Order, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN
-from dbhone.workload.suite import Tables, Task
+from dbhone.workload.work import Tables, Task
 
 _ASK = Path(__file__).with_name("ask.lua")
 _ROOM = Room(cache_bytes=64 * 1024**2, connections=50)

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from dbhone.workload import suite as suites
-from dbhone.workload.suite import Scale, Tables
+from dbhone.workload import work
+from dbhone.workload.work import Scale, Tables
 from tests.workload.live import Live, dbms_of_the_suite, started
 
 pytestmark = pytest.mark.integration
@@ -24,13 +25,13 @@ def server(request: pytest.FixtureRequest) -> Iterator[Live]:
 
 
 def tables(seed: int) -> Tables:
-    return replace(suites.tables_of(SUITE, SCALE), seed=seed)
+    return replace(work.tables_of(SUITE, SCALE), seed=seed)
 
 
 def test_each_run_fills_an_empty_table_and_leaves_nothing(server: Live) -> None:
     live = server.in_database("runs")
     live.load(tables(77))
-    for task in suites.tasks(SUITE, (*SUITE.warm_ups(), *SUITE.measured()), SCALE):
+    for task in work.tasks(SUITE, (*SUITE.warm_ups(), *SUITE.measured()), SCALE):
         step = live.step(task)
         assert step.operations == (1 if task.set in SUITE.warm_ups() else 2000), task.set
         assert step.latency is not None

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from dbhone.errors import DriverError
 from dbhone.process import Command, run
 from dbhone.workload import suite as suites
+from dbhone.workload import work
 from dbhone.workload.drivers.base import Chunk, Order, Outcome
 from dbhone.workload.drivers.sqlite_shell import PLUGIN
-from dbhone.workload.suite import Scale, Task, seeded
+from dbhone.workload.work import Scale, Task, seeded
 
 SUITE = suites.load("batch:insert-select-sqlite")
 PRINTED = """\
@@ -33,7 +34,7 @@ end
 
 
 def task(seed: int = 77) -> Task:
-    (only,) = suites.tasks(SUITE, SUITE.measured(), Scale(size="smoke"))
+    (only,) = work.tasks(SUITE, SUITE.measured(), Scale(size="smoke"))
     return seeded(only, seed)
 
 

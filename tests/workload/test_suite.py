@@ -16,7 +16,7 @@ from dbhone.errors import UnknownName
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
-from dbhone.workload.suite import Kind, NumberedSet, Regime, Scale, ScriptedSet, Suite
+from dbhone.workload.suite import Kind, NumberedSet, Regime, ScriptedSet, Suite
 
 # What Mark Callaghan publishes, in the order in which he runs it.
 MICRO = (
@@ -137,26 +137,6 @@ def test_a_transaction_that_only_reads_writes_nothing() -> None:
             assert writes == (chosen.group is Group.WRITE), name
 
 
-def test_the_sizes_say_how_long_reads_and_writes_take() -> None:
-    scale = Scale(size="full")
-    read, write = suites.tasks(micro(), ("point-query_range=100", "insert_range=100"), scale)
-    assert read.run is not None
-    assert write.run is not None
-    assert (read.run.seconds, write.run.seconds) == (60, 90)
-    assert read.run.tables == suites.Tables(tables=8, rows=10_000_000)
-
-
-def test_several_numbers_of_threads_are_several_tasks() -> None:
-    scale = Scale(size="quick", threads=(1, 4), seconds=2, tables=3, rows=500)
-    tasks = suites.tasks(micro(), ("update-one_range=100",), scale)
-    assert [task.set for task in tasks] == ["update-one_range=100@1", "update-one_range=100@4"]
-    assert {task.source for task in tasks} == {"update-one_range=100"}
-    runs = [task.run for task in tasks if task.run is not None]
-    assert [run.threads for run in runs] == [1, 4]
-    assert all(run.options == (("table-size", "1"),) for run in runs)
-    assert all((run.tables.tables, run.tables.rows) == (3, 500) for run in runs)
-
-
 @pytest.mark.parametrize("name", scripted())
 def test_every_server_that_is_known_has_every_servers_suite(name: str) -> None:
     known = registry.load_all(DBMS_DRAWER, Dbms, what="DBMS").items()
@@ -185,32 +165,6 @@ def test_what_a_name_says_of_ranges_may_be_left_out_where_one_set_is_meant() -> 
     )
     with pytest.raises(UnknownName):
         suites.full_names(micro(), ("read-write",))
-
-
-def test_runs_that_end_by_themselves_take_longer_with_more_rows_and_are_given_time() -> None:
-    suite = suites.load("batch:insert-select")
-    few, many = (
-        suites.tasks(suite, ("run-1",), Scale(size="quick", rows=rows))[0].run
-        for rows in (200_000, 2_000_000)
-    )
-    assert few is not None
-    assert many is not None
-    assert many.seconds == 10 * few.seconds
-    assert few.patience >= 100
-    assert suite.runs_to_the_end
-    assert not micro().runs_to_the_end
-
-
-def test_the_random_data_of_a_suite_has_a_seed_that_can_be_another() -> None:
-    for name in ("batch:insert-select", "batch:insert-select-sqlite"):
-        suite = suites.load(name)
-        task = suites.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
-        seeds = [
-            each.run.tables.seed if each.run else each.seed
-            for each in (task, suites.seeded(task, 5), suites.seeded(task, 6))
-        ]
-        assert seeds == [1, 5, 6]
-    assert suites.tables_of(micro(), Scale(size="smoke")).seed is None
 
 
 def test_every_microbenchmark_and_its_script_are_documented() -> None:

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from dbhone.dbms.base_server import Endpoint, Protocol
 from dbhone.errors import DriverError
 from dbhone.workload import suite as suites
+from dbhone.workload import work
 from dbhone.workload.drivers.base import Chunk, Order, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN
-from dbhone.workload.suite import Scale, ScriptRun, Tables, Task
+from dbhone.workload.work import Scale, ScriptRun, Tables, Task
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts")
 SUITES = Path(suites.__file__).with_name("suites")
@@ -129,7 +130,7 @@ def test_a_transaction_is_an_operation_and_refused_ones_are_counted() -> None:
 
 def one_event() -> Order:
     suite = suites.load("batch:insert-select")
-    (task,) = suites.tasks(suite, ("run-2",), Scale(size="smoke"))
+    (task,) = work.tasks(suite, ("run-2",), Scale(size="smoke"))
     return Order(program=SYSBENCH, task=task, where=MARIADB, verify=False)
 
 
@@ -336,8 +337,8 @@ def test_the_command_lines(
     where: Endpoint, name: str, golden: Callable[[str, bytes], None]
 ) -> None:
     suite = suites.load(name)
-    tasks = suites.tasks(suite, (*suite.warm_ups(), *suite.measured()), Scale(size="full"))
-    loaded = suites.tables_of(suite, Scale(size="full"))
+    tasks = work.tasks(suite, (*suite.warm_ups(), *suite.measured()), Scale(size="full"))
+    loaded = work.tables_of(suite, Scale(size="full"))
     tables = replace(loaded, tables=TABLES.tables, rows=TABLES.rows)
     commands = [
         PLUGIN.load(SYSBENCH, where, tables),

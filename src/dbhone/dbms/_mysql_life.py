@@ -14,6 +14,8 @@ from types import MappingProxyType
 
 from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, read_cnf, unskipped
 from dbhone.dbms._mysql_counters import SOURCES
+from dbhone.dbms._mysql_log import complaint, is_ready
+from dbhone.dbms._mysql_proposed import proposed
 from dbhone.dbms.base_server import (
     Endpoint,
     Installation,
@@ -35,15 +37,6 @@ _SCRIPTS = ("system_tables", "performance_tables", "system_tables_data")
 """What makes the tables of the server itself; MariaDB 11 calls them mariadb_…, others mysql_…."""
 _TABLE = re.compile(r"^-{20,} -{5,}$", re.MULTILINE)
 _NAME = re.compile(r"^([a-z][a-z0-9_.-]*)(?: |$)", re.IGNORECASE)
-_READY = re.compile(r": ready for connections")
-_SIGNAL = re.compile(r"got (?:signal|exception) \d+|Assertion failure in file.*")
-_ERROR = re.compile(r"\[(?:ERROR|FATAL)\]\s*(.*)|^(?:\S*: )?ERROR:? +(\d+ .*)")
-_LABELS = re.compile(r"^(?:\[(?:MY-)?\d+\]\s*|\[\w+\]\s*)+|^\S*(?:mysqld|mariadbd): ")
-_CONSEQUENCES = re.compile(
-    r"^(?:Aborting|Plugin '.*' (?:init function returned error|registration as a .* failed)"
-    r"|Unknown/unsupported storage engine|Failed to initialize|Data Dictionary init)"
-)
-"""Errors that follow from one that was told before."""
 
 
 class MysqlLife(ServerDbms):
@@ -132,35 +125,7 @@ class MysqlLife(ServerDbms):
 
     def proposed_settings(self, room: Room, version: str) -> Settings:  # noqa: ARG002
         """Return settings that let the server's own code be what takes the time."""
-        return {
-            "innodb_buffer_pool_size": str(room.cache_bytes),
-            "max_connections": str(room.connections),
-            # Each client prepares its statements for each table.
-            "max_prepared_stmt_count": "1000000",
-            # Else one measures how long the disk takes to confirm each commit. The log is
-            # still written at each, and on the disk once a second.
-            "innodb_flush_log_at_trx_commit": "2",
-            # No replica reads it: on in one version and off in another it would decide all.
-            "skip_log_bin": "ON",
-            "sync_binlog": "0",
-            # Large enough that a measured step does not wait for pages to be written out, and as
-            # large in all versions, whether they have it in one file, two or many.
-            "innodb_redo_log_capacity": "1G",
-            # Pages are not kept twice, by the server and by the kernel, unless the kernel's
-            # cache is what is to hold the data.
-            "innodb_flush_method": "fsync" if room.os_cached else "O_DIRECT",
-            # The cache is as the warm-up leaves it, not as some former instance left it.
-            "innodb_buffer_pool_load_at_startup": "OFF",
-            "innodb_buffer_pool_dump_at_shutdown": "OFF",
-            # On in MySQL and off in MariaDB; its price is up to a tenth of the throughput.
-            "performance_schema": "OFF",
-            # Nothing leaves the machine. MariaDB 11.4 would make itself a new key at each
-            # start, which takes seconds, and clients would encrypt.
-            "ssl": "OFF",
-            # Would answer what was asked before without asking the engine.
-            "query_cache_type": "OFF",
-            "query_cache_size": "0",
-        }
+        return proposed(room)
 
     def settings_file(self, settings: Settings) -> str:
         """Return a my.cnf in which every value is quoted."""
@@ -200,7 +165,7 @@ class MysqlLife(ServerDbms):
 
     def is_ready(self, place: Place, log: str) -> bool:
         """Return whether its log says so and its socket is there."""
-        return bool(_READY.search(log)) and self.endpoint(place).socket.is_socket()
+        return is_ready(log) and self.endpoint(place).socket.is_socket()
 
     def endpoint(self, place: Place) -> Endpoint:
         """Return the socket and the database that was made with the data directory."""
@@ -213,16 +178,7 @@ class MysqlLife(ServerDbms):
 
     def complaint(self, log: str) -> str | None:
         """Return the error that others follow from: the first, or that it crashed."""
-        errors = [
-            _LABELS.sub("", (match[1] or match[2]).strip())
-            for line in log.splitlines()
-            if (match := _ERROR.search(line))
-        ]
-        told = [text for text in errors if text and not _CONSEQUENCES.match(text)]
-        crash = _SIGNAL.search(log)
-        if crash:
-            return crash[0]
-        return next(iter(told or errors), None)
+        return complaint(log)
 
     def canonical(self, setting: str) -> str:
         """Return it in small letters with underscores, as the server's variables are written."""

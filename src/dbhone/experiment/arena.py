@@ -28,7 +28,7 @@ from dbhone.measurement.series import Series
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
 from dbhone.workload.drive import Drive, Driven, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, StepResult
-from dbhone.workload.suite import Task, seeded
+from dbhone.workload.work import Task, seeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

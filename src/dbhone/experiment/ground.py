@@ -28,9 +28,10 @@ from dbhone.instance.memory import check_memory
 from dbhone.instance.programs import title_of
 from dbhone.measurement.record import Step
 from dbhone.workload import suite as suites
+from dbhone.workload import work
 from dbhone.workload.drive import load_driver
 from dbhone.workload.drivers.base import Driver, EmbeddedDriver, ServerDriver
-from dbhone.workload.suite import Scale, Task
+from dbhone.workload.work import Scale, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,7 @@ class _Grounded(Ground):
         return present
 
     def _tasks(self, scale: Scale) -> dict[str, Task]:
-        tasks = suites.tasks(self._suite, self._sets(), scale)
+        tasks = work.tasks(self._suite, self._sets(), scale)
         return {task.set: task for task in tasks}
 
     def _seed(self) -> int | None:

@@ -13,6 +13,7 @@ from dbhone.instance import pulling
 from dbhone.instance.levers.base import Need, Slot
 from dbhone.instance.pulling import Pulled
 from dbhone.workload import suite as suites
+from dbhone.workload import work
 from dbhone.workload.suite import Regime
 
 
@@ -62,7 +63,7 @@ def _need(experiment: Experiment, subject: SubjectDeclaration, word: str = "") -
     dbms = _server(subject)
     several = sum(word in each.levers for each in experiment.subjects)
     cold = experiment.scale.regime is Regime.COLD
-    proposed = suites.cache_bytes(suites.load(experiment.suite), experiment.scale)
+    proposed = work.cache_bytes(suites.load(experiment.suite), experiment.scale)
     return Need(
         value="",
         dbms=dbms,

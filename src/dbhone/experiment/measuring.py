@@ -29,7 +29,7 @@ from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Design, Invocation, Measurement, Step
 from dbhone.measurement.store import Done
 from dbhone.workload.drive import Driven
-from dbhone.workload.suite import Task
+from dbhone.workload.work import Task
 
 _FAILURES_TO_BREAK = 2
 _SLACK = 1.1

@@ -8,7 +8,7 @@ from dbhone.build.variant import Variant
 from dbhone.dbms.base_settings import Wanted
 from dbhone.experiment.observing import Observe
 from dbhone.measurement.record import Design, Role
-from dbhone.workload.suite import Scale
+from dbhone.workload.work import Scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

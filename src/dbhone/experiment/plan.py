@@ -10,7 +10,9 @@ from dbhone.build.transforms.base import Pass
 from dbhone.experiment.events import Stage
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.workload import suite as suites
-from dbhone.workload.suite import Regime, Scale, Task
+from dbhone.workload import work
+from dbhone.workload.suite import Regime
+from dbhone.workload.work import Scale, Task
 
 _TRAINING_SECONDS = 6.0
 _PROOF_SECONDS = 2.5
@@ -142,11 +144,11 @@ def _block_seconds(experiment: Experiment) -> float | None:
         return None
     suite = suites.load(experiment.suite)
     sets = experiment.sets or suite.measured()
-    tasks = tuple(suites.tasks(suite, sets, experiment.scale))
+    tasks = tuple(work.tasks(suite, sets, experiment.scale))
     if experiment.scale.regime is Regime.COLD:
         cold = (task.run.seconds + DRIVER_STARTS + SERVER_STARTS for task in tasks if task.run)
         return len(experiment.subjects) * sum(cold)
-    warm_up = suites.tasks(suite, suite.warm_ups(), suites.narrow(suite, experiment.scale))
+    warm_up = work.tasks(suite, suite.warm_ups(), work.narrow(suite, experiment.scale))
     slices = sum(task.run.seconds + DRIVER_STARTS for task in (*tasks, *warm_up) if task.run)
     # To load takes about as long as to write it once more, and a server of its own.
     load = 2 * tasks[0].run.seconds + SERVER_STARTS if suite.fresh_loads and tasks[0].run else 0
@@ -193,6 +195,6 @@ def data_seed(seed: int, block: int) -> int:
 def training_tasks(suite: str, training: Training, scale: Scale) -> tuple[Task, ...]:
     """Return what the driver is asked for in one round of training."""
     loaded = suites.load(suite)
-    tasks = suites.tasks(loaded, training.sets, suites.at_size(loaded, scale, training.size))
+    tasks = work.tasks(loaded, training.sets, work.at_size(loaded, scale, training.size))
     shares = training.shares or (1.0,) * len(tasks)
-    return tuple(suites.prolonged(task, share) for task, share in zip(tasks, shares, strict=True))
+    return tuple(work.prolonged(task, share) for task, share in zip(tasks, shares, strict=True))

@@ -31,7 +31,7 @@ from dbhone.source.tree import SourceTree, acquire
 from dbhone.turn import machine_turn
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
-from dbhone.workload.suite import Scale
+from dbhone.workload.work import Scale
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from dbhone.home import Session
 from dbhone.instance.embedded import fresh_database
 from dbhone.workload.drive import Drive, drive
 from dbhone.workload.drivers.base import EmbeddedDriver
-from dbhone.workload.suite import Task
+from dbhone.workload.work import Task
 
 _TIMEOUT = 300.0
 

@@ -11,7 +11,8 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.production import Workshop
 from dbhone.measurement.record import Step
 from dbhone.workload.drivers.base import StepResult
-from dbhone.workload.suite import Suite, Task
+from dbhone.workload.suite import Suite
+from dbhone.workload.work import Task
 
 _TIMEOUT = 1800.0
 

@@ -17,7 +17,8 @@ from dbhone.experiment.subjects import Subjects
 from dbhone.measurement.record import Design, Role
 from dbhone.source.reference import parse_reference
 from dbhone.workload import suite as suites
-from dbhone.workload.suite import Scale, Suite
+from dbhone.workload.suite import Suite
+from dbhone.workload.work import Scale
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
 

@@ -28,10 +28,11 @@ from dbhone.instance.programs import prepared_environment
 from dbhone.instance.pulling import Pulled
 from dbhone.instance.server import Server
 from dbhone.instance.settings import Chosen
-from dbhone.workload import suite as suites
+from dbhone.workload import work
 from dbhone.workload.drive import Drive, Driven, drive
 from dbhone.workload.drivers.base import ServerDriver
-from dbhone.workload.suite import Regime, Scale, Suite, Tables, Task
+from dbhone.workload.suite import Regime, Suite
+from dbhone.workload.work import Scale, Tables, Task
 
 _LOAD_TIMEOUT = 24 * 3600.0
 _VERIFY_TIMEOUT = 3600.0
@@ -53,16 +54,16 @@ class Demand:
     @property
     def tables(self) -> Tables:
         """The data that servers are loaded with."""
-        return suites.tables_of(self.suite, self.scale)
+        return work.tables_of(self.suite, self.scale)
 
     @property
     def cache_bytes(self) -> int:
         """How large each server's cache is."""
-        return suites.cache_bytes(self.suite, self.scale)
+        return work.cache_bytes(self.suite, self.scale)
 
     def tasks(self, names: tuple[str, ...]) -> tuple[Task, ...]:
         """Return the driver's tasks for these sets."""
-        return suites.tasks(self.suite, names, self.scale)
+        return work.tasks(self.suite, names, self.scale)
 
     @property
     def cold(self) -> bool:
@@ -73,8 +74,8 @@ class Demand:
         """Return what every server is asked once it has started, unmeasured; nothing if cold."""
         if self.cold:
             return ()
-        one = suites.narrow(self.suite, self.scale)
-        return suites.tasks(self.suite, self.suite.warm_ups(), one)
+        one = work.narrow(self.suite, self.scale)
+        return work.tasks(self.suite, self.suite.warm_ups(), one)
 
     @property
     def connections(self) -> int:

@@ -27,8 +27,9 @@ from dbhone.experiment.servers import Contender, Demand, Servers, installation_o
 from dbhone.home import Session
 from dbhone.instance.account import own
 from dbhone.workload import suite as suites
+from dbhone.workload import work
 from dbhone.workload.drivers.base import Driver, EmbeddedDriver, ServerDriver
-from dbhone.workload.suite import Scale, Task
+from dbhone.workload.work import Scale, Task
 
 _TIMEOUT = 3600.0
 _MOST_ROUNDS = 6
@@ -118,7 +119,7 @@ class _Server(_School):
         demand = Demand(
             suite=suite,
             driver=lesson.driver,
-            scale=suites.at_size(suite, lesson.scale, lesson.training.size),
+            scale=work.at_size(suite, lesson.scale, lesson.training.size),
         )
         servers = Servers(self.session, demand, self.notify)
         own(self.counters, servers.account)

@@ -11,7 +11,7 @@ from dbhone.dbms.base_server import Endpoint
 from dbhone.errors import DriverError, MachineError
 from dbhone.measurement import counters, process_stats
 from dbhone.workload.drivers.base import DRAWER, Chunk, Driver, Order, Outcome
-from dbhone.workload.suite import Task
+from dbhone.workload.work import Task
 
 _NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
 

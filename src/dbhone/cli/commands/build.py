@@ -26,7 +26,7 @@ from dbhone.source.reference import kind_of, parse_reference
 from dbhone.source.versions import known_versions
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
-from dbhone.workload.suite import Scale
+from dbhone.workload.work import Scale
 
 _VARIANT = "rel"
 _SUITE = "speedtest1"

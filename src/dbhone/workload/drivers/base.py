@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import Endpoint
 from dbhone.errors import DriverError
-from dbhone.workload.suite import Tables, Task
+from dbhone.workload.work import Tables, Task
 
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1

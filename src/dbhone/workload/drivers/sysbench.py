@@ -23,7 +23,7 @@ from dbhone.workload.drivers.base import (
     ServerDriver,
     StepResult,
 )
-from dbhone.workload.suite import ScriptRun, Tables
+from dbhone.workload.work import ScriptRun, Tables
 
 _SUITES = Path(__file__).resolve().parents[1] / "suites"
 _USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
