@@ -11,6 +11,7 @@ from typing import Any
 from dbhone.ages import age
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.history import CONTROL, Wishes, design_table
+from dbhone.experiment.production import load_dbms
 from dbhone.experiment.writing import file_text
 from dbhone.measurement.record import Run
 from dbhone.source.versions import KnownVersion
@@ -63,9 +64,10 @@ def joining_text(request: JoinRequest) -> str:
         raise UsageError(f"run {run.id} has {known[0]} already")
     anchor = _anchor(request, whole, new)
     names = sorted([anchor, *new], key=age)
+    title = load_dbms(request.dbms).title
     return file_text(
         f"Written by `hone history --join {run.id}`: joins that run by way of {anchor}.",
-        {"title": f"{run.title} {', '.join(new)} beside {anchor}", "base": names[0]},
+        {"title": f"{title} {' and '.join(new)} beside {anchor}", "base": names[0]},
         {
             "history": {"order": names},
             "sources": _source(declared, anchor)
