@@ -88,7 +88,13 @@ class Execution:
         self._store = desk.store
         self._session = desk.session
         self._workshop = Workshop(desk.session, desk.listen, refresh=desk.refresh)
-        self._journal = Journal(run, desk.store, desk.listen, experiment.design.budget_seconds)
+        self._journal = Journal(
+            run,
+            desk.store,
+            desk.listen,
+            experiment.design.budget_seconds,
+            waited=lambda: self._workshop.waited,
+        )
         self._ground: Ground | None = None
 
     def execute(self) -> None:

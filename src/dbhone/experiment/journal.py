@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from dbhone.experiment.events import Began, Ended, Listener, Note, Stage
@@ -13,32 +14,45 @@ from dbhone.measurement.store import Store
 class Journal:
     """The clock, the warnings and the state of one run while it is executed.
 
-    ``deadline`` is monotonic time: when the budget is spent. What earlier sessions worked on
-    the run counts.
+    What earlier sessions worked on the run counts towards its budget. What was waited for another
+    hone does not: ``waited`` tells how many seconds that were so far.
     """
 
-    def __init__(self, run: Run, store: Store, listen: Listener, budget: float) -> None:
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        listen: Listener,
+        budget: float,
+        *,
+        waited: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.run_id = run.id
         self.store = store
         self.listen = listen
-        self._counted = time.monotonic()
+        self._waited = waited
+        self._counted = self.clock()
         self._began = self._counted - run.seconds
-        self.deadline = self._began + budget
+        self._deadline = self._began + budget
+
+    def clock(self) -> float:
+        """Return seconds of a clock that stands still while another hone has its turn."""
+        return time.monotonic() - self._waited()
 
     def left(self) -> float:
         """Return the seconds of the budget that are left."""
-        return max(0.0, self.deadline - time.monotonic())
+        return max(0.0, self._deadline - self.clock())
 
     def spent(self) -> float:
         """Return the seconds that were worked on the run, in all sessions."""
-        return time.monotonic() - self._began
+        return self.clock() - self._began
 
     def tick(self) -> None:
         """Add the time since the last tick to the run's own clock, in the store."""
         self.store.update_run(self.run_id, seconds_added=self._seconds())
 
     def _seconds(self) -> float:
-        now = time.monotonic()
+        now = self.clock()
         added, self._counted = now - self._counted, now
         return added
 
@@ -85,11 +99,11 @@ class Journal:
                 left=self.left(),
             )
         )
-        return time.monotonic()
+        return self.clock()
 
     def ended(
         self, stage: Stage, what: str, began: float, *, reused: bool = False, note: str = ""
     ) -> None:
         """Tell that a piece of work is finished."""
-        seconds = time.monotonic() - began
+        seconds = self.clock() - began
         self.listen(Ended(stage=stage, what=what, seconds=seconds, reused=reused, note=note))

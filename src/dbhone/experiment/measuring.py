@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -91,15 +90,16 @@ class Measuring:
             reason = self._reason_to_stop(block, widest)
             if reason is not None:
                 return reason
-            began = time.monotonic()
+            began = self.journal.clock()
             self._block(block)
-            self._block_seconds = (time.monotonic() - began) * 1.05
+            seconds = self.journal.clock() - began
+            self._block_seconds = seconds * 1.05
             analysis = self._analysis()
             widest = precision(analysis)
             self.journal.listen(
                 BlockEnded(
                     block=block,
-                    seconds=time.monotonic() - began,
+                    seconds=seconds,
                     typical=_finite(typical(analysis)),
                     widest=_finite(widest),
                     target=self.contest.design.target,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 from dbhone.build import toolchain
@@ -124,7 +123,7 @@ class Preparation:
             began = self._journal.began(Stage.BUILD, label, number, len(present), expected)
             product = self._workshop.produce(self._goal(each))
             products[each.name] = product
-            self._keep_pace(expected, time.monotonic() - began)
+            self._keep_pace(expected, self._journal.clock() - began)
             described = describe(each, product, settings=self._recorded_settings(each.name))
             self._journal.describe(self._experiment.subjects.index(each), described)
             note = self._profile_note(each, product)
