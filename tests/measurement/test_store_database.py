@@ -317,3 +317,69 @@ def test_a_url_that_is_none_is_wrong_use() -> None:
 def test_a_password_is_never_told() -> None:
     url = sa.make_url("postgresql://me:secret@host/name")
     assert "secret" not in database.explain(OSError("gone"), url, "reading").message
+
+
+class TestReading:
+    def test_nothing_can_be_written(self, path: Path) -> None:
+        before = path.read_bytes()
+        with Store.open_to_read(path) as store:
+            assert [each.id for each in store.runs()] == [1]
+            assert len(store.samples(1).block) == 3
+            with pytest.raises(StoreError, match="may not be written"):
+                store.record(1, invocation(2, "rel"))
+        assert path.read_bytes() == before
+
+    def test_what_is_recorded_meanwhile_is_seen_next_time(self, path: Path) -> None:
+        with Store.open_to_read(path) as reader, Store.open(path) as writer:
+            before = reader.progress(1)
+            assert (before.invocations, before.blocks, before.in_block) == (1, 1, 1)
+            writer.record(1, invocation(1, "pgo", failure="it crashed"))
+            after = reader.progress(1)
+        assert (after.invocations, after.blocks, after.in_block, after.failures) == (2, 1, 2, 1)
+        assert after.latest is not None
+        assert (after.latest.subject, after.latest.block) == ("pgo", 1)
+
+    def test_a_writers_open_transaction_does_not_make_it_wait(self, path: Path) -> None:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("UPDATE runs SET title = 'half'")
+        with Store.open_to_read(path) as store:
+            assert store.runs()[0].title == NEW_RUN.title
+        other.execute("ROLLBACK")
+        other.close()
+
+    def test_a_store_that_is_not_there_is_not_made(self, tmp_path: Path) -> None:
+        with pytest.raises(StoreError, match="there is nothing in the store") as caught:
+            Store.open_to_read(tmp_path / "store.db")
+        assert "'hone try' makes a run" in str(caught.value.hint)
+        (tmp_path / "store.db").touch()
+        with pytest.raises(StoreError, match="there is nothing in the store"):
+            Store.open_to_read(tmp_path / "store.db")
+        assert (tmp_path / "store.db").read_bytes() == b""
+
+    def test_an_older_store_is_told_and_left_as_it_is(self, old: Path) -> None:
+        before = old.read_bytes()
+        with pytest.raises(StoreError, match=r"by an older hone .* revision 0001") as caught:
+            Store.open_to_read(old)
+        assert "'hone runs' brings it up to date" in str(caught.value.hint)
+        assert old.read_bytes() == before
+
+    def test_a_newer_store_a_foreign_and_a_damaged_one_are_told(self, path: Path) -> None:
+        execute(path, "UPDATE alembic_version SET version_num = '9999'")
+        with pytest.raises(StoreError, match=f"the store {path} was written by a newer hone"):
+            Store.open_to_read(path)
+        foreign = path.with_name("foreign.db")
+        execute(foreign, "CREATE TABLE bookmarks (url)")
+        with pytest.raises(StoreError, match=f"{foreign} is a database of another program"):
+            Store.open_to_read(foreign)
+        damaged = path.with_name("damaged.db")
+        damaged.write_bytes(b"this is not a database, and it is longer than a header" * 100)
+        with pytest.raises(StoreError, match=f"{damaged} failed .* its file is damaged"):
+            Store.open_to_read(damaged)
+
+    @pytest.mark.parametrize("name", ["a b.db", "50%.db", "what?.db", "#1.db"])
+    def test_a_file_of_any_name_can_be_read(self, path: Path, name: str) -> None:
+        odd = path.with_name(name)
+        path.rename(odd)
+        with Store.open_to_read(odd) as store:
+            assert len(store.runs()) == 1

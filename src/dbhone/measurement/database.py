@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
 
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -32,9 +33,9 @@ _VERSIONS = sa.table("alembic_version", sa.column("version_num", sa.String))
 class Database:
     """An open database whose tables are those of ``tables.py``."""
 
-    def __init__(self, url: sa.URL) -> None:
+    def __init__(self, url: sa.URL, *, writable: bool = True) -> None:
         self.url = url
-        self._engine = _engine(url)
+        self._engine = _engine(url) if writable else _reading_engine(url)
         self._writer = self._engine.execution_options(hone_writes=True)
         # A reader of SQLite sees one state anyway; a server has to be asked for it.
         one_state = {} if _is_sqlite(url) else {"isolation_level": "REPEATABLE READ"}
@@ -79,10 +80,47 @@ def open_database(url_or_path: str | Path) -> Database:
     return database
 
 
+def open_to_read(path: Path) -> Database:
+    """Open the database in a file so that nothing can be written to it; others may meanwhile.
+
+    Beside the file SQLite keeps what its readers share with a writer. Raises StoreError if there
+    is no such file, or nothing in it yet; if its tables are not those that this hone knows; and
+    as ``open_database`` does.
+    """
+    if not path.is_file():
+        raise _nothing(path)
+    address = quote(str(path.absolute()))
+    url = sa.URL.create("sqlite", database=f"file:{address}", query={"mode": "ro", "uri": "true"})
+    database = Database(url, writable=False)
+    try:
+        with database.reading("opening it") as connection:
+            version = _version(connection, url)
+        if version is None:
+            raise _nothing(path)
+        if version != SCHEMA:
+            _check_known(version, url)
+            raise StoreError(
+                f"the store {path} was written by an older hone (its tables are of revision"
+                f" {version}, this hone's are of {SCHEMA}), and it is opened only to be read",
+                hint="'hone runs' brings it up to date",
+            )
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _nothing(path: Path) -> StoreError:
+    return StoreError(
+        f"there is nothing in the store {path} yet",
+        hint="'hone try' makes a run; another home is chosen with --home or DBHONE_HOME",
+    )
+
+
 def place(url: sa.URL) -> str:
     """Return the database's file, or its URL without the password."""
     if _is_sqlite(url) and url.database:
-        return url.database
+        return unquote(url.database.removeprefix("file:")) if "uri" in url.query else url.database
     return url.render_as_string(hide_password=True)
 
 
@@ -103,17 +141,38 @@ def _is_sqlite(url: sa.URL) -> bool:
 
 
 def _engine(url: sa.URL, *, foreign_keys: bool = True) -> sa.Engine:
-    sqlite = _is_sqlite(url)
+    engine = _plain_engine(url)
+    if _is_sqlite(url):
+        _prepare_sqlite(engine, foreign_keys=foreign_keys)
+    return engine
+
+
+def _reading_engine(url: sa.URL) -> sa.Engine:
+    """Return an engine for an SQLite file that is as it should be: it is not put into WAL mode."""
+
+    def on_connect(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+        assert isinstance(connection, sqlite3.Connection)
+        connection.isolation_level = None
+        connection.execute("PRAGMA query_only = ON")  # should the file's mode ever be lost
+
+    def on_begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    engine = _plain_engine(url)
+    sa.event.listen(engine, "connect", on_connect)
+    sa.event.listen(engine, "begin", on_begin)
+    return engine
+
+
+def _plain_engine(url: sa.URL) -> sa.Engine:
+    timeout = {"timeout": _PATIENCE} if _is_sqlite(url) else {}
     try:
-        engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE} if sqlite else {})
+        return sa.create_engine(url, connect_args=timeout)
     except (sa.exc.ArgumentError, ImportError) as error:
         raise StoreError(
             f"cannot use the database {place(url)}: {error}",
             hint="install its Python driver beside hone, or use the embedded store",
         ) from error
-    if sqlite:
-        _prepare_sqlite(engine, foreign_keys=foreign_keys)
-    return engine
 
 
 def _prepare_sqlite(engine: sa.Engine, *, foreign_keys: bool) -> None:
@@ -202,18 +261,25 @@ def _migrate(url: sa.URL) -> None:
 
 def _upgrade(connection: sa.Connection, url: sa.URL, version: str | None) -> None:
     from alembic import command  # noqa: PLC0415 - slow to load, and seldom needed
-    from alembic.script import ScriptDirectory  # noqa: PLC0415
 
+    if version is not None:
+        _check_known(version, url)
     config = migrations()
-    known = {each.revision for each in ScriptDirectory.from_config(config).walk_revisions()}
-    if version is not None and version not in known:
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _check_known(version: str, url: sa.URL) -> None:
+    """Refuse tables of a revision that this hone does not know."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
+
+    known = {each.revision for each in ScriptDirectory.from_config(migrations()).walk_revisions()}
+    if version not in known:
         raise StoreError(
             f"the store {place(url)} was written by a newer hone (its tables are of revision"
             f" {version}, this hone knows them up to {SCHEMA})",
             hint="update hone, or choose another home with --home or DBHONE_HOME",
         )
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
 
 
 def migrations() -> Config:

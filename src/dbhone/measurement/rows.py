@@ -65,7 +65,10 @@ class RunChange(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """A run in a list. ``blocks`` is the number of blocks in which anything was measured."""
+    """A run in a list. ``blocks`` is the number of blocks in which anything was measured.
+
+    ``dbms`` are the DBMSs of its subjects, each once.
+    """
 
     id: int
     title: str
@@ -78,6 +81,7 @@ class RunSummary:
     suite: str
     size: str
     subjects: tuple[str, ...]
+    dbms: tuple[str, ...]
     blocks: int
 
 
@@ -288,9 +292,13 @@ def run_of(
     )
 
 
-def summary_of(row: sa.RowMapping, subjects: tuple[str, ...], blocks: int) -> RunSummary:
-    """Return the line of a list that a row of ``runs`` is."""
+def summary_of(row: sa.RowMapping, subjects: Sequence[tuple[str, str]], blocks: int) -> RunSummary:
+    """Return the line of a list that a row of ``runs`` is; ``subjects`` are names with DBMSs."""
     own = {name: row[name] for name in RunSummary.__dataclass_fields__ if name in row}
-    return RunSummary(
-        **own | {"state": RunState(row["state"]), "subjects": subjects, "blocks": blocks}
-    )
+    described = {
+        "state": RunState(row["state"]),
+        "subjects": tuple(name for name, _ in subjects),
+        "dbms": tuple(dict.fromkeys(dbms for _, dbms in subjects)),
+        "blocks": blocks,
+    }
+    return RunSummary(**own | described)

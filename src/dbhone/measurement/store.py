@@ -21,8 +21,9 @@ from typing import Any, Unpack
 import sqlalchemy as sa
 
 from dbhone.errors import StoreError, UsageError
-from dbhone.measurement import columns
-from dbhone.measurement.database import Database, open_database
+from dbhone.measurement import columns, progress
+from dbhone.measurement.database import Database, open_database, open_to_read
+from dbhone.measurement.progress import DONE, Progress
 from dbhone.measurement.record import (
     Invocation,
     Run,
@@ -67,7 +68,7 @@ from dbhone.measurement.tables import (
     WARNINGS,
 )
 
-__all__ = ["Done", "NewRun", "RunChange", "RunSummary", "Store"]
+__all__ = ["Done", "NewRun", "Progress", "RunChange", "RunSummary", "Store"]
 
 
 class Store:
@@ -83,6 +84,15 @@ class Store:
         Raises StoreError if that cannot be done, or if a newer hone wrote it.
         """
         return cls(open_database(url_or_path))
+
+    @classmethod
+    def open_to_read(cls, path: Path) -> Store:
+        """Open the store in a file so that nothing can be written to it; a hone may meanwhile.
+
+        Raises StoreError if there is none, if its tables are older or newer than this hone's, or
+        if it cannot be opened.
+        """
+        return cls(open_to_read(path))
 
     def __enter__(self) -> Store:
         return self
@@ -142,12 +152,8 @@ class Store:
 
     def done(self, run_id: int) -> tuple[Done, ...]:
         """Return the invocations that count, in the order in which they were made."""
-        statement = (
-            sa.select(INVOCATIONS, SUBJECTS.c.name.label("subject"))
-            .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
-            .where(INVOCATIONS.c.run_id == run_id, COUNTS)
-            .order_by(INVOCATIONS.c.id)
-        )
+        counting = DONE.where(INVOCATIONS.c.run_id == run_id, COUNTS)
+        statement = counting.order_by(INVOCATIONS.c.id)
         with self._seeing(run_id) as connection:
             return tuple(done_of(row) for row in connection.execute(statement).mappings())
 
@@ -204,17 +210,17 @@ class Store:
             .where(COUNTS)
             .group_by(INVOCATIONS.c.run_id)
         )
-        named = sa.select(SUBJECTS.c.run_id, SUBJECTS.c.name).order_by(
+        named = sa.select(SUBJECTS.c.run_id, SUBJECTS.c.name, SUBJECTS.c.dbms).order_by(
             SUBJECTS.c.position, SUBJECTS.c.id
         )
         with self._database.reading("reading the list of runs") as connection:
             blocks = {row[0]: row[1] for row in connection.execute(counted)}
-            subjects: dict[int, list[str]] = {}
-            for run_id, name in connection.execute(named):
-                subjects.setdefault(run_id, []).append(name)
+            subjects: dict[int, list[tuple[str, str]]] = {}
+            for run_id, name, dbms in connection.execute(named):
+                subjects.setdefault(run_id, []).append((name, dbms))
             rows = connection.execute(sa.select(RUNS).order_by(RUNS.c.id)).mappings()
             return tuple(
-                summary_of(row, tuple(subjects.get(row["id"], ())), blocks.get(row["id"], 0))
+                summary_of(row, subjects.get(row["id"], ()), blocks.get(row["id"], 0))
                 for row in rows
             )
 
@@ -223,6 +229,11 @@ class Store:
         with self._database.reading("reading the list of runs") as connection:
             newest = connection.scalar(sa.select(sa.func.max(RUNS.c.id)))
             return None if newest is None else int(newest)
+
+    def progress(self, run_id: int) -> Progress:
+        """Return how far the run is."""
+        with self._seeing(run_id) as connection:
+            return progress.load(connection, run_id)
 
     def samples(self, run_id: int) -> Samples:
         """Return the measurements that count, as columns, in the order of their making."""
