@@ -10,6 +10,7 @@ The folders of this package are the pipeline, in order:
     experiment    declaration -> plan -> execution
     analysis      samples in, effects and verdicts out
     report        one view model, many formats
+    serve         the runs as web pages, for reading
     cli           one file per command
 
 ``dbms`` holds what is known of each database system. Imports point one way;

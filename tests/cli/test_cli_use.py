@@ -28,7 +28,7 @@ def test_help_lists_every_command_with_its_purpose(home: Path) -> None:
     assert done.returncode == 0
     names = (
         *("try", "run", "plan", "history", "build", "builds", "configs", "versions"),
-        *("runs", "show", "resume", "report"),
+        *("runs", "show", "resume", "report", "serve"),
     )
     for name in names:
         assert f"\n  {name} " in done.stdout
@@ -68,6 +68,7 @@ def test_the_version_is_told(home: Path) -> None:
         (("history", "mysql", "--join", "1", "--suite", "x"), "--suite cannot be chosen"),
         (("history", "mysql", "--anchor", "5.6.14"), "--anchor is for --join"),
         (("report", "1", "2"), "there are no runs yet"),
+        (("serve", "--port", "x"), "'x' is not a valid integer range"),
         (("build", "known:mysql@8.0.13"), "there is no known version of mysql '8.0.13'"),
     ],
 )

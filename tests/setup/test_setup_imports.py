@@ -15,6 +15,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 # Who imports what it must not, and the contract that says so.
 PLANTED = [
+    ("dbhone.serve", "dbhone.cli", "Imports point one way along the pipeline"),
+    ("dbhone.report", "dbhone.serve", "Imports point one way along the pipeline"),
     ("dbhone.report", "dbhone.cli", "Imports point one way along the pipeline"),
     ("dbhone.experiment", "dbhone.report", "Imports point one way along the pipeline"),
     ("dbhone.workload", "dbhone.analysis", "Imports point one way along the pipeline"),
@@ -34,6 +36,9 @@ PLANTED = [
     ("dbhone.analysis", "pathlib", "Analysis computes"),
     ("dbhone.build", "subprocess", "Only process.py starts programs"),
     ("dbhone.cli", "subprocess", "Only process.py starts programs"),
+    ("dbhone.cli", "webbrowser", "Only process.py starts programs"),
+    ("dbhone.serve", "dbhone.experiment", "What is served is read from the store"),
+    ("dbhone.serve", "sqlalchemy", "What is served is read from the store"),
     ("dbhone.cli", "numpy", "A command does not compute"),
 ]
 

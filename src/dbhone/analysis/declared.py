@@ -23,6 +23,11 @@ def workload(run: Run) -> Mapping[str, Any]:
     return _table(run, "workload")
 
 
+def declared_subjects(run: Run) -> tuple[str, ...]:
+    """Return the names of all subjects that the file declares, of which some may be missing."""
+    return tuple(_table(run, "subjects"))
+
+
 def _table(run: Run, name: str) -> Mapping[str, Any]:
     try:
         found = tomllib.loads(run.experiment).get(name, {})

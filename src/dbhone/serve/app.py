@@ -1,0 +1,198 @@
+"""The application: which address shows what. It answers GET and HEAD, and changes nothing."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib import resources
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, Rule
+from werkzeug.wrappers import Request, Response
+
+from dbhone.errors import HoneError, StoreError, UsageError
+from dbhone.report.table import MARKS
+from dbhone.serve.library import Library
+from dbhone.serve.listing import read_filters
+from dbhone.serve.policy import HEADERS, METHODS, OWN_PAGE, REPORT, Hosts
+from dbhone.serve.shelf import Kept
+from dbhone.serve.state import State
+from dbhone.units import duration
+
+_LOOK_AGAIN = 10
+"""How often, in seconds, the page of a run that goes on looks for news."""
+_LOOK_SOON = 2
+_NUMBER = "<int(max=999999999):number>"
+_ADDRESSES = Map(
+    [
+        Rule("/", endpoint="runs"),
+        Rule("/runs", endpoint="runs"),
+        Rule(f"/runs/{_NUMBER}", endpoint="report"),
+        Rule(f"/runs/{_NUMBER}/live", endpoint="live"),
+        Rule("/compare", endpoint="compare"),
+        Rule("/style.css", endpoint="style"),
+        Rule("/look.js", endpoint="script"),
+    ],
+    strict_slashes=False,
+    merge_slashes=False,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """A request that was answered, for a log. ``path`` is what was asked for, escaped."""
+
+    client: str
+    method: str
+    path: str
+    status: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listeners:
+    """Who is told of requests that were answered, and of faults of hone itself."""
+
+    access: Callable[[Access], None]
+    fault: Callable[[Exception], None]
+
+
+class App:
+    """A WSGI application over the runs of a library."""
+
+    def __init__(self, library: Library, hosts: Hosts, listeners: Listeners) -> None:
+        self._library = library
+        self._hosts = hosts
+        self._listeners = listeners
+        # What was made by another hone, perhaps an older one, must not pass for ours.
+        self._id = uuid.uuid4().hex[:8]
+        self._templates = Environment(
+            loader=PackageLoader("dbhone.serve"), autoescape=True, undefined=StrictUndefined
+        )
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request."""
+        began = time.monotonic()
+        request = Request(environ)
+        response = self._answer(request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        response.headers.setdefault("Content-Security-Policy", OWN_PAGE)
+        self._listeners.access(
+            Access(
+                client=request.remote_addr or "",
+                method=request.method,
+                path=ascii(request.full_path.removesuffix("?"))[1:-1],
+                status=response.status_code,
+                seconds=time.monotonic() - began,
+            )
+        )
+        return response(environ, start_response)
+
+    def _answer(self, request: Request) -> Response:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return refusal
+        try:
+            endpoint, given = _ADDRESSES.bind_to_environ(request.environ).match()
+            return self._show(endpoint, given.get("number", 0), request)
+        except HTTPException:
+            return self._told(UsageError("there is no such page"))
+        except HoneError as error:
+            return self._told(error)
+        except Exception as error:  # noqa: BLE001 - one page that fails must not end the others
+            self._listeners.fault(error)
+            return self._told(HoneError(f"a fault of hone itself: {type(error).__name__}: {error}"))
+
+    def _refusal(self, request: Request) -> Response | None:
+        """Return what is said to those who are not answered, None to others."""
+        if not self._hosts.know(request.environ.get("HTTP_HOST", "")):
+            return _plain(HTTPStatus.MISDIRECTED_REQUEST, "This name is not one of this server's.")
+        if request.method not in METHODS:
+            refusal = _plain(HTTPStatus.METHOD_NOT_ALLOWED, "Nothing can be changed here.")
+            refusal.headers["Allow"] = ", ".join(METHODS)
+            return refusal
+        return None
+
+    def _show(self, endpoint: str, number: int, request: Request) -> Response:
+        match endpoint:
+            case "runs":
+                return self._runs(request)
+            case "report":
+                return self._report(self._library.report(number), request)
+            case "live":
+                return self._live(number)
+            case "compare":
+                return self._compare(request)
+            case "style":
+                style = _file("dbhone.report", "page.css") + _file("dbhone.serve", "serve.css")
+                return Response(style, mimetype="text/css")
+        return Response(_file("dbhone.serve", "look.js"), mimetype="text/javascript")
+
+    def _runs(self, request: Request) -> Response:
+        overview = self._library.overview(read_filters(request.args))
+        pending = len(overview.briefs) < len(overview.listing.shown)
+        again = 0 if overview.complete else _LOOK_SOON if pending else _LOOK_AGAIN
+        return self._page("runs.html", overview=overview, listing=overview.listing, again=again)
+
+    def _live(self, number: int) -> Response:
+        look = self._library.look(number)
+        again = _LOOK_AGAIN if look.state is State.RUNNING else 0
+        return self._page("live.html", look=look, marks=MARKS, again=again)
+
+    def _compare(self, request: Request) -> Response:
+        numbers = _numbers(request.args.getlist("runs"))
+        try:
+            return self._report(self._library.joined(numbers), request)
+        except UsageError as error:
+            reason = error
+        runs = self._library.summaries(numbers)
+        return self._page("compare.html", reason=reason, runs=runs, again=0)
+
+    def _report(self, report: Kept[bytes], request: Request) -> Response:
+        response = Response(report.value, mimetype="text/html")
+        response.headers["Content-Security-Policy"] = REPORT
+        response.set_etag(f"{self._id}-{report.number}")
+        return response.make_conditional(request)
+
+    def _told(self, error: HoneError) -> Response:
+        return self._page("error.html", _status(error), error=error, again=0)
+
+    def _page(self, name: str, status: HTTPStatus = HTTPStatus.OK, **shown: object) -> Response:
+        text = self._templates.get_template(name).render(duration=duration, **shown)
+        return Response(text.encode("utf-8", "replace"), status, mimetype="text/html")
+
+
+def _status(error: HoneError) -> HTTPStatus:
+    if isinstance(error, UsageError):
+        return HTTPStatus.NOT_FOUND  # the address names what is not there
+    if isinstance(error, StoreError):
+        return HTTPStatus.SERVICE_UNAVAILABLE
+    return HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def _numbers(words: Iterable[str]) -> tuple[int, ...]:
+    """Return the runs that are named, each once. Raises UsageError for less than two."""
+    named = [word.strip() for each in words for word in each.split(",") if word.strip()]
+    for word in named:
+        if not (word.isascii() and word.isdigit() and len(word) < 10):
+            raise UsageError(f"'{word}' is not a run", hint="runs are named by their numbers")
+    numbers = tuple(dict.fromkeys(int(word) for word in named))
+    if len(numbers) < 2:
+        raise UsageError(
+            "to compare takes two runs", hint="choose two or more in the list, or /compare?runs=7,8"
+        )
+    return numbers
+
+
+def _plain(status: HTTPStatus, text: str) -> Response:
+    return Response(f"{text}\n", status, mimetype="text/plain")
+
+
+def _file(package: str, name: str) -> str:
+    return resources.files(package).joinpath("templates", name).read_text("utf-8")

@@ -1,0 +1,345 @@
+"""What the pages of hone serve show, and to whom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from werkzeug.test import Client
+
+from dbhone.home import Home, open_session
+from dbhone.measurement.record import Run, RunState, Subject, Warning
+from dbhone.measurement.store import Store
+from dbhone.report.page import build_page
+from dbhone.report.rendering import render
+from dbhone.serve import library
+from tests.report.sample_run import Shape, a_run, samples
+from tests.report.test_formats import HOSTILE
+from tests.report.test_html import Outline
+from tests.serve.stored import HERE, client_of, invocations, keep, running
+
+SMALL = Shape(blocks=6)
+
+
+def small(**changes: object) -> Run:
+    """Return a run of few steps, so that a test is quick."""
+    return a_run(steps=a_run().steps[12:16], **changes)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    (tmp_path / "home").mkdir()
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def store(home: Home) -> Iterator[Store]:
+    with Store.open(home.database) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(home: Home) -> Client:
+    return client_of(home)[0]
+
+
+def shown(client: Client, address: str, *, status: int = 200) -> str:
+    """Return the text of a page, which must be whole and hold no script of its own."""
+    answer = client.get(address, headers=HERE)
+    assert answer.status_code == status, answer.text
+    read = Outline(answer.text)
+    assert (read.wrong, read.open) == ([], [])
+    ids = [attributes["id"] for _, attributes in read.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    scripts = [attributes.get("src") for tag, attributes in read.tags if tag == "script"]
+    assert set(scripts) <= {"/look.js"}
+    return answer.text
+
+
+def numbers(text: str) -> list[int]:
+    """Return the runs that a list shows, in order."""
+    return [int(each) for each in re.findall(r'name="runs" value="(\d+)"', text)]
+
+
+class TestList:
+    def test_a_store_without_runs_says_how_to_begin(self, store: Store, client: Client) -> None:
+        del store
+        assert "There are no runs yet" in shown(client, "/")
+
+    def test_runs_are_listed_newest_first_with_what_they_found(
+        self, store: Store, client: Client
+    ) -> None:
+        run = small()
+        keep(store, run, samples(run, SMALL))
+        keep(store, replace(run, state=RunState.FAILED, error="no gcc", stopped_by=None))
+        text = shown(client, "/")
+        assert numbers(text) == [2, 1]
+        assert re.search(r"pgo\S* is \d\.\d+ times as fast as rel", text)
+        assert "none were measured" in text
+        assert '<a href="/runs/2/live">failed</a>' in text
+
+    def test_filters_are_addresses(self, store: Store, client: Client) -> None:
+        run = small()
+        keep(store, run)
+        keep(store, replace(run, title="Another question", suite="sysbench:micro"))
+        keep(store, replace(run, state=RunState.FAILED, stopped_by=None, subjects=()))
+        assert numbers(shown(client, "/?suite=sysbench:micro")) == [2]
+        assert numbers(shown(client, "/?text=ANOTHER")) == [2]
+        assert numbers(shown(client, "/?text=pgo")) == [2, 1]
+        assert numbers(shown(client, "/?state=failed&dbms=")) == [3]
+        assert numbers(shown(client, "/?dbms=sqlite&suite=speedtest1")) == [1]
+        assert "No run is like that" in shown(client, "/?dbms=nosuch")
+
+    def test_many_runs_are_on_several_pages(self, store: Store, client: Client) -> None:
+        run = small()
+        for _ in range(23):
+            keep(store, run)
+        first, second = shown(client, "/?text=lite"), shown(client, "/?text=lite&page=2")
+        assert (numbers(first), numbers(second)) == (list(range(23, 3, -1)), [3, 2, 1])
+        assert 'rel="next" href="/?text=lite&amp;page=2"' in first
+        assert 'rel="prev" href="/?text=lite"' in second
+        assert numbers(shown(client, "/?page=99")) == numbers(shown(client, "/?page=2"))
+        assert "&#39;x&#39; is not a page" in shown(client, "/?page=x", status=404)
+
+    def test_a_list_does_not_wait_for_all_that_was_found(
+        self, store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(library, "_PATIENCE", -1.0)
+        run = small()
+        keep(store, run)
+        text = shown(client, "/")
+        assert '<body data-again="2">' in text
+        assert '<small class="detail">…</small>' in text
+        monkeypatch.undo()
+        assert '<body data-again="0">' in shown(client, "/")
+
+
+class TestReport:
+    def test_is_the_very_page_that_hone_report_gives(self, store: Store, client: Client) -> None:
+        run = small()
+        number = keep(store, run, samples(run, SMALL))
+        kept = store.run(number)
+        page = build_page(kept, store.samples(number), store.observations(number))
+        answer = client.get(f"/runs/{number}", headers=HERE)
+        assert answer.data == render(page, "html")
+        assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+
+    def test_is_made_once_and_anew_when_the_run_has_changed(
+        self, store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = []
+
+        def counting(page: object, name: str) -> bytes:
+            made.append(name)
+            return b"report %d" % len(made)
+
+        monkeypatch.setattr(library, "render", counting)
+        run = small(state=RunState.INTERRUPTED)
+        number = keep(store, run, samples(run, Shape(blocks=2)))
+        first = client.get(f"/runs/{number}", headers=HERE)
+        tag = {"If-None-Match": first.headers["ETag"]}
+        assert client.get(f"/runs/{number}", headers=HERE | tag).status_code == 304
+        assert client.get(f"/runs/{number}", headers=HERE).data == b"report 1"
+
+        further = [each for each in invocations(run, samples(run, SMALL)) if each.block == 2]
+        store.record_all(number, further)
+        again = client.get(f"/runs/{number}", headers=HERE | tag)
+        assert (again.status_code, again.data) == (200, b"report 2")
+        store.add_warning(number, Warning(code="waited", text="7 s were spent waiting"))
+        assert client.get(f"/runs/{number}", headers=HERE).data == b"report 3"
+
+    @pytest.mark.parametrize("address", ["/runs/7", "/runs/7/live", "/compare?runs=7,8"])
+    def test_a_run_that_does_not_exist_is_told(
+        self, store: Store, client: Client, address: str
+    ) -> None:
+        del store
+        text = shown(client, address, status=404)
+        assert "There is no run 7." in text
+
+    @pytest.mark.parametrize(
+        "address",
+        ["/nothing", "/runs/x", "/runs/-1", "/runs/99999999999", "/../store.db", "/%00"],
+    )
+    def test_other_addresses_lead_nowhere(self, store: Store, client: Client, address: str) -> None:
+        del store
+        assert "There is no such page" in shown(client, address, status=404)
+
+
+class TestLive:
+    def test_a_run_that_goes_on_tells_how_far_it_is(self, home: Home) -> None:
+        with open_session(home) as session, Store.open(home.database) as store:
+            client, _ = client_of(home)
+            run = running(small(), session.id)
+            number = keep(store, run, samples(run, Shape(blocks=2)))
+            found = [each for each in invocations(run, samples(run, SMALL)) if each.block == 2]
+            store.record(number, replace(found[0], failure="it crashed", measurements=()))
+            text = shown(client, f"/runs/{number}/live")
+            assert "running." in text
+            assert "Measuring block 3." in text
+            sets = len({step.set for step in run.steps})
+            assert f"1 of {sets * len(run.subjects)} slices" in text
+            assert "on rel, and failed, " in text
+            assert "needs 6 blocks" in text
+            assert '<body data-again="10">' in text
+            assert f'href="/runs/{number}/live"' in shown(client, "/")
+            assert '<body data-again="10">' in shown(client, "/")
+
+    def test_a_run_that_prepares_tells_what_is_there(self, home: Home) -> None:
+        with open_session(home) as session, Store.open(home.database) as store:
+            client, _ = client_of(home)
+            run = running(small(), session.id)
+            number = keep(store, replace(run, subjects=run.subjects[:1], steps=()))
+            text = shown(client, f"/runs/{number}/live")
+        assert "Preparing: 1 of 3 subjects ready so far." in text
+
+    def test_a_hone_that_is_gone_is_told(self, home: Home, store: Store, client: Client) -> None:
+        run = running(small(), "c0ffee")
+        number = keep(store, run, samples(run, Shape(blocks=1)))
+        text = shown(client, f"/runs/{number}/live")
+        assert "the hone that did is gone" in text
+        assert f"hone resume {number}" in text
+        assert '<body data-again="0">' in text
+        assert numbers(shown(client, "/?state=cut+off")) == [number]
+
+    def test_a_run_that_ended_says_why(self, store: Store, client: Client) -> None:
+        run = small()
+        done = keep(store, run, samples(run, SMALL))
+        failed = keep(store, small(state=RunState.FAILED, error="no gcc", stopped_by=None))
+        stopped = keep(store, small(state=RunState.INTERRUPTED, stopped_by=None))
+        assert "complete: the budget is spent" in shown(client, f"/runs/{done}/live")
+        assert "It failed: no gcc." in shown(client, f"/runs/{failed}/live")
+        assert "It was interrupted." in shown(client, f"/runs/{stopped}/live")
+
+
+class TestComparison:
+    @pytest.mark.parametrize("query", ["", "?runs=", "?runs=7", "?runs=7&runs=7", "?runs=,7,"])
+    def test_takes_two_runs(self, store: Store, client: Client, query: str) -> None:
+        del store
+        assert "To compare takes two runs" in shown(client, f"/compare{query}", status=404)
+
+    def test_what_is_no_number_is_told(self, store: Store, client: Client) -> None:
+        del store
+        text = shown(client, "/compare?runs=7,eight", status=404)
+        assert "&#39;eight&#39; is not a run" in text
+
+
+class TestSafety:
+    def test_nothing_from_outside_becomes_markup(self, store: Store, client: Client) -> None:
+        run = small(
+            state=RunState.FAILED,
+            error=HOSTILE.replace("\udcff", ""),
+            stopped_by=None,
+            title=HOSTILE.replace("\udcff", ""),
+        )
+        bad = HOSTILE.replace("\udcff", "").replace("\x00", "")
+        subjects: tuple[Subject, ...] = tuple(replace(s, dbms=bad) for s in run.subjects)
+        number = keep(store, replace(run, subjects=subjects, suite=bad))
+        other = keep(store, small())
+        for address in (
+            "/",
+            f"/?text={HOSTILE[:27]}",
+            f"/?suite={HOSTILE[:27]}",
+            f"/?page={HOSTILE[:27]}",
+            f"/runs/{number}/live",
+            f"/compare?runs={number},{other}",
+            f"/compare?runs={HOSTILE[:27]}",
+        ):
+            answer = client.get(address, headers=HERE)
+            assert "<script>alert" not in answer.text
+            assert not [tag for tag, _ in Outline(answer.text).tags if tag == "alert"]
+
+    @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+    def test_only_reading_is_answered(self, store: Store, client: Client, method: str) -> None:
+        del store
+        answer = client.open("/", method=method, headers=HERE)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+
+    def test_head_is_get_without_its_body(self, store: Store, client: Client) -> None:
+        del store
+        head, get = (client.open("/", method=each, headers=HERE) for each in ("HEAD", "GET"))
+        assert (head.status_code, head.data) == (200, b"")
+        assert head.headers["Content-Length"] == str(len(get.data))
+
+    @pytest.mark.parametrize(
+        ("host", "known"),
+        [
+            ("127.0.0.1:8765", True),
+            ("localhost", True),
+            ("LOCALHOST:80", True),
+            ("[::1]:8765", True),
+            ("evil.example", False),
+            ("localhost.evil.example:8765", False),
+            ("127.0.0.1.evil.example", False),
+            ("192.0.2.1:8765", False),
+            ("localhost:x", False),
+            ("", False),
+        ],
+    )
+    def test_a_name_that_is_not_ours_is_not_answered(
+        self, store: Store, client: Client, host: str, known: bool
+    ) -> None:
+        del store
+        status = client.get("/", headers={"Host": host}).status_code
+        assert status == (200 if known else 421)
+
+    @pytest.mark.parametrize("address", ["/", "/runs/1", "/runs/2", "/style.css", "/look.js"])
+    def test_every_answer_says_what_a_browser_may_do(
+        self, store: Store, client: Client, address: str
+    ) -> None:
+        keep(store, small())
+        headers = client.get(address, headers=HERE).headers
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; ")
+        assert "frame-ancestors 'none'" in policy
+        assert ("'unsafe-inline'" in policy) == (address == "/runs/1")
+        assert "script-src 'unsafe" not in policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert headers["Referrer-Policy"] == "no-referrer"
+
+    def test_a_request_is_told_without_what_could_drive_a_terminal(self, home: Home) -> None:
+        Store.open(home.database).close()
+        client, said = client_of(home)
+        client.get("/?text=\x1b[31m\n", headers=HERE)
+        (access,) = said
+        assert (access.method, access.status) == ("GET", 200)
+        assert access.path.isprintable()
+
+
+class TestStore:
+    def test_one_that_cannot_be_read_is_told_and_read_when_it_can_be(
+        self, home: Home, client: Client
+    ) -> None:
+        text = shown(client, "/", status=503)
+        assert "There is nothing in the store" in text
+        with Store.open(home.database) as store:
+            keep(store, small())
+        assert numbers(shown(client, "/")) == [1]
+
+    def test_pages_are_read_while_it_is_written(self, store: Store, client: Client) -> None:
+        run = running(small(), "c0ffee")
+        number = keep(store, run, samples(run, Shape(blocks=1)))
+        for each in invocations(run, samples(run, SMALL)):
+            if each.block == 0:
+                continue
+            store.record(number, each)
+            if each.position % 5 == 0:
+                text = shown(client, f"/runs/{number}/live")
+                assert f"<dt>Blocks</dt><dd>{each.block + 1} " in text
+
+    def test_nothing_is_written_to_it(self, home: Home, client: Client) -> None:
+        with Store.open(home.database) as store:
+            run = small()
+            number = keep(store, run, samples(run, SMALL))
+        before = home.database.read_bytes()
+        for address in ("/", f"/runs/{number}", f"/runs/{number}/live"):
+            assert client.get(address, headers=HERE).status_code == 200
+        assert home.database.read_bytes() == before
+        assert {each.name.removeprefix("store.db") for each in home.root.iterdir()} <= {
+            "",
+            "-wal",
+            "-shm",
+        }
