@@ -9,7 +9,8 @@ import pytest
 
 from dbhone.analysis.change_points import find_changes
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.joining import Joined, join, part
+from dbhone.analysis.joining import Joined, join
+from dbhone.analysis.parts import part
 from dbhone.analysis.verdict import Analysis, half_width
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import THROUGHPUT

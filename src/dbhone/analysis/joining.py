@@ -9,46 +9,18 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dbhone.ages import age
 from dbhone.analysis.declared import version_order, workload
 from dbhone.analysis.history import Lineage
 from dbhone.analysis.links import Links
 from dbhone.analysis.naming import listed
+from dbhone.analysis.parts import Part
+from dbhone.analysis.picking import picked, together
 from dbhone.errors import UsageError
 from dbhone.measurement.record import Role, Run, Samples, Step, Subject
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A history that is to be joined: ``versions`` are those that were measured, in order."""
-
-    run: Run
-    samples: Samples
-    versions: Mapping[str, Subject]
-
-    @property
-    def title(self) -> str:
-        """What messages call it."""
-        return f"run {self.run.id}"
-
-    @property
-    def controls(self) -> list[str]:
-        """The names of its controls."""
-        return [each.name for each in self.run.subjects if each.role is Role.CONTROL]
-
-
-def part(run: Run, samples: Samples) -> Part:
-    """Return a run as a part of a joined history."""
-    present = {samples.subjects[each] for each in np.unique(samples.subject)}
-    known = {each.name: each for each in run.subjects}
-    versions = {name: known[name] for name in version_order(run) if name in present}
-    return Part(run=run, samples=samples, versions=versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +49,9 @@ def join(parts: Sequence[Part]) -> Joined:
     # The control that is shown is that of the oldest version's own run.
     home = next(each for each in chained if order[0] in each.versions)
     names = [_names(each, home) for each in chained]
-    everything = _together(
+    everything = together(
         [
-            _picked(each.samples, called, [step.name for step in steps])
+            picked(each.samples, called, [step.name for step in steps])
             for each, called in zip(chained, names, strict=True)
         ]
     )
@@ -91,7 +63,7 @@ def join(parts: Sequence[Part]) -> Joined:
     }
     return Joined(
         run=_joined_run(chained, home, order, steps),
-        samples=_picked(everything, dict(zip(shown, shown, strict=True)), everything.steps),
+        samples=picked(everything, dict(zip(shown, shown, strict=True)), everything.steps),
         everything=everything,
         lineage=Lineage(versions=order, controls=controls, links=_links(chained, home)),
         parts=chained,
@@ -246,50 +218,6 @@ def _names(part: Part, home: Part) -> dict[str, str]:
     """Return what a part's subjects are called in the whole: a control is its run's own."""
     again = {name: name if part is home else f"{name} of {part.title}" for name in part.controls}
     return {name: name for name in part.versions} | again
-
-
-def _picked(samples: Samples, called: Mapping[str, str], steps: Sequence[str]) -> Samples:
-    """Return what was measured of some subjects, under new names, on some steps."""
-    subject = _places(samples.subjects, tuple(called))[samples.subject]
-    step = _places(samples.steps, steps)[samples.step]
-    kept = (subject >= 0) & (step >= 0)
-    return Samples(
-        subjects=tuple(called.values()),
-        steps=tuple(steps),
-        subject=subject[kept],
-        step=step[kept],
-        block=samples.block[kept],
-        values={metric: column[kept] for metric, column in samples.values.items()},
-    )
-
-
-def _places(names: Sequence[str], wanted: Sequence[str]) -> NDArray[np.int32]:
-    """Return where each name stands among those wanted, -1 if it is not."""
-    place = {name: at for at, name in enumerate(wanted)}
-    return np.array([place.get(name, -1) for name in names], dtype=np.int32)
-
-
-def _together(parts: Sequence[Samples]) -> Samples:
-    """Return samples of the same steps as one; each part's blocks are blocks of their own."""
-    subjects = tuple(dict.fromkeys(name for each in parts for name in each.subjects))
-    ends = np.cumsum([0, *(each.block.max(initial=-1) + 1 for each in parts)])
-    nothing = [np.full(len(each.block), np.nan) for each in parts]
-    metrics = sorted({metric for each in parts for metric in each.values})
-    return Samples(
-        subjects=subjects,
-        steps=parts[0].steps,
-        subject=np.concatenate([_places(each.subjects, subjects)[each.subject] for each in parts]),
-        step=np.concatenate([each.step for each in parts]),
-        block=np.concatenate(
-            [each.block + end for each, end in zip(parts, ends[:-1], strict=True)]
-        ).astype(np.int32),
-        values={
-            metric: np.concatenate(
-                [each.values.get(metric, empty) for each, empty in zip(parts, nothing, strict=True)]
-            )
-            for metric in metrics
-        },
-    )
 
 
 def _titles(parts: Iterable[Part]) -> str:

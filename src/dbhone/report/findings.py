@@ -9,8 +9,9 @@ from dbhone.analysis.comparison import CONFIDENCE, analyse
 from dbhone.analysis.declared import version_order
 from dbhone.analysis.doubts import CONTROL_CODES, doubts
 from dbhone.analysis.history import History, Lineage
-from dbhone.analysis.joining import Joined, join, part
+from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.links import ONE_RUN, Links
+from dbhone.analysis.parts import part
 from dbhone.analysis.verdict import Analysis
 from dbhone.measurement.record import Role, Run, Samples, Warning
 from dbhone.report.history import history_of
