@@ -215,12 +215,96 @@ class TestWhatDoesNotAddUp:
         elsewhere = replace(run, machine=replace(run.machine, fingerprint="elsewhere"))
         assert "another machine" in self.refused(a_run(1, "5.6", "8.0"), elsewhere)
 
-    def test_a_run_twice_and_what_is_no_history(self) -> None:
+    def test_a_run_twice_and_a_history_of_one_version(self) -> None:
         run = a_run(1, "5.6", "8.0")
         assert "run 1 is named twice" in self.refused(run, run)
-        plain = replace(a_run(2, "8.0", "8.4"), experiment="")
-        assert "run 2 is no history" in self.refused(run, plain)
+        assert "run 2 measured less than two versions" in self.refused(run, a_run(2, "8.0"))
+
+    def test_cpus_that_were_kept_awake_in_one_run_only(self) -> None:
+        other = a_run(2, "8.0", "8.4", workload="rows = 1000\n[design]\nawake = true")
+        said = self.refused(a_run(1, "5.6", "8.0"), other)
+        assert "CPUs were kept awake in only one of run 1 and run 2" in said
 
     def test_orders_that_contradict(self) -> None:
         said = self.refused(a_run(1, "5.6", "8.0", "8.4"), a_run(2, "8.4", "8.0"))
         assert "contradict" in said
+
+
+def plain(number: int, **servers: str) -> Run:
+    """Return a run that is no history: subjects by name, and the version that each is."""
+    run = a_run(number, *servers.values())
+    base, control, *others = run.subjects
+    names = list(servers)
+    subjects = [replace(base, name=names[0]), control]
+    subjects += [replace(each, name=n) for each, n in zip(others, names[1:], strict=True)]
+    digests = [replace(each, build_digest=f"{each.version:0>64}") for each in subjects]
+    return replace(
+        run, subjects=tuple(digests), experiment=run.experiment.replace("[history]", "[x]")
+    )
+
+
+class TestRunsThatAreNoHistories:
+    def test_add_up_by_what_is_the_same_server_whatever_its_name(self) -> None:
+        whole = joined(plain(1, rel="5.6", pgo="8.0"), plain(2, fast="8.0", faster="8.4"))
+        assert [each.name for each in whole.run.subjects] == ["rel", "pgo", "faster", "control"]
+        assert [each.role for each in whole.run.subjects][:2] == [Role.BASE, Role.CANDIDATE]
+        assert whole.lineage.versions == ()
+        assert whole.lineage.links.anchors == {"faster": "pgo"}
+        effects = [each for each in analysed(whole).effects if each.subject == "faster"]
+        assert len(effects) == STEPS
+        assert all(each.ratio == pytest.approx(0.5, rel=0.05) for each in effects)
+
+    def test_a_name_that_means_something_else_in_the_other_run_gets_its_runs_number(self) -> None:
+        whole = joined(plain(1, rel="5.6", pgo="8.0"), plain(2, rel="5.6", pgo="8.4"))
+        names = [each.name for each in whole.run.subjects]
+        assert names == ["rel", "pgo", "pgo of run 2", "control"]
+        ratios = {each.subject: each.ratio for each in analysed(whole).summaries if not each.group}
+        assert ratios["pgo of run 2"] == pytest.approx(0.5, rel=0.05)
+        assert ratios["control"] == pytest.approx(1, rel=0.05)
+
+    def test_the_order_in_which_they_are_named_does_not_matter(self) -> None:
+        runs = (
+            plain(1, rel="5.6", pgo="8.0"),
+            plain(2, a="8.4", b="9.0"),
+            plain(3, c="8.0", d="8.4"),
+        )
+        whole = joined(*runs)
+        assert [each.run.id for each in whole.parts] == [1, 3, 2]
+        assert joined(*reversed(runs)).run == whole.run
+        found = {each.subject: each.ratio for each in analysed(whole).summaries if not each.group}
+        assert found["b"] == pytest.approx(0.4, rel=0.05)
+
+    def test_a_history_and_an_experiment_add_up(self) -> None:
+        one = a_run(1, "5.6", "8.0")
+        two = plain(2, old="8.0", new="8.4")
+        same = [replace(s, build_digest=one.subjects[0].build_digest) for s in two.subjects]
+        whole = joined(one, replace(two, subjects=tuple(same)))
+        assert [each.name for each in whole.run.subjects] == ["5.6", "8.0", "new", "control"]
+
+    def test_what_one_run_trained_on_is_in_sample_in_all(self) -> None:
+        one, two = plain(1, rel="5.6", pgo="8.0"), plain(2, rel="5.6", lto="8.4")
+        trained = replace(two.steps[0], in_sample=True)
+        whole = joined(one, replace(two, steps=(trained, *two.steps[1:])))
+        assert [each.in_sample for each in whole.run.steps] == [True] + [False] * (STEPS - 1)
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"build_digest": "0" * 64}, {"settings": {"x": "1"}}, {"levers": ("jemalloc",)}],
+        ids=["build", "settings", "levers"],
+    )
+    def test_what_is_not_the_same_server_joins_nothing(self, change: dict[str, object]) -> None:
+        one, two = plain(1, rel="5.6", pgo="8.0"), plain(2, rel="5.6", lto="8.4")
+        base = replace(two.subjects[0], **change)  # type: ignore[arg-type]
+        with pytest.raises(UsageError) as caught:
+            joined(one, replace(two, subjects=(base, *two.subjects[1:])))
+        assert "run 2 shares no subject with run 1" in caught.value.message
+        assert "the same build, settings and levers" in str(caught.value.hint)
+
+    def test_a_run_that_measured_nothing_says_so(self) -> None:
+        with pytest.raises(UsageError, match="run 2 has measured nothing that could be compared"):
+            join(
+                [
+                    part(one := plain(1, rel="5.6", pgo="8.0"), measured(one)),
+                    part(two := plain(2, rel="5.6", pgo="8.0"), measured(two, blocks=0)),
+                ]
+            )

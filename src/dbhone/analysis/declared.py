@@ -28,6 +28,11 @@ def declared_subjects(run: Run) -> tuple[str, ...]:
     return tuple(_table(run, "subjects"))
 
 
+def keeps_awake(run: Run) -> bool:
+    """Return whether the file has all CPUs kept awake while something is measured."""
+    return _table(run, "design").get("awake") is True
+
+
 def _table(run: Run, name: str) -> Mapping[str, Any]:
     try:
         found = tomllib.loads(run.experiment).get(name, {})

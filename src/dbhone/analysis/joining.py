@@ -1,8 +1,11 @@
-"""Histories that add up: several runs as one, by the versions that they share.
+"""Runs that add up: several as one, by the subjects that they share.
 
-A version may be joined to an earlier history only by way of an anchor: a version that both runs
+A subject may be joined to an earlier run only by way of an anchor: a subject that both runs
 measured, the same server with the same settings, on the same machine and at the same work. Then
 its ratio to the anchor and the anchor's to the others are known, each within a run.
+
+Where all runs are histories, subjects are the same by their names, which are versions; a version
+that is not the same server in two runs is an error there. Else they are the same by what they are.
 """
 
 from __future__ import annotations
@@ -13,11 +16,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.ages import age
-from dbhone.analysis.declared import version_order, workload
+from dbhone.analysis.declared import keeps_awake, version_order, workload
 from dbhone.analysis.history import Lineage
 from dbhone.analysis.links import Links
 from dbhone.analysis.naming import listed
-from dbhone.analysis.parts import Part
+from dbhone.analysis.parts import Part, differences, named_alike
 from dbhone.analysis.picking import picked, together
 from dbhone.errors import UsageError
 from dbhone.measurement.record import Role, Run, Samples, Step, Subject
@@ -25,11 +28,12 @@ from dbhone.measurement.record import Role, Run, Samples, Step, Subject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """Several histories as one. ``parts`` are in the order in which they were joined.
+    """Several runs as one. ``parts`` are in the order in which they were joined.
 
-    ``run`` has the versions of all, their common steps, and the controls of the run that the
-    oldest version is from; ``samples`` are of these. ``lineage`` is of ``everything``, where the
-    controls of the other runs are, too, under names of their own.
+    ``run`` has the subjects of all, their common steps, and the controls of the run that the
+    base is from: the oldest version, or where not all runs are histories the base of the first
+    run. ``samples`` are of these. ``lineage`` is of ``everything``, where the controls of the
+    other runs are, too, under names of their own; it has no versions where there is no history.
     """
 
     run: Run
@@ -40,14 +44,16 @@ class Joined:
 
 
 def join(parts: Sequence[Part]) -> Joined:
-    """Return histories as one. Raises UsageError for runs that do not add up, and says why."""
-    chained = _chained(parts)
+    """Return runs as one. Raises UsageError for runs that do not add up, and says why."""
+    history = all(each.history for each in parts)
+    _check_each(parts, history=history)
+    chained = _chained(parts if history else named_alike(parts), history=history)
     for each in chained[1:]:
         _check_alike(chained[0], each)
     steps = _common_steps(chained)
-    order = _order(chained)
-    # The control that is shown is that of the oldest version's own run.
-    home = next(each for each in chained if order[0] in each.versions)
+    order = _version_order(chained) if history else _subject_order(chained)
+    # The control that is shown is that of the base's own run.
+    home = next(each for each in chained if order[0] in each.compared)
     names = [_names(each, home) for each in chained]
     everything = together(
         [
@@ -59,13 +65,16 @@ def join(parts: Sequence[Part]) -> Joined:
     controls = {
         called[name]: next(iter(version_order(each.run)))
         for each, called in zip(chained, names, strict=True)
+        if history
         for name in each.controls
     }
     return Joined(
         run=_joined_run(chained, home, order, steps),
         samples=picked(everything, dict(zip(shown, shown, strict=True)), everything.steps),
         everything=everything,
-        lineage=Lineage(versions=order, controls=controls, links=_links(chained, home)),
+        lineage=Lineage(
+            versions=order if history else (), controls=controls, links=_links(chained, home)
+        ),
         parts=chained,
     )
 
@@ -73,14 +82,14 @@ def join(parts: Sequence[Part]) -> Joined:
 def _joined_run(
     parts: Sequence[Part], home: Part, order: Sequence[str], steps: tuple[Step, ...]
 ) -> Run:
-    versions = {name: each for part in reversed(parts) for name, each in part.versions.items()}
+    subjects = {name: each for part in reversed(parts) for name, each in part.compared.items()}
     return replace(
         max((each.run for each in parts), key=lambda run: run.id),
         title=home.run.title,
         seconds=sum(each.run.seconds for each in parts),
         subjects=(
             *(
-                replace(versions[name], role=Role.CANDIDATE if at else Role.BASE)
+                replace(subjects[name], role=Role.CANDIDATE if at else Role.BASE)
                 for at, name in enumerate(order)
             ),
             *(each for each in home.run.subjects if each.role is Role.CONTROL),
@@ -90,39 +99,54 @@ def _joined_run(
     )
 
 
-def _chained(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Order the parts so that each shares a version with those before it."""
+def _check_each(parts: Sequence[Part], *, history: bool) -> None:
     ids = [each.run.id for each in parts]
     for each in parts:
         if ids.count(each.run.id) > 1:
             raise UsageError(f"{each.title} is named twice")
-        if len(each.versions) < 2:
+        if history and len(each.compared) < 2:
             raise UsageError(
-                f"{each.title} is no history of two measured versions, and only histories add up",
-                hint="an experiment is a history by its [history] order",
+                f"{each.title} measured less than two versions, and so is no history yet",
+                hint=f"'hone resume {each.run.id}' goes on with it if it is not complete",
             )
+        if not each.compared:
+            raise UsageError(
+                f"{each.title} has measured nothing that could be compared",
+                hint=f"'hone show {each.run.id}' tells how far it came",
+            )
+
+
+def _chained(parts: Sequence[Part], *, history: bool) -> tuple[Part, ...]:
+    """Order the parts so that each shares a subject with those before it."""
     first, *waiting = sorted(parts, key=lambda each: each.run.id)
     chained = [first]
     while waiting:
         found = next((each for each in waiting if _anchors(chained, each)), None)
         if found is None:
-            raise UsageError(
-                f"{waiting[0].title} shares no version with {_titles(chained)}, and what was never"
-                " measured side by side cannot be compared",
-                hint="measure one of its versions beside the others:"
-                f" 'hone history DBMS --join {first.run.id} --versions …'",
-            )
+            raise _nothing_shared(chained, waiting[0], history=history)
         chained.append(found)
         waiting.remove(found)
     return tuple(chained)
 
 
+def _nothing_shared(chained: Sequence[Part], part: Part, *, history: bool) -> UsageError:
+    what = "version" if history else "subject"
+    how = "the same build, settings and levers"
+    if history:
+        how = f"'hone history DBMS --join {chained[0].run.id} --versions …'"
+    return UsageError(
+        f"{part.title} shares no {what} with {_titles(chained)}, and what was never"
+        " measured side by side cannot be compared",
+        hint=f"measure one of its {what}s beside the others: {how}",
+    )
+
+
 def _anchors(chained: Iterable[Part], part: Part) -> list[str]:
-    """Return the versions that a part shares with earlier ones, those of the earliest first."""
-    mine = part.versions
+    """Return the subjects that a part shares with earlier ones, those of the earliest first."""
+    mine = part.compared
     shared: dict[str, None] = {}
     for earlier in chained:
-        for name, subject in earlier.versions.items():
+        for name, subject in earlier.compared.items():
             if name in mine:
                 _check_same(earlier, part, subject, mine[name])
                 shared[name] = None
@@ -130,16 +154,7 @@ def _anchors(chained: Iterable[Part], part: Part) -> list[str]:
 
 
 def _check_same(earlier: Part, part: Part, one: Subject, other: Subject) -> None:
-    differing = [
-        words
-        for words, differs in (
-            ("version", one.version != other.version),
-            ("build", one.build_digest != other.build_digest),
-            ("settings", one.settings != other.settings),
-            ("levers", one.levers != other.levers),
-        )
-        if differs
-    ]
+    differing = differences(one, other)
     if differing:
         raise UsageError(
             f"{one.name} is not the same in {earlier.title} and {part.title}:"
@@ -158,6 +173,11 @@ def _check_alike(first: Part, part: Part) -> None:
         raise UsageError(
             f"{part.title} ran {other.suite} ({other.size}), {first.title} {one.suite} ({one.size})"
         )
+    if keeps_awake(one) != keeps_awake(other):
+        raise UsageError(
+            f"CPUs were kept awake in only one of {first.title} and {part.title}, which changes"
+            " how servers compare"
+        )
     mine, others = workload(one), workload(other)
     differing = [
         key
@@ -172,18 +192,27 @@ def _check_alike(first: Part, part: Part) -> None:
 
 
 def _common_steps(parts: Sequence[Part]) -> tuple[Step, ...]:
-    first, *others = (each.run.steps for each in parts)
+    """Return the steps that all runs have; trained on by one, they are in-sample in all."""
+    trained = {step.name for each in parts for step in each.run.steps if step.in_sample}
+    first, *others = (
+        [replace(step, in_sample=step.name in trained) for step in each.run.steps] for each in parts
+    )
     common = tuple(step for step in first if all(step in other for other in others))
     if not common:
         raise UsageError(f"{_titles(parts)} have no step in common")
     return common
 
 
-def _order(parts: Sequence[Part]) -> tuple[str, ...]:
+def _subject_order(parts: Sequence[Part]) -> tuple[str, ...]:
+    """Return the first run's base, its other subjects, and what further runs add."""
+    return tuple(dict.fromkeys(name for part in parts for name in part.compared))
+
+
+def _version_order(parts: Sequence[Part]) -> tuple[str, ...]:
     """Merge the orders of all parts; where they leave it open, the older version goes first."""
-    after: dict[str, set[str]] = {name: set() for part in parts for name in part.versions}
+    after: dict[str, set[str]] = {name: set() for part in parts for name in part.compared}
     for part in parts:
-        for earlier, later in itertools.pairwise(part.versions):
+        for earlier, later in itertools.pairwise(part.compared):
             after[later].add(earlier)
     order: list[str] = []
     ready = [(age(name), name) for name, before in after.items() if not before]
@@ -202,12 +231,12 @@ def _order(parts: Sequence[Part]) -> tuple[str, ...]:
 
 
 def _links(parts: Sequence[Part], home: Part) -> Links:
-    """Tell which runs measured what, and by what each version is compared with earlier runs'."""
+    """Tell which runs measured what, and by what each subject is compared with earlier runs'."""
     runs = dict.fromkeys(home.controls, frozenset((parts.index(home),)))
     anchors: dict[str, str] = {}
     for at, part in enumerate(parts):
         shared = _anchors(parts[:at], part)
-        for name in part.versions:
+        for name in part.compared:
             if at and name not in runs:
                 anchors[name] = shared[0]
             runs[name] = runs.get(name, frozenset()) | {at}
@@ -217,7 +246,7 @@ def _links(parts: Sequence[Part], home: Part) -> Links:
 def _names(part: Part, home: Part) -> dict[str, str]:
     """Return what a part's subjects are called in the whole: a control is its run's own."""
     again = {name: name if part is home else f"{name} of {part.title}" for name in part.controls}
-    return {name: name for name in part.versions} | again
+    return {name: name for name in part.compared} | again
 
 
 def _titles(parts: Iterable[Part]) -> str:

@@ -1,9 +1,9 @@
-"""The runs that are to be joined, and which subjects of theirs were measured."""
+"""The runs that are to be joined, and which of their subjects are the same server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,11 +13,16 @@ from dbhone.measurement.record import Role, Run, Samples, Subject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A history that is to be joined: ``versions`` are those that were measured, in order."""
+    """A run that is to be joined.
+
+    ``compared`` are the subjects that were measured, without controls: the versions of a
+    ``history`` in their order, of another run the base and then the others.
+    """
 
     run: Run
     samples: Samples
-    versions: Mapping[str, Subject]
+    compared: Mapping[str, Subject]
+    history: bool
 
     @property
     def title(self) -> str:
@@ -31,8 +36,62 @@ class Part:
 
 
 def part(run: Run, samples: Samples) -> Part:
-    """Return a run as a part of a joined history."""
+    """Return a run as a part of several that are to be joined."""
     present = {samples.subjects[each] for each in np.unique(samples.subject)}
     known = {each.name: each for each in run.subjects}
-    versions = {name: known[name] for name in version_order(run) if name in present}
-    return Part(run=run, samples=samples, versions=versions)
+    order = version_order(run)
+    names = order or sorted(
+        (each.name for each in run.subjects if each.role is not Role.CONTROL),
+        key=lambda name: known[name].role is not Role.BASE,
+    )
+    compared = {name: known[name] for name in names if name in present}
+    return Part(run=run, samples=samples, compared=compared, history=bool(order))
+
+
+def differences(one: Subject, other: Subject) -> tuple[str, ...]:
+    """Return in what two subjects are not the same server, nothing if they are."""
+    found = (
+        ("version", (one.dbms, one.version) != (other.dbms, other.version)),
+        ("build", one.build_digest != other.build_digest),
+        ("settings", one.settings != other.settings),
+        ("levers", one.levers != other.levers),
+    )
+    return tuple(what for what, differs in found if differs)
+
+
+def named_alike(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Return the parts, the oldest run first, with a name for each server that is its own.
+
+    Experiments name their subjects as they like: what is the same server gets the name that it
+    has in the first run, and what is another one under a name that is taken gets its run's
+    number to it.
+    """
+    named: list[Part] = []
+    for each in sorted(parts, key=lambda part: part.run.id):
+        named.append(_renamed(each, _names(each, named)))
+    return tuple(named)
+
+
+def _names(part: Part, earlier: Sequence[Part]) -> dict[str, str]:
+    known = {name: one for before in earlier for name, one in before.compared.items()}
+    taken = {*known, *(name for before in (*earlier, part) for name in before.controls)}
+    called: dict[str, str] = {}
+    for name, subject in part.compared.items():
+        same = (other for other, one in known.items() if not differences(one, subject))
+        free = (other for other in same if other not in called.values())
+        own = f"{name} of {part.title}" if name in taken else name
+        called[name] = next(free, own)
+    return called
+
+
+def _renamed(part: Part, called: Mapping[str, str]) -> Part:
+    def renamed(subject: Subject) -> Subject:
+        return replace(subject, name=called.get(subject.name, subject.name))
+
+    names = tuple(called.get(name, name) for name in part.samples.subjects)
+    return replace(
+        part,
+        run=replace(part.run, subjects=tuple(map(renamed, part.run.subjects))),
+        samples=replace(part.samples, subjects=names),
+        compared={called[name]: renamed(each) for name, each in part.compared.items()},
+    )

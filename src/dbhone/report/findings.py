@@ -1,4 +1,4 @@
-"""What was found in a run, or in several histories that add up: what a page is made of."""
+"""What was found in a run, or in several runs that add up: what a page is made of."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def found_in(run: Run, samples: Samples) -> Findings:
 
 
 def found_together(runs: Sequence[tuple[Run, Samples]]) -> Findings:
-    """Analyse histories that add up as one. Raises UsageError for those that do not."""
+    """Analyse runs that add up as one. Raises UsageError for those that do not."""
     whole = join([part(*each) for each in runs])
     alone = [_analysis(each.run, each.samples, ONE_RUN) for each in whole.parts]
     return Findings(
@@ -88,13 +88,16 @@ def _warnings(whole: Joined, alone: Sequence[Analysis]) -> tuple[Warning, ...]:
 
 
 def _how(whole: Joined) -> Warning:
-    anchors = sorted(set(whole.lineage.links.anchors.values()), key=whole.lineage.versions.index)
+    order = [each.name for each in whole.run.subjects]
+    anchors = sorted(set(whole.lineage.links.anchors.values()), key=order.index)
     titles = joined([each.title for each in whole.parts])
+    what = "versions" if whole.lineage.versions else "subjects"
     return Warning(
         code="joined",
         text=f"{titles} were joined by way of {joined(anchors)}, measured in both of two runs:"
-        " ratios of versions that no run measured side by side are products of two ratios, and"
-        " their intervals carry both runs' noise",
+        f" ratios of {what} that no run measured side by side are products of two ratios, and"
+        " their intervals carry both runs' noise; figures that are no ratios are of different"
+        " hours",
     )
 
 

@@ -115,7 +115,7 @@ def build_page(run: Run, samples: Samples, observations: tuple[Observation, ...]
 
 
 def build_joined_page(runs: Sequence[tuple[Run, Samples]]) -> Page:
-    """Analyse histories that add up as one. Raises UsageError for those that do not."""
+    """Analyse runs that add up as one. Raises UsageError for those that do not."""
     return _page(found_together(runs), ())
 
 

@@ -34,8 +34,8 @@ from dbhone.report.terminal import show
 def command(context: Context, runs: tuple[str, ...], format_name: str, output: Path | None) -> None:
     """Say what RUN (a number, or `last`) found; the last run if none is named.
 
-    Several RUNs are told as one: histories add up where they share a version that each of them
-    measured.
+    Several RUNs are told as one where they add up: they share a subject that each of them
+    measured, on the same machine and at the same work.
     """
     with open_store(context) as store:
         page = _page(store, runs or ("last",), format_name)
