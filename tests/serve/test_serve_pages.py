@@ -220,6 +220,37 @@ class TestComparison:
         del store
         assert "To compare takes two runs" in shown(client, f"/compare{query}", status=404)
 
+    def test_runs_that_share_a_subject_are_one_report(self, store: Store, client: Client) -> None:
+        run = small()
+        others = (*run.subjects[:2], replace(run.subjects[2], name="other", build_digest="0" * 64))
+        other = replace(run, subjects=others)
+        one = keep(store, run, samples(run, SMALL))
+        two = keep(store, other, samples(other, Shape(blocks=6, seed=3)))
+        answer = client.get(f"/compare?runs={two},{one}", headers=HERE)
+        assert answer.status_code == 200
+        assert "runs 1 and 2 joined" in answer.text
+        assert '<th scope="row">other</th>' in answer.text
+        assert "were joined by way of rel" in answer.text
+
+    def test_runs_that_share_none_say_so_and_what_each_found(
+        self, store: Store, client: Client
+    ) -> None:
+        run = small()
+        others = tuple(replace(each, version="3.50") for each in run.subjects)
+        keep(store, run, samples(run, SMALL))
+        keep(store, replace(run, subjects=others), samples(run, SMALL))
+        text = shown(client, "/compare?runs=1&runs=2")
+        assert "Run 2 shares no subject with run 1" in text
+        assert "Measure one of its subjects beside the others" in text
+        assert text.count("times as fast as rel") == 2
+
+    def test_an_empty_run_is_told(self, store: Store, client: Client) -> None:
+        run = small()
+        keep(store, run, samples(run, SMALL))
+        keep(store, replace(run, state=RunState.FAILED, stopped_by=None, error="no gcc"))
+        text = shown(client, "/compare?runs=1,2")
+        assert "Run 2 has measured nothing that could be compared." in text
+
     def test_what_is_no_number_is_told(self, store: Store, client: Client) -> None:
         del store
         text = shown(client, "/compare?runs=7,eight", status=404)
