@@ -82,12 +82,17 @@ def running(run: Run, session: str) -> Run:
     return replace(run, state=RunState.RUNNING, session=session, stopped_by=None, finished_at=None)
 
 
-def client_of(home: Home, *, loopback: bool = True) -> tuple[Client, list[Access]]:
-    """Return a client of the pages of a home, and what is said of its requests."""
+def client_of(home: Home, *, faults: list[Exception] | None = None) -> tuple[Client, list[Access]]:
+    """Return a client of the pages of a home, and what is said of its requests.
+
+    A fault fails the test, unless ``faults`` are collected.
+    """
     said: list[Access] = []
 
     def fault(error: Exception) -> None:
-        raise error
+        if faults is None:
+            raise error
+        faults.append(error)
 
     listeners = Listeners(access=said.append, fault=fault)
-    return Client(App(Library(home), Hosts(loopback=loopback), listeners)), said
+    return Client(App(Library(home), Hosts(loopback=True), listeners)), said

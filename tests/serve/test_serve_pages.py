@@ -340,6 +340,21 @@ class TestSafety:
         assert access.path.isprintable()
 
 
+def test_a_fault_ends_one_answer_and_no_more(
+    home: Home, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(store, small())
+    faults: list[Exception] = []
+    client, said = client_of(home, faults=faults)
+    with monkeypatch.context() as patch:
+        patch.setattr(library, "found_in", lambda *_: 1 / 0)
+        text = shown(client, "/", status=500)
+    assert "A fault of hone itself: ZeroDivisionError" in text
+    assert [type(each) for each in faults] == [ZeroDivisionError]
+    assert numbers(shown(client, "/")) == [1]
+    assert [each.status for each in said] == [500, 200]
+
+
 class TestStore:
     def test_one_that_cannot_be_read_is_told_and_read_when_it_can_be(
         self, home: Home, client: Client
