@@ -298,6 +298,8 @@ class TestRunsThatAreNoHistories:
         with pytest.raises(UsageError) as caught:
             joined(one, replace(two, subjects=(base, *two.subjects[1:])))
         assert "run 2 shares no subject with run 1" in caught.value.message
+        differing = next(iter(change)).removesuffix("_digest")
+        assert f"(rel of run 1 is another one: they differ in {differing})" in caught.value.message
         assert "the same build, settings and levers" in str(caught.value.hint)
 
     def test_a_run_that_measured_nothing_says_so(self) -> None:

@@ -20,7 +20,7 @@ from dbhone.analysis.declared import keeps_awake, version_order, workload
 from dbhone.analysis.history import Lineage
 from dbhone.analysis.links import Links
 from dbhone.analysis.naming import listed
-from dbhone.analysis.parts import Part, differences, named_alike
+from dbhone.analysis.parts import Part, differences, named_alike, numbered
 from dbhone.analysis.picking import picked, together
 from dbhone.errors import UsageError
 from dbhone.measurement.record import Role, Run, Samples, Step, Subject
@@ -136,9 +136,20 @@ def _nothing_shared(chained: Sequence[Part], part: Part, *, history: bool) -> Us
         how = f"'hone history DBMS --join {chained[0].run.id} --versions …'"
     return UsageError(
         f"{part.title} shares no {what} with {_titles(chained)}, and what was never"
-        " measured side by side cannot be compared",
+        f" measured side by side cannot be compared{_namesakes(chained, part)}",
         hint=f"measure one of its {what}s beside the others: {how}",
     )
+
+
+def _namesakes(chained: Sequence[Part], part: Part) -> str:
+    """Tell of a subject that another run has by name only, and in what the two differ."""
+    for earlier in chained:
+        for name, one in earlier.compared.items():
+            other = part.compared.get(numbered(name, part))
+            if other is not None:
+                differing = listed(differences(one, other))
+                return f" ({name} of {earlier.title} is another one: they differ in {differing})"
+    return ""
 
 
 def _anchors(chained: Iterable[Part], part: Part) -> list[str]:

@@ -59,6 +59,11 @@ def differences(one: Subject, other: Subject) -> tuple[str, ...]:
     return tuple(what for what, differs in found if differs)
 
 
+def numbered(name: str, part: Part) -> str:
+    """Return what a subject is called whose name means something else in another run."""
+    return f"{name} of {part.title}"
+
+
 def named_alike(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Return the parts, the oldest run first, with a name for each server that is its own.
 
@@ -79,7 +84,7 @@ def _names(part: Part, earlier: Sequence[Part]) -> dict[str, str]:
     for name, subject in part.compared.items():
         same = (other for other, one in known.items() if not differences(one, subject))
         free = (other for other in same if other not in called.values())
-        own = f"{name} of {part.title}" if name in taken else name
+        own = numbered(name, part) if name in taken else name
         called[name] = next(free, own)
     return called
 
