@@ -137,7 +137,7 @@ def hostile_pages() -> dict[str, Callable[[], Page]]:
 
 
 def test_formats_are_found_by_their_files() -> None:
-    assert set(formats()) >= {"text", "markdown", "csv", "json", "html", "tsv"}
+    assert set(formats()) >= {"text", "markdown", "csv", "json", "html", "tsv", "gobench"}
     for name in formats():
         assert find_format(name).name == name
         assert find_format(name).suffix.startswith(".")
@@ -176,7 +176,7 @@ def test_format_tells_what_can_be_told_of_an_odd_run(name: str, odd: str) -> Non
     odd_page = build_page(*odd_runs()[odd])
     text = render(odd_page, name).decode()
     assert "nan" not in text.lower().replace("finance", "")
-    if name not in ("csv", "tsv", "series"):
+    if name not in ("csv", "tsv", "series", "gobench", "hyperfine"):
         said = json.loads(text)["headline"] if name == "json" else re.sub(r"\s+|\\", " ", text)
         assert odd_page.headline.split(":")[0] in said
 

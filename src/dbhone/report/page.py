@@ -48,10 +48,11 @@ class Page:
     ``step_metrics`` (single steps in other metrics), ``observations`` (what was observed while
     they were measured), ``meanwhile`` (its courses on some steps), ``method``, ``settings``.
     ``builds`` are the tables of build times, empty where they are not known. ``levels`` are all
-    absolute figures.
+    absolute figures, ``samples`` the single ones that everything was made of.
     """
 
     run: Run
+    samples: Samples
     analysis: Analysis
     levels: tuple[Level, ...]
     headline: str
@@ -141,6 +142,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     differs = any(each.code == "control-differs" for each in alerts)
     return Page(
         run=run,
+        samples=findings.samples,
         analysis=analysis,
         levels=levels,
         headline=headline(

@@ -1,0 +1,89 @@
+"""The single figures as Go's benchmarks print them, so that benchstat can compare them anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dbhone.measurement.metric import (
+    CONTEXT_SWITCHES,
+    CPU_SECONDS,
+    INSTRUCTIONS,
+    LATENCY_P95,
+    METRICS,
+    PEAK_MEMORY,
+    THROUGHPUT,
+)
+from dbhone.report.formats.base import Format
+from dbhone.report.material import workload
+from dbhone.report.page import Page
+from dbhone.report.slices import Slice, slices
+from dbhone.report.wording import printable
+
+_UNITS = {
+    THROUGHPUT: "ops/s",
+    CPU_SECONDS: "cpu-sec/op",
+    INSTRUCTIONS: "instructions/op",
+    PEAK_MEMORY: "peak-B",
+    LATENCY_P95: "p95-sec",
+    CONTEXT_SWITCHES: "switches/op",
+}
+"""Units as Go's tools scale them: ``sec`` and ``B`` are words that they know."""
+_PARTING = re.compile(r"[\s/]+")
+
+
+class GoBenchmark(Format):
+    """Go's benchmark format (golang.org/design/14313-benchmark-format), one line for each slice.
+
+    A name is ``GROUP/set=…/key=…/subject=…-THREADS``. Held-out and in-sample steps differ in the
+    configuration, by which benchstat parts its tables: it never averages over both.
+    """
+
+    name = "gobench"
+    suffix = ".bench"
+
+    def render(self, page: Page) -> bytes:
+        """Return the lines: configuration, units, and slices block after block."""
+        return ("\n".join(_lines(page)) + "\n").encode("utf-8", "replace")
+
+
+def _lines(page: Page) -> Iterator[str]:
+    for key, value in (
+        ("dbhone-run", "-".join(str(each.run.id) for each in page.origins)),
+        ("suite", page.run.suite),
+        ("size", page.run.size),
+        ("base", page.analysis.base),
+        ("cpu", page.run.machine.cpu_model),
+    ):
+        yield f"{key}: {_flat(value)}"
+    for metric in METRICS:
+        yield f"Unit {_UNITS[metric]} better={metric.better.value}"
+    part: bool | None = None
+    for each in slices(page):
+        if each.step.in_sample is not part:
+            part = each.step.in_sample
+            yield f"part: {'in-sample' if part else 'held-out'}"
+        yield _result(each)
+
+
+def _result(of: Slice) -> str:
+    """Return one line. How many operations there were is not kept: the count is always 1."""
+    step = of.step
+    key = f"/key={_word(step.key)}" if step.key else ""
+    # A number at a name's end is read as its threads, so it always has them.
+    name = f"{step.group.value.capitalize()}/set={_word(workload(step))}{key}"
+    name = f"Benchmark{name}/subject={_word(of.subject.name)}-{step.threads or 1}"
+    figures = (f"{each.value:.9g} {_UNITS[each.metric]}" for each in of.figures)
+    return " ".join((name, "1", *figures))
+
+
+def _word(text: str) -> str:
+    """Return a name without what parts words and names."""
+    return _PARTING.sub("_", printable(text).strip())
+
+
+def _flat(text: str) -> str:
+    return " ".join(printable(text).split())
+
+
+PLUGIN = GoBenchmark()

@@ -1,0 +1,51 @@
+"""How long operations took, as the program hyperfine exports its results."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dbhone.report.formats.base import Format
+from dbhone.report.page import Page
+from dbhone.report.slices import Timing, timings
+
+
+class Hyperfine(Format):
+    """hyperfine's ``--export-json``: a result for each subject and step, a time for each block.
+
+    Times are seconds for one operation. dbhone does not part CPU time into user and system,
+    which are null; a slice that failed has no time, so each exit code is 0.
+    """
+
+    name = "hyperfine"
+    suffix = ".hyperfine.json"
+
+    def render(self, page: Page) -> bytes:
+        """Return the object, indented; ``results`` is empty if nothing was measured."""
+        report = {"results": [_result(each) for each in timings(page)]}
+        text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
+        return f"{text}\n".encode("utf-8", "replace")
+
+
+def _result(of: Timing) -> dict[str, Any]:
+    parameters = {"step": of.step.name, "subject": of.subject.name}
+    if of.step.threads is not None:
+        parameters["threads"] = str(of.step.threads)
+    memory = {"memory_usage_byte": [round(each) for each in of.memory]} if of.memory else {}
+    return {
+        "command": f"{of.step.name} on {of.subject.name}",
+        "mean": of.mean,
+        "stddev": of.standard_deviation,
+        "median": of.median,
+        "user": None,
+        "system": None,
+        "min": min(of.seconds),
+        "max": max(of.seconds),
+        "times": list(of.seconds),
+        **memory,
+        "exit_codes": [0] * len(of.seconds),
+        "parameters": parameters,
+    }
+
+
+PLUGIN = Hyperfine()

@@ -1,0 +1,135 @@
+"""The single figures of a page, for formats by which others compute anew what it says."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dbhone.measurement.metric import METRICS, PEAK_MEMORY, THROUGHPUT, Metric
+from dbhone.measurement.record import Step, Subject
+from dbhone.report.page import Page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One value of one metric, in the metric's unit."""
+
+    metric: Metric
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """What was measured of one subject on one step in one block, in the metrics compared.
+
+    ``block`` is the block's number; ``figures`` are as many as are known, one at least.
+    """
+
+    subject: Subject
+    step: Step
+    block: int
+    figures: tuple[Figure, ...]
+
+    def value(self, metric: Metric) -> float | None:
+        """Return the value of a metric, None if it was not measured."""
+        return next((each.value for each in self.figures if each.metric is metric), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """How long an operation took one subject on one step, in each block in which it is known.
+
+    ``seconds`` are wall time for each operation: the inverse of throughput, that of all clients
+    together. ``memory`` has the peak memory in bytes beside each, empty where it was not measured.
+    """
+
+    subject: Subject
+    step: Step
+    seconds: tuple[float, ...]
+    memory: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The arithmetic mean of the seconds."""
+        return statistics.fmean(self.seconds)
+
+    @property
+    def median(self) -> float:
+        """The median of the seconds."""
+        return statistics.median(self.seconds)
+
+    @property
+    def standard_deviation(self) -> float | None:
+        """The seconds' standard deviation with n - 1, None for one block."""
+        return statistics.stdev(self.seconds) if len(self.seconds) > 1 else None
+
+
+def slices(page: Page) -> Iterator[Slice]:
+    """Yield what was measured, by part (held-out first), block, step and subject as shown."""
+    rows = _Rows(page)
+    for part in page.in_sample:
+        steps = [step for step in page.run.steps if step.in_sample is part]
+        for block in rows.blocks:
+            for step in steps:
+                for subject in page.ordered:
+                    figures = rows.figures(subject, step, block)
+                    if figures:
+                        yield Slice(subject=subject, step=step, block=block, figures=figures)
+
+
+def timings(page: Page) -> Iterator[Timing]:
+    """Yield how long operations took, by step in the run's order and subject as shown."""
+    found: dict[tuple[str, str], list[Slice]] = {}
+    for each in slices(page):
+        if each.value(THROUGHPUT):
+            found.setdefault((each.step.name, each.subject.name), []).append(each)
+    for step in page.run.steps:
+        for subject in page.ordered:
+            measured = found.get((step.name, subject.name), [])
+            if measured:
+                yield _timing(subject, step, measured)
+
+
+def _timing(subject: Subject, step: Step, measured: list[Slice]) -> Timing:
+    rates = [each.value(THROUGHPUT) or 0.0 for each in measured]
+    memory = [each.value(PEAK_MEMORY) for each in measured]
+    known = tuple(each for each in memory if each is not None)
+    return Timing(
+        subject=subject,
+        step=step,
+        seconds=tuple(1 / each for each in rates),
+        memory=known if len(known) == len(measured) else (),
+    )
+
+
+class _Rows:
+    """A page's samples, by where each is."""
+
+    def __init__(self, page: Page) -> None:
+        samples = page.samples
+        self.blocks: list[int] = np.unique(samples.block).tolist()
+        self._columns: list[tuple[Metric, NDArray[np.float64]]] = [
+            (metric, samples.values[metric.name])
+            for metric in METRICS
+            if metric.name in samples.values
+        ]
+        places = zip(
+            samples.subject.tolist(), samples.step.tolist(), samples.block.tolist(), strict=True
+        )
+        self._at = {
+            (samples.subjects[subject], samples.steps[step], block): row
+            for row, (subject, step, block) in enumerate(places)
+        }
+
+    def figures(self, subject: Subject, step: Step, block: int) -> tuple[Figure, ...]:
+        row = self._at.get((subject.name, step.name, block))
+        if row is None:
+            return ()
+        values = ((metric, float(column[row])) for metric, column in self._columns)
+        return tuple(
+            Figure(metric=metric, value=value) for metric, value in values if np.isfinite(value)
+        )

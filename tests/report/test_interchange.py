@@ -1,0 +1,198 @@
+"""What other programs read of a run: Go's benchmark lines and hyperfine's JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Run, Samples
+from dbhone.report.page import Page, build_page
+from dbhone.report.rendering import render
+from tests.report.odd_runs import odd_runs
+from tests.report.sample_run import a_run, samples
+from tests.report.sample_servers import Shape, a_server_run, a_sweep_run, server_samples
+from tests.report.test_formats import hostile_pages
+
+Golden = Callable[[str, bytes], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One line of results: its name's parts, its configuration, and its values by unit."""
+
+    name: str
+    parts: dict[str, str]
+    threads: int
+    configuration: dict[str, str]
+    values: dict[str, float]
+
+
+def go_results(text: str) -> tuple[list[Result], dict[str, str]]:
+    """Parse by golang.org/design/14313-benchmark-format; return results, and units' directions.
+
+    What the format does not have raises.
+    """
+    results: list[Result] = []
+    units: dict[str, str] = {}
+    configuration: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith("Benchmark"):
+            results.append(_result(line, configuration))
+        elif line.startswith("Unit "):
+            _, unit, better = line.split()
+            units[unit] = better.removeprefix("better=")
+        else:
+            match = re.fullmatch(r"([a-z][^\sA-Z:]*):[ \t]+(.*)", line)
+            assert match, line
+            configuration[match.group(1)] = match.group(2)
+    return results, units
+
+
+def _result(line: str, configuration: dict[str, str]) -> Result:
+    name, count, *fields = line.split(" ")
+    assert re.match(r"Benchmark(?:$|[A-Z])", name), name
+    assert int(count) > 0
+    assert fields
+    assert len(fields) % 2 == 0
+    whole, _, threads = name.removeprefix("Benchmark").rpartition("-")
+    base, *parts = whole.split("/")
+    pairs = [part.partition("=") for part in parts]
+    return Result(
+        name=base,
+        parts={key: value for key, _, value in pairs},
+        threads=int(threads),
+        configuration=dict(configuration),
+        values=dict(zip(fields[1::2], map(float, fields[::2]), strict=True)),
+    )
+
+
+def _small(run: Run) -> tuple[Run, Samples]:
+    """Return a run of three steps, one of them trained on, and two blocks."""
+    picked = ("point-query_range=100", "update-nonindex_range=100", "read-write_range=100")
+    run = replace(run, steps=tuple(each for each in run.steps if each.set in picked))
+    return run, server_samples(run, Shape(blocks=2))
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("gobench", "bench"), ("hyperfine", "json")])
+def test_looks_like_its_golden_file(name: str, suffix: str, golden: Golden) -> None:
+    page = build_page(*_small(a_server_run()))
+    golden(f"report/{name}.{suffix}", render(page, name))
+
+
+class TestGoBenchmark:
+    def _results(self, page: Page) -> list[Result]:
+        return go_results(render(page, "gobench").decode())[0]
+
+    def test_all_that_is_compared_is_there_once(self) -> None:
+        run = a_sweep_run()
+        measured = server_samples(run, Shape(blocks=3))
+        results = self._results(build_page(run, measured))
+        assert len(results) == len(measured.block)
+        column = measured.values["throughput"]
+        found = sorted(each.values["ops/s"] for each in results)
+        assert found == pytest.approx(sorted(column.tolist()), rel=1e-8)
+
+    def test_names_tell_group_set_subject_and_threads(self) -> None:
+        run = a_sweep_run()
+        results = self._results(build_page(run, server_samples(run, Shape(blocks=1))))
+        seen = {(each.name, each.parts["set"], each.threads) for each in results}
+        assert ("Point", "point-query_range=100", 64) in seen
+        assert {each.parts["subject"] for each in results} == {each.name for each in run.subjects}
+
+    def test_trained_and_held_out_steps_are_apart(self) -> None:
+        run = a_run()
+        results = self._results(build_page(run, samples(run)))
+        trained = {step.key: step.in_sample for step in run.steps if step.set == "main"}
+        for each in results:
+            if each.parts["set"] == "main":
+                part = "in-sample" if trained[each.parts["key"]] else "held-out"
+                assert each.configuration["part"] == part
+
+    def test_a_number_at_the_end_of_a_subjects_name_is_not_its_threads(self) -> None:
+        run = a_run()
+        subjects = tuple(
+            replace(each, name="clang-14") if each.name == "lto" else each for each in run.subjects
+        )
+        run = replace(run, subjects=subjects)
+        results = self._results(build_page(run, samples(run)))
+        assert {each.threads for each in results if each.parts["subject"] == "clang-14"} == {1}
+
+    def test_every_unit_says_which_way_is_better(self) -> None:
+        run = a_server_run()
+        page = build_page(run, server_samples(run, Shape(blocks=1)))
+        results, units = go_results(render(page, "gobench").decode())
+        assert {unit for each in results for unit in each.values} <= set(units)
+        assert units["ops/s"] == "higher"
+        assert {units[unit] for unit in units if unit != "ops/s"} == {"lower"}
+
+    def test_our_ratios_can_be_computed_anew(self) -> None:
+        run = a_server_run()
+        page = build_page(run, server_samples(run))
+        results = self._results(page)
+
+        def typical(subject: str, step: str) -> float:
+            return statistics.geometric_mean(
+                each.values["ops/s"]
+                for each in results
+                if each.parts["subject"] == subject and each.parts["set"] == step
+            )
+
+        effects = [each for each in page.analysis.effects if each.metric == THROUGHPUT.name]
+        for each in effects:
+            anew = typical(each.subject, each.step) / typical("rel", each.step)
+            assert anew == pytest.approx(each.ratio, rel=0.03)
+
+    @pytest.mark.parametrize("odd", odd_runs())
+    def test_lines_of_odd_runs_can_be_read(self, odd: str) -> None:
+        results = self._results(build_page(*odd_runs()[odd]))
+        assert all(math.isfinite(value) for each in results for value in each.values.values())
+
+    @pytest.mark.parametrize("hostile", hostile_pages())
+    def test_nothing_from_outside_becomes_a_line_or_a_field(self, hostile: str) -> None:
+        page = hostile_pages()[hostile]()
+        results = self._results(page)
+        assert len(results) == len(page.samples.block)
+
+
+class TestHyperfine:
+    def test_times_are_seconds_of_an_operation(self) -> None:
+        run, measured = _small(a_server_run())
+        results = json.loads(render(build_page(run, measured), "hyperfine"))["results"]
+        assert len(results) == len(run.subjects) * len(run.steps)
+        times = [second for each in results for second in each["times"]]
+        rates = measured.values["throughput"]
+        assert sorted(times) == pytest.approx(sorted((1 / rates).tolist()))
+
+    def test_figures_are_those_of_the_times(self) -> None:
+        run = a_run()
+        results = json.loads(render(build_page(run, samples(run)), "hyperfine"))["results"]
+        for each in results:
+            times = each["times"]
+            assert each["mean"] == pytest.approx(np.mean(times))
+            assert each["median"] == pytest.approx(np.median(times))
+            assert each["stddev"] == pytest.approx(np.std(times, ddof=1))
+            assert (each["min"], each["max"]) == (min(times), max(times))
+            assert each["exit_codes"] == [0] * len(times)
+            assert len(each["memory_usage_byte"]) == len(times)
+
+    def test_what_is_not_known_is_null(self) -> None:
+        run, measured = odd_runs()["one block"]
+        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        assert (first["stddev"], first["user"], first["system"]) == (None, None, None)
+
+    def test_parameters_tell_what_was_measured(self) -> None:
+        run, measured = _small(a_server_run())
+        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        assert first["parameters"] == {
+            "step": run.steps[0].name,
+            "subject": "rel",
+            "threads": "4",
+        }
