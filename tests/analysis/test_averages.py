@@ -1,0 +1,86 @@
+"""The arithmetic mean of steps' ratios: what it is, and how surely it is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dbhone.analysis.averages import average_ratio
+from dbhone.analysis.comparison import CONFIDENCE, analyse
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Group, Samples
+
+TRUE = (0.5, 1.0, 3.0)
+STEPS = ("a", "b", "c")
+
+
+def _samples(seed: int, *, blocks: int = 12, spread: float = 0.03) -> Samples:
+    """Return a base and a subject whose true ratios are TRUE, with noise for each slice."""
+    rng = np.random.default_rng(seed)
+    subject, step, block = (
+        each.ravel() for each in np.meshgrid([0, 1], [0, 1, 2], range(blocks), indexing="ij")
+    )
+    ratio = np.where(subject == 1, np.array(TRUE)[step], 1.0)
+    values = 1000 * ratio * np.exp(rng.normal(0, spread, len(subject)))
+    return Samples(
+        subjects=("base", "new"),
+        steps=STEPS,
+        subject=subject.astype(np.int32),
+        step=step.astype(np.int32),
+        block=block.astype(np.int32),
+        values={THROUGHPUT.name: values},
+    )
+
+
+def test_without_noise_it_is_the_mean_of_the_ratios() -> None:
+    found = average_ratio(_samples(1, spread=0.0), "new", "base", STEPS, confidence=CONFIDENCE)
+    assert found is not None
+    assert (found.mean, found.median) == pytest.approx((np.mean(TRUE), 1.0))
+    assert (found.minimum, found.maximum) == pytest.approx((0.5, 3.0))
+    assert found.deviation == pytest.approx(np.std(TRUE, ddof=1))
+    assert (found.low, found.high) == pytest.approx((found.mean, found.mean))
+
+
+def test_of_one_step_it_is_that_steps_effect() -> None:
+    samples = _samples(2)
+    analysis = analyse(
+        samples,
+        base="base",
+        in_sample=dict.fromkeys(STEPS, False),
+        groups=dict.fromkeys(STEPS, Group.POINT),
+    )
+    found = average_ratio(samples, "new", "base", ["c"], confidence=CONFIDENCE)
+    effect = next(each for each in analysis.effects if each.step == "c")
+    assert found is not None
+    assert (found.mean, found.low, found.high) == pytest.approx(
+        (effect.ratio, effect.low, effect.high)
+    )
+    assert found.deviation is None
+
+
+def test_interval_holds_the_true_mean_about_as_often_as_it_says() -> None:
+    runs = 400
+    held = 0
+    for seed in range(runs):
+        found = average_ratio(_samples(seed), "new", "base", STEPS, confidence=CONFIDENCE)
+        assert found is not None
+        assert found.low is not None
+        assert found.high is not None
+        held += bool(found.low <= sum(TRUE) / len(TRUE) <= found.high)
+    assert 0.92 <= held / runs <= 0.98
+
+
+def test_few_blocks_have_no_interval() -> None:
+    found = average_ratio(_samples(3, blocks=2), "new", "base", STEPS, confidence=CONFIDENCE)
+    assert found is not None
+    assert (found.low, found.high) == (None, None)
+
+
+def test_what_was_not_measured_has_no_average() -> None:
+    samples = _samples(4)
+    assert average_ratio(samples, "gone", "base", STEPS, confidence=CONFIDENCE) is None
+    assert average_ratio(samples, "new", "base", [], confidence=CONFIDENCE) is None
+    empty = replace(samples, values={})
+    assert average_ratio(empty, "new", "base", STEPS, confidence=CONFIDENCE) is None
