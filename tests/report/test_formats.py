@@ -309,7 +309,7 @@ class TestJson:
         assert report["schema"] == "dbhone-report/1"
         assert set(report) == {
             *("schema", "run", "base", "effects", "summary", "builds", "warnings"),
-            *("environment", "headline", "winner", "levels", "history", "joined"),
+            *("environment", "headline", "winner", "levels", "history", "joined", "beside"),
         }
         assert list(report["effects"][0]) == _EFFECT_KEYS
         assert set(report["summary"][0]) == {

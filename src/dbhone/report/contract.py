@@ -10,6 +10,7 @@ from dbhone.analysis.levels import Level
 from dbhone.analysis.verdict import Summary
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import BuildTimings, Run, Subject, Warning
+from dbhone.report.beside import Beside, BesideRow
 from dbhone.report.page import Page
 
 SCHEMA = "dbhone-report/1"
@@ -47,6 +48,7 @@ def report(page: Page) -> dict[str, Any]:
         ],
         "levels": [_level(each) for each in page.levels],
         "builds": [_build(each) for each in page.run.subjects],
+        "beside": [_beside(each) for each in page.beside],
         "warnings": [_warning(each) for each in (*page.alerts, *page.footnotes)],
         "environment": _environment(page.run),
     }
@@ -150,6 +152,32 @@ def _change(each: Change) -> dict[str, Any]:
         "high": _number(each.high),
         "p_adjusted": _number(each.p_adjusted),
         "level": _segment(each.level),
+    }
+
+
+def _beside(of: Beside) -> dict[str, Any]:
+    return {
+        "name": of.name,
+        "source": of.publication.source,
+        "theirs": [of.pair.theirs, of.publication.base],
+        "here": [of.pair.mine.name, of.base],
+        "unmatched": of.unmatched,
+        "alone": of.alone,
+        "rows": [_beside_row(each) for each in of.rows],
+    }
+
+
+def _beside_row(each: BesideRow) -> dict[str, Any]:
+    return {
+        "what": each.what,
+        "metric": each.metric,
+        "threads": each.threads,
+        "in_sample": each.in_sample,
+        "published": _number(each.published),
+        "ratio": _number(each.ratio),
+        "low": _number(each.low),
+        "high": _number(each.high),
+        "lies": each.lies,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbhone.analysis.doubts import CONTROL_CODES, WINNER_CODES
 from dbhone.analysis.levels import Level, find_levels
@@ -14,6 +14,8 @@ from dbhone.measurement.record import Run, Samples, Subject, Warning
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
 from dbhone.report.batches import seconds_table
+from dbhone.report.beside import Beside, beside
+from dbhone.report.beside_table import beside_table
 from dbhone.report.builds import build_tables
 from dbhone.report.findings import Findings, Origin, found_in, found_together
 from dbhone.report.headline import headline
@@ -21,6 +23,7 @@ from dbhone.report.history import HistoryView, arrows, group_table, history_view
 from dbhone.report.material import material
 from dbhone.report.meanwhile import Meanwhile, meanwhile, meanwhile_note
 from dbhone.report.operations import operations_table
+from dbhone.report.pairing import parse_asked
 from dbhone.report.repeating import Repeat, repeat
 from dbhone.report.settings import settings_table, shared_settings
 from dbhone.report.steps import metric_tables, step_table
@@ -41,7 +44,8 @@ class Page:
     measured, ``history`` if the run is none, ``winner`` if it is one or if no build is faster
     than the base.
 
-    ``seconds`` is None unless the steps are whole statements.
+    ``seconds`` is None unless the steps are whole statements. ``beside`` are published results
+    that were asked for, with their tables, ``beside_tables``.
 
     What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
     threads, ``operations`` (what an operation takes, over all steps, and by group),
@@ -81,11 +85,17 @@ class Page:
     builds: tuple[Table, ...]
     settings: Table | None
     shared_settings: tuple[tuple[str, str], ...]
+    beside: tuple[Beside, ...]
     subjects: Table
     ordered: tuple[Subject, ...]
     environment: tuple[tuple[str, str], ...]
     origins: tuple[Origin, ...]
     repeat: tuple[Repeat, ...]
+
+    @property
+    def beside_tables(self) -> tuple[Table, ...]:
+        """Return the tables of published results beside the run's own."""
+        return tuple(beside_table(each, self.run) for each in self.beside)
 
     @property
     def title(self) -> str:
@@ -118,6 +128,16 @@ def build_page(run: Run, samples: Samples, observations: tuple[Observation, ...]
 def build_joined_page(runs: Sequence[tuple[Run, Samples]]) -> Page:
     """Analyse runs that add up as one. Raises UsageError for those that do not."""
     return _page(found_together(runs), ())
+
+
+def with_published(page: Page, words: Sequence[str]) -> Page:
+    """Return the page with published results beside its own: ``NAME``, ``NAME:THEIRS=MINE``.
+
+    Raises UsageError, UnknownName for what cannot be meant.
+    """
+    asked = [parse_asked(each) for each in words]
+    found = (beside(page.run, page.samples, page.analysis, each) for each in asked)
+    return replace(page, beside=tuple(it for each in found for it in each))
 
 
 def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
@@ -181,6 +201,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         builds=build_tables(of),
         settings=settings_table(of),
         shared_settings=shared_settings(of),
+        beside=(),
         subjects=sections.subject_table(of),
         ordered=of.subjects,
         environment=_environment(findings),
@@ -204,6 +225,7 @@ def tables(page: Page) -> tuple[Table, ...]:
         *swept,
         *page.operations_by_group,
         page.metrics,
+        *page.beside_tables,
         *page.steps,
         *page.builds,
         page.settings,

@@ -12,7 +12,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.stored import find_run, open_store
 from dbhone.files import write_whole
 from dbhone.measurement.store import Store
-from dbhone.report.page import Page, build_joined_page, build_page
+from dbhone.report.page import Page, build_joined_page, build_page, with_published
 from dbhone.report.rendering import find_format, formats, render
 from dbhone.report.terminal import show
 
@@ -30,15 +30,28 @@ from dbhone.report.terminal import show
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write."
 )
+@click.option(
+    "--beside",
+    multiple=True,
+    metavar="NAME",
+    help="Published results to set beside, such as hiroi10-pgo; may be repeated. Who stands for"
+    " whom can be said: NAME:THEIRS=MINE.",
+)
 @pass_context
-def command(context: Context, runs: tuple[str, ...], format_name: str, output: Path | None) -> None:
+def command(
+    context: Context,
+    runs: tuple[str, ...],
+    format_name: str,
+    output: Path | None,
+    beside: tuple[str, ...],
+) -> None:
     """Say what RUN (a number, or `last`) found; the last run if none is named.
 
     Several RUNs are told as one where they add up: they share a subject that each of them
     measured, on the same machine and at the same work.
     """
     with open_store(context) as store:
-        page = _page(store, runs or ("last",), format_name)
+        page = with_published(_page(store, runs or ("last",), format_name), beside)
     if output is not None:
         write_whole(output, render(page, format_name))
         context.err.print(f"wrote {output}", soft_wrap=True)

@@ -80,6 +80,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
         ("threads", "Threads", bool(page.sweeps)),
         ("operations", "Per operation", bool(page.operations_by_group)),
         ("metrics", "Other metrics", page.metrics is not None),
+        ("beside", "Published", bool(page.beside)),
         ("steps", "Steps", bool(page.steps)),
         ("meanwhile", "Meanwhile", bool(page.meanwhile)),
         ("builds", "Build times", bool(page.builds)),

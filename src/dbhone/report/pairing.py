@@ -1,0 +1,104 @@
+"""Which published subject stands for which of a run's: by what it is, or by the user's word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbhone.errors import UnknownName, UsageError
+from dbhone.measurement.record import Role, Run, Subject
+from dbhone.report.publication import By, Publication, load_publication
+
+SYNTAX = "NAME or NAME:THEIRS=MINE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to be set beside a run: a publication, and who stands for whom by the user's word."""
+
+    name: str
+    publication: Publication
+    said: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A published subject and one of the run's. ``why`` says why they belong together."""
+
+    theirs: str
+    mine: Subject
+    why: str
+
+
+def parse_asked(word: str) -> Asked:
+    """Return what ``NAME:THEIRS=MINE,…`` asks for. Raises UsageError, UnknownName."""
+    name, colon, rest = word.partition(":")
+    publication = load_publication(name)
+    said: dict[str, str] = {}
+    for part in rest.split(",") if colon else ():
+        theirs, equals, mine = part.strip().partition("=")
+        if not (theirs and equals and mine):
+            raise UsageError(f"'{word}' cannot be meant", hint=f"write it as {SYNTAX}")
+        if theirs == publication.base:
+            raise UsageError(
+                f"{theirs} is the base of {name}: it stands for your base",
+                hint=f"name another subject: {', '.join(publication.candidates)}",
+            )
+        if theirs not in publication.candidates:
+            raise UnknownName(f"subject of {name}", theirs, publication.candidates)
+        said[theirs] = mine
+    return Asked(name=name, publication=publication, said=said)
+
+
+def pairs(asked: Asked, run: Run) -> tuple[Pair, ...]:
+    """Return who stands for whom, in the publication's order.
+
+    Without the user's word it is every sound candidate of a variant, version or DBMS that the
+    publication names, else the only candidate of both. Raises UsageError if there is no pair.
+    """
+    own = [each for each in run.subjects if each.role is Role.CANDIDATE and each.broken is None]
+    if asked.said:
+        return tuple(
+            Pair(theirs=theirs, mine=_named(mine, own, run), why="as you said")
+            for theirs, mine in asked.said.items()
+        )
+    publication = asked.publication
+    found = tuple(
+        Pair(theirs=theirs, mine=mine, why=f"by its {_WORDS[publication.by]}")
+        for theirs in publication.candidates
+        for mine in own
+        if fits(publication, theirs, mine)
+    )
+    if not found and len(own) == len(publication.candidates) == 1:
+        why = "as the only candidate of both"
+        return (Pair(theirs=publication.candidates[0], mine=own[0], why=why),)
+    if not found:
+        theirs = publication.candidates[0]
+        mine = own[0].name if own else "SUBJECT"
+        raise UsageError(
+            f"no candidate of run {run.id} has a {_WORDS[publication.by]} that is compared in"
+            f" {asked.name}",
+            hint=f"say who stands for whom: --beside {asked.name}:{theirs}={mine}",
+        )
+    return found
+
+
+def fits(publication: Publication, theirs: str, mine: Subject) -> bool:
+    """Return whether a published subject stands for one of the run's, by what that is."""
+    values = {By.VARIANT: _plain(mine.variant), By.VERSION: mine.version, By.DBMS: mine.dbms}
+    return values[publication.by] in publication.subjects[theirs]
+
+
+_WORDS = {By.VARIANT: "variant", By.VERSION: "version", By.DBMS: "DBMS"}
+
+
+def _plain(variant: str) -> str:
+    """Return a variant without debug information, which leaves the code as it is."""
+    return "+".join(each for each in variant.split("+") if each != "g")
+
+
+def _named(name: str, own: list[Subject], run: Run) -> Subject:
+    for each in own:
+        if each.name == name:
+            return each
+    raise UnknownName(f"sound candidate of run {run.id}", name, [each.name for each in own])

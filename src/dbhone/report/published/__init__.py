@@ -1,0 +1,1 @@
+"""Drawer of published results: one file for each publication."""
