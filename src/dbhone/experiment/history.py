@@ -7,32 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbhone.ages import age
-from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import ExperimentError, UnknownName, UsageError
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.production import load_dbms
-from dbhone.experiment.writing import file_text
+from dbhone.experiment.writing import CONTROL, Wishes, design_table, file_text, usual_suite
 from dbhone.measurement.record import Role
 from dbhone.source.versions import FILE, KnownVersion, KnownVersions
-
-CONTROL = "control"
-_SHARE = 15 * 60.0
-"""Seconds for each subject: a dozen blocks of the usual suite, and what comes before."""
-_SUITE = "speedtest1"
-_SERVER_SUITE = "sysbench:micro"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """How a history is to be measured.
-
-    ``budget`` is in seconds, None for a quarter of an hour for each version and the control;
-    ``target`` is a fraction.
-    """
-
-    budget: float | None
-    target: float
-    seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +57,7 @@ def history_text(request: HistoryRequest) -> str:
     """Return the experiment file of a history: the oldest version is the base, and the control."""
     dbms = load_dbms(request.dbms)
     names = [each.name for each in request.versions]
-    suite = request.suite or (_SERVER_SUITE if isinstance(dbms, ServerDbms) else _SUITE)
-    workload: dict[str, Any] = {"suite": suite, "size": request.size}
+    workload: dict[str, Any] = {"suite": request.suite or usual_suite(dbms), "size": request.size}
     if request.sets:
         workload["sets"] = request.sets
     if request.threads:
@@ -96,19 +75,9 @@ def history_text(request: HistoryRequest) -> str:
                 **{each.name: _subject(each) for each in others},
             },
             "workload": workload,
-            "design": design_table(request, len(names)),
+            "design": design_table(request, len(names) + 1),
         },
     )
-
-
-def design_table(request: Wishes, versions: int) -> dict[str, Any]:
-    """Return the ``[design]`` of a history of so many versions."""
-    budget = request.budget or _SHARE * (versions + 1)
-    return {
-        "target": f"{request.target * 100:g}%",
-        "budget": f"{budget / 60:g}m",
-        "seed": request.seed,
-    }
 
 
 def check_order(order: Sequence[str], subjects: Sequence[SubjectDeclaration], where: str) -> None:

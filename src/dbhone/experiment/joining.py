@@ -10,9 +10,8 @@ from typing import Any
 
 from dbhone.ages import age
 from dbhone.errors import UnknownName, UsageError
-from dbhone.experiment.history import CONTROL, Wishes, design_table
 from dbhone.experiment.production import load_dbms
-from dbhone.experiment.writing import file_text
+from dbhone.experiment.writing import CONTROL, Wishes, design_table, file_text
 from dbhone.measurement.record import Run
 from dbhone.source.versions import KnownVersion
 
@@ -79,7 +78,7 @@ def joining_text(request: JoinRequest) -> str:
             },
             **{name: declared.get(name, {}) for name in _KEPT},
             "workload": declared["workload"] | ({"sets": request.sets} if request.sets else {}),
-            "design": design_table(request, len(names)),
+            "design": design_table(request, len(names) + 1),
         },
     )
 

@@ -1,10 +1,48 @@
-"""Experiment files that hone writes: TOML of tables whose values stand on one line each."""
+"""Experiment files that hone writes: what is usual, and TOML with a value on one line each."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from dbhone.dbms.base import Dbms
+from dbhone.dbms.base_server import ServerDbms
+
+CONTROL = "control"
+_SHARE = 15 * 60.0
+"""Seconds for each subject: a dozen blocks of the usual suite, and what comes before."""
+_SUITE = "speedtest1"
+_SERVER_SUITE = "sysbench:micro"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """How an experiment is to be measured.
+
+    ``budget`` is in seconds, None for a quarter of an hour for each subject; ``target`` is a
+    fraction.
+    """
+
+    budget: float | None
+    target: float
+    seed: int
+
+
+def usual_suite(dbms: Dbms) -> str:
+    """Return the suite that is taken where none is named."""
+    return _SERVER_SUITE if isinstance(dbms, ServerDbms) else _SUITE
+
+
+def design_table(wishes: Wishes, subjects: int) -> dict[str, Any]:
+    """Return the ``[design]`` of an experiment of so many subjects."""
+    budget = wishes.budget or _SHARE * subjects
+    return {
+        "target": f"{wishes.target * 100:g}%",
+        "budget": f"{budget / 60:g}m",
+        "seed": wishes.seed,
+    }
 
 
 def file_text(
