@@ -63,12 +63,12 @@ def with_design(
     return dataclasses.replace(experiment, design=design)
 
 
-def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> None:
+def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> Page:
     """Begin a run of the experiment, execute it and print what it found."""
     with context.session() as session, open_store(context) as store:
         run = begin(experiment, session, store)
         context.err.print(f"[bold]run {run.id}[/]  {experiment.title}", soft_wrap=True)
-        execute(context, experiment, run, session=session, store=store, refresh=refresh)
+        return execute(context, experiment, run, session=session, store=store, refresh=refresh)
 
 
 def execute(
@@ -79,7 +79,7 @@ def execute(
     session: Session,
     store: Store,
     refresh: bool = False,
-) -> None:
+) -> Page:
     """Execute a run to its end and print what it found."""
     with shown(context.err) as listen:
         desk = Desk(session=session, store=store, listen=listen, refresh=refresh)
@@ -93,17 +93,18 @@ def execute(
             error.hint = error.hint or f"'hone resume {run.id}' goes on from what is finished"
             error.hint = error.hint.replace("RUN", str(run.id))
             raise
-    present(context, store.run(run.id), store, session.home)
+    return present(context, store.run(run.id), store, session.home)
 
 
-def present(context: Context, run: Run, store: Store, home: Home) -> None:
-    """Write a finished run's reports, and print what it found."""
+def present(context: Context, run: Run, store: Store, home: Home) -> Page:
+    """Write a finished run's reports, and print what it found, which is returned."""
     page = build_page(run, store.samples(run.id), store.observations(run.id))
     written = write_reports(page, home.runs / str(run.id))
     for path in written:
         context.err.print(f"[bold]  report[/]  {path}", soft_wrap=True)
     context.err.print()
     show(page, context.out)
+    return page
 
 
 def write_reports(page: Page, folder: Path) -> tuple[Path, ...]:

@@ -15,10 +15,10 @@ from dbhone.build.variant import Variant, parse_variant
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.progress import shown
 from dbhone.cli.timings import side_by_side
-from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Training
 from dbhone.experiment.production import Goal, Product, Workshop, load_dbms, recognise
+from dbhone.experiment.writing import usual_suite
 from dbhone.files import write_whole
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.fixes import check_word
@@ -29,8 +29,6 @@ from dbhone.workload import suite as suites
 from dbhone.workload.work import Scale
 
 _VARIANT = "rel"
-_SUITE = "speedtest1"
-_SERVER_SUITE = "sysbench:micro"
 
 
 @click.command("build")
@@ -42,7 +40,8 @@ _SERVER_SUITE = "sysbench:micro"
 @click.option("--compiler", default="gcc", show_default=True, help="gcc, clang, gcc-12, …")
 @click.option("--train", multiple=True, metavar="SET", help="Set to train on; may be repeated.")
 @click.option(
-    "--suite", help=f"Whose sets to train on.  [default: {_SUITE}; for servers {_SERVER_SUITE}]"
+    "--suite",
+    help="Whose sets to train on.  [default: speedtest1; for servers sysbench:micro]",
 )
 @click.option("--size", default="quick", show_default=True, help="Size of training.")
 @click.option(
@@ -165,7 +164,7 @@ def _product(workshop: Workshop, source: str, chosen: _Options, wanted: Variant)
 
 def _goal(workshop: Workshop, source: str, chosen: _Options, wanted: Variant) -> Goal:
     dbms = recognise(workshop.tree(source).path)
-    suite = chosen.suite or _suite_for(dbms)
+    suite = chosen.suite or usual_suite(load_dbms(dbms))
     if wanted.profile_guided and dbms not in suites.load(suite).dbms:
         raise UsageError(f"the suite {suite} does not drive {dbms}", hint="leave --suite out")
     return Goal(
@@ -187,10 +186,6 @@ def _training(chosen: _Options, suite: str) -> Training:
     loaded = suites.load(suite)
     suites.check_size(loaded, chosen.size)
     return Training(sets=suites.full_names(loaded, chosen.train), size=chosen.size)
-
-
-def _suite_for(dbms: str) -> str:
-    return _SERVER_SUITE if isinstance(load_dbms(dbms), ServerDbms) else _SUITE
 
 
 def _facts(product: Product) -> Table:

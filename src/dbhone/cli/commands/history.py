@@ -11,6 +11,7 @@ import click
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.running import Duration, Percent, execute_new
 from dbhone.cli.stored import find_run, open_store
+from dbhone.cli.words import numbers, words
 from dbhone.errors import UsageError
 from dbhone.experiment.history import HistoryRequest, choose_versions, history_text
 from dbhone.experiment.joining import JoinRequest, joining_name, joining_text
@@ -102,11 +103,11 @@ def _new(context: Context, dbms: str, chosen: _Options) -> Experiment:
         raise UsageError("--anchor is for --join: the version by which new ones join a run")
     request = HistoryRequest(
         dbms=dbms,
-        versions=choose_versions(known_versions(context.home), dbms, _words(chosen.versions)),
+        versions=choose_versions(known_versions(context.home), dbms, words(chosen.versions)),
         suite=chosen.suite,
         size=chosen.size or "quick",
-        sets=_words(chosen.sets),
-        threads=_numbers(chosen.threads),
+        sets=words(chosen.sets),
+        threads=numbers(chosen.threads),
         budget=chosen.budget,
         target=chosen.target,
         seed=chosen.seed,
@@ -121,7 +122,7 @@ def _joining(context: Context, dbms: str, chosen: _Options) -> Experiment:
             f"--{said[0]} cannot be chosen with --join: what joins a run does the same work"
         )
     known = known_versions(context.home)
-    found = [known.find(dbms, word) for word in _words(chosen.versions)]
+    found = [known.find(dbms, word) for word in words(chosen.versions)]
     with open_store(context) as store:
         run = find_run(store, chosen.join or "")
     request = JoinRequest(
@@ -129,23 +130,12 @@ def _joining(context: Context, dbms: str, chosen: _Options) -> Experiment:
         dbms=dbms,
         versions=tuple(dict.fromkeys(found)),
         anchor=chosen.anchor,
-        sets=_words(chosen.sets),
+        sets=words(chosen.sets),
         budget=chosen.budget,
         target=chosen.target,
         seed=chosen.seed,
     )
     return parse(joining_text(request), name=joining_name(request))
-
-
-def _words(text: str | None) -> tuple[str, ...]:
-    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
-
-
-def _numbers(text: str | None) -> tuple[int, ...]:
-    words = _words(text)
-    if not all(word.isdecimal() for word in words):
-        raise UsageError(f"'{text}' is not numbers of clients", hint="write them as 1,4,16")
-    return tuple(int(word) for word in words)
 
 
 PLUGIN = command
