@@ -28,7 +28,7 @@ def test_help_lists_every_command_with_its_purpose(home: Path) -> None:
     assert done.returncode == 0
     names = (
         *("try", "run", "plan", "history", "build", "builds", "configs", "versions"),
-        *("runs", "show", "resume", "report", "serve"),
+        *("runs", "show", "resume", "report", "serve", "compare"),
     )
     for name in names:
         assert f"\n  {name} " in done.stdout
@@ -67,6 +67,11 @@ def test_the_version_is_told(home: Path) -> None:
         (("history", "mysql", "--join", "1"), "there are no runs yet"),
         (("history", "mysql", "--join", "1", "--suite", "x"), "--suite cannot be chosen"),
         (("history", "mysql", "--anchor", "5.6.14"), "--anchor is for --join"),
+        (("compare", "apt:sqlite3"), "Missing argument 'B'"),
+        (("compare", "apt:sqlite3", "sqlite3"), "'sqlite3' is not a source reference"),
+        (("compare", "apt:sqlite3", "apt:sqlite3#rel"), "there is nothing to compare"),
+        (("compare", "apt:sqlite3", "apt:sqlite3#pgo"), "must be trained"),
+        (("compare", "npm:a@1.0.0", "npm:b@1.0.0"), "next: say it: --dbms mysql"),
         (("report", "1", "2"), "there are no runs yet"),
         (("serve", "--port", "x"), "'x' is not a valid integer range"),
         (("build", "known:mysql@8.0.13"), "there is no known version of mysql '8.0.13'"),

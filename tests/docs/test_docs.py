@@ -51,7 +51,8 @@ def command_lines() -> list[tuple[str, str]]:
     for language in ("console", "sh"):
         for name, block in blocks(language):
             for line in block.splitlines():
-                words = line.removeprefix("$ ").partition("#")[0].strip()
+                # As in a shell, only what a space parts from a word is a comment.
+                words = line.removeprefix("$ ").partition(" #")[0].strip()
                 if words.startswith(("./hone ", "hone ")):
                     lines.append((name, words))
     return lines

@@ -1,6 +1,6 @@
 """The command ``hone``. The only place that prints errors and chooses exit codes.
 
-Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted; a command may return one of its own.
 """
 
 from __future__ import annotations

@@ -1,0 +1,76 @@
+"""What a comparison of two came to, for programs that wait for an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict
+from dbhone.analysis.winner import overall
+from dbhone.measurement.record import Role, Subject
+from dbhone.report.page import Page
+from dbhone.report.wording import spoken
+from dbhone.units import count_of
+
+
+class Answer(IntEnum):
+    """The answers, as exit codes."""
+
+    NOT_SLOWER = 0
+    BROKEN = 1
+    SLOWER = 3
+    NOT_KNOWN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """An answer, and one sentence that says why."""
+
+    answer: Answer
+    sentence: str
+
+
+def outcome(page: Page) -> Outcome:
+    """Return whether the one candidate of a page is slower than its base.
+
+    It is judged by the summary that a winner is found by: over all held-out steps, over the
+    in-sample ones only where there is no other. Whatever makes that summary doubtful as a whole
+    (something broke, the control differs) goes before it: then it is never "not slower".
+    """
+    broken = next((each for each in page.run.subjects if each.broken is not None), None)
+    if broken is not None:
+        return Outcome(answer=Answer.BROKEN, sentence=f"{broken.name} broke: {broken.broken}")
+    candidate = next((each for each in page.run.subjects if each.role is Role.CANDIDATE), None)
+    if page.run.base is None or candidate is None:
+        return Outcome(answer=Answer.NOT_KNOWN, sentence="nothing was compared")
+    doubt = next((each for each in page.alerts if each.code == "control-differs"), None)
+    if doubt is not None:
+        return Outcome(answer=Answer.NOT_KNOWN, sentence=f"not to be trusted: {doubt.text}")
+    found = overall(page.analysis, candidate.name)
+    if found is None:
+        sentence = f"{candidate.name} and {page.run.base.name} were not measured together"
+        return Outcome(answer=Answer.NOT_KNOWN, sentence=sentence)
+    return _judged(page, candidate, found)
+
+
+def _judged(page: Page, candidate: Subject, found: Summary) -> Outcome:
+    base = page.analysis.base
+    pair = f"{candidate.name} runs {spoken(found.ratio, found)} times as fast as {base}"
+    match found.verdict:
+        case Verdict.FASTER:
+            return Outcome(answer=Answer.NOT_SLOWER, sentence=f"{pair}: faster")
+        case Verdict.SLOWER:
+            return Outcome(answer=Answer.SLOWER, sentence=f"{pair}: slower")
+        case Verdict.NO_DIFFERENCE:
+            loss = max(0.0, 1 - (found.low if found.low is not None else found.ratio))
+            return Outcome(
+                answer=Answer.NOT_SLOWER,
+                sentence=f"no difference found between {candidate.name} and {base}; the largest"
+                f" loss that could hide is {loss * 100:.1f} %",
+            )
+        case _:
+            return Outcome(
+                answer=Answer.NOT_KNOWN,
+                sentence=f"not enough data: {count_of(found.blocks, 'block')}, and a verdict needs"
+                f" {MINIMUM_BLOCKS}",
+            )

@@ -1,0 +1,48 @@
+"""``hone compare``: the exit code is the answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone.cli import main
+from dbhone.cli.commands import compare
+from dbhone.cli.context import Context
+from dbhone.experiment.model import Experiment
+from dbhone.report.page import Page
+from tests.cli.test_cli_use import hone
+from tests.report.test_outcome import broken_page, compared_page
+
+_WORDS = ("compare", "known:mysql@5.7", "known:mysql@8.0")
+
+
+@pytest.mark.parametrize(
+    ("page", "code"),
+    [
+        (compared_page(1.2), 0),
+        (compared_page(0.8), 3),
+        (compared_page(1.2, blocks=5), 4),
+        (broken_page("lto"), 1),
+    ],
+)
+def test_the_exit_code_is_the_answer(
+    page: Page,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def executed(context: Context, experiment: Experiment, *, refresh: bool) -> Page:
+        assert experiment.base.name == "mysql-5.7.22"
+        return page
+
+    monkeypatch.setattr(compare, "execute_new", executed)
+    assert main._run(["--home", str(tmp_path / "home"), *_WORDS]) == code
+    assert capsys.readouterr().err.startswith(f"exit code {code}: ")
+
+
+def test_an_experiment_is_written_to_a_file_that_can_be_run(tmp_path: Path) -> None:
+    done = hone(tmp_path / "home", *_WORDS, "--size", "smoke", "--output", "c.toml")
+    assert (done.returncode, "wrote c.toml" in done.stderr) == (0, True)
+    assert "mysql-8.0.33: ready-made" in hone(tmp_path / "home", "plan", "c.toml").stdout

@@ -1,0 +1,87 @@
+"""Whether B is slower than A: the answer, and its exit code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dbhone.measurement.record import Role, Run
+from dbhone.report.outcome import Answer, outcome
+from dbhone.report.page import Page, build_page
+from tests.report.sample_servers import Shape, a_server_run, server_samples
+
+
+def _run() -> Run:
+    run = a_server_run()
+    return replace(run, subjects=tuple(each for each in run.subjects if each.name != "lto+pgo"))
+
+
+def compared_page(ratio: float, *, control: float = 1.0, blocks: int = 10) -> Page:
+    run = _run()
+    effects = {"lto": (ratio, ratio), "control": (control, control)}
+    return build_page(run, server_samples(run, Shape(effects=effects, blocks=blocks)))
+
+
+def broken_page(name: str) -> Page:
+    run = _run()
+    subjects = tuple(
+        replace(each, broken="other results than the base") if each.name == name else each
+        for each in run.subjects
+    )
+    run = replace(run, subjects=subjects)
+    return build_page(run, server_samples(run))
+
+
+@pytest.mark.parametrize(
+    ("page", "answer", "said"),
+    [
+        (compared_page(1.2), Answer.NOT_SLOWER, "times as fast as rel: faster"),
+        (compared_page(0.8), Answer.SLOWER, "times as fast as rel: slower"),
+        (compared_page(1.0), Answer.NOT_SLOWER, "the largest loss that could hide is"),
+        (
+            compared_page(0.8, blocks=5),
+            Answer.NOT_KNOWN,
+            "not enough data: 5 blocks, and a verdict needs",
+        ),
+        (compared_page(1.2, blocks=1), Answer.NOT_KNOWN, "not enough data: 1 block,"),
+        (compared_page(1.2, blocks=0), Answer.NOT_KNOWN, "were not measured together"),
+        (compared_page(1.2, control=1.1), Answer.NOT_KNOWN, "not to be trusted: control is rel"),
+        (compared_page(0.8, control=1.1), Answer.NOT_KNOWN, "not to be trusted: control is rel"),
+        (broken_page("lto"), Answer.BROKEN, "lto broke: other results than the base"),
+        (broken_page("rel"), Answer.BROKEN, "rel broke"),
+        (broken_page("control"), Answer.BROKEN, "control broke"),
+    ],
+)
+def test_answer_follows_the_overall_verdict(page: Page, answer: Answer, said: str) -> None:
+    found = outcome(page)
+    assert found.answer is answer
+    assert said in found.sentence
+
+
+def test_a_run_without_a_candidate_has_no_answer() -> None:
+    run = _run()
+    run = replace(
+        run, subjects=tuple(each for each in run.subjects if each.role is not Role.CANDIDATE)
+    )
+    assert outcome(build_page(run, server_samples(run))).answer is Answer.NOT_KNOWN
+
+
+def test_the_loss_that_could_hide_is_the_intervals_end() -> None:
+    page = compared_page(1.0)
+    found = next(
+        each
+        for each in page.analysis.summaries
+        if each.subject == "lto" and each.group is None and not each.in_sample
+    )
+    assert found.low is not None
+    assert f"{(1 - found.low) * 100:.1f} %" in outcome(page).sentence
+
+
+def test_exit_codes_are_those_that_are_promised() -> None:
+    assert {each.name: each.value for each in Answer} == {
+        "NOT_SLOWER": 0,
+        "BROKEN": 1,
+        "SLOWER": 3,
+        "NOT_KNOWN": 4,
+    }
