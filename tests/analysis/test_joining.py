@@ -172,6 +172,13 @@ class TestChanges:
             assert segment.versions == ("5.6", "5.7", "8.0")
             assert segment.ratio == pytest.approx(1, rel=0.03)
 
+    def test_a_version_of_a_short_run_counts_beside_an_anchor_that_both_runs_have(self) -> None:
+        long, short = a_run(1, "5.6", "8.0"), a_run(2, "5.6", "5.7")
+        whole = join([part(long, measured(long)), part(short, measured(short, blocks=6))])
+        history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
+        for series in history.steps:
+            assert series.versions == ("5.6", "5.7", "8.0")
+
     def test_no_larger_than_what_the_control_of_either_run_shows_are_not_told(self) -> None:
         runs = a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4")
         values = [measured(each) for each in runs]

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from dbhone.analysis.cube import Array, cube, place
@@ -144,15 +145,9 @@ def _row(known: Mapping[str, Array], lineage: Lineage, what: _What) -> _Row:
     """
     links = lineage.links
     steps = np.array(what.steps, dtype=np.intp)
-    counts = {
-        name: np.count_nonzero(~np.isnan(known[name][steps]), axis=-1)
-        for name in lineage.versions
-        if name in known
-    }
-    enough = {
-        name: max(each.max() for other, each in counts.items() if links.together(name, other)) / 2
-        for name in counts
-    }
+    there = {name: ~np.isnan(known[name][steps]) for name in lineage.versions if name in known}
+    counts = {name: np.count_nonzero(each, axis=-1) for name, each in there.items()}
+    enough = {name: _most(name, there, links) / 2 for name in there}
     present = [name for name, each in counts.items() if each.max() and each.max() >= enough[name]]
     present = [name for name in present if _is_reached(name, present, links)]
     whole = np.all([counts[name] >= enough[name] for name in present], axis=0)
@@ -170,6 +165,16 @@ def _row(known: Mapping[str, Array], lineage: Lineage, what: _What) -> _Row:
         links=links,
         noise=max(noise, default=0.0),
     )
+
+
+def _most(name: str, there: Mapping[str, NDArray[np.bool_]], links: Links) -> int:
+    """Return how many blocks of a version's own runs the best known version has.
+
+    A block is of these runs if a version has it that was measured in no other.
+    """
+    own = [each.any(axis=0) for other, each in there.items() if links.within(other, name)]
+    blocks = np.any(own, axis=0)
+    return max(int(np.count_nonzero(each[:, blocks], axis=-1).max()) for each in there.values())
 
 
 def _is_reached(name: str, present: Sequence[str], links: Links) -> bool:

@@ -35,6 +35,10 @@ class Links:
             return frozenset((0,))
         return self.runs[one] & self.runs[other]
 
+    def within(self, one: str, other: str) -> bool:
+        """Return whether all runs that measured ``one`` measured ``other``, too."""
+        return not self.runs or self.runs[one] <= self.runs[other]
+
     def hops(self, later: str, earlier: str) -> tuple[Hop, ...]:
         """Return the comparisons within runs that lead from ``earlier`` to ``later``."""
         if self.together(later, earlier):
