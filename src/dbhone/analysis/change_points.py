@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from dbhone.analysis.cube import Array, cube, place
-from dbhone.analysis.estimate import Estimates, estimate
+from dbhone.analysis.estimate import estimate, summed
 from dbhone.analysis.history import Change, History, Lineage, Segment, Series
 from dbhone.analysis.links import Links, contrast
 from dbhone.analysis.multiplicity import holm
@@ -61,10 +61,10 @@ class _Row:
         """The versions, in their order."""
         return tuple(self.logs)
 
-    def mean(self, versions: Sequence[str], earlier: str, confidence: float) -> Estimates:
-        """Estimate how far versions are, on average, from an earlier one."""
+    def distance(self, versions: Sequence[str], earlier: str) -> list[Array]:
+        """Return how far versions are, on average, from an earlier one: the terms of a sum."""
         weights = dict.fromkeys(versions, 1 / len(versions))
-        return contrast(self.logs, weights, earlier, self.links, confidence)
+        return contrast(self.logs, weights, earlier, self.links)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,15 +192,15 @@ def _family(rows: Sequence[_Row], least: float, confidence: float) -> Iterator[S
     pairs = [(row, *pair) for row in rows for pair in _pairs(len(row.versions))]
     if not pairs:
         return iter(())
-    found = [
-        row.mean(row.versions[after : after + 1], row.versions[before], confidence)
+    differences = [
+        row.distance(row.versions[after : after + 1], row.versions[before])
         for row, before, after in pairs
     ]
     places = [(before, after) for _, before, after in pairs]
-    tests = iter(_tests(found, places, confidence))
+    tests = iter(_tests(differences, places, confidence))
     # Each row takes its own from the tests, which are in the order of the rows.
     mine = ((row, [next(tests) for _ in _pairs(len(row.versions))]) for row in rows)
-    return (_series(row, own, least, confidence) for row, own in mine)
+    return (_series(row, found, least, confidence) for row, found in mine)
 
 
 def _pairs(count: int) -> Iterator[tuple[int, int]]:
@@ -211,26 +211,27 @@ def _pairs(count: int) -> Iterator[tuple[int, int]]:
 
 
 def _tests(
-    found: Sequence[Estimates], places: Sequence[tuple[int, int]], confidence: float
+    differences: Sequence[Sequence[Array]], places: Sequence[tuple[int, int]], confidence: float
 ) -> Iterator[_Test]:
-    """Test each comparison, corrected together.
+    """Test each difference, given by its terms, corrected together.
 
     What would have been found is the difference whose p value is just what Holm's method asks
     of the best of those that were not.
     """
-    enough = np.array([each.count >= MINIMUM_BLOCKS for each in found])
-    adjusted = holm(np.where(enough, [each.p for each in found], np.nan))
+    found = summed(differences, confidence)
+    enough = found.count >= MINIMUM_BLOCKS
+    adjusted = holm(np.where(enough, found.p, np.nan))
     alpha = 1 - confidence
     left = max(int(np.count_nonzero(adjusted >= alpha)), 1)
-    freedom = np.where(enough, [each.freedom for each in found], 1.0)
+    freedom = np.where(enough, found.freedom, 1.0)
     widths = stdtrit(freedom, 1 - alpha / left / 2) / stdtrit(freedom, 1 - alpha / 2)
-    thresholds = np.where(enough, [each.half for each in found] * widths, np.nan)
+    thresholds = np.where(enough, found.half * widths, np.nan)
     for at, (before, after) in enumerate(places):
         yield _Test(
             before=before,
             after=after,
-            centre=float(found[at].centre),
-            half=float(found[at].half),
+            centre=float(found.centre[at]),
+            half=float(found.half[at]),
             p_adjusted=float(adjusted[at]),
             threshold=float(thresholds[at]),
         )
@@ -268,8 +269,8 @@ def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) 
 
 
 def _segment(row: _Row, piece: slice, confidence: float) -> Segment:
-    found = row.mean(row.versions[piece], row.versions[0], confidence)
-    centre, half = float(found.centre), float(found.half)
+    found = summed([row.distance(row.versions[piece], row.versions[0])], confidence)
+    centre, half = float(found.centre[0]), float(found.half[0])
     bounded = not math.isnan(half)
     return Segment(
         versions=row.versions[piece],

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.analysis.cube import Array, cube, place
-from dbhone.analysis.estimate import Estimates, added, estimate
+from dbhone.analysis.estimate import Estimates, summed
 from dbhone.analysis.links import ONE_RUN, Links
 from dbhone.analysis.multiplicity import holm
 from dbhone.analysis.verdict import (
@@ -84,9 +84,8 @@ def analyse(
 
     ``in_sample`` and ``groups`` tell of each step whether the experiment trained on it and
     what it mostly does. A metric that was not measured yields nothing. ``links`` tell of the
-    samples of several runs. A family, corrected
-    together, is all effects of one metric; the summaries of one metric by which subjects are
-    judged; or its other summaries. Raises HoneError
+    samples of several runs. A family, corrected together, is all effects of one metric; the
+    summaries of one metric by which subjects are judged; or its other summaries. Raises HoneError
     if the base is not among the subjects, a step is not described, or something was measured
     twice in one block.
     """
@@ -154,12 +153,9 @@ def _frame(
 
 def _against_base(frame: _Frame, logs: Array) -> Estimates:
     """Estimate each subject's distance from the base on each step."""
-    found = estimate(logs - logs[frame.base], CONFIDENCE)
-    for subject, hops in enumerate(frame.hops):
-        if len(hops) > 1:
-            parts = [estimate(logs[above] - logs[below], CONFIDENCE) for above, below in hops]
-            found.put(subject, added(parts, CONFIDENCE))
-    return found
+    return summed(
+        [[logs[above] - logs[below] for above, below in hops] for hops in frame.hops], CONFIDENCE
+    )
 
 
 def _blocks_of(logs: Array) -> int:
@@ -245,20 +241,11 @@ def _summaries(
             )
     if not parts:
         return []
-    rows = _summed(series)
+    rows = summed(series, CONFIDENCE)
     adjusted = _adjusted(rows, apart=np.array([_is_judged_by(frame, part) for part in parts]))
     return [
         _summary(frame, metric, part, (rows, row, adjusted[row])) for row, part in enumerate(parts)
     ]
-
-
-def _summed(series: Sequence[Sequence[Array]]) -> Estimates:
-    """Estimate the sums of independent rows; hardly any is of more than one."""
-    found = estimate(np.array([rows[0] for rows in series]), CONFIDENCE)
-    for at, rows in enumerate(series):
-        if len(rows) > 1:
-            found.put(at, added([estimate(each, CONFIDENCE) for each in rows], CONFIDENCE))
-    return found
 
 
 def _is_judged_by(frame: _Frame, part: _Part) -> bool:

@@ -85,14 +85,22 @@ def estimate(rows: Array, confidence: float) -> Estimates:
     return _judged(centre, np.where(known, error, np.nan), freedom, count, confidence)
 
 
-def added(parts: Sequence[Estimates], confidence: float) -> Estimates:
-    """Return the estimates of the sums of independent quantities, each estimated on its own.
+def summed(sums: Sequence[Sequence[Array]], confidence: float) -> Estimates:
+    """Estimate sums of independent quantities: of each, one row of values for each of its terms.
 
-    The parts' arrays have one shape. A sum's ``count`` is the smallest of its parts'; its degrees
-    of freedom are Satterthwaite's.
+    All rows have one shape, of which the last axis is the blocks; hardly any sum has more than
+    one term. A sum's ``count`` is the smallest of its terms', its degrees of freedom are
+    Satterthwaite's.
     """
-    if len(parts) == 1:
-        return parts[0]
+    found = estimate(np.array([terms[0] for terms in sums]), confidence)
+    for at, terms in enumerate(sums):
+        if len(terms) > 1:
+            found.put(at, _added([estimate(each, confidence) for each in terms], confidence))
+    return found
+
+
+def _added(parts: Sequence[Estimates], confidence: float) -> Estimates:
+    """Return the estimates of sums of which each term was estimated on its own."""
     variances = np.array([np.square(each.error) for each in parts])
     freedoms = np.array([each.freedom for each in parts])
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dbhone.analysis.cube import Array
-from dbhone.analysis.estimate import Estimates, added, estimate
 
 Hop = tuple[str, str]
 """A comparison within runs: the later subject with the earlier one."""
@@ -54,24 +53,19 @@ ONE_RUN = Links()
 
 
 def contrast(
-    rows: Mapping[str, Array],
-    weights: Mapping[str, float],
-    earlier: str,
-    links: Links,
-    confidence: float,
-) -> Estimates:
-    """Estimate how far the weighted mean of subjects is from ``earlier``.
+    rows: Mapping[str, Array], weights: Mapping[str, float], earlier: str, links: Links
+) -> list[Array]:
+    """Return how far the weighted mean of subjects is from ``earlier``: the terms of a sum.
 
     ``rows`` are the logarithms by subject, of which the last axis is the blocks; the weights add
-    up to 1.
+    up to 1. The terms are independent, each of other runs.
     """
-    parts: dict[frozenset[int], Array] = {}
+    terms: dict[frozenset[int], Array] = {}
     for name, weight in weights.items():
         if name == earlier:
             continue  # it is no distance from itself, and says nothing of any other run
         for above, below in links.hops(name, earlier):
             runs = links.together(above, below)
-            part = weight * (rows[above] - rows[below])
-            parts[runs] = parts[runs] + part if runs in parts else part
-    found = list(parts.values()) or [rows[earlier] - rows[earlier]]
-    return added([estimate(part, confidence) for part in found], confidence)
+            term = weight * (rows[above] - rows[below])
+            terms[runs] = terms[runs] + term if runs in terms else term
+    return list(terms.values()) or [rows[earlier] - rows[earlier]]
