@@ -18,6 +18,7 @@ from dbhone.experiment.comparing import (
 )
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.writing import Wishes, Work
 from dbhone.measurement.record import Role
 from dbhone.source.versions import known_versions
 
@@ -33,14 +34,9 @@ def _request(first: Side, second: Side) -> CompareRequest:
     return CompareRequest(
         first=first,
         second=second,
-        suite=None,
-        size="quick",
-        sets=(),
-        threads=(),
         train=("point-query",) if second.variant.profile_guided else (),
-        budget=None,
-        target=0.02,
-        seed=1,
+        work=Work(suite=None, size="quick"),
+        wishes=Wishes(budget=None, target=0.02, seed=1),
     )
 
 
@@ -162,12 +158,8 @@ class TestWhatIsWritten:
     def test_it_says_what_was_asked_for(self) -> None:
         request = dataclasses.replace(
             _request(_side("apt:pg"), _side("apt:pg#o3")),
-            size="smoke",
-            sets=("scan", "insert"),
-            threads=(1, 4),
-            budget=90.0,
-            target=0.005,
-            seed=7,
+            work=Work(suite=None, size="smoke", sets=("scan", "insert"), threads=(1, 4)),
+            wishes=Wishes(budget=90.0, target=0.005, seed=7),
         )
         experiment = parse(compare_text(request), name="compare")
         assert experiment.sets == ("scan_range=100", "insert_range=100")

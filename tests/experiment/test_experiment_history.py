@@ -9,6 +9,7 @@ import pytest
 from dbhone.errors import ExperimentError, UnknownName, UsageError
 from dbhone.experiment.history import HistoryRequest, choose_versions, history_text
 from dbhone.experiment.load import load_shipped, parse
+from dbhone.experiment.writing import Wishes, Work
 from dbhone.measurement.record import Role
 from dbhone.source.versions import KnownVersions, known_versions
 
@@ -16,13 +17,8 @@ KNOWN = known_versions()
 REQUEST = HistoryRequest(
     dbms="mysql",
     versions=choose_versions(KNOWN, "mysql", ("8.0.12", "5.6.14", "5.7")),
-    suite=None,
-    size="quick",
-    sets=(),
-    threads=(),
-    budget=3600.0,
-    target=0.02,
-    seed=1,
+    work=Work(suite=None, size="quick"),
+    wishes=Wishes(budget=3600.0, target=0.02, seed=1),
 )
 TEXT = history_text(REQUEST)
 
@@ -47,11 +43,8 @@ class TestWhatIsWritten:
     def test_it_says_what_was_asked_for(self) -> None:
         request = dataclasses.replace(
             REQUEST,
-            size="smoke",
-            sets=("scan", "insert"),
-            threads=(1, 4),
-            budget=90.0,
-            target=0.005,
+            work=Work(suite=None, size="smoke", sets=("scan", "insert"), threads=(1, 4)),
+            wishes=Wishes(budget=90.0, target=0.005, seed=1),
         )
         experiment = parse(history_text(request), name="x")
         assert experiment.sets == ("scan_range=100", "insert_range=100")

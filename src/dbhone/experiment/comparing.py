@@ -15,7 +15,14 @@ from typing import Any
 from dbhone.build.variant import Variant, parse_variant
 from dbhone.errors import UsageError
 from dbhone.experiment.production import load_dbms
-from dbhone.experiment.writing import CONTROL, Wishes, design_table, file_text, usual_suite
+from dbhone.experiment.writing import (
+    CONTROL,
+    Wishes,
+    Work,
+    design_table,
+    file_text,
+    workload_table,
+)
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.reference import kind_of, parse_reference
 from dbhone.source.versions import PREFIX, KnownVersion, KnownVersions
@@ -43,20 +50,17 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompareRequest(Wishes):
+class CompareRequest:
     """What is to be compared, and how; both sides know their DBMS.
 
-    ``suite`` None takes the usual one; ``sets`` and ``threads`` empty take the suite's own;
     ``train`` are the sets that profile-guided builds are trained on.
     """
 
     first: Side
     second: Side
-    suite: str | None
-    size: str
-    sets: tuple[str, ...]
-    threads: tuple[int, ...]
     train: tuple[str, ...]
+    work: Work
+    wishes: Wishes
 
 
 def parse_side(text: str, known: KnownVersions) -> Side:
@@ -121,14 +125,6 @@ def compare_text(request: CompareRequest) -> str:
     """Return the experiment file: the first side is the base and the control."""
     first, second = request.first, request.second
     base, candidate = _names(first, second)
-    workload: dict[str, Any] = {
-        "suite": request.suite or usual_suite(load_dbms(first.dbms or "")),
-        "size": request.size,
-    }
-    if request.sets:
-        workload["sets"] = request.sets
-    if request.threads:
-        workload["threads"] = request.threads
     title = f"{candidate} beside {base}"
     called = (base, candidate)
     if first.source == second.source:
@@ -144,8 +140,8 @@ def compare_text(request: CompareRequest) -> str:
                 candidate: _subject(second, called[1]),
             },
             "training": {"sets": request.train} if request.train else {},
-            "workload": workload,
-            "design": design_table(request, 3),
+            "workload": workload_table(request.work, load_dbms(first.dbms or "")),
+            "design": design_table(request.wishes, 3),
         },
     )
 

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dbhone.ages import age
 from dbhone.errors import ExperimentError, UnknownName, UsageError
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.production import load_dbms
-from dbhone.experiment.writing import CONTROL, Wishes, design_table, file_text, usual_suite
+from dbhone.experiment.writing import (
+    CONTROL,
+    Wishes,
+    Work,
+    design_table,
+    file_text,
+    version_table,
+    workload_table,
+)
 from dbhone.measurement.record import Role
 from dbhone.source.versions import FILE, KnownVersion, KnownVersions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryRequest(Wishes):
-    """What a history is to be of. ``versions`` are the oldest first.
-
-    ``suite`` None takes the usual one; ``sets`` and ``threads`` empty take the suite's own.
-    """
+class HistoryRequest:
+    """What a history is to be of, and how. ``versions`` are the oldest first."""
 
     dbms: str
     versions: tuple[KnownVersion, ...]
-    suite: str | None
-    size: str
-    sets: tuple[str, ...]
-    threads: tuple[int, ...]
+    work: Work
+    wishes: Wishes
 
 
 def choose_versions(
@@ -57,11 +59,6 @@ def history_text(request: HistoryRequest) -> str:
     """Return the experiment file of a history: the oldest version is the base, and the control."""
     dbms = load_dbms(request.dbms)
     names = [each.name for each in request.versions]
-    workload: dict[str, Any] = {"suite": request.suite or usual_suite(dbms), "size": request.size}
-    if request.sets:
-        workload["sets"] = request.sets
-    if request.threads:
-        workload["threads"] = request.threads
     first, *others = request.versions
     return file_text(
         f"Written by `hone history {request.dbms}`: change it, and give it to `hone run`.",
@@ -70,12 +67,12 @@ def history_text(request: HistoryRequest) -> str:
             "history": {"order": names},
             "sources": {each.name: each.source for each in request.versions},
             "subjects": {
-                first.name: _subject(first),
+                first.name: version_table(first, dbms=dbms.name),
                 CONTROL: {"like": first.name},
-                **{each.name: _subject(each) for each in others},
+                **{each.name: version_table(each, dbms=dbms.name) for each in others},
             },
-            "workload": workload,
-            "design": design_table(request, len(names) + 1),
+            "workload": workload_table(request.work, dbms),
+            "design": design_table(request.wishes, len(names) + 1),
         },
     )
 
@@ -103,8 +100,3 @@ def check_order(order: Sequence[str], subjects: Sequence[SubjectDeclaration], wh
             f"{where}: the oldest version, {order[0]}, has to be the base",
             hint=f'base = "{order[0]}"',
         )
-
-
-def _subject(version: KnownVersion) -> dict[str, Any]:
-    made = {"variant": version.variant} if version.variant is not None else {}
-    return {"dbms": version.dbms, "source": version.name, **made}

@@ -11,7 +11,7 @@ from typing import Any
 from dbhone.ages import age
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.production import load_dbms
-from dbhone.experiment.writing import CONTROL, Wishes, design_table, file_text
+from dbhone.experiment.writing import CONTROL, Wishes, design_table, file_text, version_table
 from dbhone.measurement.record import Run
 from dbhone.source.versions import KnownVersion
 
@@ -22,7 +22,7 @@ _OWN = ("rebuild", "optional")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinRequest(Wishes):
+class JoinRequest:
     """Which versions are to join which run.
 
     ``anchor`` is the version of the run that is measured once more beside the new ones, None for
@@ -33,6 +33,7 @@ class JoinRequest(Wishes):
     dbms: str
     versions: tuple[KnownVersion, ...]
     anchor: str | None
+    wishes: Wishes
     sets: tuple[str, ...] = ()
 
 
@@ -73,12 +74,12 @@ def joining_text(request: JoinRequest) -> str:
             | {each.name: each.source for each in request.versions},
             "subjects": {
                 anchor: _subject(declared, anchor),
-                **{each.name: _version(each, anchor) for each in request.versions},
+                **{each.name: version_table(each, like=anchor) for each in request.versions},
                 CONTROL: {"like": names[0]},
             },
             **{name: declared.get(name, {}) for name in _KEPT},
             "workload": declared["workload"] | ({"sets": request.sets} if request.sets else {}),
-            "design": design_table(request, len(names) + 1),
+            "design": design_table(request.wishes, len(names) + 1),
         },
     )
 
@@ -114,8 +115,3 @@ def _subject(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _source(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
     source = _subject(declared, name).get("source")
     return {key: value for key, value in declared.get("sources", {}).items() if key == source}
-
-
-def _version(version: KnownVersion, anchor: str) -> dict[str, Any]:
-    made = {"variant": version.variant} if version.variant is not None else {}
-    return {"like": anchor, "source": version.name, **made}

@@ -9,6 +9,7 @@ from typing import Any
 
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
+from dbhone.source.versions import KnownVersion
 
 CONTROL = "control"
 _SHARE = 15 * 60.0
@@ -30,9 +31,32 @@ class Wishes:
     seed: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What the subjects are to do.
+
+    ``suite`` None takes the usual one; ``sets`` and ``threads`` empty take the suite's own.
+    """
+
+    suite: str | None
+    size: str
+    sets: tuple[str, ...] = ()
+    threads: tuple[int, ...] = ()
+
+
 def usual_suite(dbms: Dbms) -> str:
     """Return the suite that is taken where none is named."""
     return _SERVER_SUITE if isinstance(dbms, ServerDbms) else _SUITE
+
+
+def workload_table(work: Work, dbms: Dbms) -> dict[str, Any]:
+    """Return the ``[workload]`` of an experiment on a DBMS."""
+    chosen = {"sets": work.sets, "threads": work.threads}
+    return {
+        "suite": work.suite or usual_suite(dbms),
+        "size": work.size,
+        **{name: values for name, values in chosen.items() if values},
+    }
 
 
 def design_table(wishes: Wishes, subjects: int) -> dict[str, Any]:
@@ -43,6 +67,12 @@ def design_table(wishes: Wishes, subjects: int) -> dict[str, Any]:
         "budget": f"{budget / 60:g}m",
         "seed": wishes.seed,
     }
+
+
+def version_table(version: KnownVersion, **taken: str) -> dict[str, Any]:
+    """Return the subject that is a version, with what else makes it (``dbms`` or ``like``)."""
+    made = {"variant": version.variant} if version.variant is not None else {}
+    return {**taken, "source": version.name, **made}
 
 
 def file_text(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.progress import shown
-from dbhone.cli.running import Duration, Percent, execute_new
-from dbhone.cli.words import numbers, words
+from dbhone.cli.written import Asked, asks, write_or_execute
 from dbhone.errors import UsageError
 from dbhone.experiment.comparing import (
     CompareRequest,
@@ -24,24 +22,14 @@ from dbhone.experiment.comparing import (
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.production import Workshop, recognise
-from dbhone.files import write_whole
 from dbhone.report.outcome import outcome
 from dbhone.source.versions import known_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
+class _Asked(Asked):
     dbms: str | None
     train: tuple[str, ...]
-    suite: str | None
-    size: str
-    sets: str | None
-    threads: str | None
-    budget: float | None
-    target: float
-    seed: int
-    refresh: bool
-    output: Path | None
 
 
 @click.command(
@@ -54,26 +42,7 @@ class _Options:
 @click.argument("second", metavar="B")
 @click.option("--dbms", metavar="DBMS", help="What both are, if their sources do not tell.")
 @click.option("--train", multiple=True, metavar="SET", help="Set to train on; may be repeated.")
-@click.option("--suite", help="What they do.  [default: sysbench:micro, for SQLite speedtest1]")
-@click.option("--size", default="quick", show_default=True, help="How large it is.")
-@click.option("--sets", metavar="A,B,…", help="Sets of the suite.  [default: all]")
-@click.option("--threads", metavar="N,M,…", help="Numbers of clients.  [default: the size's]")
-@click.option("--budget", type=Duration(), help="Time for everything.  [default: 45m]")
-@click.option(
-    "--target",
-    type=Percent(),
-    default="2%",
-    show_default=True,
-    help="Stop when every effect is known this well.",
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random order.")
-@click.option("--refresh", is_flag=True, help="Look whether there are newer sources.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the experiment to this file instead of executing it.",
-)
+@asks
 @pass_context
 def command(context: Context, /, first: str, second: str, **options: Any) -> int:
     """Say whether B is slower than A, side by side on this machine.
@@ -85,51 +54,38 @@ def command(context: Context, /, first: str, second: str, **options: Any) -> int
     Exit codes: 0 B is not slower; 1 something failed or broke; 2 wrong use; 3 B is slower;
     4 there is no answer: not enough data, or the control differs.
     """
-    chosen = _Options(**options)
-    experiment = _experiment(context, first, second, chosen)
-    if chosen.output is not None:
-        write_whole(chosen.output, experiment.text)
-        context.err.print(
-            f"wrote {chosen.output}: 'hone run {chosen.output}' executes it", soft_wrap=True
-        )
+    asked = _Asked(**options)
+    page = write_or_execute(context, _experiment(context, first, second, asked), asked)
+    if page is None:
         return 0
-    found = outcome(execute_new(context, experiment, refresh=chosen.refresh))
+    found = outcome(page)
     context.err.print(
         f"exit code {found.answer.value}: {found.sentence}", soft_wrap=True, markup=False
     )
     return found.answer.value
 
 
-def _experiment(context: Context, first: str, second: str, chosen: _Options) -> Experiment:
+def _experiment(context: Context, first: str, second: str, asked: _Asked) -> Experiment:
     known = known_versions(context.home)
     sides = [parse_side(each, known) for each in (first, second)]
-    check_together(sides[0], sides[1], chosen.train)
-    one, two = (with_dbms(each, lambda side: _dbms(context, side, chosen)) for each in sides)
+    check_together(sides[0], sides[1], asked.train)
+    one, two = (with_dbms(each, lambda side: _dbms(context, side, asked)) for each in sides)
     request = CompareRequest(
-        first=one,
-        second=two,
-        suite=chosen.suite,
-        size=chosen.size,
-        sets=words(chosen.sets),
-        threads=numbers(chosen.threads),
-        train=chosen.train,
-        budget=chosen.budget,
-        target=chosen.target,
-        seed=chosen.seed,
+        first=one, second=two, train=asked.train, work=asked.work, wishes=asked.wishes
     )
     return parse(compare_text(request), name="compare", versions=known)
 
 
-def _dbms(context: Context, side: Side, chosen: _Options) -> str:
+def _dbms(context: Context, side: Side, asked: _Asked) -> str:
     """Return of which DBMS a source is, by its tree if nobody says it."""
-    if chosen.dbms is not None:
-        return chosen.dbms
+    if asked.dbms is not None:
+        return asked.dbms
     if side.variant.ready_made:
         raise UsageError(
             f"nothing tells of which DBMS {side.source} is", hint="say it: --dbms mysql"
         )
     with context.session() as session, shown(context.err) as listen:
-        return recognise(Workshop(session, listen, refresh=chosen.refresh).tree(side.source).path)
+        return recognise(Workshop(session, listen, refresh=asked.refresh).tree(side.source).path)
 
 
 PLUGIN = command

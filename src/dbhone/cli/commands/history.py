@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.running import Duration, Percent, execute_new
 from dbhone.cli.stored import find_run, open_store
-from dbhone.cli.words import numbers, words
+from dbhone.cli.words import words
+from dbhone.cli.written import Asked, asks, write_or_execute
 from dbhone.errors import UsageError
 from dbhone.experiment.history import HistoryRequest, choose_versions, history_text
 from dbhone.experiment.joining import JoinRequest, joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.files import write_whole
 from dbhone.source.versions import known_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
+class _Asked(Asked):
     versions: str | None
-    suite: str | None
-    size: str
-    sets: str | None
-    threads: str | None
-    budget: float | None
-    target: float
-    seed: int
-    refresh: bool
-    output: Path | None
     join: str | None
     anchor: str | None
 
@@ -47,28 +36,7 @@ class _Options:
 @click.option(
     "--versions", metavar="A,B,…", help="Which; 8.0 is the newest known 8.0.  [default: usual ones]"
 )
-@click.option("--suite", help="What they do.  [default: sysbench:micro, for SQLite speedtest1]")
-@click.option("--size", help="How large it is.  [default: quick]")
-@click.option("--sets", metavar="A,B,…", help="Sets of the suite.  [default: all]")
-@click.option("--threads", metavar="N,M,…", help="Numbers of clients.  [default: the size's]")
-@click.option(
-    "--budget", type=Duration(), help="Time for everything.  [default: 15m for each subject]"
-)
-@click.option(
-    "--target",
-    type=Percent(),
-    default="2%",
-    show_default=True,
-    help="Stop when every effect is known this well.",
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random order.")
-@click.option("--refresh", is_flag=True, help="Look whether there are newer sources.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the experiment to this file instead of executing it.",
-)
+@asks
 @click.option("--join", metavar="RUN", help="Let the versions join this run's history.")
 @click.option(
     "--anchor", metavar="VERSION", help="Version of that run to measure again.  [default: nearest]"
@@ -83,57 +51,44 @@ def command(context: Context, /, dbms: str, **options: Any) -> None:
     With --join the versions join a history that was measured before, at the same work: beside
     them a version of that run is measured once more. `hone report RUN last` tells of both as one.
     """
-    chosen = _Options(**options)
-    experiment = (_new if chosen.join is None else _joining)(context, dbms, chosen)
-    if chosen.output is not None:
-        write_whole(chosen.output, experiment.text)
+    asked = _Asked(**options)
+    experiment = (_new if asked.join is None else _joining)(context, dbms, asked)
+    page = write_or_execute(context, experiment, asked)
+    if page is not None and asked.join is not None:
         context.err.print(
-            f"wrote {chosen.output}: 'hone run {chosen.output}' executes it", soft_wrap=True
-        )
-        return
-    execute_new(context, experiment, refresh=chosen.refresh)
-    if chosen.join is not None:
-        context.err.print(
-            f"'hone report {chosen.join} last' tells of both runs as one history", soft_wrap=True
+            f"'hone report {asked.join} last' tells of both runs as one history", soft_wrap=True
         )
 
 
-def _new(context: Context, dbms: str, chosen: _Options) -> Experiment:
-    if chosen.anchor is not None:
+def _new(context: Context, dbms: str, asked: _Asked) -> Experiment:
+    if asked.anchor is not None:
         raise UsageError("--anchor is for --join: the version by which new ones join a run")
     request = HistoryRequest(
         dbms=dbms,
-        versions=choose_versions(known_versions(context.home), dbms, words(chosen.versions)),
-        suite=chosen.suite,
-        size=chosen.size or "quick",
-        sets=words(chosen.sets),
-        threads=numbers(chosen.threads),
-        budget=chosen.budget,
-        target=chosen.target,
-        seed=chosen.seed,
+        versions=choose_versions(known_versions(context.home), dbms, words(asked.versions)),
+        work=asked.work,
+        wishes=asked.wishes,
     )
     return parse(history_text(request), name=f"{dbms}-history")
 
 
-def _joining(context: Context, dbms: str, chosen: _Options) -> Experiment:
-    said = [name for name in ("suite", "size", "threads") if getattr(chosen, name)]
+def _joining(context: Context, dbms: str, asked: _Asked) -> Experiment:
+    said = [name for name in ("suite", "size", "threads") if getattr(asked, name)]
     if said:
         raise UsageError(
             f"--{said[0]} cannot be chosen with --join: what joins a run does the same work"
         )
     known = known_versions(context.home)
-    found = [known.find(dbms, word) for word in words(chosen.versions)]
+    found = [known.find(dbms, word) for word in words(asked.versions)]
     with open_store(context) as store:
-        run = find_run(store, chosen.join or "")
+        run = find_run(store, asked.join or "")
     request = JoinRequest(
         run=run,
         dbms=dbms,
         versions=tuple(dict.fromkeys(found)),
-        anchor=chosen.anchor,
-        sets=words(chosen.sets),
-        budget=chosen.budget,
-        target=chosen.target,
-        seed=chosen.seed,
+        anchor=asked.anchor,
+        sets=words(asked.sets),
+        wishes=asked.wishes,
     )
     return parse(joining_text(request), name=joining_name(request))
 
