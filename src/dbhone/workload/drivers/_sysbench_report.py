@@ -6,7 +6,6 @@ its percentile and with the number of events.
 
 from __future__ import annotations
 
-import itertools
 import re
 from dataclasses import dataclass, field
 
@@ -156,18 +155,11 @@ def _latency(found: _Found, events: int) -> Latency:
         raise DriverError("sysbench contradicts itself: its histogram is not in order")
     if sum(count for _, count in histogram) != events:
         raise DriverError("sysbench contradicts itself: its histogram has other events")
-    p50, p95, p99 = (_percentile(histogram, events, each) for each in (50, PERCENTILE, 99))
+    latency = Latency.of(histogram)
     stated = _fact(found, f"{PERCENTILE}th percentile") / 1000
-    if abs(p95 - stated) > _TOLERANCE / 1000:
+    if abs(latency.p95 - stated) > _TOLERANCE / 1000:
         raise DriverError(
             f"sysbench contradicts itself: its {PERCENTILE}th percentile is {stated * 1000:g} ms, "
-            f"but {p95 * 1000:g} ms by its histogram"
+            f"but {latency.p95 * 1000:g} ms by its histogram"
         )
-    return Latency(p50=p50, p95=p95, p99=p99, histogram=histogram)
-
-
-def _percentile(histogram: tuple[tuple[float, int], ...], events: int, percentile: int) -> float:
-    """Return a percentile as sysbench computes it (its sb_histogram.c)."""
-    rank = int(events * percentile / 100 + 0.5)
-    ranks = itertools.accumulate(count for _, count in histogram)
-    return next(value for (value, _), seen in zip(histogram, ranks, strict=True) if seen >= rank)
+    return latency

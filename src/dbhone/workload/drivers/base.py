@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,18 @@ class Latency:
     p95: float
     p99: float
     histogram: tuple[tuple[float, int], ...]
+
+    @classmethod
+    def of(cls, histogram: tuple[tuple[float, int], ...]) -> Latency:
+        """Return the latency with its percentiles, as sysbench computes them (sb_histogram.c)."""
+        ranks = tuple(itertools.accumulate(count for _, count in histogram))
+
+        def percentile(wanted: int) -> float:
+            rank = int(ranks[-1] * wanted / 100 + 0.5)
+            seen = zip(histogram, ranks, strict=True)
+            return next(value for (value, _), upto in seen if upto >= rank)
+
+        return cls(p50=percentile(50), p95=percentile(95), p99=percentile(99), histogram=histogram)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
