@@ -382,7 +382,7 @@ def test_what_is_loaded_depends_on_the_scripts_that_load_and_on_those_that_they_
     assert sorted(names) == ["load.lua", "rows.lua", "settle.lua", "settling.lua"]
     batch = [script.name for script in PLUGIN.load_scripts(replace(TABLES, family="batch"))]
     assert sorted(batch) == [
-        *("common.lua", "load.lua", "settle.lua", "settling.lua", "tables.lua")
+        *("common.lua", "counting.lua", "load.lua", "settle.lua", "settling.lua", "tables.lua")
     ]
 
 

@@ -61,11 +61,17 @@ class Drive:
         """What the driver is asked for."""
         return Order(program=self.program, task=self.task, where=self.where, verify=self.verify)
 
-    def command(self) -> process.Command:
-        """Return the command line with its environment."""
+    def command(
+        self, argv: tuple[str, ...] | None = None, *, log: Path | None = None
+    ) -> process.Command:
+        """Return the command line with its environment; ``argv`` goes before the driver's usual.
+
+        Without a ``log`` what it prints is captured.
+        """
         return process.Command(
-            argv=self.driver.argv(self.order),
+            argv=argv or self.driver.argv(self.order),
             cwd=self.folder,
+            log=log,
             env={"LC_ALL": "C", **dict(self.env)},
             isolated=True,
             timeout=self.timeout,
@@ -154,7 +160,7 @@ def _outcome(request: Drive, finished: process.Finished, chunks: tuple[Chunk, ..
     """Return what the driver measured. Raises DriverError if it failed or makes no sense."""
     name = request.driver.name
     if not finished.ok:
-        raise _failure(request, finished)
+        raise failure(request, finished)
     if not finished.output.strip():
         raise DriverError(f"{name} printed nothing")
     outcome = request.driver.read(request.order, chunks)
@@ -163,7 +169,11 @@ def _outcome(request: Drive, finished: process.Finished, chunks: tuple[Chunk, ..
     return outcome
 
 
-def _failure(request: Drive, finished: process.Finished) -> DriverError:
+def failure(request: Drive, finished: process.Finished) -> DriverError:
+    """Return why a driver run failed, by its own last words.
+
+    Raises MachineError when the disk is full.
+    """
     name, tail = request.driver.name, finished.text().strip()[-2000:]
     if any(sign in tail for sign in _NO_SPACE):
         raise MachineError(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import Endpoint
 from dbhone.errors import DriverError
-from dbhone.workload.work import Tables, Task
+from dbhone.workload.work import ScriptRun, Tables, Task
 
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1
@@ -155,6 +155,18 @@ class ServerDriver(Driver):
 
     program: str
     package: str
+
+    def counts(self, run: ScriptRun) -> bool:
+        """Return whether the clients of such a run can count what they do while they do it."""
+        del run
+        return False
+
+    def counted(self, order: Order, counts: Path) -> tuple[str, ...]:
+        """Return the command line of a run whose clients count in this file, see ``counting.py``.
+
+        It goes on until it is told to end. Raises DriverError for what it does not count.
+        """
+        raise DriverError(f"{self.name} cannot count {order.task.set} in {counts}")
 
     @abstractmethod
     def load(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ from dbhone.workload.work import ScriptRun, Tables
 
 _SUITES = Path(__file__).resolve().parents[1] / "suites"
 _USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
+_STEP = re.compile(r"^common\.step\(", re.MULTILINE)
+_RANDOM = {"rand-type": "uniform"}
 _LOADERS = 8
 _SHORTEST_SERIES = 3.0
 _BANNER = re.compile(r"sysbench \d\S+ \(using \w+ LuaJIT .*\)")
@@ -55,20 +57,24 @@ class Sysbench(ServerDriver):
         run = _run_of(order)
         seconds = max(1, round(run.seconds)) if run.events is None else 0
         options = {
-            **_table_options(run.tables),
-            "threads": str(run.threads),
             "time": str(seconds),
             "events": str(run.events or 0),
-            "rand-type": "uniform",
+            **_RANDOM,
             "histogram": "on",
             "percentile": str(PERCENTILE),
         }
         if seconds >= _SHORTEST_SERIES:
             options["report-interval"] = str(INTERVAL)
-        # What a set says replaces what every set has.
-        options |= dict(run.options)
-        script = _script(run.script, run.tables)
-        return _command(order.program, script, _endpoint_of(order), options, "run")
+        return _run_command(order, options)
+
+    def counts(self, run: ScriptRun) -> bool:
+        """Return whether it is run for a time, and its script is a step of ``common.lua``."""
+        script = _script(run.script, run.tables).read_text(encoding="utf-8")
+        return run.events is None and _STEP.search(script) is not None
+
+    def counted(self, order: Order, counts: Path) -> tuple[str, ...]:
+        """Return the command of a run without an end, whose events are counted in the file."""
+        return _run_command(order, {"time": "0", "events": "0", **_RANDOM, "counts": str(counts)})
 
     def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return the only step: a transaction of the script is an operation.
@@ -182,6 +188,15 @@ def _endpoint_of(order: Order) -> Endpoint:
     if isinstance(order.where, Path):
         raise DriverError(f"sysbench drives servers, and {order.where} is a file")
     return order.where
+
+
+def _run_command(order: Order, options: dict[str, str]) -> tuple[str, ...]:
+    run = _run_of(order)
+    script = _script(run.script, run.tables)
+    usual = {**_table_options(run.tables), "threads": str(run.threads)}
+    # What a set says replaces what every set has.
+    options = usual | options | dict(run.options)
+    return _command(order.program, script, _endpoint_of(order), options, "run")
 
 
 def _table_options(tables: Tables) -> dict[str, str]:

@@ -3,6 +3,9 @@
 -- A step's script calls step() once. Each of sysbench's threads then has a connection of its
 -- own, prepares its statements when it starts, and runs the step's event over and over.
 
+local here = debug.getinfo(1, "S").source:match("^@(.*/)")
+local counting = dofile(here .. "counting.lua")
+
 local common = {}
 
 common.INT = {sysbench.sql.type.INT}
@@ -68,15 +71,19 @@ end
 -- Declare a step. OPTIONS are its own; START gets a thread's connection and driver's name, and
 -- returns the function that is one event.
 function common.step(options, start)
+   options.counts = {"a file in which events are counted while they go on", ""}
    common.declare(options)
 
    -- The driver is kept for as long as its connection: Lua would end it otherwise.
    local driver, con
 
-   function thread_init()
+   function thread_init(thread)
       driver = sysbench.sql.driver()
       con = driver:connect()
       event = start(con, driver:name())
+      if sysbench.opt.counts ~= "" then
+         event = counting.counted(event, sysbench.opt.counts, thread)
+      end
    end
 
    function event() -- sysbench looks for it before a thread starts

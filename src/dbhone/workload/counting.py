@@ -1,0 +1,120 @@
+"""Counts that a driver's clients keep in a file while they run, so that hone can read them.
+
+Each client, a thread of the driver, has a slot of its own, in cache lines of its own: what it
+counts costs it two clock readings and a few stores. The server is asked nothing. The scripts'
+side is ``suites/sysbench/scripts/counting.lua``, which has the same figures.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dbhone.workload.drivers.base import Latency
+
+_BUCKETS, _SHORTEST, _LONGEST = 1024, 1e-6, 100.0
+"""Latencies, in seconds, are counted in buckets of equal ratio, 1.8 % wide, as sysbench's own."""
+_HEAD = np.dtype([("generation", "f8"), ("ending", "f8"), ("rest", "V48")])
+_SLOT = np.dtype(
+    [
+        ("ready", "f8"),
+        ("finished", "f8"),
+        ("refused", "f8"),
+        ("open", "f8"),
+        ("rest", "V32"),
+        ("buckets", "u4", _BUCKETS),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What all clients together have counted until ``at``, in monotonic time.
+
+    ``finished`` events, those not among them that were stopped on their way; ``refused`` ones,
+    which the server undid; ``buckets`` has the finished ones by latency.
+    """
+
+    at: float
+    finished: int
+    refused: int
+    buckets: NDArray[np.int64]
+
+    def since(self, before: Counts) -> Counted:
+        """Return what was counted since an earlier reading."""
+        return Counted(
+            seconds=self.at - before.at,
+            finished=self.finished - before.finished,
+            refused=self.refused - before.refused,
+            buckets=self.buckets - before.buckets,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What all clients together counted in ``seconds``."""
+
+    seconds: float
+    finished: int
+    refused: int
+    buckets: NDArray[np.int64]
+
+
+class CountFile:
+    """The file of one driver run: so many clients, all counts zero."""
+
+    def __init__(self, path: Path, clients: int) -> None:
+        self.path = path
+        self.clients = clients
+        path.write_bytes(bytes(_HEAD.itemsize + clients * _SLOT.itemsize))
+        mapped = np.memmap(path, dtype=np.uint8, mode="r+")
+        self._head = mapped[: _HEAD.itemsize].view(_HEAD)
+        self._slots = mapped[_HEAD.itemsize :].view(_SLOT)
+
+    def remove(self) -> None:
+        """Remove the file; what has mapped it goes on with it."""
+        self.path.unlink(missing_ok=True)
+
+    @property
+    def ready(self) -> int:
+        """How many clients are connected and wait for the first generation, or are past it."""
+        return int(self._slots["ready"].sum())
+
+    def begin(self) -> None:
+        """Begin another generation: what the clients are at does not count any more."""
+        self._head["generation"] += 1
+
+    def end(self) -> None:
+        """Tell the clients to end after the event that they are at."""
+        self._head["ending"] = 1
+
+    def finished(self) -> int:
+        """Return how many events were finished so far."""
+        return int(self._slots["finished"].sum())
+
+    def read(self) -> Counts:
+        """Return the counts now. The time is that of ``finished``; the rest is read after it."""
+        at, finished = time.monotonic(), self.finished()
+        return Counts(
+            at=at,
+            finished=finished,
+            refused=int(self._slots["refused"].sum()),
+            buckets=self._slots["buckets"].sum(axis=0, dtype=np.int64),
+        )
+
+
+def latency_of(buckets: NDArray[np.int64]) -> Latency | None:
+    """Return the latencies in buckets as ``Counts`` has them, None if there are none."""
+    found = [(_middle(int(at)), int(buckets[at])) for at in np.flatnonzero(buckets)]
+    return Latency.of(tuple(found)) if found else None
+
+
+def _middle(at: int) -> float:
+    """Return the latency that stands for a bucket, in seconds: its middle by ratio."""
+    share = (at + 0.5) / _BUCKETS
+    return _SHORTEST * math.exp(share * math.log(_LONGEST / _SHORTEST))

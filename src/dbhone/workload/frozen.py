@@ -1,0 +1,129 @@
+"""A driver whose clients stay connected, and are frozen but for the slices they are measured in.
+
+Frozen, a driver has no CPU time, and its server nobody who asks it. What a client was waiting
+for when it was frozen its server finishes all the same, and the client takes it when it goes on:
+at most one event for each client, which is not counted. A slice counts after a short while, when
+those events and the work of who was measured before are over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from dbhone.errors import DriverError
+from dbhone.measurement import process_stats
+from dbhone.process import Finished, Process
+from dbhone.workload.counting import CountFile, Counts
+from dbhone.workload.drive import Drive, failure
+from dbhone.workload.drivers.base import ServerDriver
+
+_POLL = 0.005
+_MOST_PRINTED = 1 << 20
+
+
+class FrozenClient:
+    """One driver run on one server. Use it as a context manager: leaving it ends the driver.
+
+    Entering starts the driver, which connects its clients; they ask nothing before they are
+    thawed. ``folder`` gets its file of counts and what it prints. Raises ToolError if it cannot
+    be started.
+    """
+
+    def __init__(self, request: Drive, driver: ServerDriver, folder: Path) -> None:
+        assert request.task.run is not None
+        self._request = request
+        self._log = folder / "printed"
+        self._counts = CountFile(folder / "counts", request.task.run.threads)
+        argv = driver.counted(request.order, self._counts.path)
+        self._command = dataclasses.replace(request.command(argv, log=self._log), timeout=None)
+        self._process: Process | None = None
+
+    def __enter__(self) -> FrozenClient:
+        self._process = Process(self._command, capture=False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.close()
+        self._counts.remove()
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The driver's command line."""
+        return self._command.argv
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The CPU time that the driver has used so far, in seconds."""
+        return process_stats.cpu_seconds(self._running.pid) or 0.0
+
+    @property
+    def _running(self) -> Process:
+        if self._process is None:
+            raise DriverError(f"{self._request.driver.name} was not started")
+        return self._process
+
+    def await_ready(self, timeout: float) -> None:
+        """Wait until all clients are connected. Raises DriverError if they are late."""
+        deadline = time.monotonic() + timeout
+        while self._counts.ready < self._counts.clients:
+            self.pass_time(_POLL)
+            if time.monotonic() > deadline:
+                raise DriverError(
+                    f"{self._counts.ready} of {self._counts.clients} clients of"
+                    f" {self._request.driver.name} were connected after {timeout:.0f} s"
+                )
+
+    @contextlib.contextmanager
+    def thawed(self) -> Iterator[None]:
+        """Let the clients ask meanwhile."""
+        try:
+            self._counts.begin()
+            self._running.signal(signal.SIGCONT)
+            yield
+        finally:
+            self.freeze()
+
+    def freeze(self) -> None:
+        """Stop the driver, with all its threads, where it is."""
+        self._running.signal(signal.SIGSTOP)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass. Raises DriverError at once when the driver ends."""
+        if self._running.wait(seconds):
+            raise failure(self._request, self._finish())
+
+    def finished_events(self) -> int:
+        """Return how many events were finished so far."""
+        return self._counts.finished()
+
+    def counts(self) -> Counts:
+        """Return what was counted so far."""
+        return self._counts.read()
+
+    def end(self, timeout: float) -> None:
+        """Let the driver end by itself. Raises DriverError if it failed, or does not end."""
+        self._counts.end()
+        self._running.signal(signal.SIGCONT)
+        if not self._running.wait(timeout):
+            name = self._request.driver.name
+            raise DriverError(f"{name} did not end within {timeout:.0f} s of being told to")
+        finished = self._finish()
+        if not finished.ok:
+            raise failure(self._request, finished)
+
+    def printed(self) -> bytes:
+        """Return what the driver printed, its last megabyte if it is more."""
+        if not self._log.exists():
+            return b""
+        with self._log.open("rb") as file:
+            file.seek(max(0, self._log.stat().st_size - _MOST_PRINTED))
+            return file.read()
+
+    def _finish(self) -> Finished:
+        return dataclasses.replace(self._running.finish(), output=self.printed())

@@ -1,0 +1,82 @@
+-- Counts events where another process reads them while they go on: in a file that both map.
+--
+-- dbhone stops the whole client between two slices (SIGSTOP), and reads the counts at a slice's
+-- two ends. Before each slice it writes another generation: an event that began in one and ended
+-- in another was stopped on its way, and is not counted. The file is laid out by
+-- workload/counting.py, which has the same figures.
+
+local ffi = require("ffi")
+
+ffi.cdef[[
+   struct dbhone_moment { long seconds; long nanoseconds; };
+   struct dbhone_head { volatile double generation, ending; char rest[48]; };
+   struct dbhone_slot {
+      volatile double ready, finished, refused, open;
+      char rest[32];
+      volatile uint32_t buckets[1024];
+   };
+   int open(const char *path, int flags, ...);
+   void *mmap(void *address, size_t length, int protection, int flags, int file, long offset);
+   int clock_gettime(int clock, struct dbhone_moment *moment);
+   int usleep(unsigned int microseconds);
+]]
+
+local READ_AND_WRITE, PROTECTION, SHARED, MONOTONIC = 2, 3, 1, 1
+local BUCKETS, SHORTEST, DECADES = 1024, 1e-6, 8
+local PER_LOG = BUCKETS / (DECADES * math.log(10))
+
+local counting = {}
+local moment = ffi.new("struct dbhone_moment")
+
+local function now()
+   ffi.C.clock_gettime(MONOTONIC, moment)
+   return tonumber(moment.seconds) + tonumber(moment.nanoseconds) * 1e-9
+end
+
+local function bucket(seconds)
+   local at = math.floor(math.log(math.max(seconds, SHORTEST) / SHORTEST) * PER_LOG)
+   return math.min(at, BUCKETS - 1)
+end
+
+local function map(path, thread)
+   local file = ffi.C.open(path, READ_AND_WRITE)
+   local head, slot = ffi.sizeof("struct dbhone_head"), ffi.sizeof("struct dbhone_slot")
+   local length = head + slot * (thread + 1)
+   local start = file >= 0 and ffi.C.mmap(nil, length, PROTECTION, SHARED, file, 0)
+   if not start or ffi.cast("intptr_t", start) == -1 then
+      error("the file of counts cannot be mapped: " .. path)
+   end
+   local slots = ffi.cast("struct dbhone_slot *", ffi.cast("char *", start) + head)
+   return ffi.cast("struct dbhone_head *", start), slots[thread]
+end
+
+-- Return EVENT as it is counted, by the thread of this number, in the file at PATH. It waits for
+-- the first generation, and ends the thread when it is told to.
+function counting.counted(event, path, thread)
+   local head, slot = map(path, thread)
+   slot.ready = 1
+
+   return function ()
+      while head.generation == 0 and head.ending == 0 do
+         ffi.C.usleep(1000)
+      end
+      if head.ending ~= 0 then
+         return true
+      end
+      if slot.open ~= 0 then -- the event before did not come to its end
+         slot.refused = slot.refused + 1
+      end
+      slot.open = 1
+      local generation, began = head.generation, now()
+      event()
+      local took = now() - began
+      if head.generation == generation then
+         local at = bucket(took)
+         slot.buckets[at] = slot.buckets[at] + 1
+         slot.finished = slot.finished + 1
+      end
+      slot.open = 0
+   end
+end
+
+return counting

@@ -1,0 +1,89 @@
+"""sysbench without a database, whose clients count what they do."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dbhone.dbms.base_server import Endpoint, Protocol
+from dbhone.workload.drive import Drive
+from dbhone.workload.drivers.base import Chunk, Order, Outcome, ServerDriver
+from dbhone.workload.frozen import FrozenClient
+from dbhone.workload.work import ScriptRun, Tables, Task
+
+_SCRIPT = Path(__file__).with_name("counted.lua")
+_SYSBENCH = shutil.which("sysbench")
+needs_sysbench = pytest.mark.skipif(_SYSBENCH is None, reason="sysbench is not installed")
+
+
+class Sleeper(ServerDriver):
+    """Runs the script that only sleeps; ``options`` are its own."""
+
+    name = "sleeper"
+    program = "sysbench"
+    package = "sysbench"
+
+    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
+        return suite
+
+    def argv(self, order: Order) -> tuple[str, ...]:
+        return (str(order.program), "--version")
+
+    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
+        return Outcome(version=None, steps=(), verification=None)
+
+    def counts(self, run: ScriptRun) -> bool:
+        return True
+
+    def counted(self, order: Order, counts: Path) -> tuple[str, ...]:
+        assert order.task.run is not None
+        options = (f"--{name}={value}" for name, value in order.task.run.options)
+        threads = f"--threads={order.task.run.threads}"
+        endless = ("--time=0", "--events=0", f"--counts={counts}")
+        return (str(order.program), str(_SCRIPT), threads, *endless, *options, "run")
+
+    def load(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+        return (str(program), "--version")
+
+    def load_scripts(self, tables: Tables) -> tuple[Path, ...]:
+        return ()
+
+    def settle(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+        return (str(program), "--version")
+
+    def verify(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+        return (str(program), "--version")
+
+    def verification(self, printed: str) -> str:
+        return printed
+
+
+def sleeping(threads: int = 2, **options: int) -> Task:
+    """Return a task of the script with these options."""
+    run = ScriptRun(
+        script="counted",
+        options=tuple((name, str(value)) for name, value in options.items()),
+        threads=threads,
+        seconds=1.0,
+        tables=Tables(tables=1, rows=100),
+    )
+    return Task(set="sleep", run=run)
+
+
+def client(folder: Path, task: Task) -> FrozenClient:
+    """Return a driver that was not started yet."""
+    folder.mkdir(exist_ok=True)
+    driver = Sleeper()
+    nowhere = Endpoint(protocol=Protocol.MYSQL, socket=folder / "none", user="u", database="d")
+    request = Drive(
+        driver=driver,
+        program=Path(_SYSBENCH or "sysbench"),
+        task=task,
+        where=nowhere,
+        folder=folder,
+        version="1",
+        timeout=60.0,
+    )
+    return FrozenClient(request, driver, folder)

@@ -1,0 +1,177 @@
+"""Frozen clients: what they count and what not, and that none of them is left behind.
+
+They are real sysbench processes that sleep instead of asking a server.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dbhone.errors import DriverError
+from dbhone.workload.counting import CountFile, latency_of
+from dbhone.workload.frozen import FrozenClient
+from tests.workload.counted import client, needs_sysbench, sleeping
+
+pytestmark = needs_sysbench
+
+
+def await_events(driver: FrozenClient, number: int) -> None:
+    """Wait until so many more events were finished than now."""
+    wanted = driver.finished_events() + number
+    while driver.finished_events() < wanted:
+        driver.pass_time(0.002)
+
+
+def await_stopped(driver: FrozenClient) -> psutil.Process:
+    """Wait until the driver stands still; return it."""
+    running = psutil.Process(driver._running.pid)
+    while running.status() != psutil.STATUS_STOPPED:
+        time.sleep(0.002)
+    return running
+
+
+def test_clients_that_are_connected_ask_nothing_before_they_are_thawed(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping()) as driver:
+        driver.await_ready(60.0)
+        driver.pass_time(0.02)
+        assert driver.finished_events() == 0
+        with driver.thawed():
+            await_events(driver, 4)
+
+
+def test_what_a_slice_counts_is_in_its_histogram_and_takes_the_time_that_it_takes(
+    tmp_path: Path,
+) -> None:
+    with client(tmp_path, sleeping(threads=3, sleep=4)) as driver:
+        driver.await_ready(60.0)
+        with driver.thawed():
+            await_events(driver, 3)
+            before = driver.counts()
+            await_events(driver, 30)
+            counted = driver.counts().since(before)
+    # A client may count an event between the readings of its number and of its histogram.
+    assert abs(int(counted.buckets.sum()) - counted.finished) <= 3
+    assert counted.finished >= 30
+    assert counted.refused == 0
+    assert counted.seconds >= 30 / 3 * 0.004 * 0.9
+    latency = latency_of(counted.buckets)
+    assert latency is not None
+    assert 0.0039 < latency.p50 <= latency.p95 <= latency.p99
+
+
+def test_an_event_that_was_frozen_on_its_way_is_not_counted(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping(threads=1, sleep=50)) as driver:
+        driver.await_ready(60.0)
+        with driver.thawed():
+            await_events(driver, 1)
+            driver.pass_time(0.001)
+        await_stopped(driver)
+        before = driver.counts()
+        time.sleep(0.2)
+        with driver.thawed():
+            await_events(driver, 1)
+        counted = driver.counts().since(before)
+    latency = latency_of(counted.buckets)
+    assert latency is not None
+    assert all(value > 0.049 for value, _ in latency.histogram)
+    assert latency.histogram[-1][0] < 0.2, "the time that it was frozen is in no latency"
+
+
+def test_a_frozen_driver_stands_still(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping()) as driver:
+        driver.await_ready(60.0)
+        with driver.thawed():
+            await_events(driver, 2)
+        await_stopped(driver)
+        finished, used = driver.finished_events(), driver.cpu_seconds
+        time.sleep(0.05)
+        assert (driver.finished_events(), driver.cpu_seconds) == (finished, used)
+
+
+def test_what_is_refused_is_counted_apart(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping(threads=1, refuse=3)) as driver:
+        driver.await_ready(60.0)
+        with driver.thawed():
+            await_events(driver, 20)
+        await_stopped(driver)
+        counts = driver.counts()
+    assert counts.refused == pytest.approx(counts.finished / 2, abs=1)
+
+
+def test_a_driver_ends_by_itself_when_it_is_told_to(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping()) as driver:
+        driver.await_ready(60.0)
+        with driver.thawed():
+            await_events(driver, 2)
+        driver.end(60.0)
+        assert b"total number of events" in driver.printed()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["printed"]
+
+
+def test_a_driver_that_was_never_thawed_ends_too(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping()) as driver:
+        driver.await_ready(60.0)
+        driver.freeze()
+        driver.end(60.0)
+
+
+def test_a_driver_that_dies_in_a_slice_fails_with_its_own_words(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping(threads=1, die=3)) as driver:
+        driver.await_ready(60.0)
+        with pytest.raises(DriverError, match=r"sleeper .*"), driver.thawed():
+            driver.pass_time(60.0)
+        assert b"the server has gone away" in driver.printed()
+
+
+def test_a_driver_that_is_killed_while_it_is_frozen_is_found_dead(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping()) as driver:
+        driver.await_ready(60.0)
+        driver.freeze()
+        os.kill(await_stopped(driver).pid, signal.SIGKILL)
+        with pytest.raises(DriverError, match="SIGKILL"), driver.thawed():
+            driver.pass_time(60.0)
+
+
+def test_clients_that_do_not_connect_in_time_are_an_error(tmp_path: Path) -> None:
+    with client(tmp_path, sleeping()) as driver:
+        os.kill(driver._running.pid, signal.SIGSTOP)
+        driver._counts._slots["ready"] = 0
+        with pytest.raises(DriverError, match="of 2 clients of sleeper were connected after 0 s"):
+            driver.await_ready(0.0)
+
+
+_HOLDER = """\
+import pathlib, sys
+from tests.workload.counted import client, sleeping
+with client(pathlib.Path(sys.argv[1]), sleeping()) as driver:
+    driver.await_ready(60.0)
+    with driver.thawed():
+        driver.pass_time(0.01)
+    print(driver._running.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_frozen_client_dies_with_hone_however_that_dies(tmp_path: Path) -> None:
+    argv = (sys.executable, "-c", _HOLDER, str(tmp_path))
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hone:
+        assert hone.stdout is not None
+        frozen = psutil.Process(int(hone.stdout.readline()))
+        while frozen.status() != psutil.STATUS_STOPPED:
+            time.sleep(0.002)
+        hone.send_signal(signal.SIGKILL)
+    frozen.wait(60.0)
+
+
+def test_counts_start_at_zero_and_latencies_need_an_event(tmp_path: Path) -> None:
+    counts = CountFile(tmp_path / "counts", 5)
+    assert counts.ready == 0
+    assert latency_of(counts.read().buckets) is None
