@@ -1,0 +1,92 @@
+"""Levels of subjects that were measured in turn, round after round, during one restart.
+
+A round has one slice of each subject, moments apart. The logarithm of a slice's rate is taken
+as its subject's level, plus what the round was like for all, plus noise; levels and rounds are
+fitted together by Huber's M-estimate (P. J. Huber, Annals of Mathematical Statistics 35 (1964)
+73-101; Robust Statistics, Wiley 1981, chapter 7). Slices in a burst, a stall or another hump
+then count less, and a subject that is slower by a tenth is found slower by a tenth whatever the
+others do, which differences from a round's median do not promise for more than two.
+
+What slices of one restart have in common, such as how memory was laid out, no number of rounds
+can tell. So there is no interval here: it is over restarts (``estimate.py``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dbhone.analysis.cube import Array
+
+_BEND = 1.0
+"""Residuals up to so many standard deviations of normal noise count in full."""
+_DEVIATION = 1.4826
+"""The standard deviation of normal noise, in medians of the distance from its centre."""
+_ROUNDING = 1e-12
+_SETTLED = 1e-9
+_MOST_TURNS = 500
+
+
+def levels(logs: Array) -> Array:
+    """Return one log level for each subject, from the logarithms of its slices' rates.
+
+    ``logs`` is rounds x subjects, NaN where a slice is missing; further axes before these are
+    many restarts at once. The levels' differences are what is fitted; together they lie
+    so that the median round has no effect. The level of a subject without slices is NaN.
+    """
+    if 0 in logs.shape:
+        return np.full((*logs.shape[:-2], logs.shape[-1]), np.nan)
+    known = ~np.isnan(logs)
+    values = np.where(known, logs, 0.0)
+    bend = np.maximum(_BEND * _spread(logs, known), _ROUNDING)[..., None, None]
+    subjects = np.nan_to_num(_median(logs, -2))[..., None, :]
+    rounds = np.nan_to_num(_median(np.where(known, logs - subjects, np.nan), -1))[..., None]
+    for _ in range(_MOST_TURNS):
+        weights = _weights(values - rounds - subjects, known, bend)
+        rounds = _weighted_mean(values - subjects, weights, -1)
+        weights = _weights(values - rounds - subjects, known, bend)
+        before, subjects = subjects, _weighted_mean(values - rounds, weights, -2)
+        if np.max(np.abs(subjects - before), initial=0.0) < _SETTLED:
+            break
+    usual = _median(np.where(known.any(axis=-1), rounds[..., 0], np.nan), -1)
+    found: Array = np.where(known.any(axis=-2), subjects[..., 0, :] + usual[..., None], np.nan)
+    return found
+
+
+def _weights(residuals: Array, known: NDArray[np.bool_], bend: Array) -> Array:
+    """Return 1 for small residuals, less for large ones, so that each pulls as one at the bend."""
+    return np.where(known, bend / np.maximum(np.abs(residuals), bend), 0.0)
+
+
+def _weighted_mean(values: Array, weights: Array, axis: int) -> Array:
+    """Return the means along an axis, which stays; 0 where nothing is known."""
+    total = weights.sum(axis=axis, keepdims=True)
+    mean: Array = (values * weights).sum(axis=axis, keepdims=True) / np.where(total, total, 1.0)
+    return mean
+
+
+def _spread(logs: Array, known: NDArray[np.bool_]) -> Array:
+    """Return the residuals' standard deviation, from the differences within rounds.
+
+    A difference has twice a slice's variance, and the fit of the rounds takes one degree of
+    freedom in as many as there are subjects. Where nothing can be told, 0.
+    """
+    first, second = np.triu_indices(logs.shape[-1], 1)
+    differences = logs[..., first] - logs[..., second]
+    if not differences.size:
+        return np.zeros(logs.shape[:-2])
+    distances = np.abs(differences - _median(differences, -2)[..., None, :])
+    middle = np.nan_to_num(_median(distances.reshape(*logs.shape[:-2], -1), -1))
+    subjects = np.maximum(np.count_nonzero(known.any(axis=-2), axis=-1), 1)
+    spread: Array = _DEVIATION * middle * np.sqrt((subjects - 1) / (2 * subjects))
+    return spread
+
+
+def _median(values: Array, axis: int) -> Array:
+    """Return the medians of what is known along an axis; NaN where nothing is."""
+    ordered = np.sort(values, axis=axis)  # NaN comes last
+    count = np.count_nonzero(~np.isnan(values), axis=axis, keepdims=True)
+    low = np.take_along_axis(ordered, np.maximum(count - 1, 0) // 2, axis=axis)
+    high = np.take_along_axis(ordered, np.minimum(count // 2, values.shape[axis] - 1), axis=axis)
+    middle: Array = ((low + high) / 2).squeeze(axis)
+    return middle
