@@ -11,6 +11,7 @@ from dbhone.measurement.record import (
     Machine,
     Measurement,
     Role,
+    Slice,
     Step,
     Subject,
 )
@@ -94,6 +95,18 @@ def invocation(block: int, subject_name: str, *, failure: str | None = None) -> 
         failure=failure,
         conditions={"steal": 0.125},
         measurements=() if failure else measured,
+    )
+
+
+def a_slice(number: int, *, counted: bool = True) -> Slice:
+    return Slice(
+        round=number,
+        position=number % 2,
+        began=0.75 * number,
+        seconds=0.250125,
+        operations=1000 + number,
+        errors=number,
+        counted=counted,
     )
 
 

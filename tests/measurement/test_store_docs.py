@@ -14,7 +14,7 @@ from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.series import WRITTEN, Series
 from dbhone.measurement.store import Store
 from dbhone.measurement.tables import METADATA
-from tests.measurement.store_records import begin, invocation
+from tests.measurement.store_records import a_slice, begin, invocation
 
 TEXT = (Path(__file__).parents[2] / "docs/store.md").read_text()
 EXAMPLES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
@@ -24,7 +24,10 @@ EXAMPLES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
 def test_the_examples_of_sql_answer(example: str, tmp_path: Path) -> None:
     with Store.open(tmp_path / "store.db") as store:
         written = Series(quantity=WRITTEN, at=(1.0, 2.0), values=(0.0, 4096.0))
-        store.record(begin(store), replace(invocation(1, "rel"), series=(written,)))
+        run_id = begin(store)
+        for name in ("rel", "pgo"):
+            kept = replace(invocation(1, name), series=(written,), slices=(a_slice(0),))
+            store.record(run_id, kept)
     connection = sqlite3.connect(tmp_path / "store.db")
     answer = connection.execute(example).fetchall()
     connection.close()
@@ -32,7 +35,7 @@ def test_the_examples_of_sql_answer(example: str, tmp_path: Path) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 3
+    assert len(EXAMPLES) == 4
 
 
 def test_every_table_every_figure_and_every_condition_is_told() -> None:

@@ -191,12 +191,41 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """A short stretch of an invocation, in which its subject alone was asked.
+
+    A round has one slice of each subject, in random order: ``position`` is the place in it.
+    ``began`` is in seconds since the pass began. A slice of a round that was left out, because
+    it came before the servers had settled or was a trial, is not ``counted``.
+    """
+
+    round: int
+    position: int
+    began: float
+    seconds: float
+    operations: int
+    errors: int
+    counted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sliced:
+    """The slices of one subject on one set in one block."""
+
+    block: int
+    set: str
+    subject: str
+    slices: tuple[Slice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
     """One start of the driver: one subject, one set, one block, and all that it printed.
 
     ``measurements`` is empty when ``failure`` says why there are none. ``conditions`` holds
     what the machine did meanwhile, such as steal and the load by others, as numbers. ``series``
-    is what was observed of a server.
+    is what was observed of a server. ``slices`` are those that the measurements were computed
+    from, none if the driver measured by itself.
     """
 
     block: int
@@ -211,6 +240,7 @@ class Invocation:
     conditions: dict[str, float]
     measurements: tuple[Measurement, ...]
     series: tuple[Series, ...] = ()
+    slices: tuple[Slice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

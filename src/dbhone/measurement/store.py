@@ -28,6 +28,7 @@ from dbhone.measurement.record import (
     Invocation,
     Run,
     Samples,
+    Sliced,
     Step,
     Subject,
     Warning,
@@ -55,6 +56,7 @@ from dbhone.measurement.rows import (
 )
 from dbhone.measurement.series import Observation
 from dbhone.measurement.series_rows import observation_of, series_values
+from dbhone.measurement.slice_rows import slice_values, sliced_of
 from dbhone.measurement.tables import (
     COUNTS,
     INVOCATIONS,
@@ -63,6 +65,7 @@ from dbhone.measurement.tables import (
     OUTPUTS,
     RUNS,
     SERIES,
+    SLICES,
     STEPS,
     SUBJECTS,
     WARNINGS,
@@ -242,19 +245,29 @@ class Store:
 
     def observations(self, run_id: int) -> tuple[Observation, ...]:
         """Return what was observed in the invocations that count, in the order of their making."""
-        place = (INVOCATIONS.c.id, INVOCATIONS.c.block, INVOCATIONS.c.set_name)
-        statement = (
-            sa.select(*place, SUBJECTS.c.name, SERIES)
-            .join(INVOCATIONS, INVOCATIONS.c.id == SERIES.c.invocation_id)
-            .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
-            .where(INVOCATIONS.c.run_id == run_id, COUNTS)
-            .order_by(INVOCATIONS.c.id, SERIES.c.quantity)
-        )
-        with self._seeing(run_id) as connection:
-            rows = connection.execute(statement).mappings().all()
+        rows = self._parts(run_id, SERIES, SERIES.c.quantity)
         return tuple(
             observation_of(list(each)) for _, each in itertools.groupby(rows, lambda row: row["id"])
         )
+
+    def sliced(self, run_id: int) -> tuple[Sliced, ...]:
+        """Return the slices of the invocations that count and have any, in the order of making."""
+        return tuple(sliced_of(self._parts(run_id, SLICES, SLICES.c.round_number)))
+
+    def _parts(
+        self, run_id: int, table: sa.Table, order: sa.Column[Any]
+    ) -> Sequence[sa.RowMapping]:
+        """Return rows of a table of invocations' parts, with whose they are: those that count."""
+        place = (INVOCATIONS.c.id, INVOCATIONS.c.block, INVOCATIONS.c.set_name)
+        statement = (
+            sa.select(*place, SUBJECTS.c.name, table)
+            .join(INVOCATIONS, INVOCATIONS.c.id == table.c.invocation_id)
+            .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
+            .where(INVOCATIONS.c.run_id == run_id, COUNTS)
+            .order_by(INVOCATIONS.c.id, order)
+        )
+        with self._seeing(run_id) as connection:
+            return connection.execute(statement).mappings().all()
 
     def raw_output(self, run_id: int, block: int, set: str, subject: str) -> bytes:
         """Return what the driver printed in the invocation that counts.
@@ -333,6 +346,9 @@ def _record(connection: sa.Connection, known: _Known, invocation: Invocation) ->
     if invocation.series:
         observed = [series_values(invocation_id, each) for each in invocation.series]
         connection.execute(sa.insert(SERIES), observed)
+    if invocation.slices:
+        sliced = [slice_values(invocation_id, each) for each in invocation.slices]
+        connection.execute(sa.insert(SLICES), sliced)
     measured = [
         measurement_values(invocation_id, run_id, known.step(each.step), each)
         for each in invocation.measurements

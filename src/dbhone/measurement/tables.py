@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-SCHEMA = "0004"
+SCHEMA = "0005"
 """The revision of ``migrations/`` that these tables are; kept here so that opening a store
 that is up to date need not load Alembic."""
 
@@ -225,5 +225,21 @@ SERIES = sa.Table(
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("seconds", sa.JSON, nullable=False),
     sa.Column("readings", sa.JSON, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+SLICES = sa.Table(
+    "slices",
+    METADATA,
+    sa.Column(
+        "invocation_id", sa.ForeignKey("invocations.id"), primary_key=True, autoincrement=False
+    ),
+    sa.Column("round_number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("began", sa.Double, nullable=False),
+    sa.Column("seconds", sa.Double, nullable=False),
+    sa.Column("operations", sa.BigInteger, nullable=False),
+    sa.Column("errors", sa.BigInteger, nullable=False),
+    sa.Column("counted", sa.Boolean, nullable=False),
     sqlite_with_rowid=False,
 )

@@ -1,0 +1,41 @@
+"""Slices come back from the store as they went in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from dbhone.measurement.record import Sliced
+from dbhone.measurement.store import Store
+from tests.measurement.store_records import a_slice, begin, invocation
+
+SLICES = (a_slice(0, counted=False), a_slice(1), a_slice(2))
+
+
+def test_slices_are_kept_with_their_invocation(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        run_id = begin(store)
+        store.record(run_id, replace(invocation(1, "rel"), slices=SLICES))
+        store.record(run_id, invocation(1, "pgo"))
+        store.record(run_id, replace(invocation(2, "pgo"), slices=SLICES[1:]))
+        assert store.sliced(run_id) == (
+            Sliced(block=1, set="main", subject="rel", slices=SLICES),
+            Sliced(block=2, set="main", subject="pgo", slices=SLICES[1:]),
+        )
+
+
+def test_a_pass_that_no_longer_counts_keeps_its_slices_unseen(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        run_id = begin(store)
+        store.record(run_id, replace(invocation(1, "rel"), slices=SLICES))
+        store.supersede(run_id, 1, "main")
+        assert store.sliced(run_id) == ()
+
+
+def test_a_clock_that_is_too_fine_is_rounded_to_microseconds(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        run_id = begin(store)
+        fine = replace(a_slice(0), began=0.1234567, seconds=0.2500004)
+        store.record(run_id, replace(invocation(1, "rel"), slices=(fine,)))
+        ((found,),) = (each.slices for each in store.sliced(run_id))
+        assert (found.began, found.seconds) == (0.123457, 0.25)
