@@ -229,11 +229,11 @@ class Process:
         """The captured output's pipe, None when output goes to the log."""
         return self._popen.stdout
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the program."""
+    def signal(self, number: signal.Signals, *, whole: bool = False) -> None:
+        """Send a signal to the program; with ``whole`` to all its descendants too."""
         if self._orders is not None:
             with contextlib.suppress(BrokenPipeError):
-                os.write(self._orders, bytes([number]))
+                os.write(self._orders, bytes([number | 0x80 if whole else number]))
 
     def wait(self, timeout: float | None) -> bool:
         """Wait for the end, at most ``timeout`` seconds; return whether the program has ended.

@@ -11,7 +11,8 @@ Usage: ``python -I -S warden.py CONTROL_FD STATUS_FD ACCOUNT CPUS SCHEDULING -- 
 The program (not the warden itself) runs as ACCOUNT, ``UID:GID``, on CPUS alone, ``0,2``; with
 ``idle`` as its SCHEDULING only where nothing else wants to run. ``-`` leaves each as it is.
 
-Over CONTROL_FD hone sends one byte for each signal that it wants the program to get. Over
+Over CONTROL_FD hone sends one byte for each signal that it wants the program to get, with the
+highest bit set if all its descendants are to get it too, the oldest first. Over
 STATUS_FD the warden sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it
 could not be started, and ``exit STATUS USER SYSTEM MAXRSS_KIB VOLUNTARY INVOLUNTARY READS
 WRITES`` when it ended and its descendants are gone, with STATUS as waitpid(2) gives it.
@@ -28,6 +29,7 @@ import sys
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_WHOLE = 0x80
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -36,16 +38,26 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl failed")
 
 
-def _children() -> list[int]:
-    me = os.getpid()
-    with open(f"/proc/{me}/task/{me}/children", encoding="ascii") as file:
+def _children(parent: int) -> list[int]:
+    with open(f"/proc/{parent}/task/{parent}/children", encoding="ascii") as file:
         return [int(word) for word in file.read().split()]
+
+
+def _send(pid: int, order: int) -> None:
+    """Send a signal: who is stopped makes no more children, so none is missed."""
+    try:
+        os.kill(pid, order & ~_WHOLE)
+        if order & _WHOLE:
+            for child in _children(pid):
+                _send(child, order)
+    except (ProcessLookupError, FileNotFoundError):
+        pass  # it has just ended
 
 
 def _kill_all_children() -> None:
     """Kill until no descendant is left: orphans of the killed become our children in turn."""
     while True:
-        for pid in _children():
+        for pid in _children(os.getpid()):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -149,8 +161,8 @@ def _watch(pid: int, control: int, wakeup: int) -> str:
             orders = os.read(control, 64)
             if not orders:
                 return ""
-            for number in orders:
-                os.kill(pid, number)
+            for order in orders:
+                _send(pid, order)
 
 
 def main() -> None:

@@ -278,3 +278,36 @@ def test_a_cpu_that_does_not_exist_is_told(tmp_path: Path) -> None:
     command = replace(python("pass", cwd=tmp_path), cpus=frozenset({100_000}))
     with pytest.raises(ToolError, match=r"cannot run .*: Invalid argument"):
         run(command)
+
+
+_PARENT = """\
+import os, time
+child = os.fork()
+if child:
+    print(os.getpid(), child, flush=True)
+else:
+    os.setsid()
+while True: time.sleep(0.01)
+"""
+
+
+def test_a_whole_program_can_be_stopped_and_goes_with_hone_all_the_same(tmp_path: Path) -> None:
+    with Process(python(_PARENT, cwd=tmp_path), capture=True) as process:
+        assert process.stdout is not None
+        both = [int(word) for word in process.stdout.readline().split()]
+        process.signal(signal.SIGSTOP, whole=True)
+        await_state("T", *both)
+        process.signal(signal.SIGCONT, whole=True)
+        await_state("S", *both)
+        process.signal(signal.SIGSTOP, whole=True)
+        await_state("T", *both)
+    for pid in both:
+        wait_until_gone(pid)
+
+
+def await_state(state: str, *pids: int) -> None:
+    """Wait until all these processes are in a state of proc_pid_stat(5)."""
+    while any(
+        Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != state for pid in pids
+    ):
+        time.sleep(0.002)

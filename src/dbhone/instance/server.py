@@ -119,6 +119,18 @@ class Server:
             error.hint = lever.remedy
             raise error
 
+    def freeze(self) -> None:
+        """Stop it where it is, with all its processes, background work included."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on where it was frozen."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.signal(number, whole=True)
+
     def check(self) -> None:
         """Raise ServerError if the server has died, MachineError if it found the disk full."""
         if self._process is None or not self._process.wait(0):
