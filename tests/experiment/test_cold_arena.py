@@ -13,9 +13,10 @@ import pytest
 
 from dbhone.dbms.base_server import Installation
 from dbhone.errors import ServerError
-from dbhone.experiment.arena import ColdServerArena, ServerArena, failed
+from dbhone.experiment.arena import ColdServerArena, ServerArena
 from dbhone.experiment.observing import Observe, Observing
 from dbhone.experiment.servers import Contender, Demand, Servers
+from dbhone.experiment.turnout import failed
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import Driven, load_driver
 from dbhone.workload.drivers.base import ServerDriver

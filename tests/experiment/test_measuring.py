@@ -18,6 +18,7 @@ from dbhone.experiment.arena import EmbeddedArena
 from dbhone.experiment.events import BlockEnded, Event, Slice
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.measuring import Contest, Measuring
+from dbhone.experiment.passes import FreshPasses
 from dbhone.experiment.production import Workshop
 from dbhone.home import Session
 from dbhone.instance.awake import Vigil
@@ -98,7 +99,7 @@ def contest(
     return Contest(
         run_id=run.id,
         design=design,
-        arena=EmbeddedArena(session, driver, builds),
+        passes=FreshPasses(EmbeddedArena(session, driver, builds)),
         subjects=tuple(builds),
         base="rel",
         tasks={name: Task(set=name, size=5) for name in ("main", "cte")},
@@ -262,7 +263,7 @@ def test_the_time_of_what_keeps_cpus_awake_is_no_load_by_others(
 
     clock = itertools.count(0.0, 5.0)
     monkeypatch.setattr(Vigil, "cpu_seconds", lambda self: next(clock))
-    monkeypatch.setattr("dbhone.experiment.measuring.between", note)
+    monkeypatch.setattr("dbhone.experiment.passes.between", note)
     bench.measure(builds, replace(DESIGN, max_blocks=1)).run()
     assert len(own) == len(bench.everything(1))
     assert all(5.0 <= each < 10.0 for each in own)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.build.tally import Tally
-from dbhone.experiment.arena import Turnout
 from dbhone.experiment.training import has_settled
+from dbhone.experiment.turnout import Turnout
 from dbhone.measurement.server_usage import UsedBetween
 from dbhone.workload.drive import Driven
 from dbhone.workload.drivers.base import Latency, Outcome, StepResult

@@ -15,85 +15,19 @@ from dataclasses import dataclass
 
 from dbhone.build.manifest import Build
 from dbhone.errors import DriverError, HoneError, ServerError
-from dbhone.experiment.observing import Observer, Observing, pace
+from dbhone.experiment.observing import Observer, Observing
 from dbhone.experiment.plan import data_seed
 from dbhone.experiment.servers import Contender, Servers
+from dbhone.experiment.turnout import Turnout, failed
 from dbhone.home import Session
 from dbhone.instance.embedded import fresh_database
 from dbhone.instance.server import Server
 from dbhone.measurement import counters
-from dbhone.measurement.record import Measurement
 from dbhone.measurement.sampler import Sampler
-from dbhone.measurement.series import Series
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
 from dbhone.workload.drive import Drive, Driven, drive
-from dbhone.workload.drivers.base import EmbeddedDriver, StepResult
+from dbhone.workload.drivers.base import EmbeddedDriver
 from dbhone.workload.work import Task, seeded
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turnout:
-    """One slice: what the driver said, and what the server used meanwhile (None: embedded).
-
-    ``observed`` is what was observed of the server, None if nothing was.
-    """
-
-    driven: Driven
-    used: UsedBetween | None = None
-    observed: Sampler | None = None
-
-    @property
-    def cpu_seconds(self) -> float:
-        """The CPU time of the driver, of the server and of who observed it, in seconds."""
-        server = self.used.cpu_seconds or 0.0 if self.used else 0.0
-        observing = self.observed.cpu_seconds if self.observed else 0.0
-        return self.driven.cpu_seconds + server + observing
-
-    @property
-    def series(self) -> tuple[Series, ...]:
-        """What was observed, the driver's own series first."""
-        if self.observed is None:
-            return ()
-        return (*pace(self.driven.outcome, self.observed.began), *self.observed.series())
-
-    def measurement(self, step: str, result: StepResult) -> Measurement:
-        """Return the record of one of the slice's steps."""
-        latency = result.latency
-        embedded = Measurement(
-            step=step,
-            throughput=result.throughput,
-            cpu_seconds=_each(result.cpu_seconds, result),
-            instructions=_each(result.instructions, result),
-            peak_memory_bytes=result.peak_memory_bytes,
-            latency_p50=latency.p50 if latency else None,
-            latency_p95=latency.p95 if latency else None,
-            latency_p99=latency.p99 if latency else None,
-        )
-        return embedded if self.used is None else self._with_server(embedded, result, self.used)
-
-    def _with_server(
-        self, found: Measurement, result: StepResult, used: UsedBetween
-    ) -> Measurement:
-        return Measurement(
-            step=found.step,
-            throughput=found.throughput,
-            cpu_seconds=_each(used.cpu_seconds, result),
-            instructions=None,
-            peak_memory_bytes=used.peak_memory_bytes,
-            latency_p50=found.latency_p50,
-            latency_p95=found.latency_p95,
-            latency_p99=found.latency_p99,
-            client_cpu_seconds=_each(self.driven.cpu_seconds, result),
-            context_switches=_each(used.context_switches, result),
-            bytes_read=_each(used.bytes_read, result),
-            bytes_written=_each(used.bytes_written, result),
-            errors=result.errors,
-        )
-
-
-def _each(total: float | None, result: StepResult) -> float | None:
-    """Return what one operation takes."""
-    return None if total is None else total / result.operations
 
 
 class _Luck:
@@ -314,18 +248,6 @@ class _Running:
 
 def _used(before: ServerUsage | None, after: ServerUsage | None) -> UsedBetween | None:
     return None if before is None or after is None else between(before, after)
-
-
-def failed(error: HoneError) -> Driven:
-    """Return the result of a slice whose server died or did not start."""
-    return Driven(
-        argv=(),
-        output=b"",
-        seconds=0.0,
-        cpu_seconds=0.0,
-        outcome=None,
-        failure=error.told,
-    )
 
 
 def drive_embedded(

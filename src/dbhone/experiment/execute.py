@@ -124,7 +124,7 @@ class Execution:
         contest = Contest(
             run_id=self._run.id,
             design=self._experiment.design,
-            arena=ground.arena(tuple(sound)),
+            passes=ground.passes(tuple(sound)),
             subjects=tuple(sound),
             base=self._experiment.base.name,
             tasks=programme.tasks,

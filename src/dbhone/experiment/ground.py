@@ -18,6 +18,7 @@ from dbhone.experiment.journal import Journal
 from dbhone.experiment.levers import pull, settings_with, uses_huge_pages
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.observing import Observing
+from dbhone.experiment.passes import FreshPasses, Passes
 from dbhone.experiment.plan import DRIVER_STARTS, SERVER_STARTS
 from dbhone.experiment.production import Product, Workshop, load_dbms
 from dbhone.experiment.proof import EmbeddedExaminer, Examiner, ServerExaminer
@@ -63,8 +64,8 @@ class Ground(ABC):
         """Return what is measured. May run every set once on the base."""
 
     @abstractmethod
-    def arena(self, subjects: tuple[str, ...]) -> Arena:
-        """Return where these subjects are measured."""
+    def passes(self, subjects: tuple[str, ...]) -> Passes:
+        """Return how and where these subjects are measured."""
 
 
 def make_ground(
@@ -142,11 +143,14 @@ class _EmbeddedGround(_Grounded):
     def programme(self) -> Programme:
         tasks = self._tasks(self._experiment.scale)
         base = self._experiment.base.name
-        rehearsal = Rehearsal(self._experiment, self._suite, self._workshop, self.arena((base,)))
+        rehearsal = Rehearsal(self._experiment, self._suite, self._workshop, self._arena((base,)))
         steps, seconds = rehearsal.run(base, tuple(tasks.values()), self._journal)
         return Programme(tasks=tasks, steps=steps, seconds=seconds)
 
-    def arena(self, subjects: tuple[str, ...]) -> Arena:
+    def passes(self, subjects: tuple[str, ...]) -> Passes:
+        return FreshPasses(self._arena(subjects))
+
+    def _arena(self, subjects: tuple[str, ...]) -> Arena:
         builds = {name: build for name, build in self._builds().items() if name in subjects}
         return EmbeddedArena(self._workshop.session, self._embedded(), builds, self._seed())
 
@@ -266,11 +270,12 @@ class _ServerGround(_Grounded):
             )
         return tuple(found)
 
-    def arena(self, subjects: tuple[str, ...]) -> Arena:
+    def passes(self, subjects: tuple[str, ...]) -> Passes:
         contenders = {name: each for name, each in self._contenders.items() if name in subjects}
         make = ColdServerArena if self._cold else ServerArena
         observing = Observing(self._experiment.observe, self._warn)
-        return make(self._servers, contenders, observing, self._detail, self._seed())
+        arena = make(self._servers, contenders, observing, self._detail, self._seed())
+        return FreshPasses(arena)
 
     def _warn(self, code: str, text: str, subject: str) -> None:
         self._journal.warn(code, text, subject=subject)

@@ -10,20 +10,19 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.precision import precision, typical
 from dbhone.analysis.verdict import Analysis
 from dbhone.errors import DriverError, MachineError
-from dbhone.experiment.arena import Arena, Turnout
 from dbhone.experiment.events import BlockEnded, Slice
 from dbhone.experiment.journal import Journal
+from dbhone.experiment.passes import Pass, Passes, Turn
 from dbhone.experiment.plan import block_order
 from dbhone.experiment.production import Workshop
+from dbhone.experiment.turnout import Turnout
 from dbhone.instance.awake import Vigil
-from dbhone.measurement.conditions import between, read_conditions
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Design, Invocation, Measurement, Step
 from dbhone.measurement.store import Done
@@ -37,7 +36,7 @@ _LEAST_TIMEOUT = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    """What is measured: the subjects, base first, where, and the tasks by set.
+    """What is measured: the subjects, base first, how, and the tasks by set.
 
     ``seconds`` is about how long each set takes the base. With ``ordered`` the sets keep
     their order in every block. ``awake`` are the CPUs that do not sleep while it is measured.
@@ -45,7 +44,7 @@ class Contest:
 
     run_id: int
     design: Design
-    arena: Arena
+    passes: Passes
     subjects: tuple[str, ...]
     base: str
     tasks: dict[str, Task]
@@ -160,7 +159,7 @@ class Measuring:
     def _block(self, block: int) -> None:
         names = tuple(name for name in self.contest.subjects if name not in self.broken)
         with contextlib.ExitStack() as stack:
-            opening = partial(self.contest.arena.open, names, block)
+            opening = partial(self.contest.passes.arena.open, names, block)
             self.workshop.in_turn(lambda: stack.enter_context(opening()))
             self._passes(block)
 
@@ -187,15 +186,22 @@ class Measuring:
     def _pass(
         self, block: int, set_name: str, subjects: tuple[str, ...], progress: tuple[int, int]
     ) -> None:
-        taking_part = tuple(name for name in subjects if name not in self.broken)
-        self.contest.arena.ready(taking_part)
+        one = Pass(
+            block=block,
+            set=set_name,
+            task=self.contest.tasks[set_name],
+            subjects=tuple(name for name in subjects if name not in self.broken),
+            timeout=max(_LEAST_TIMEOUT, 30 * self.contest.seconds[set_name]),
+        )
+        passes = self.contest.passes
+        passes.arena.ready(one.subjects)
+
+        def announce(name: str, done: int) -> None:
+            self._announce(block, set_name, name, (progress[0] + done + 1, progress[1]))
+
         with self._vigil.watch():
-            for position, name in enumerate(subjects):
-                if name in self.broken:
-                    continue
-                number = progress[0] + position + 1
-                self._announce(block, set_name, name, (number, progress[1]))
-                self._measure(block, set_name, name, position)
+            for turn in passes.turns(one, self._vigil, announce):
+                self._record(one, turn)
 
     def _announce(self, block: int, set_name: str, name: str, progress: tuple[int, int]) -> None:
         self.journal.listen(
@@ -209,32 +215,24 @@ class Measuring:
             )
         )
 
-    def _measure(self, block: int, set_name: str, name: str, position: int) -> None:
-        task = self.contest.tasks[set_name]
-        self.contest.arena.prepare(name)
-        spun = self._vigil.cpu_seconds()
-        started, before = datetime.now(UTC), read_conditions()
-        timeout = max(_LEAST_TIMEOUT, 30 * self.contest.seconds[set_name])
-        turnout = self.contest.arena.slice(name, task, timeout)
-        driven = turnout.driven
-        own = turnout.cpu_seconds + self._vigil.cpu_seconds() - spun
-        conditions = between(before, read_conditions(), own_cpu_seconds=own)
+    def _record(self, one: Pass, turn: Turn) -> None:
+        driven = turn.turnout.driven
         invocation = Invocation(
-            block=block,
-            set=set_name,
-            subject=name,
-            position=position,
-            started_at=started,
+            block=one.block,
+            set=one.set,
+            subject=turn.subject,
+            position=turn.position,
+            started_at=turn.started_at,
             seconds=driven.seconds,
             command=driven.argv,
             raw_output=driven.output,
             failure=driven.failure,
-            conditions=conditions,
-            measurements=self._measurements(set_name, turnout),
-            series=turnout.series,
+            conditions=turn.conditions,
+            measurements=self._measurements(one.set, turn.turnout),
+            series=turn.turnout.series,
         )
         self.store.record(self.contest.run_id, invocation)
-        self._judge(name, driven)
+        self._judge(turn.subject, driven)
 
     def _measurements(self, set_name: str, turnout: Turnout) -> tuple[Measurement, ...]:
         outcome = turnout.driven.outcome
