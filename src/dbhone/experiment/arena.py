@@ -12,6 +12,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from dbhone.build.manifest import Build
 from dbhone.errors import DriverError, HoneError, ServerError
@@ -27,6 +28,7 @@ from dbhone.measurement.sampler import Sampler
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
 from dbhone.workload.drive import Drive, Driven, drive
 from dbhone.workload.drivers.base import EmbeddedDriver
+from dbhone.workload.frozen import FrozenClient
 from dbhone.workload.work import Task, seeded
 
 
@@ -103,6 +105,29 @@ class EmbeddedArena(Arena):
         return Turnout(driven=driven)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A server that is up; ``stack`` clears away all that belongs to it."""
+
+    stack: contextlib.ExitStack
+    server: Server
+    counter: counters.Counter | None
+    observer: Observer | None
+
+    def observing(self) -> contextlib.AbstractContextManager[Sampler | None]:
+        """Observe it, if it is to be observed, until the block is left."""
+        return self.observer.observing() if self.observer else contextlib.nullcontext()
+
+    def usage(self) -> ServerUsage | None:
+        """Return what it used so far."""
+        return read_usage(self.server.pid, counter=self.counter)
+
+
+def used_between(before: ServerUsage | None, after: ServerUsage | None) -> UsedBetween | None:
+    """Return what a server used between two readings, None if one of them failed."""
+    return None if before is None or after is None else between(before, after)
+
+
 class ServerArena(Arena):
     """All subjects' servers are up for a block; the driver asks one after the other.
 
@@ -122,7 +147,7 @@ class ServerArena(Arena):
         self._observing = observing
         self._notify = notify
         self._luck = _Luck(seed)
-        self._open: dict[str, _Running] = {}
+        self._open: dict[str, Running] = {}
         self._refusals: dict[str, HoneError] = {}
 
     @contextlib.contextmanager
@@ -169,13 +194,33 @@ class ServerArena(Arena):
             before = running.usage()
             with running.observing() as observed:
                 driven = self._servers.drive(running.server, self._luck.given(task))
-            used = _used(before, running.usage())
+            used = used_between(before, running.usage())
         except ServerError as error:
-            self._close(subject)
+            self.give_up(subject)
             return Turnout(driven=failed(error))
-        if observed is not None and observed.trouble is not None:
-            self._observing.doubt(subject, observed.trouble)
+        if observed is not None:
+            self.doubt(subject, observed.trouble)
         return Turnout(driven=driven, used=used, observed=observed)
+
+    def running(self, subject: str) -> Running:
+        """Return the subject's server; raise ServerError or DriverError if it did not start."""
+        if subject in self._refusals:
+            raise self._refusals[subject]
+        return self._open[subject]
+
+    def client(self, subject: str, task: Task, folder: Path) -> FrozenClient:
+        """Return a client of the subject's server that can be frozen, not started yet."""
+        server = self.running(subject).server
+        return self._servers.client(server, self._luck.given(task), folder)
+
+    def doubt(self, subject: str, trouble: str | None) -> None:
+        """Keep with the run what kept the subject from being observed, if anything did."""
+        if trouble is not None:
+            self._observing.doubt(subject, trouble)
+
+    def give_up(self, subject: str) -> None:
+        """End the subject's server, which failed: the next pass starts all servers anew."""
+        self._close(subject)
 
     def _start(self, name: str) -> None:
         with contextlib.ExitStack() as stack:
@@ -189,7 +234,7 @@ class ServerArena(Arena):
             observer = self._observing.observer(name, server)
             if observer is not None:
                 stack.callback(observer.close)
-            self._open[name] = _Running(
+            self._open[name] = Running(
                 stack=stack.pop_all(), server=server, counter=counter, observer=observer
             )
 
@@ -225,29 +270,7 @@ class ColdServerArena(ServerArena):
         try:
             return super().slice(subject, task, timeout)
         finally:
-            self._close(subject)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Running:
-    """A server that is up; ``stack`` clears away all that belongs to it."""
-
-    stack: contextlib.ExitStack
-    server: Server
-    counter: counters.Counter | None
-    observer: Observer | None
-
-    def observing(self) -> contextlib.AbstractContextManager[Sampler | None]:
-        """Observe it, if it is to be observed, until the block is left."""
-        return self.observer.observing() if self.observer else contextlib.nullcontext()
-
-    def usage(self) -> ServerUsage | None:
-        """Return what it used so far."""
-        return read_usage(self.server.pid, counter=self.counter)
-
-
-def _used(before: ServerUsage | None, after: ServerUsage | None) -> UsedBetween | None:
-    return None if before is None or after is None else between(before, after)
+            self.give_up(subject)
 
 
 def drive_embedded(

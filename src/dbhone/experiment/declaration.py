@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from dbhone.errors import UsageError
+from dbhone.experiment.slicing import Slices
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.workload.suite import Regime
 
@@ -36,6 +37,13 @@ def _regime(value: object) -> object:
     if value not in known:
         raise ValueError(f"write one of {', '.join(known)}")
     return Regime(value)
+
+
+def _slices(value: object) -> object:
+    known = [each.value for each in Slices]
+    if value not in known:
+        raise ValueError(f"write one of {', '.join(known)}")
+    return Slices(value)
 
 
 def _parsed(value: object, parse: Callable[[str], float], wanted: str) -> float:
@@ -140,13 +148,14 @@ class BlocksSection(_Section):
 
 
 class DesignSection(_Section):
-    """``[design]``: when to stop measuring, and whether CPUs may sleep meanwhile."""
+    """``[design]``: how to measure, when to stop, and whether CPUs may sleep meanwhile."""
 
     target: Percent = 0.02
     budget: Duration = 8 * 60.0
     seed: int = Field(default=1, ge=0, lt=2**32)
     blocks: BlocksSection = BlocksSection()
     awake: bool = False
+    slices: Annotated[Slices, BeforeValidator(_slices)] = Slices.AUTO
 
 
 class ExperimentFile(_Section):

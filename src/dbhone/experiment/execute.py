@@ -22,6 +22,7 @@ from dbhone.experiment.preparation import Preparation, describe
 from dbhone.experiment.production import Product, Workshop
 from dbhone.experiment.proof import Evidence, Examiner, difference
 from dbhone.experiment.settings_notes import changed_settings
+from dbhone.experiment.slice_notes import slice_notes
 from dbhone.experiment.terms import check_terms, terms
 from dbhone.home import Session, is_alive
 from dbhone.measurement.machine import read_machine
@@ -200,6 +201,8 @@ class Execution:
             for name, reason in measuring.broken.items():
                 self._break(name, products[name], reason)
             for code, text in disturbances(self._store.done(self._run.id)):
+                self._journal.warn(code, text)
+            for code, text in slice_notes(self._store.sliced(self._run.id)):
                 self._journal.warn(code, text)
             if self._workshop.waited > 1:
                 text = f"{self._workshop.waited:.0f} s were spent waiting for another hone"

@@ -14,6 +14,7 @@ from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.errors import UsageError
 from dbhone.experiment.arena import Arena, ColdServerArena, EmbeddedArena, ServerArena
 from dbhone.experiment.events import Detail
+from dbhone.experiment.frozen_passes import FrozenPasses
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.levers import pull, settings_with, uses_huge_pages
 from dbhone.experiment.model import Experiment
@@ -25,6 +26,7 @@ from dbhone.experiment.proof import EmbeddedExaminer, Examiner, ServerExaminer
 from dbhone.experiment.rehearsal import Rehearsal
 from dbhone.experiment.servers import Contender, Demand, Servers, installation_of
 from dbhone.experiment.settings_notes import Setup, settings_notes
+from dbhone.experiment.slicing import frozen_sets, slice_seconds
 from dbhone.instance.memory import check_memory
 from dbhone.instance.programs import title_of
 from dbhone.measurement.record import Step
@@ -245,8 +247,10 @@ class _ServerGround(_Grounded):
         """Return the suite's own steps: how long they take is declared, so none is tried out."""
         tasks = self._tasks(self._experiment.scale)
         beside = DRIVER_STARTS + (SERVER_STARTS if self._cold else 0.0)
+        frozen = self._frozen(len(self._contenders))
         seconds = {
-            name: (task.run.seconds if task.run else 0.0) + beside for name, task in tasks.items()
+            name: slice_seconds(task, frozen=name in frozen) + beside
+            for name, task in tasks.items()
         }
         steps = tuple(step for task in tasks.values() for step in self._steps(task))
         self._journal.store.set_steps(self._journal.run_id, list(steps))
@@ -275,7 +279,25 @@ class _ServerGround(_Grounded):
         make = ColdServerArena if self._cold else ServerArena
         observing = Observing(self._experiment.observe, self._warn)
         arena = make(self._servers, contenders, observing, self._detail, self._seed())
-        return FreshPasses(arena)
+        frozen = self._frozen(len(subjects))
+        if not frozen:
+            return FreshPasses(arena)
+        seed = self._experiment.design.seed
+        return FrozenPasses(arena, self._workshop.session, frozen, seed, self._slow)
+
+    def _frozen(self, subjects: int) -> frozenset[str]:
+        """Return the sets that are measured with frozen clients."""
+        return frozen_sets(
+            self._experiment.slices,
+            self._driver,
+            self._experiment.scale.regime,
+            self._tasks(self._experiment.scale),
+            subjects,
+        )
+
+    def _slow(self, set_name: str) -> None:
+        text = f"too few operations of {set_name} end in a short slice: each slice has a new client"
+        self._journal.warn("slow-operations", text, step=set_name)
 
     def _warn(self, code: str, text: str, subject: str) -> None:
         self._journal.warn(code, text, subject=subject)

@@ -230,6 +230,7 @@ class Measuring:
             conditions=turn.conditions,
             measurements=self._measurements(one.set, turn.turnout),
             series=turn.turnout.series,
+            slices=turn.turnout.slices,
         )
         self.store.record(self.contest.run_id, invocation)
         self._judge(turn.subject, driven)

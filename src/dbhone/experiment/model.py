@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from dbhone.build.variant import Variant
 from dbhone.dbms.base_settings import Wanted
 from dbhone.experiment.observing import Observe
+from dbhone.experiment.slicing import Slices
 from dbhone.measurement.record import Design, Role
 from dbhone.workload.work import Scale
 
@@ -66,7 +67,7 @@ class Experiment:
 
     ``sets`` are the suite's sets that were asked for, None for all that the version has.
     With ``drop_unknown`` a server's setting that a version lacks is left out. With ``awake``
-    no CPU sleeps while something is measured.
+    no CPU sleeps while something is measured. ``slices`` is how its passes are to be measured.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Experiment:
     design: Design
     drop_unknown: bool = False
     awake: bool = False
+    slices: Slices = Slices.AUTO
     observe: Observe = field(default_factory=Observe)
 
     @property

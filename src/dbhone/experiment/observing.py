@@ -13,7 +13,7 @@ from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import ExperimentError, HoneError, ServerError, UnknownName
 from dbhone.instance.server import Server
 from dbhone.instance.watched import Watched
-from dbhone.measurement.sampler import Sampler
+from dbhone.measurement.sampler import Probe, Sampler
 from dbhone.measurement.series import (
     CPU,
     MEMORY,
@@ -25,6 +25,7 @@ from dbhone.measurement.series import (
     Series,
 )
 from dbhone.measurement.server_usage import read_usage
+from dbhone.measurement.slice_sampler import SliceSampler
 from dbhone.workload.drivers.base import INTERVAL, Outcome
 
 _WILDCARD = re.compile(r"[*?\[]")
@@ -141,10 +142,16 @@ class Observer:
     @contextlib.contextmanager
     def observing(self) -> Iterator[Sampler]:
         """Observe while a slice runs; yield what will have the series afterwards."""
-        probes = [self._usage, *([self._watched.read] if self._watched else [])]
-        sampler = Sampler(probes, every=self._every)
+        sampler = Sampler(self._probes(), every=self._every)
         with sampler.running():
             yield sampler
+
+    def observing_slices(self, finished: Callable[[], int]) -> SliceSampler:
+        """Return what observes at the ends of slices; ``finished`` tells the operations so far."""
+        return SliceSampler([lambda: {PACE: float(finished())}, *self._probes()])
+
+    def _probes(self) -> list[Probe]:
+        return [self._usage, *([self._watched.read] if self._watched else [])]
 
     def _usage(self) -> Readings:
         usage = read_usage(self._pid, switches=False)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from dbhone.build.transforms.base import Pass
 from dbhone.experiment.events import Stage
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
+from dbhone.experiment.slicing import frozen_sets, slice_seconds
 from dbhone.workload import suite as suites
 from dbhone.workload import work
+from dbhone.workload.drive import load_driver
 from dbhone.workload.suite import Regime
 from dbhone.workload.work import Scale, Task
 
@@ -149,7 +151,17 @@ def _block_seconds(experiment: Experiment) -> float | None:
         cold = (task.run.seconds + DRIVER_STARTS + SERVER_STARTS for task in tasks if task.run)
         return len(experiment.subjects) * sum(cold)
     warm_up = work.tasks(suite, suite.warm_ups(), work.narrow(suite, experiment.scale))
-    slices = sum(task.run.seconds + DRIVER_STARTS for task in (*tasks, *warm_up) if task.run)
+    frozen = frozen_sets(
+        experiment.slices,
+        load_driver(suite.driver),
+        experiment.scale.regime,
+        {task.set: task for task in tasks},
+        len(experiment.subjects),
+    )
+    slices = sum(
+        slice_seconds(task, frozen=task.set in frozen) + DRIVER_STARTS
+        for task in (*tasks, *warm_up)
+    )
     # To load takes about as long as to write it once more, and a server of its own.
     load = 2 * tasks[0].run.seconds + SERVER_STARTS if suite.fresh_loads and tasks[0].run else 0
     return len(experiment.subjects) * (slices + SERVER_STARTS + load)
@@ -182,6 +194,13 @@ def block_order(
     chance = random.Random(f"{seed}/{block}")
     names = sets if ordered else tuple(chance.sample(sets, len(sets)))
     return tuple((name, tuple(chance.sample(subjects, len(subjects)))) for name in names)
+
+
+def round_order(
+    seed: int, block: int, set: str, round: int, subjects: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the order of a round of short slices: like a block's, of the arguments alone."""
+    return tuple(random.Random(f"{seed}/{block}/{set}/{round}").sample(subjects, len(subjects)))
 
 
 def data_seed(seed: int, block: int) -> int:

@@ -13,10 +13,13 @@ from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.observing import Observe, check_counters
 from dbhone.experiment.production import load_dbms
+from dbhone.experiment.slicing import Slices, why_not
 from dbhone.experiment.subjects import Subjects
 from dbhone.measurement.record import Design, Role
 from dbhone.source.reference import parse_reference
 from dbhone.workload import suite as suites
+from dbhone.workload import work
+from dbhone.workload.drive import load_driver
 from dbhone.workload.suite import Suite
 from dbhone.workload.work import Scale
 
@@ -45,17 +48,20 @@ class Resolver:
         self._check_subjects(suite, subjects)
         if self.declared.history is not None:
             check_order(self.declared.history.order, subjects, self.where.at("history", "order"))
+        sets, scale = self._sets(suite), self._scale(suite)
+        self._check_slices(suite, sets, scale)
         return Experiment(
             name=self.name,
             text=self.text,
             title=self.declared.title,
             subjects=subjects,
             suite=workload.suite,
-            scale=self._scale(suite),
-            sets=self._sets(suite),
+            scale=scale,
+            sets=sets,
             design=self._design(),
             drop_unknown=self.declared.config.drop_unknown,
             awake=self.declared.design.awake,
+            slices=self.declared.design.slices,
             observe=self._observe(suite, subjects),
         )
 
@@ -108,6 +114,19 @@ class Resolver:
             seconds=workload.seconds,
             cache_bytes=workload.cache,
         )
+
+    def _check_slices(self, suite: Suite, sets: tuple[str, ...] | None, scale: Scale) -> None:
+        """Refuse frozen clients where one of the sets cannot be measured with them."""
+        if self.declared.design.slices is not Slices.FROZEN:
+            return
+        driver = load_driver(suite.driver)
+        for task in work.tasks(suite, sets or suite.measured(), scale):
+            reason = why_not(driver, scale.regime, task)
+            if reason is not None:
+                raise ExperimentError(
+                    f"{self.where.at('design', 'slices')}: {reason}",
+                    hint="leave 'slices' out: clients are then frozen where that can be done",
+                )
 
     def _observe(self, suite: Suite, subjects: tuple[SubjectDeclaration, ...]) -> Observe:
         """Return what is observed; counters that no server has by the DBMS alone are refused."""

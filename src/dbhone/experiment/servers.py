@@ -31,6 +31,7 @@ from dbhone.instance.settings import Chosen
 from dbhone.workload import work
 from dbhone.workload.drive import Drive, Driven, drive
 from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.frozen import FrozenClient
 from dbhone.workload.suite import Regime, Suite
 from dbhone.workload.work import Scale, Tables, Task
 
@@ -258,22 +259,27 @@ class Servers:
 
     def drive(self, server: Server, task: Task) -> Driven:
         """Ask the server; a driver that fails is a result, a server that died a ServerError."""
-        assert task.run is not None
-        driven = drive(
-            Drive(
-                driver=self.demand.driver,
-                program=self.program,
-                task=task,
-                where=server.endpoint,
-                folder=self.session.scratch,
-                version=server.installation.version,
-                cpus=server.levers.whole.client_cpus,
-                timeout=task.run.patience + _SLACK,
-            )
-        )
+        driven = drive(self._request(server, task))
         if driven.failure is not None:
             server.check()
         return driven
+
+    def client(self, server: Server, task: Task, folder: Path) -> FrozenClient:
+        """Return a client of the server that can be frozen; its files are in ``folder``."""
+        return FrozenClient(self._request(server, task), self.demand.driver, folder)
+
+    def _request(self, server: Server, task: Task) -> Drive:
+        assert task.run is not None
+        return Drive(
+            driver=self.demand.driver,
+            program=self.program,
+            task=task,
+            where=server.endpoint,
+            folder=self.session.scratch,
+            version=server.installation.version,
+            cpus=server.levers.whole.client_cpus,
+            timeout=task.run.patience + _SLACK,
+        )
 
     def warm_up(self, server: Server) -> None:
         """Fill the server's caches. Raises DriverError if it cannot be asked."""

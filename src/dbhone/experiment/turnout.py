@@ -6,24 +6,29 @@ from dataclasses import dataclass
 
 from dbhone.errors import HoneError
 from dbhone.experiment.observing import pace
-from dbhone.measurement.record import Measurement
+from dbhone.measurement.record import Measurement, Slice
 from dbhone.measurement.sampler import Sampler
 from dbhone.measurement.series import Series
 from dbhone.measurement.server_usage import UsedBetween
+from dbhone.measurement.slice_sampler import SliceSampler
 from dbhone.workload.drive import Driven
 from dbhone.workload.drivers.base import StepResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turnout:
-    """One slice: what the driver said, and what the server used meanwhile (None: embedded).
+    """What the driver said, and what the server used meanwhile (None: embedded).
 
-    ``observed`` is what was observed of the server, None if nothing was.
+    ``observed`` is what was observed of the server, None if nothing was; ``slices`` are those of
+    clients that were frozen in between, none if the driver measured by itself; ``level`` is then
+    the throughput that was fitted to them.
     """
 
     driven: Driven
     used: UsedBetween | None = None
-    observed: Sampler | None = None
+    observed: Sampler | SliceSampler | None = None
+    slices: tuple[Slice, ...] = ()
+    level: float | None = None
 
     @property
     def cpu_seconds(self) -> float:
@@ -44,7 +49,7 @@ class Turnout:
         latency = result.latency
         embedded = Measurement(
             step=step,
-            throughput=result.throughput,
+            throughput=result.throughput if self.level is None else self.level,
             cpu_seconds=_each(result.cpu_seconds, result),
             instructions=_each(result.instructions, result),
             peak_memory_bytes=result.peak_memory_bytes,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,6 +138,24 @@ def between(before: ServerUsage, after: ServerUsage) -> UsedBetween:
         bytes_written=_more(before.bytes_written, after.bytes_written),
         memory_bytes=after.memory_bytes,
         peak_memory_bytes=_most(before.peak_memory_bytes, after.peak_memory_bytes),
+    )
+
+
+def summed(parts: Sequence[UsedBetween]) -> UsedBetween | None:
+    """Return what a server used in several stretches together, in their order; None if none.
+
+    Memory is that of the last one, its peak the highest.
+    """
+    if not parts:
+        return None
+    peaks = [each.peak_memory_bytes for each in parts if each.peak_memory_bytes is not None]
+    return UsedBetween(
+        cpu_seconds=sum(each.cpu_seconds for each in parts),
+        context_switches=_sum(each.context_switches for each in parts),
+        bytes_read=_sum(each.bytes_read for each in parts),
+        bytes_written=_sum(each.bytes_written for each in parts),
+        memory_bytes=parts[-1].memory_bytes,
+        peak_memory_bytes=max(peaks, default=None),
     )
 
 

@@ -42,6 +42,7 @@ class FrozenClient:
         argv = driver.counted(request.order, self._counts.path)
         self._command = dataclasses.replace(request.command(argv, log=self._log), timeout=None)
         self._process: Process | None = None
+        self._used = 0.0
 
     def __enter__(self) -> FrozenClient:
         self._process = Process(self._command, capture=False)
@@ -61,6 +62,11 @@ class FrozenClient:
     def cpu_seconds(self) -> float:
         """The CPU time that the driver has used so far, in seconds."""
         return process_stats.cpu_seconds(self._running.pid) or 0.0
+
+    @property
+    def total_cpu_seconds(self) -> float:
+        """The CPU time that it has used from its start to its end, or so far."""
+        return self._used or self.cpu_seconds
 
     @property
     def _running(self) -> Process:
@@ -126,4 +132,6 @@ class FrozenClient:
             return file.read()
 
     def _finish(self) -> Finished:
-        return dataclasses.replace(self._running.finish(), output=self.printed())
+        finished = self._running.finish()
+        self._used = finished.usage.cpu
+        return dataclasses.replace(finished, output=self.printed())

@@ -1,0 +1,239 @@
+"""Passes in short slices, with real sysbench processes that sleep instead of asking a server."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import psutil
+import pytest
+
+from dbhone.analysis.rounds import levels
+from dbhone.errors import ServerError
+from dbhone.experiment.arena import ServerArena
+from dbhone.experiment.frozen_passes import FrozenPasses
+from dbhone.experiment.observing import Observe, Observing
+from dbhone.experiment.passes import Pass, Turn
+from dbhone.experiment.plan import round_order
+from dbhone.experiment.servers import Contender, Servers
+from dbhone.experiment.slicing import first_rounds
+from dbhone.home import Session
+from dbhone.instance.awake import Vigil
+from dbhone.measurement.series import CPU, PACE
+from dbhone.workload.drive import Driven
+from dbhone.workload.frozen import FrozenClient
+from dbhone.workload.work import Task, prolonged
+from tests.workload.counted import client, needs_sysbench, sleeping
+
+pytestmark = needs_sysbench
+
+NAMES = ("old", "new")
+ROUNDS = first_rounds(1.0)
+
+
+@dataclass
+class Up:
+    """A server that is up and asks nobody; ``dead`` is found when it is looked at."""
+
+    name: str
+    pid: int = field(default_factory=os.getpid)
+    dead: bool = False
+
+    def kill(self) -> None:
+        pass
+
+    def check(self) -> None:
+        if self.dead:
+            raise ServerError(f"{self.name} crashed")
+
+
+@dataclass
+class Sleepers:
+    """Servers whose clients sleep; ``options`` are those of a subject's script."""
+
+    options: dict[str, dict[str, int]] = field(default_factory=dict)
+    refusing: set[str] = field(default_factory=set)
+    up: list[Up] = field(default_factory=list)
+    fresh: list[str] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def running(self, contender: object, seed: int | None) -> Iterator[Up]:
+        name = str(contender)
+        if name in self.refusing:
+            raise ServerError(f"{name} did not start")
+        self.up.append(Up(name))
+        yield self.up[-1]
+
+    def warm_up(self, server: Up) -> None:
+        pass
+
+    def forget(self) -> None:
+        pass
+
+    def client(self, server: Up, task: Task, folder: Path) -> FrozenClient:
+        return client(folder, replace(sleeping(**self.options.get(server.name, {})), set=task.set))
+
+    def drive(self, server: Up, task: Task) -> Driven:
+        self.fresh.append(server.name)
+        return Driven(
+            argv=(), output=b"", seconds=1.0, cpu_seconds=0.0, outcome=None, failure="pretended"
+        )
+
+
+@dataclass
+class Stand:
+    """An open arena with these servers, and passes in it."""
+
+    servers: Sleepers
+    session: Session
+    observe: bool = False
+    slow: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        names = {name: cast(Contender, name) for name in NAMES}
+        observing = Observing(Observe(enabled=self.observe), lambda *_: None)
+        servers = cast(Servers, self.servers)
+        self.arena = ServerArena(servers, names, observing, lambda _: None)
+        sets = frozenset({"sleep"})
+        self.passes = FrozenPasses(self.arena, self.session, sets, 1, self.slow.append)
+
+    def turns(
+        self, announce: Callable[[str, int], None] = lambda *_: None, *, seconds: float = 1.0
+    ) -> dict[str, Turn]:
+        task = prolonged(sleeping(), seconds)
+        one = Pass(block=0, set="sleep", task=task, subjects=NAMES, timeout=60.0)
+        self.arena.ready(NAMES)
+        turns = self.passes.turns(one, Vigil(frozenset()), announce)
+        return {turn.subject: turn for turn in turns}
+
+
+@contextlib.contextmanager
+def stand(servers: Sleepers, session: Session, *, observe: bool = False) -> Iterator[Stand]:
+    made = Stand(servers, session, observe)
+    with made.arena.open(NAMES, 0):
+        yield made
+
+
+def nothing_runs() -> bool:
+    names = (each.name() for each in psutil.Process().children(recursive=True))
+    return "sysbench" not in names
+
+
+def test_each_round_has_a_slice_of_each_subject_in_an_order_of_its_own(session: Session) -> None:
+    with stand(Sleepers(), session) as made:
+        turns = made.turns()
+    assert {name: turn.position for name, turn in turns.items()} == {"old": 0, "new": 1}
+    for number in range(ROUNDS.count):
+        places = {name: turn.turnout.slices[number].position for name, turn in turns.items()}
+        order = round_order(1, 0, "sleep", number, NAMES)
+        assert places == {name: place for place, name in enumerate(order)}
+    moments = sorted(
+        (one.began, one.seconds) for turn in turns.values() for one in turn.turnout.slices
+    )
+    for (began, seconds), (after, _) in itertools.pairwise(moments):
+        assert began + seconds < after, "two subjects are never asked at once"
+    assert nothing_runs()
+
+
+def test_the_figures_are_those_of_the_slices(session: Session) -> None:
+    with stand(Sleepers({"new": {"refuse": 5}}), session) as made:
+        turns = made.turns()
+    logs = []
+    for turn in turns.values():
+        counted = [one for one in turn.turnout.slices if one.counted]
+        logs.append([math.log(one.operations / one.seconds) for one in counted])
+        outcome = turn.turnout.driven.result()
+        (step,) = outcome.steps
+        assert step.operations == sum(one.operations for one in counted)
+        assert step.errors == sum(one.errors for one in counted)
+        assert step.seconds == pytest.approx(sum(one.seconds for one in counted))
+        assert step.latency is not None
+        assert 0.001 <= step.latency.p50 <= step.latency.p99
+        assert b"total number of events" in turn.turnout.driven.output
+    fitted = np.exp(levels(np.array(logs).T))
+    for turn, level in zip(turns.values(), fitted, strict=True):
+        (step,) = turn.turnout.driven.result().steps
+        assert turn.turnout.measurement("sleep", step).throughput == pytest.approx(level)
+    assert turns["new"].turnout.driven.result().steps[0].errors > 0
+    assert turns["old"].conditions == turns["new"].conditions
+
+
+def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
+    with stand(Sleepers(), session, observe=True) as made:
+        turnout = made.turns()["old"].turnout
+    series = {each.quantity: each for each in turnout.series}
+    assert {PACE, CPU} <= set(series)
+    pace = series[PACE]
+    assert len(pace.at) == ROUNDS.count
+    assert pace.at[-1] == pytest.approx(sum(one.seconds for one in turnout.slices), rel=0.2)
+    assert all(value > 0 for value in pace.values)
+
+
+def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
+    session: Session,
+) -> None:
+    servers = Sleepers({"new": {"sleep": 100}})
+    with stand(servers, session) as made:
+        made.turns()
+        made.turns()
+        assert made.slow == ["sleep"]
+    assert servers.fresh == [*NAMES, *NAMES]
+    assert nothing_runs()
+
+
+def test_longer_operations_get_longer_slices_and_the_first_was_a_trial(session: Session) -> None:
+    with stand(Sleepers({"new": {"sleep": 15}}), session) as made:
+        first, *others = made.turns(seconds=2.0)["old"].turnout.slices
+    assert made.slow == []
+    assert not first.counted
+    assert 2 <= len(others) < first_rounds(2.0).count
+    assert all(one.counted for one in others)
+
+
+def test_a_client_that_dies_fails_its_subject_and_no_other(session: Session) -> None:
+    servers = Sleepers({"new": {"die": 200}})
+    with stand(servers, session) as made:
+        turns = made.turns()
+        assert made.arena.running("new").server is not None, "its server is not to blame"
+    assert "sleeper" in (turns["new"].turnout.driven.failure or "")
+    assert len(turns["new"].turnout.slices) < ROUNDS.count
+    assert turns["old"].turnout.driven.failure is None
+    assert len(turns["old"].turnout.slices) == ROUNDS.count
+
+
+def test_a_server_that_crashed_is_told_and_all_are_started_anew(session: Session) -> None:
+    servers = Sleepers({"new": {"die": 200}})
+    with stand(servers, session) as made:
+        made.arena.ready(NAMES)
+        servers.up[1].dead = True
+        turns = made.turns()
+        assert turns["new"].turnout.driven.failure == "new crashed"
+        servers.options.clear()
+        again = made.turns()
+    assert [each.name for each in servers.up] == [*NAMES, *NAMES]
+    assert all(turn.turnout.driven.failure is None for turn in again.values())
+
+
+def test_a_server_that_did_not_start_is_told_and_the_others_are_measured(session: Session) -> None:
+    with stand(Sleepers(refusing={"old"}), session) as made:
+        turns = made.turns()
+    assert turns["old"].turnout.driven.failure == "old did not start"
+    assert turns["new"].turnout.driven.failure is None
+
+
+def test_an_interrupt_leaves_no_frozen_client_and_no_file(session: Session) -> None:
+    def interrupt(name: str, done: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with stand(Sleepers(), session) as made, pytest.raises(KeyboardInterrupt):
+        made.turns(interrupt)
+    assert nothing_runs()
+    assert list(session.scratch.iterdir()) == []

@@ -1,0 +1,119 @@
+"""Which sets are measured in short slices, and how a pass is cut."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.experiment.slice_notes import slice_notes
+from dbhone.experiment.slicing import (
+    Rounds,
+    Slices,
+    first_rounds,
+    fitting_rounds,
+    frozen_sets,
+    slice_seconds,
+    why_not,
+)
+from dbhone.measurement.record import Sliced
+from dbhone.workload import suite as suites
+from dbhone.workload import work
+from dbhone.workload.drive import load_driver
+from dbhone.workload.suite import Regime
+from dbhone.workload.work import Scale, Task
+from tests.measurement.store_records import a_slice
+
+
+def tasks(suite: str, size: str = "smoke", threads: tuple[int, ...] | None = None) -> list[Task]:
+    loaded = suites.load(suite)
+    return list(work.tasks(loaded, loaded.measured(), Scale(size=size, threads=threads)))
+
+
+def chosen(
+    suite: str,
+    wanted: Slices,
+    *,
+    regime: Regime = Regime.CACHED,
+    threads: tuple[int, ...] | None = None,
+    subjects: int = 2,
+) -> frozenset[str]:
+    named = {task.set: task for task in tasks(suite, threads=threads)}
+    return frozen_sets(wanted, load_driver(suites.load(suite).driver), regime, named, subjects)
+
+
+def test_every_set_that_runs_for_a_time_on_a_connection_of_its_own_is_frozen_by_itself() -> None:
+    assert chosen("sysbench:micro", Slices.AUTO) == {task.set for task in tasks("sysbench:micro")}
+
+
+@pytest.mark.parametrize(
+    ("suite", "reason"),
+    [
+        ("sysbench:connect", "the clients of connect cannot count what they do"),
+        ("batch:insert-select", "the clients of run-1 cannot count what they do"),
+        ("speedtest1", "speedtest1 has no clients that could stay connected"),
+    ],
+)
+def test_what_cannot_count_is_measured_by_fresh_clients(suite: str, reason: str) -> None:
+    first = tasks(suite)[0]
+    assert why_not(load_driver(suites.load(suite).driver), Regime.CACHED, first) == reason
+    assert chosen(suite, Slices.AUTO) == frozenset()
+
+
+def test_cold_servers_are_measured_by_fresh_clients_and_so_is_what_asks_for_them() -> None:
+    assert chosen("sysbench:micro", Slices.AUTO, regime=Regime.COLD) == frozenset()
+    assert chosen("sysbench:micro", Slices.FRESH) == frozenset()
+
+
+def test_too_many_clients_at_once_are_frozen_only_where_that_is_asked_for() -> None:
+    threads = (16, 256, 512)
+    asked = chosen("sysbench:micro", Slices.AUTO, threads=threads)
+    assert {name.partition("@")[2] for name in asked} == {"16", "256"}
+    asked = chosen("sysbench:micro", Slices.FROZEN, threads=threads)
+    assert {name.partition("@")[2] for name in asked} == {"16", "256", "512"}
+
+
+def test_settling_takes_time_that_is_not_counted() -> None:
+    (task, *_) = tasks("sysbench:micro")
+    assert task.run is not None
+    assert slice_seconds(task, frozen=False) == task.run.seconds == 1.0
+    assert slice_seconds(task, frozen=True) == pytest.approx(1.2)
+
+
+def test_slices_are_longer_where_operations_are() -> None:
+    first = first_rounds(6.0)
+    assert first == Rounds(seconds=0.25, count=24)
+    assert fitting_rounds(first, 6.0, 80.0) == first
+    assert fitting_rounds(first, 6.0, 20.0) == Rounds(seconds=1.0, count=6)
+    assert fitting_rounds(first, 6.0, 6.6) is None
+    assert fitting_rounds(first, 6.0, 0.0) is None
+
+
+@given(st.integers(1, 600), st.floats(0.01, 1e6))
+def test_a_pass_is_cut_into_equal_slices_that_have_enough_in_them(
+    seconds: int, rate: float
+) -> None:
+    first = first_rounds(seconds)
+    assert math.isclose(first.count * first.seconds, seconds)
+    found = fitting_rounds(first, seconds, rate)
+    if found is None:
+        assert rate * seconds / 2 < 20 * 1.001
+    else:
+        assert math.isclose(found.count * found.seconds, seconds)
+        assert rate * found.seconds >= 20 * 0.999
+
+
+def sliced(block: int, subject: str, left_out: int) -> Sliced:
+    slices = tuple(a_slice(number, counted=number >= left_out) for number in range(10))
+    return Sliced(block=block, set="point-query", subject=subject, slices=slices)
+
+
+def test_notes_tell_of_slices_and_how_many_rounds_were_left_out() -> None:
+    assert list(slice_notes([])) == []
+    notes = dict(slice_notes([sliced(0, "a", 0), sliced(0, "b", 0)]))
+    assert set(notes) == {"short-slices"}
+    assert "a slice took 0.25 s, and a step had 10 rounds in a block" in notes["short-slices"]
+    notes = dict(slice_notes([sliced(0, "a", 2), sliced(0, "b", 2), sliced(1, "a", 1)]))
+    assert notes["unsettled"].startswith("3 of 20 rounds at the beginning of passes were left out")
