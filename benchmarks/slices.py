@@ -1,0 +1,247 @@
+"""Which slices tell two identical servers' difference, which is none, the most surely.
+
+Usage: ``.venv/bin/python benchmarks/slices.py {mariadb,postgresql} [--minutes N] [--step STEP]…``
+
+Starts two servers of this machine's own packages on copies of the same data and measures each
+step in passes of equal length, in different ways in random order: by a fresh sysbench for each
+slice of a second, and by clients that stay connected and are frozen but for one's, in slices of
+several lengths, with the other server frozen too or not. Each way's rounds give ratios whose truth
+is 1. It prints the spread of their logarithms, and what trimmed mean, median and dbhone's fit
+make of them.
+
+With ``--settling`` it prints instead how fast a server is in each hundredth of a second after its
+client is thawed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from dbhone import registry
+from dbhone.analysis.cube import Array
+from dbhone.analysis.estimate import estimate
+from dbhone.analysis.rounds import levels
+from dbhone.dbms.base import DRAWER
+from dbhone.dbms.base_server import Installation, ServerDbms
+from dbhone.experiment.arena import ServerArena
+from dbhone.experiment.contestant import Contestant
+from dbhone.experiment.observing import Observe, Observing
+from dbhone.experiment.servers import Contender, Demand, Servers
+from dbhone.home import Home, Session, open_session
+from dbhone.workload import suite as suites
+from dbhone.workload.drive import load_driver
+from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.work import Scale, Task
+
+NAMES = ("a", "b")
+STEPS = ("point-query", "update-index")
+PASS = 10.0
+_CHANCE = random.Random(1)
+_MOMENT = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A way to measure. ``slice`` is in seconds; ``hold`` freezes the other server too."""
+
+    name: str
+    slice: float
+    fresh: bool = False
+    hold: bool = False
+
+
+WAYS = (
+    Way(name="fresh client, 1 s", slice=1.0, fresh=True),
+    Way(name="frozen, 0.25 s", slice=0.25),
+    Way(name="frozen, 0.5 s", slice=0.5),
+    Way(name="frozen, 1 s", slice=1.0),
+    Way(name="frozen, 0.5 s, servers too", slice=0.5, hold=True),
+)
+
+
+@dataclass
+class Bench:
+    """Two servers that are up, and what was found of each step in each way: passes of rounds."""
+
+    arena: ServerArena
+    session: Session
+    tasks: tuple[Task, ...]
+    found: dict[tuple[str, str], list[list[tuple[float, float]]]] = field(default_factory=dict)
+
+    def measure(self, seconds: float) -> None:
+        """Measure passes until the time is over, each step in each way equally often."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            both = [(task, way) for task in self.tasks for way in WAYS]
+            for task, way in _CHANCE.sample(both, len(both)):
+                rounds = self._fresh(task) if way.fresh else self._frozen(task, way)
+                self.found.setdefault((task.set, way.name), []).append(rounds)
+                print(".", end="", flush=True)
+        print()
+
+    def _fresh(self, task: Task) -> list[tuple[float, float]]:
+        rounds, deadline = [], time.monotonic() + PASS
+        while time.monotonic() < deadline:
+            rates = {}
+            for name in _CHANCE.sample(NAMES, len(NAMES)):
+                (step,) = self.arena.slice(name, task, 60.0).driven.result().steps
+                rates[name] = math.log(step.throughput)
+            rounds.append((rates["a"], rates["b"]))
+        return rounds
+
+    def _frozen(self, task: Task, way: Way) -> list[tuple[float, float]]:
+        with self.connected(task) as contestants:
+            began = time.monotonic()
+            number = 0
+            while time.monotonic() < began + PASS:
+                for each in _CHANCE.sample(contestants, len(contestants)):
+                    with self._others_held(each) if way.hold else contextlib.nullcontext():
+                        each.slice(number, 0, way.slice, began)
+                number += 1
+            for each in contestants:
+                if each.error is not None:
+                    raise each.error
+        first, second = ([one.log_rate for one in each.measured] for each in contestants)
+        return list(zip(first, second, strict=True))
+
+    @contextlib.contextmanager
+    def connected(self, task: Task) -> Iterator[list[Contestant]]:
+        """Yield both subjects with connected and frozen clients."""
+        folder = self.session.workdir("slices")
+        contestants = []
+        with contextlib.ExitStack() as stack:
+            for name in NAMES:
+                own = folder / name
+                own.mkdir()
+                client = stack.enter_context(self.arena.client(name, task, own))
+                running = self.arena.running(name)
+                contestants.append(Contestant(name=name, client=client, running=running, task=task))
+            for each in contestants:
+                each.connect()
+            yield contestants
+            for each in contestants:
+                each.end()
+
+    @contextlib.contextmanager
+    def _others_held(self, measured: Contestant) -> Iterator[None]:
+        others = [self.arena.running(name).server for name in NAMES if name != measured.name]
+        for each in others:
+            each.freeze()
+        try:
+            yield
+        finally:
+            for each in others:
+                each.thaw()
+
+    def settling(self, task: Task, slices: int) -> list[float]:
+        """Return the operations in each moment after a thaw, relative to those from 0.25 s on."""
+        moments = np.zeros(50)
+        with self.connected(task) as contestants:
+            for _ in range(slices):
+                for each in contestants:
+                    with each.client.thawed():
+                        moments += _moments(each, len(moments))
+        return list(moments / moments[25:].mean())
+
+
+def _moments(one: Contestant, count: int) -> list[float]:
+    """Return the events per second of each moment."""
+    began, before = time.monotonic(), one.client.finished_events()
+    at, rates = began, []
+    for number in range(1, count + 1):
+        one.client.pass_time(max(0.0, began + number * _MOMENT - time.monotonic()))
+        now, finished = time.monotonic(), one.client.finished_events()
+        rates.append((finished - before) / max(now - at, 1e-6))
+        at, before = now, finished
+    return rates
+
+
+def report(found: dict[tuple[str, str], list[list[tuple[float, float]]]]) -> None:
+    """Print a line for each step and way."""
+    print(
+        f"{'step':22} {'way':28} passes rounds  sd    95 % in  trimmed mean   median  fitted passes"
+    )
+    for (step, way), passes in found.items():
+        logs = np.array([one[1] - one[0] for each in passes for one in each])
+        fitted = [levels(np.array(each)) for each in passes]
+        fits = np.array([one[1] - one[0] for one in fitted])
+        mean, half = _interval(logs)
+        fit, fit_half = _interval(fits)
+        wide = np.quantile(np.abs(logs - np.median(logs)), 0.95)
+        print(
+            f"{step:22} {way:28} {len(passes):6} {len(logs):6}  {logs.std(ddof=1):.3f} {wide:.3f}"
+            f"  {mean:.3f} ±{half:.3f}   {math.exp(np.median(logs)):.3f}"
+            f"   {fit:.3f} ±{fit_half:.3f}  sd {fits.std(ddof=1) if len(fits) > 1 else 0:.4f}"
+        )
+
+
+def _interval(logs: Array) -> tuple[float, float]:
+    """Return the ratio and half its 95 % interval, by dbhone's estimate."""
+    found = estimate(logs[None, :], 0.95)
+    return math.exp(float(found.centre[0])), float(found.half[0])
+
+
+def installed(dbms: ServerDbms) -> Installation:
+    """Return the server of this machine's packages."""
+    prefixes = (*sorted(Path("/usr/lib/postgresql").glob("*"), reverse=True), Path("/usr"))
+    for prefix in prefixes:
+        found = dbms.installation(prefix)
+        if found is not None:
+            return found
+    raise SystemExit(f"no server of {dbms.title} is installed")
+
+
+@contextlib.contextmanager
+def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
+    """Yield two servers that are up, on copies of the same data."""
+    dbms = registry.load(DRAWER, name, ServerDbms, what="DBMS")
+    contender = Contender(dbms=dbms, installation=installed(dbms), settings=(), env={})
+    suite = suites.load("sysbench:micro")
+    driver = load_driver(suite.driver)
+    assert isinstance(driver, ServerDriver)
+    root = Path(tempfile.mkdtemp(prefix="hone-slices-"))
+    root.chmod(0o711)
+    try:
+        with open_session(Home(root / "h")) as session:
+            demand = Demand(suite=suite, driver=driver, scale=Scale(size="quick"), servers=2)
+            servers = Servers(session, demand, print)
+            observing = Observing(Observe(enabled=False), lambda *_: None)
+            arena = ServerArena(servers, dict.fromkeys(NAMES, contender), observing, print)
+            tasks = demand.tasks(suites.full_names(suite, steps))
+            with arena.open(NAMES, 0):
+                yield Bench(arena, session, tasks)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("dbms", choices=("mariadb", "postgresql"))
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--step", action="append")
+    parser.add_argument("--settling", action="store_true")
+    options = parser.parse_args()
+    with bench(options.dbms, tuple(options.step or STEPS)) as made:
+        if not options.settling:
+            made.measure(options.minutes * 60)
+            report(made.found)
+            return
+        for task in made.tasks:
+            rates = made.settling(task, round(options.minutes * 60 / 1.0))
+            print(task.set, " ".join(f"{each:.2f}" for each in rates))
+
+
+if __name__ == "__main__":
+    main()
