@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dbhone.build.transforms.base import Pass
-from dbhone.errors import UsageError
+from dbhone.errors import ExperimentError, UsageError
 from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names
-from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import BuildOutlook, make_plan, training_tasks
+from dbhone.experiment.slicing import Slices
 from dbhone.measurement.record import Role
 from dbhone.workload import suite as suites
 from dbhone.workload import work
@@ -138,6 +139,24 @@ def test_the_scale_is_what_is_said() -> None:
 def test_cpus_may_sleep_unless_the_experiment_says_otherwise() -> None:
     assert not parse(GOOD, name="x.toml").awake
     assert parse(f"{GOOD}\n[design]\nawake = true\n", name="x.toml").awake
+
+
+def test_slices_are_chosen_by_themselves_unless_it_is_said_how() -> None:
+    assert parse(GOOD, name="x.toml").slices is Slices.AUTO
+    assert designed("fresh").slices is Slices.FRESH
+    with pytest.raises(ExperimentError, match="write one of auto, fresh, frozen"):
+        designed("short")
+
+
+def test_frozen_clients_are_refused_where_that_cannot_be_done() -> None:
+    warm = GOOD.replace("os-cached", "cached")
+    assert designed("frozen", warm).slices is Slices.FROZEN
+    with pytest.raises(ExperimentError, match="each slice of a cold server has a server"):
+        designed("frozen", GOOD.replace("os-cached", "cold"))
+
+
+def designed(slices: str, text: str = GOOD) -> Experiment:
+    return parse(f'{text}\n[design]\nslices = "{slices}"\n', name="x.toml")
 
 
 def test_training_runs_each_set_for_its_share_with_one_number_of_clients() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dbhone.errors import DriverError
+from dbhone.errors import DriverError, MachineError
 from dbhone.workload.counting import CountFile, latency_of
 from dbhone.workload.frozen import FrozenClient
 from tests.workload.counted import client, needs_sysbench, sleeping
@@ -169,6 +169,13 @@ def test_a_frozen_client_dies_with_hone_however_that_dies(tmp_path: Path) -> Non
             time.sleep(0.002)
         hone.send_signal(signal.SIGKILL)
     frozen.wait(60.0)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    (tmp_path / "counts").symlink_to("/dev/full")
+    with pytest.raises(MachineError, match="no space left while making the file of counts"):
+        client(tmp_path, sleeping())
 
 
 def test_counts_start_at_zero_and_latencies_need_an_event(tmp_path: Path) -> None:

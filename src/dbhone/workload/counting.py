@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dbhone.errors import MachineError, disk_full
 from dbhone.workload.drivers.base import Latency
 
 _BUCKETS, _SHORTEST, _LONGEST = 1024, 1e-6, 100.0
@@ -66,13 +67,21 @@ class Counted:
 
 
 class CountFile:
-    """The file of one driver run: so many clients, all counts zero."""
+    """The file of one driver run: so many clients, all counts zero.
+
+    Raises MachineError if it cannot be made.
+    """
 
     def __init__(self, path: Path, clients: int) -> None:
         self.path = path
         self.clients = clients
-        path.write_bytes(bytes(_HEAD.itemsize + clients * _SLOT.itemsize))
-        mapped = np.memmap(path, dtype=np.uint8, mode="r+")
+        # Written, and not only made long: what is mapped later must have its place on the disk.
+        try:
+            path.write_bytes(bytes(_HEAD.itemsize + clients * _SLOT.itemsize))
+            mapped = np.memmap(path, dtype=np.uint8, mode="r+")
+        except OSError as error:
+            full = disk_full(error, "making the file of counts")
+            raise full or MachineError(f"cannot make {path}: {error.strerror}") from error
         self._head = mapped[: _HEAD.itemsize].view(_HEAD)
         self._slots = mapped[_HEAD.itemsize :].view(_SLOT)
 

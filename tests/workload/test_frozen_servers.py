@@ -1,0 +1,76 @@
+"""Frozen clients of the distribution's real servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbhone.workload import suite as suites
+from dbhone.workload import work
+from dbhone.workload.drive import Drive
+from dbhone.workload.drivers.sysbench import PLUGIN
+from dbhone.workload.frozen import FrozenClient
+from dbhone.workload.work import Scale, Task
+from tests.workload.live import Live, dbms_of_the_suite, started
+
+pytestmark = pytest.mark.integration
+
+SUITE = suites.load("sysbench:micro")
+SCALE = Scale(size="smoke", threads=(3,))
+
+
+@pytest.fixture(scope="module", params=dbms_of_the_suite())
+def server(request: pytest.FixtureRequest) -> Iterator[Live]:
+    with started(request.param) as live:
+        live.load(work.tables_of(SUITE, SCALE))
+        yield live
+
+
+def client(live: Live, task: Task, folder: Path) -> FrozenClient:
+    folder.mkdir()
+    request = Drive(
+        driver=PLUGIN,
+        program=live.program,
+        task=task,
+        where=live.endpoint,
+        folder=folder,
+        version="1",
+        timeout=60.0,
+    )
+    return FrozenClient(request, PLUGIN, folder)
+
+
+def test_every_step_goes_on_where_it_was_frozen(server: Live, tmp_path: Path) -> None:
+    for task in work.tasks(SUITE, SUITE.measured(), SCALE):
+        with client(server, task, tmp_path / task.set) as driver:
+            driver.await_ready(60.0)
+            for _ in range(3):
+                before = driver.counts()
+                with driver.thawed():
+                    while driver.finished_events() < before.finished + 4:
+                        driver.pass_time(0.005)
+            driver.end(60.0)
+            counts = driver.counts()
+            assert counts.finished >= 12, task.set
+            assert int(counts.buckets.sum()) == counts.finished
+            assert b"total number of events" in driver.printed()
+
+
+def test_clients_of_one_server_take_turns(server: Live, tmp_path: Path) -> None:
+    (task,) = work.tasks(SUITE, ("update-index_range=100",), SCALE)
+    with (
+        client(server, task, tmp_path / "one") as one,
+        client(server, task, tmp_path / "other") as other,
+    ):
+        for each in (one, other):
+            each.await_ready(60.0)
+            each.freeze()
+        for each in (one, other, one, other):
+            before = each.finished_events()
+            with each.thawed():
+                while each.finished_events() < before + 10:
+                    each.pass_time(0.005)
+        for each in (one, other):
+            each.end(60.0)
