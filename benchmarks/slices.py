@@ -39,6 +39,7 @@ from dbhone.experiment.contestant import Contestant
 from dbhone.experiment.observing import Observe, Observing
 from dbhone.experiment.servers import Contender, Demand, Servers
 from dbhone.home import Home, Session, open_session
+from dbhone.turn import machine_turn
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
 from dbhone.workload.drivers.base import ServerDriver
@@ -80,12 +81,12 @@ class Bench:
     found: dict[tuple[str, str], list[list[tuple[float, float]]]] = field(default_factory=dict)
 
     def measure(self, seconds: float) -> None:
-        """Measure passes until the time is over, each step in each way equally often."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            both = [(task, way) for task in self.tasks for way in WAYS]
+        """Measure passes for so long, each step in each way equally often."""
+        both = [(task, way) for task in self.tasks for way in WAYS]
+        for _ in range(max(1, round(seconds / PASS / len(both)))):
             for task, way in _CHANCE.sample(both, len(both)):
-                rounds = self._fresh(task) if way.fresh else self._frozen(task, way)
+                with machine_turn(lambda: None):
+                    rounds = self._fresh(task) if way.fresh else self._frozen(task, way)
                 self.found.setdefault((task.set, way.name), []).append(rounds)
                 print(".", end="", flush=True)
         print()
@@ -146,25 +147,25 @@ class Bench:
 
     def settling(self, task: Task, slices: int) -> list[float]:
         """Return the operations in each moment after a thaw, relative to those from 0.25 s on."""
-        moments = np.zeros(50)
-        with self.connected(task) as contestants:
+        moments = np.zeros((2, 50))
+        with machine_turn(lambda: None), self.connected(task) as contestants:
             for _ in range(slices):
                 for each in contestants:
                     with each.client.thawed():
-                        moments += _moments(each, len(moments))
-        return list(moments / moments[25:].mean())
+                        moments += _moments(each, moments.shape[1])
+        events, seconds = moments
+        return list(events / seconds / (events[25:].sum() / seconds[25:].sum()))
 
 
-def _moments(one: Contestant, count: int) -> list[float]:
-    """Return the events per second of each moment."""
-    began, before = time.monotonic(), one.client.finished_events()
-    at, rates = began, []
+def _moments(one: Contestant, count: int) -> Array:
+    """Return the events of each moment, and its seconds."""
+    began = time.monotonic()
+    read = [(began, one.client.finished_events())]
     for number in range(1, count + 1):
         one.client.pass_time(max(0.0, began + number * _MOMENT - time.monotonic()))
-        now, finished = time.monotonic(), one.client.finished_events()
-        rates.append((finished - before) / max(now - at, 1e-6))
-        at, before = now, finished
-    return rates
+        read.append((time.monotonic(), one.client.finished_events()))
+    at, finished = np.array(read).T
+    return np.array([np.diff(finished), np.diff(at)])
 
 
 def report(found: dict[tuple[str, str], list[list[tuple[float, float]]]]) -> None:
@@ -219,7 +220,9 @@ def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
             observing = Observing(Observe(enabled=False), lambda *_: None)
             arena = ServerArena(servers, dict.fromkeys(NAMES, contender), observing, print)
             tasks = demand.tasks(suites.full_names(suite, steps))
-            with arena.open(NAMES, 0):
+            with contextlib.ExitStack() as stack:
+                with machine_turn(lambda: print("waiting for another hone")):
+                    stack.enter_context(arena.open(NAMES, 0))
                 yield Bench(arena, session, tasks)
     finally:
         shutil.rmtree(root, ignore_errors=True)
