@@ -1,0 +1,158 @@
+"""How the time that is left is best spent: on which steps, and on restarts or on rounds.
+
+The variance of a step's log ratio, over restarts of r rounds each, is that between restarts plus
+r-th part of that within: a nested design (T. Kalibera and R. Jones, ISMM 2013, section 5). A
+restart takes time of its own before its first round, a round its slices. So a step whose rounds
+differ widely is told best by more rounds, one whose restarts differ by more restarts, and one that
+is known well by few of either. What is chosen lets the widest of all intervals become as narrow as
+the time allows. It looks at spreads alone, never at differences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+LEAST_ROUNDS = 4
+"""Of each step in each restart: fewer cannot be fitted robustly."""
+_HALVINGS = 40
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the restarts so far tell of one step's log ratio.
+
+    ``error`` is the variance of its mean over them; ``between`` and ``within`` are the variances
+    of one restart's ratio that more rounds cannot lessen, and of one round's.
+    """
+
+    error: float
+    between: float
+    within: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What measuring takes, in seconds: a restart of all subjects, and a round of each step."""
+
+    restart: float
+    rounds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """What is chosen: so many further restarts, each with these rounds of each step.
+
+    ``variance`` is what the widest of all effects will then have, ``seconds`` what it takes.
+    """
+
+    restarts: int
+    rounds: Mapping[str, int]
+    variance: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What a choice has to keep to.
+
+    ``seconds`` are left; at least ``restarts`` more have to be made; a restart has no more than
+    ``rounds`` of a step; a mean needs no smaller variance than ``wanted``.
+    """
+
+    seconds: float
+    restarts: int
+    rounds: int
+    wanted: float
+
+
+def allocate(
+    known: Mapping[str, Known], cost: Cost, before: int, bounds: Bounds
+) -> Allocation | None:
+    """Return how to go on after so many restarts, None if the time is too short for it.
+
+    It is the shortest way to the wanted variance, or if that cannot be reached in time, what
+    comes nearest to it.
+    """
+    least = cost.restart + sum(cost.rounds[step] * LEAST_ROUNDS for step in known)
+    ways = [
+        _Way(known=known, cost=cost, before=before, further=further, bounds=bounds)
+        for further in _numbers(bounds.restarts, math.floor(bounds.seconds / least))
+    ]
+    found = [way.allocation() for way in ways]
+    reached = [each for each in found if each.variance <= bounds.wanted]
+    if reached:
+        return min(reached, key=lambda each: each.seconds)
+    return min(found, key=lambda each: each.variance, default=None)
+
+
+def _numbers(first: int, last: int) -> Iterator[int]:
+    """Return numbers from the first to the last, ever further apart."""
+    number = first
+    while number <= last:
+        yield number
+        number += max(1, number // 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """A number of further restarts, between which the time is divided."""
+
+    known: Mapping[str, Known]
+    cost: Cost
+    before: int
+    further: int
+    bounds: Bounds
+
+    def allocation(self) -> Allocation:
+        """Return the rounds that bring all steps to the wanted variance, or nearest to it."""
+        fewest = dict.fromkeys(self.known, LEAST_ROUNDS)
+        low = max(self.bounds.wanted, self._widest(dict.fromkeys(self.known, self.bounds.rounds)))
+        high = self._widest(fewest)
+        rounds = self._rounds(low)
+        if not self._fits(rounds):
+            rounds = fewest
+            for _ in range(_HALVINGS):
+                middle = (low + high) / 2
+                tried = self._rounds(middle)
+                if self._fits(tried):
+                    high, rounds = middle, tried
+                else:
+                    low = middle
+        return Allocation(
+            restarts=self.further,
+            rounds=rounds,
+            variance=self._widest(rounds),
+            seconds=self._seconds(rounds),
+        )
+
+    def _widest(self, rounds: Mapping[str, int]) -> float:
+        """Return the largest variance that a step's mean over all restarts will have."""
+        return max(self._variance(step, rounds[name]) for name, step in self.known.items())
+
+    def _variance(self, step: Known, rounds: int) -> float:
+        new = self.further * (step.between + step.within / rounds)
+        return (self.before**2 * step.error + new) / (self.before + self.further) ** 2
+
+    def _rounds(self, variance: float) -> dict[str, int]:
+        """Return how many rounds of each step bring its mean to a variance."""
+        return {name: self._needed(step, variance) for name, step in self.known.items()}
+
+    def _needed(self, step: Known, variance: float) -> int:
+        total = variance * (self.before + self.further) ** 2
+        new = (total - self.before**2 * step.error) / self.further - step.between
+        if new * self.bounds.rounds < step.within:
+            return self.bounds.rounds
+        # A little more than a whole round is rounding.
+        return (
+            max(LEAST_ROUNDS, math.ceil(step.within / new - _ROUNDING)) if new > 0 else LEAST_ROUNDS
+        )
+
+    def _fits(self, rounds: Mapping[str, int]) -> bool:
+        return self._seconds(rounds) <= self.bounds.seconds
+
+    def _seconds(self, rounds: Mapping[str, int]) -> float:
+        measuring = sum(self.cost.rounds[name] * count for name, count in rounds.items())
+        return self.further * (self.cost.restart + measuring)
