@@ -35,10 +35,9 @@ def test_steps_that_are_alike_are_treated_alike() -> None:
 
 
 def test_where_rounds_differ_few_restarts_are_made_of_many_rounds() -> None:
-    cost = Cost(restart=20.0, rounds={"noisy": 1.0})
-    found = allocate({"noisy": NOISY}, cost, 0, replace(BOUNDS, rounds=10_000))
-    assert found is not None
-    assert found.restarts == 1
+    found = _chosen({"noisy": replace(NOISY, error=0.0)})
+    assert found.rounds["noisy"] > 100
+    assert found.restarts < 12
 
 
 def test_where_restarts_differ_many_are_made_of_few_rounds() -> None:
@@ -49,7 +48,7 @@ def test_where_restarts_differ_many_are_made_of_few_rounds() -> None:
 
 def test_one_restart_has_as_many_rounds_as_kalibera_and_jones_say() -> None:
     # Without anything before, the best number of rounds is the root of the ratio of the costs
-    # times that of the variances, whatever the time.
+    # times that of the halfs, whatever the time.
     cost = Cost(restart=100.0, rounds={"step": 1.0})
     step = Known(error=0.0, between=0.01**2, within=0.05**2)
     found = allocate({"step": step}, cost, 0, replace(BOUNDS, seconds=1e6))
@@ -58,13 +57,13 @@ def test_one_restart_has_as_many_rounds_as_kalibera_and_jones_say() -> None:
 
 
 def test_what_is_wanted_is_reached_by_the_shortest_way() -> None:
-    found = _chosen({"noisy": NOISY}, wanted=0.01**2)
-    assert found.variance <= 0.01**2
+    found = _chosen({"noisy": NOISY}, wanted=0.03)
+    assert found.half <= 0.03
     assert found.seconds < 400
 
 
 def test_there_are_as_many_restarts_as_a_verdict_needs() -> None:
-    assert _chosen({"noisy": NOISY}, restarts=3, wanted=0.01**2).restarts == 3
+    assert _chosen({"noisy": NOISY}, restarts=3, wanted=0.1).restarts == 3
 
 
 def test_too_little_time_is_told() -> None:
@@ -107,4 +106,4 @@ def test_more_time_never_makes_the_widest_interval_wider(
     more = allocate(known, cost, 3, replace(BOUNDS, seconds=2 * seconds))
     assert less is not None
     assert more is not None
-    assert more.variance <= less.variance + 1e-9
+    assert more.half <= less.half + 1e-9

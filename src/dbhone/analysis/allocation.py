@@ -14,6 +14,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from scipy.special import stdtrit
+
+from dbhone.analysis.comparison import CONFIDENCE
+from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, degrees
+
 LEAST_ROUNDS = 4
 """Of each step in each restart: fewer cannot be fitted robustly."""
 _HALVINGS = 40
@@ -45,12 +51,13 @@ class Cost:
 class Allocation:
     """What is chosen: so many further restarts, each with these rounds of each step.
 
-    ``variance`` is what the widest of all effects will then have, ``seconds`` what it takes.
+    ``half`` is the half-width, of a logarithm, that the widest of all intervals will then have;
+    ``seconds`` is what it takes.
     """
 
     restarts: int
     rounds: Mapping[str, int]
-    variance: float
+    half: float
     seconds: float
 
 
@@ -59,7 +66,7 @@ class Bounds:
     """What a choice has to keep to.
 
     ``seconds`` are left; at least ``restarts`` more have to be made; a restart has no more than
-    ``rounds`` of a step; a mean needs no smaller variance than ``wanted``.
+    ``rounds`` of a step; no interval needs a smaller half-width than ``wanted``, of a logarithm.
     """
 
     seconds: float
@@ -73,19 +80,20 @@ def allocate(
 ) -> Allocation | None:
     """Return how to go on after so many restarts, None if the time is too short for it.
 
-    It is the shortest way to the wanted variance, or if that cannot be reached in time, what
+    It is the shortest way to the wanted half-width, or if that cannot be reached in time, what
     comes nearest to it.
     """
+    first = max(bounds.restarts, MINIMUM_FOR_INTERVAL - before)
     least = cost.restart + sum(cost.rounds[step] * LEAST_ROUNDS for step in known)
     ways = [
         _Way(known=known, cost=cost, before=before, further=further, bounds=bounds)
-        for further in _numbers(bounds.restarts, math.floor(bounds.seconds / least))
+        for further in _numbers(first, math.floor(bounds.seconds / least))
     ]
     found = [way.allocation() for way in ways]
-    reached = [each for each in found if each.variance <= bounds.wanted]
+    reached = [each for each in found if each.half <= bounds.wanted]
     if reached:
         return min(reached, key=lambda each: each.seconds)
-    return min(found, key=lambda each: each.variance, default=None)
+    return min(found, key=lambda each: each.half, default=None)
 
 
 def _numbers(first: int, last: int) -> Iterator[int]:
@@ -107,9 +115,10 @@ class _Way:
     bounds: Bounds
 
     def allocation(self) -> Allocation:
-        """Return the rounds that bring all steps to the wanted variance, or nearest to it."""
+        """Return the rounds that bring all steps to the wanted half-width, or nearest to it."""
         fewest = dict.fromkeys(self.known, LEAST_ROUNDS)
-        low = max(self.bounds.wanted, self._widest(dict.fromkeys(self.known, self.bounds.rounds)))
+        most = dict.fromkeys(self.known, self.bounds.rounds)
+        low = max((self.bounds.wanted / self._width) ** 2, self._widest(most))
         high = self._widest(fewest)
         rounds = self._rounds(low)
         if not self._fits(rounds):
@@ -124,9 +133,15 @@ class _Way:
         return Allocation(
             restarts=self.further,
             rounds=rounds,
-            variance=self._widest(rounds),
+            half=self._width * math.sqrt(self._widest(rounds)),
             seconds=self._seconds(rounds),
         )
+
+    @property
+    def _width(self) -> float:
+        """The half-width of an interval, in standard errors."""
+        freedom = degrees(np.array(self.before + self.further))
+        return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
     def _widest(self, rounds: Mapping[str, int]) -> float:
         """Return the largest variance that a step's mean over all restarts will have."""

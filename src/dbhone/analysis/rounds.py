@@ -13,6 +13,8 @@ can tell. So there is no interval here: it is over restarts (``estimate.py``).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +27,14 @@ _DEVIATION = 1.4826
 _ROUNDING = 1e-12
 _SETTLED = 1e-9
 _MOST_TURNS = 500
+
+
+def log_rate(operations: float, seconds: float) -> float:
+    """Return the logarithm of a slice's operations per second.
+
+    A slice without any counts as if it had half of one: a server that stalls is slow.
+    """
+    return math.log(max(operations, 0.5) / seconds)
 
 
 def levels(logs: Array) -> Array:

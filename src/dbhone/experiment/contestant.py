@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dbhone.analysis.rounds import log_rate
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.arena import Running, used_between
 from dbhone.experiment.slicing import SETTLING
@@ -46,11 +47,8 @@ class Measured:
 
     @property
     def log_rate(self) -> float:
-        """The logarithm of its operations per second.
-
-        A slice without any counts as if it had half of one: a server that stalls is slow.
-        """
-        return float(np.log(max(self.counted.finished, 0.5) / self.counted.seconds))
+        """The logarithm of its operations per second."""
+        return log_rate(self.counted.finished, self.counted.seconds)
 
     def slice(self, *, counts: bool) -> Slice:
         """Return its record."""

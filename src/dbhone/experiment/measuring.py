@@ -16,6 +16,7 @@ from dbhone.analysis.comparison import analyse
 from dbhone.analysis.precision import precision, typical
 from dbhone.analysis.verdict import Analysis
 from dbhone.errors import DriverError, MachineError
+from dbhone.experiment.allotting import allot
 from dbhone.experiment.events import BlockEnded, Slice
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.passes import Pass, Passes, Turn
@@ -27,10 +28,11 @@ from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Design, Invocation, Measurement, Step
 from dbhone.measurement.store import Done
 from dbhone.workload.drive import Driven
-from dbhone.workload.work import Task
+from dbhone.workload.work import Task, lasting
 
 _FAILURES_TO_BREAK = 2
 _SLACK = 1.1
+_CAUTION = 1.05
 _LEAST_TIMEOUT = 60.0
 
 
@@ -72,6 +74,7 @@ class Measuring:
         self._vigil = Vigil(contest.awake)
         self._known = frozenset(step.name for step in contest.steps)
         self._block_seconds = contest.block_seconds
+        self._tasks = contest.tasks
 
     def run(self) -> str:
         """Measure; return why it ended: ``target``, ``blocks`` or ``budget``.
@@ -92,7 +95,7 @@ class Measuring:
             began = self.journal.clock()
             self._block(block)
             seconds = self.journal.clock() - began
-            self._block_seconds = seconds * 1.05
+            self._look_ahead(seconds * _CAUTION)
             analysis = self._analysis()
             widest = precision(analysis)
             self.journal.listen(
@@ -107,6 +110,24 @@ class Measuring:
             )
             self.journal.tick()
             block += 1
+
+    def _look_ahead(self, block_seconds: float) -> None:
+        """Choose for how long each set is asked from now on, after a block of so many seconds."""
+        self._block_seconds = block_seconds
+        allotment = allot(
+            self.store.sliced(self.contest.run_id),
+            [name for name in self.contest.subjects if name not in self.broken],
+            {name: task.run.seconds for name, task in self.contest.tasks.items() if task.run},
+            self.contest.design,
+            block_seconds=block_seconds,
+            left=self.journal.left(),
+        )
+        if allotment is not None:
+            self._block_seconds = allotment.block_seconds
+            self._tasks = {
+                name: lasting(task, allotment.seconds.get(name))
+                for name, task in self.contest.tasks.items()
+            }
 
     def _analysis(self) -> Analysis:
         samples = self.store.samples(self.contest.run_id)
@@ -189,7 +210,7 @@ class Measuring:
         one = Pass(
             block=block,
             set=set_name,
-            task=self.contest.tasks[set_name],
+            task=self._tasks[set_name],
             subjects=tuple(name for name in subjects if name not in self.broken),
             timeout=max(_LEAST_TIMEOUT, 30 * self.contest.seconds[set_name]),
         )

@@ -131,6 +131,13 @@ def seeded(task: Task, seed: int) -> Task:
     return dataclasses.replace(task, run=dataclasses.replace(task.run, tables=tables))
 
 
+def lasting(task: Task, seconds: float | None) -> Task:
+    """Return the task as it asks for so many seconds; as it is with None, or without a run."""
+    if task.run is None or seconds is None:
+        return task
+    return dataclasses.replace(task, run=dataclasses.replace(task.run, seconds=seconds))
+
+
 def _first_seed(suite: Suite) -> int | None:
     return 1 if suite.fresh_loads else None
 
