@@ -25,7 +25,7 @@ _BEND = 1.0
 _DEVIATION = 1.4826
 """The standard deviation of normal noise, in medians of the distance from its centre."""
 _ROUNDING = 1e-12
-_SETTLED = 1e-9
+_SETTLED = 1e-8
 _MOST_TURNS = 500
 
 
@@ -46,21 +46,40 @@ def levels(logs: Array) -> Array:
     """
     if 0 in logs.shape:
         return np.full((*logs.shape[:-2], logs.shape[-1]), np.nan)
-    known = ~np.isnan(logs)
-    values = np.where(known, logs, 0.0)
-    bend = np.maximum(_BEND * _spread(logs, known), _ROUNDING)[..., None, None]
-    subjects = np.nan_to_num(_median(logs, -2))[..., None, :]
-    rounds = np.nan_to_num(_median(np.where(known, logs - subjects, np.nan), -1))[..., None]
+    tables = logs.reshape(-1, *logs.shape[-2:])
+    known = ~np.isnan(tables)
+    subjects, rounds = _fitted(tables, known)
+    usual = _median(np.where(known.any(axis=-1), rounds, np.nan), -1)
+    found: Array = np.where(known.any(axis=-2), subjects + usual[:, None], np.nan)
+    return found.reshape(*logs.shape[:-2], logs.shape[-1])
+
+
+def _fitted(tables: Array, known: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return the subjects' levels and the rounds' effects, of each table."""
+    values = np.where(known, tables, 0.0)
+    bend = np.maximum(_BEND * _spread(tables, known), _ROUNDING)[:, None, None]
+    subjects = np.nan_to_num(_median(tables, -2))[:, None, :]
+    rounds = np.nan_to_num(_median(np.where(known, tables - subjects, np.nan), -1))[..., None]
+    moving = np.arange(len(tables))
     for _ in range(_MOST_TURNS):
-        weights = _weights(values - rounds - subjects, known, bend)
-        rounds = _weighted_mean(values - subjects, weights, -1)
-        weights = _weights(values - rounds - subjects, known, bend)
-        before, subjects = subjects, _weighted_mean(values - rounds, weights, -2)
-        if np.max(np.abs(subjects - before), initial=0.0) < _SETTLED:
+        those = (values[moving], known[moving], bend[moving])
+        before = subjects[moving]
+        rounds[moving], after = _turn(*those, rounds[moving], before)
+        subjects[moving] = after
+        moving = moving[np.abs(after - before).max(axis=(-2, -1)) >= _SETTLED]
+        if not len(moving):
             break
-    usual = _median(np.where(known.any(axis=-1), rounds[..., 0], np.nan), -1)
-    found: Array = np.where(known.any(axis=-2), subjects[..., 0, :] + usual[..., None], np.nan)
-    return found
+    return subjects[:, 0, :], rounds[..., 0]
+
+
+def _turn(
+    values: Array, known: NDArray[np.bool_], bend: Array, rounds: Array, subjects: Array
+) -> tuple[Array, Array]:
+    """Fit the rounds to the subjects, and then the subjects to these rounds, once."""
+    weights = _weights(values - rounds - subjects, known, bend)
+    rounds = _weighted_mean(values - subjects, weights, -1)
+    weights = _weights(values - rounds - subjects, known, bend)
+    return rounds, _weighted_mean(values - rounds, weights, -2)
 
 
 def _weights(residuals: Array, known: NDArray[np.bool_], bend: Array) -> Array:
