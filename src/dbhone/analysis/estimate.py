@@ -1,7 +1,7 @@
 """The estimator: a trimmed mean over blocks, with its t interval and p value.
 
 ``docs/statistics.md`` tells the method and why it was chosen; its coverage, false alarms and
-power are shown by ``benchmarks/statistics_coverage.py``. Sources: J. W. Tukey and D. H.
+power are shown by ``benchmarks/statistics``. Sources: J. W. Tukey and D. H.
 McLaughlin, Sankhya A 25 (1963) 331-352, for the interval; K. K. Yuen, Biometrika 61 (1974)
 165-170, for its standard error; K. R. Patel, G. S. Mudholkar and J. L. I. Fernando, JASA 83
 (1988) 1203-1210, for fitting the degrees of freedom; F. E. Satterthwaite, Biometrics Bulletin 2

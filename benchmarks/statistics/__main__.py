@@ -1,0 +1,73 @@
+"""Shows what dbhone's verdicts are worth beside those of others, on noise of which all is known.
+
+Usage: ``python -m benchmarks.statistics [--runs N] [--seed N] [--write]``. It simulates runs on
+synthetic noise and on the recordings in ``traces/``, prints tables, and with ``--write`` puts
+them into ``docs/statistics.md``. Everything is seeded; it takes some minutes on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.statistics.cutting import recordings
+from benchmarks.statistics.document import DocumentError, placed
+from benchmarks.statistics.methods.base import Method
+from benchmarks.statistics.methods.everyone import CONSIDERED, METHODS
+from benchmarks.statistics.study import Study
+from benchmarks.statistics.table import all_in_one, misses, one_table, tables
+from benchmarks.statistics.trace import TraceError
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics.md"
+TRACES = Path(__file__).parent / "traces"
+
+
+def texts(runs: int, seed: int, traces: Path) -> dict[str, str]:
+    """Return what belongs into the document, by the name of its place."""
+    recorded = tuple(recordings(traces))
+    compared = tuple(Study(methods=METHODS, recordings=recorded, runs=runs, seed=seed).rows())
+    others = Study(methods=CONSIDERED, recordings=recorded, runs=runs, seed=seed, lengths=())
+    return {
+        "comparison": tables(compared, titles(METHODS), runs=runs),
+        "misses": misses(compared, METHODS[0].title),
+        "considered": one_table(tuple(others.rows()), titles(CONSIDERED), all_in_one),
+    }
+
+
+def titles(methods: Sequence[Method]) -> tuple[str, ...]:
+    """Return what tables call the methods."""
+    return tuple(each.title for each in methods)
+
+
+def main() -> int:
+    """Simulate, print, and write if asked to."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.statistics")
+    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--traces", type=Path, default=TRACES)
+    parser.add_argument("--write", action="store_true", help="put the tables into the document")
+    asked = parser.parse_args()
+    try:
+        found = texts(asked.runs, asked.seed, asked.traces)
+        for name, text in found.items():
+            print(f"\n{name}\n\n{text}")
+        if asked.write:
+            write(found)
+    except (TraceError, DocumentError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def write(found: Mapping[str, str]) -> None:
+    """Put the texts into their places in the document."""
+    document = DOCUMENT.read_text(encoding="utf-8")
+    for name, text in found.items():
+        document = placed(document, name, text)
+    DOCUMENT.write_text(document, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Simulated runs that are cut out of a recording of real servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.statistics.piece import Array, Piece, Plan
+from benchmarks.statistics.trace import SUBJECTS, SUFFIX, Trace, TraceError, Use, read
+from dbhone.analysis.verdict import MINIMUM_BLOCKS
+
+_STALLED = 0.5
+"""How many operations a slice counts for in which none ended: a stall is slow, not missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """All steps that were recorded in one go.
+
+    ``logs`` has for each step and restart the logarithms of rates, rounds x servers.
+    """
+
+    title: str
+    use: Use
+    slice_seconds: float
+    logs: tuple[tuple[Array, ...], ...]
+
+    def plan(self, usual: Plan) -> Plan:
+        """Return how a run spends its time that is cut out of it, as long as it was recorded."""
+        rounds = min(len(each) for step in self.logs for each in step)
+        return Plan(
+            restarts=len(self.logs[0]),
+            steps=len(self.logs),
+            rounds=min(rounds, usual.rounds),
+            slice_seconds=self.slice_seconds,
+            restart_seconds=usual.restart_seconds,
+        )
+
+    def cut(self, rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+        """Cut out runs: of each restart a random stretch of each step.
+
+        Which of the two servers is called A is random for each restart: they are equal.
+        """
+        first = rng.integers(0, len(self.logs[0]) - plan.restarts + 1, runs)
+        found = np.empty(plan.shape(runs))
+        for run, restart, step in np.ndindex(*found.shape[:3]):
+            rounds = self.logs[step][first[run] + restart]
+            begin = rng.integers(0, len(rounds) - plan.rounds + 1)
+            found[run, restart, step] = rounds[begin : begin + plan.rounds]
+        swapped = rng.random((runs, plan.restarts)) < 0.5
+        logs = np.where(swapped[:, :, None, None, None], found[..., ::-1], found)
+        return Piece(logs=logs, luck=np.zeros((*logs.shape[:3], 2)))
+
+
+def recordings(folder: Path) -> Iterator[Recording]:
+    """Read all traces of a folder. Raises TraceError if one is not as it should be."""
+    if not folder.is_dir():
+        raise TraceError(f"there is no folder {folder}")
+    traces = sorted(
+        (read(path) for path in folder.glob(f"*{SUFFIX}")),
+        key=lambda each: (each.recording, each.step),
+    )
+    for number, group in groupby(traces, key=lambda each: each.recording):
+        yield recording(number, list(group))
+
+
+def recording(number: int, steps: Sequence[Trace]) -> Recording:
+    """Put the steps of a recording together: the restarts that all of them have.
+
+    Raises TraceError if they do not belong together, or are too few for a verdict.
+    """
+    first = steps[0]
+    if len({(each.machine, each.dbms, each.version, each.slice_seconds) for each in steps}) > 1:
+        raise TraceError(f"recording {number}: its traces are of different servers or slices")
+    restarts = [_restarts(each) for each in steps]
+    common = sorted(set.intersection(*(set(each) for each in restarts)))
+    if len(common) < MINIMUM_BLOCKS:
+        raise TraceError(
+            f"recording {number}: its steps have {len(common)} restarts in common,"
+            f" a verdict needs {MINIMUM_BLOCKS}"
+        )
+    return Recording(
+        title=f"recording {number}: {first.dbms} {first.version}",
+        use=first.use,
+        slice_seconds=first.slice_seconds,
+        logs=tuple(tuple(each[restart] for restart in common) for each in restarts),
+    )
+
+
+def _restarts(trace: Trace) -> dict[int, Array]:
+    """Return the logarithms of rates, rounds x servers, of each restart.
+
+    A round that one server lacks, and a restart without a whole round, are not among them.
+    """
+    rounds: dict[tuple[int, int], dict[str, float]] = {}
+    for each in trace.slices:
+        rates = rounds.setdefault((each.restart, each.round), {})
+        rates[each.subject] = np.log(max(each.operations, _STALLED) / each.seconds)
+    whole: dict[int, list[list[float]]] = {}
+    for (restart, _), rates in sorted(rounds.items()):
+        if len(rates) == len(SUBJECTS):
+            whole.setdefault(restart, []).append([rates[subject] for subject in SUBJECTS])
+    return {restart: np.array(table) for restart, table in whole.items()}

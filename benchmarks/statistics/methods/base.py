@@ -1,0 +1,90 @@
+"""What a method is: how it measures, and what it then says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.statistics.piece import Array, Piece
+
+ALPHA = 0.05
+THRESHOLD = 0.025
+"""What peers without a test call a difference: 2.5 % (HammerDB 6, modules/jobs)."""
+REPETITIONS = 10
+"""How often peers run each side, as benchstat advises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a method says of many runs, runs x steps each, of logarithms of ratios.
+
+    ``different`` is where it tells of a difference; ``low`` to ``high`` its 95 % interval, None
+    if it has none.
+    """
+
+    ratio: Array
+    different: NDArray[np.bool_]
+    low: Array | None = None
+    high: Array | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A way to measure and to tell.
+
+    ``seen`` returns the logarithms of the rates that it would have measured in the time of a
+    piece: runs x steps x repetitions x subjects. ``judge`` tells what they say. A method that
+    is ``in_blocks`` has one repetition for each restart, so that a longer run is a shorter one
+    and more. One that is not ``on_traces`` measures in an order that cannot be cut out of a
+    trace. One that is ``over_steps`` judges all steps as one.
+    """
+
+    title: str
+    seen: Callable[[Piece], Array]
+    judge: Callable[[Array], Judged]
+    in_blocks: bool = False
+    on_traces: bool = True
+    over_steps: bool = False
+
+
+def growing(method: Method, piece: Piece) -> Callable[[int], Array]:
+    """Return what tells what a method would have seen after so many restarts of a piece."""
+    if not method.in_blocks:
+        return lambda restarts: method.seen(piece.first(restarts))
+    whole = method.seen(piece)
+    return lambda restarts: whole[..., :restarts, :]
+
+
+def sequential(piece: Piece, repetitions: int) -> Array:
+    """Return the rates of repeated runs of A in the first half of the time, then of B.
+
+    Each server is started as often as dbhone starts it, and measures all the time that dbhone
+    has for both: that is more than most who measure so allow themselves.
+    """
+    alone = piece.alone()
+    half = alone.shape[1] // 2
+    sides = [
+        _repeated(part + luck[..., None], repetitions)
+        for part, luck in (
+            (alone[:, :half], piece.luck[:, :half, :, 0]),
+            (alone[:, half:], piece.luck[:, half:, :, 1]),
+        )
+    ]
+    return np.stack(sides, axis=-1)
+
+
+def _repeated(logs: Array, repetitions: int) -> Array:
+    """Cut each step's slices into runs, one after the other; return the logs of their rates."""
+    runs, _, steps, _ = logs.shape
+    in_time = np.exp(logs).swapaxes(1, 2).reshape(runs, steps, -1)
+    parts = np.array_split(in_time, repetitions, axis=-1)
+    found: Array = np.log(np.stack([each.mean(axis=-1) for each in parts], axis=-1))
+    return found
+
+
+def beyond_threshold(ratio: Array) -> Judged:
+    """Tell of a difference where a ratio is off by more than the fixed threshold."""
+    return Judged(ratio=ratio, different=np.abs(np.expm1(ratio)) > THRESHOLD)

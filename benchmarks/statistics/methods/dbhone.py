@@ -1,0 +1,68 @@
+"""dbhone's own code on what its designs would have measured."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from benchmarks.statistics.methods.base import ALPHA, Judged, Method
+from benchmarks.statistics.piece import Array, Piece
+from dbhone.analysis.estimate import Estimates, estimate
+from dbhone.analysis.multiplicity import holm
+from dbhone.analysis.rounds import levels
+from dbhone.analysis.verdict import MINIMUM_BLOCKS
+
+_ORDER = 1
+"""The seed of the random order of subjects in a pass."""
+
+
+@lru_cache(maxsize=1)  # several methods judge the same levels of one piece
+def in_rounds(piece: Piece) -> Array:
+    """Return each restart's levels, fitted to rounds of short slices."""
+    return levels(piece.logs).swapaxes(1, 2)
+
+
+def in_passes(piece: Piece) -> Array:
+    """Return each restart's rates if one subject has the first half of a step's time for itself."""
+    alone = np.exp(piece.alone())
+    half = alone.shape[-1] // 2
+    parts = np.log(np.stack([alone[..., :half].mean(-1), alone[..., half:].mean(-1)], axis=-1))
+    swapped = np.random.default_rng(_ORDER).random(parts.shape[:-1]) < 0.5
+    logs: Array = np.where(swapped[..., None], parts[..., ::-1], parts) + piece.luck
+    return logs.swapaxes(1, 2)
+
+
+def judge(seen: Array) -> Judged:
+    """Tell what dbhone tells of each step, corrected for being one of several."""
+    return judged(estimate(seen[..., 1] - seen[..., 0], 1 - ALPHA))
+
+
+def judge_over_steps(seen: Array) -> Judged:
+    """Tell what dbhone tells of all steps as one."""
+    return judge(seen.mean(axis=1, keepdims=True))
+
+
+def judged(found: Estimates) -> Judged:
+    """Return the verdicts on estimates, runs x steps."""
+    enough = np.where(found.count >= MINIMUM_BLOCKS, found.p, np.nan)
+    adjusted = np.array([holm(run) for run in enough])
+    return Judged(
+        ratio=found.centre,
+        different=adjusted < ALPHA,
+        low=found.centre - found.half,
+        high=found.centre + found.half,
+    )
+
+
+ROUNDS = Method(title="dbhone, short slices", seen=in_rounds, judge=judge, in_blocks=True)
+PASSES = Method(
+    title="dbhone, long slices", seen=in_passes, judge=judge, in_blocks=True, on_traces=False
+)
+OVER_STEPS = Method(
+    title="dbhone, over all steps",
+    seen=in_rounds,
+    judge=judge_over_steps,
+    in_blocks=True,
+    over_steps=True,
+)

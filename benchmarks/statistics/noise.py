@@ -1,0 +1,127 @@
+"""Synthetic noise: what machines do to the rates of two equal servers, slice by slice.
+
+Each kind is one cause, about as bad as a shared machine has shown it. On those of ``CHOSEN_ON``
+dbhone's method was chosen; those of ``HELD_OUT`` only judge it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from scipy.signal import lfilter
+
+from benchmarks.statistics.piece import Array, Piece, Plan
+
+SPREAD = 0.03
+"""The standard deviation of a slice on a quiet machine: 3 %."""
+
+Noise = Callable[[np.random.Generator, int, Plan], Piece]
+
+
+def quiet(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return normal noise: a machine with nothing else to do."""
+    return _alike(rng.normal(0, SPREAD, plan.shape(runs)))
+
+
+def heavy(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return heavy-tailed noise: Student's t with 3 degrees of freedom."""
+    return _alike(rng.standard_t(3, plan.shape(runs)) * 2 * SPREAD)
+
+
+def bursts(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return noise that is ten times as large for minutes, three tenths of the time."""
+    loud = _spells(rng, runs, plan, share=0.3, seconds=180)
+    return _alike(rng.normal(0, SPREAD, plan.shape(runs)) * np.where(loud, 10, 1))
+
+
+def humps(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return two-humped noise: a neighbour takes a fifth for seconds, again and again."""
+    return _alike(
+        rng.normal(0, SPREAD, plan.shape(runs))
+        - 0.2 * _spells(rng, runs, plan, share=0.4, seconds=2)
+    )
+
+
+def stalls(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return one-sided noise: mostly little time is lost, sometimes much."""
+    return _alike(-(rng.exponential(1.0, plan.shape(runs)) ** 2) * SPREAD)
+
+
+def drift(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return a machine that becomes slower: by a tenth in half an hour, and wanders as much."""
+    times = np.arange(plan.slices) * plan.slice_seconds / 1800
+    steps = rng.normal(0, 0.1, (runs, plan.slices)) * np.sqrt(plan.slice_seconds / 1800)
+    slow = (np.cumsum(steps, axis=-1) - 0.1 * times).reshape(plan.shape(runs))
+    return _alike(rng.normal(0, SPREAD, plan.shape(runs)) + slow)
+
+
+def luck(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return servers of which each start is luckier or less, by 1 %, half of it step by step."""
+    starts = rng.normal(0, 0.01, (runs, plan.restarts, 1, 2))
+    steps = rng.normal(0, 0.005, (runs, plan.restarts, plan.steps, 2))
+    noise = rng.normal(0, SPREAD, plan.shape(runs))
+    return Piece.of(noise, starts + steps)
+
+
+def odd_starts(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return servers of which one start in twenty is off by some 10 %, faster or slower."""
+    shape = (runs, plan.restarts, 1, 2)
+    starts = rng.normal(0, 0.1, shape) * (rng.random(shape) < 0.05)
+    noise = rng.normal(0, SPREAD, plan.shape(runs))
+    return Piece.of(noise, np.repeat(starts, plan.steps, axis=2))
+
+
+def waves(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return autocorrelated noise: waves of 20 s that both ride, and each server's own of 5 s."""
+    shared = _waves(rng, (runs, plan.slices), plan.slice_seconds / 20).reshape(plan.shape(runs))
+    own = _waves(rng, (runs, 2, plan.slices // 2), plan.slice_seconds * 2 / 5)
+    own = np.moveaxis(own, 1, -1).reshape(plan.shape(runs))
+    return _alike(rng.normal(0, SPREAD, plan.shape(runs)) + 0.1 * shared + 0.04 * own)
+
+
+def everything(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return a shared machine at its worst: all of the above, each a little less."""
+    loud = _spells(rng, runs, plan, share=0.3, seconds=180)
+    noise = rng.standard_t(3, plan.shape(runs)) * SPREAD * np.where(loud, 5, 1)
+    noise -= 0.1 * _spells(rng, runs, plan, share=0.3, seconds=2)
+    noise += 0.05 * _waves(rng, (runs, plan.slices), plan.slice_seconds / 20).reshape(noise.shape)
+    noise += drift(rng, runs, plan).logs / 2
+    return Piece.of(noise, luck(rng, runs, plan).luck / 2)
+
+
+CHOSEN_ON: Mapping[str, Noise] = {
+    each.__name__.replace("_", " "): each for each in (quiet, heavy, bursts, humps, stalls)
+}
+HELD_OUT: Mapping[str, Noise] = {
+    each.__name__.replace("_", " "): each for each in (drift, luck, odd_starts, waves, everything)
+}
+
+
+def _alike(noise: Array) -> Piece:
+    """Return noise that strikes both servers alike, whichever start of them it is."""
+    return Piece.of(noise, np.zeros((*noise.shape[:3], 2)))
+
+
+def _spells(
+    rng: np.random.Generator, runs: int, plan: Plan, *, share: float, seconds: float
+) -> Array:
+    """Return 1 during spells that last ``seconds`` on average and take a share of the time."""
+    leave = min(plan.slice_seconds / seconds, 1.0)
+    enter = leave * share / (1 - share)
+    state = rng.random(runs) < share
+    chances = rng.random((plan.slices, runs))
+    found = np.empty((plan.slices, runs))
+    for each in range(plan.slices):
+        state = np.where(state, chances[each] >= leave, chances[each] < enter)
+        found[each] = state
+    return np.ascontiguousarray(found.T).reshape(plan.shape(runs))
+
+
+def _waves(rng: np.random.Generator, shape: tuple[int, ...], step: float) -> Array:
+    """Return first-order autoregressive noise of variance 1; ``step`` is in correlation times."""
+    keep = np.exp(-step)
+    kicks = rng.normal(0, np.sqrt(1 - keep**2), shape)
+    kicks[..., 0] = rng.normal(0, 1, shape[:-1])
+    found: Array = lfilter([1.0], [1.0, -keep], kicks, axis=-1)
+    return found

@@ -1,0 +1,71 @@
+"""What simulated runs measure: the slices of two equal servers, and how they spend their time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a run spends its time: restarts, in each the steps, in each rounds of two slices.
+
+    ``restart_seconds`` is what it takes to restore the data and to start and warm up both servers.
+    """
+
+    restarts: int
+    steps: int = 5
+    rounds: int = 20
+    slice_seconds: float = 0.5
+    restart_seconds: float = 20.0
+
+    @property
+    def slices(self) -> int:
+        """How many slices a run has."""
+        return self.restarts * self.steps * self.rounds * 2
+
+    @property
+    def minutes(self) -> float:
+        """How long a run takes."""
+        return (self.restarts * self.restart_seconds + self.slices * self.slice_seconds) / 60
+
+    def after(self, restarts: int) -> Plan:
+        """Return the same plan, ended after so many restarts."""
+        return replace(self, restarts=restarts)
+
+    def shape(self, runs: int) -> tuple[int, int, int, int, int]:
+        """Return the axes of the slices of many runs: after the first in the order of time."""
+        return runs, self.restarts, self.steps, self.rounds, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Piece:
+    """The logarithms of rates in many runs of two servers that do not differ.
+
+    ``logs`` is runs x restarts x steps x rounds x servers. ``luck`` is what of it belongs to a
+    start of a server (runs x restarts x steps x servers): zero in a trace, which cannot tell.
+    """
+
+    logs: Array
+    luck: Array
+
+    @classmethod
+    def of(cls, noise: Array, luck: Array) -> Piece:
+        """Return what servers of such luck do in such noise."""
+        return cls(logs=noise + luck[..., None, :], luck=luck)
+
+    def first(self, restarts: int) -> Piece:
+        """Return the same runs, had they ended after so many restarts."""
+        return Piece(logs=self.logs[:, :restarts], luck=self.luck[:, :restarts])
+
+    def alone(self) -> Array:
+        """Return what a single server of average luck would have done, at every moment.
+
+        Runs x restarts x steps x slices, in the order of time.
+        """
+        logs = self.logs - self.luck[..., None, :]
+        return logs.reshape(*logs.shape[:3], -1)
