@@ -58,7 +58,10 @@ def _fitted(tables: Array, known: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Return the subjects' levels and the rounds' effects, of each table."""
     values = np.where(known, tables, 0.0)
     bend = np.maximum(_BEND * _spread(tables, known), _ROUNDING)[:, None, None]
-    subjects = np.nan_to_num(_median(tables, -2))[:, None, :]
+    # Few rounds may leave a choice among equally good fits. From a start that moves with
+    # subjects and rounds as the fit does, the choice does too.
+    away = tables - _weighted_mean(values, known.astype(np.float64), -1)
+    subjects = np.nan_to_num(_median(away, -2))[:, None, :]
     rounds = np.nan_to_num(_median(np.where(known, tables - subjects, np.nan), -1))[..., None]
     moving = np.arange(len(tables))
     for _ in range(_MOST_TURNS):
