@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Group
@@ -33,6 +34,18 @@ class Tone(StrEnum):
     WORSE = "worse"
     SAME = "same"
     UNKNOWN = "unknown"
+
+
+class Bounded(Protocol):
+    """A ratio or a figure with an interval, ``low`` to ``high``; None where there is none."""
+
+    @property
+    def low(self) -> float | None:
+        """The interval's lower end."""
+
+    @property
+    def high(self) -> float | None:
+        """The interval's upper end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +150,7 @@ def tone(found: Effect | Summary) -> Tone:
     return words.get(found.verdict, Tone.UNKNOWN)
 
 
-def half_width(found: Effect | Summary) -> float | None:
+def half_width(found: Bounded) -> float | None:
     """Return half the interval's width as a fraction of the ratio, None without an interval.
 
     The interval is symmetric on the logarithmic scale: 0.02 means that its ends are the

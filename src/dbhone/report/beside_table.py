@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 from dbhone.analysis.declared import workload
+from dbhone.analysis.verdict import half_width
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.report.beside import Beside, BesideRow
@@ -92,15 +93,12 @@ def _title(metric: str) -> str:
 
 
 def _row(row: BesideRow) -> Row:
-    half = None
-    if row.low is not None and row.high is not None:
-        half = (row.high / row.low) ** 0.5 - 1
     return Row(
         cells=(
             Cell(text=row.what),
             EMPTY if row.threads is None else Cell(text=str(row.threads)),
             Cell(text=ratio(row.published)),
-            Cell(text=ratio(row.ratio), margin=margin(half)),
+            Cell(text=ratio(row.ratio), margin=margin(half_width(row))),
             Cell(text=_LIES.get(row.lies or "", "")),
         )
     )

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.change_points import find_changes
-from dbhone.analysis.history import Change, History, Lineage, Series
-from dbhone.analysis.verdict import Tone, Verdict
+from dbhone.analysis.history import Change, History, Lineage, Segment, Series
+from dbhone.analysis.verdict import Tone, Verdict, half_width
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run, Samples
 from dbhone.report.material import EMPTY, Material, heading, label, workload
 from dbhone.report.table import Cell, Column, Row, Table, signed
-from dbhone.report.wording import figure, joined, margin, ratio
+from dbhone.report.wording import ends, figure, joined, margin, ratio
 from dbhone.units import count_of
 
 _MOST_TOLD = 3
@@ -214,22 +214,21 @@ def _unchanged_row(name: str, series: Sequence[Series]) -> Row:
 
 
 def _change_row(name: str, change: Change, *, gradual: bool) -> Row:
-    level = change.level
     return Row(
         cells=(
             Cell(text=f"{name} {_told(change, gradual=gradual)}"),
-            _ratio_cell(level.ratio, level.low, level.high, change),
-            _ratio_cell(change.ratio, change.low, change.high, change),
+            _ratio_cell(change.level, change),
+            _ratio_cell(change, change),
         )
     )
 
 
-def _ratio_cell(value: float, low: float | None, high: float | None, change: Change) -> Cell:
+def _ratio_cell(found: Segment | Change, change: Change) -> Cell:
     tone = Tone.WORSE if change.ratio < 1 else Tone.BETTER
     return Cell(
-        text=ratio(value),
-        margin=margin((high / low) ** 0.5 - 1) if low is not None and high is not None else "",
+        text=ratio(found.ratio),
+        margin=margin(half_width(found)),
         verdict=(Verdict.SLOWER if change.ratio < 1 else Verdict.FASTER).value,
         tone=tone,
-        detail=f"{ratio(low)} to {ratio(high)}" if low is not None and high is not None else "",
+        detail=ends(found),
     )

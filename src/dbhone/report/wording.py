@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from dbhone.analysis.verdict import Effect, Summary, half_width, tone
+from dbhone.analysis.verdict import Bounded, Effect, Summary, half_width, tone
 from dbhone.report.table import Cell
 
 _COMPILER = re.compile(r"(?P<name>[A-Za-z][\w+-]*)")
@@ -52,24 +52,26 @@ def short_figure(found: Effect | Summary | None) -> Cell:
     return _cell(found, ratio(found.ratio), margin(half))
 
 
-def reach(found: Effect | Summary) -> str:
-    """Return an interval: ``1.05–1.09``; nothing where there is none."""
+def reach(found: Bounded) -> str:
+    """Return an interval for a table: ``1.05–1.09``; nothing where there is none."""
     if found.low is None or found.high is None:
         return ""
     return f"{ratio(found.low)}–{ratio(found.high)}"
 
 
+def ends(found: Bounded) -> str:
+    """Return an interval in words: ``1.05 to 1.09``; nothing where there is none."""
+    return reach(found).replace("–", " to ")
+
+
 def _cell(found: Effect | Summary, text: str, half: str) -> Cell:
     blocks = f"{found.blocks} block{'s' if found.blocks != 1 else ''}"
-    ends = ""
-    if found.low is not None and found.high is not None:
-        ends = f"{ratio(found.low)} to {ratio(found.high)}"
     return Cell(
         text=text,
         margin=half,
         verdict=found.verdict,
         tone=tone(found),
-        detail=f"{ends}, {blocks}" if ends else blocks,
+        detail=", ".join(each for each in (ends(found), blocks) if each),
     )
 
 
