@@ -10,7 +10,7 @@ from http import HTTPStatus
 from importlib import resources
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
@@ -72,7 +72,9 @@ class App:
         # What was made by another hone, perhaps an older one, must not pass for ours.
         self._id = uuid.uuid4().hex[:8]
         self._templates = Environment(
-            loader=PackageLoader("dbhone.serve"), autoescape=True, undefined=StrictUndefined
+            loader=ChoiceLoader([PackageLoader("dbhone.serve"), PackageLoader("dbhone.report")]),
+            autoescape=True,
+            undefined=StrictUndefined,
         )
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

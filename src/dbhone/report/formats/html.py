@@ -48,7 +48,6 @@ class Html(Format):
             loader=PackageLoader("dbhone.report"),
             autoescape=True,
             undefined=StrictUndefined,
-            extensions=["jinja2.ext.loopcontrols"],
         )
         template = environment.get_template("page.html")
         style = resources.files("dbhone.report").joinpath("templates/page.css").read_text("utf-8")
