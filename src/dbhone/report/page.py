@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.doubts import CONTROL_CODES, WINNER_CODES
+from dbhone.analysis.history import History
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.verdict import Analysis
-from dbhone.analysis.winner import find_winner, overall
-from dbhone.measurement.metric import THROUGHPUT
+from dbhone.analysis.winner import find_winner
 from dbhone.measurement.record import Run, Samples, Subject, Warning
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
@@ -17,10 +17,12 @@ from dbhone.report.batches import seconds_table
 from dbhone.report.beside import Beside, beside
 from dbhone.report.beside_table import beside_table
 from dbhone.report.builds import build_tables
+from dbhone.report.environment import environment
 from dbhone.report.findings import Findings, Origin, found_in, found_together
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, group_table, history_view
-from dbhone.report.material import material
+from dbhone.report.legend import legend
+from dbhone.report.material import Material, material
 from dbhone.report.meanwhile import Meanwhile, meanwhile, meanwhile_note
 from dbhone.report.operations import operations_table
 from dbhone.report.pairing import parse_asked
@@ -30,7 +32,6 @@ from dbhone.report.steps import metric_tables, step_table
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
 from dbhone.report.wording import joined
-from dbhone.units import count_of, duration, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,52 +142,30 @@ def with_published(page: Page, words: Sequence[str]) -> Page:
 
 
 def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
-    run, analysis, found = findings.run, findings.analysis, findings.history
+    analysis, found = findings.analysis, findings.history
     levels = find_levels(findings.samples, confidence=analysis.confidence)
-    # A history has no winner, and so no doubts of one.
-    warnings = tuple(
-        each for each in findings.warnings if not found or each.code not in WINNER_CODES
-    )
-    alerts = tuple(each for each in warnings if each.code in CONTROL_CODES)
-    winner = None if found else find_winner(analysis, run.subjects)
-    of = material(
-        run,
-        analysis,
-        levels,
-        order=findings.lineage.versions,
-        arrows=arrows(found) if found else None,
-    )
+    of = _material(findings, levels)
     history = history_view(of, found) if found else None
+    alerts, footnotes = _doubts(findings)
     parts = of.parts()
     shown = meanwhile(of, observations)
-    differs = any(each.code == "control-differs" for each in alerts)
     return Page(
-        run=run,
+        run=findings.run,
         samples=findings.samples,
         analysis=analysis,
         levels=levels,
-        headline=headline(
-            run,
-            analysis,
-            control_differs=differs,
-            history=history.sentence if history else None,
-        ),
-        winner=next(
-            (each for each in run.subjects if winner and each.name == winner.subject), None
-        ),
+        headline=_headline(findings, alerts, history),
+        winner=_winner(findings),
         alerts=alerts,
-        footnotes=warnings[len(alerts) :],
+        footnotes=footnotes,
         control_note=sections.control_note(of),
         method=sections.method_note(of),
-        legend=_legend(analysis),
+        legend=legend(analysis),
         summary=sections.summary_table(of),
         seconds=seconds_table(of),
         in_sample=tuple(parts),
         history=history,
-        parts=tuple(
-            group_table(of, found, part) if found else sections.part_table(of, part)
-            for part in parts
-        ),
+        parts=tuple(_part(of, found, part) for part in parts),
         spreads=_present(sections.spread_table(of, part) for part in parts),
         sweeps=sweeps(of),
         sweep_note=sweep_note(of),
@@ -204,10 +183,50 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         beside=(),
         subjects=sections.subject_table(of),
         ordered=of.subjects,
-        environment=_environment(findings),
+        environment=environment(findings),
         origins=findings.origins,
         repeat=tuple(repeat(each.run) for each in findings.origins),
     )
+
+
+def _material(findings: Findings, levels: tuple[Level, ...]) -> Material:
+    return material(
+        findings.run,
+        findings.analysis,
+        levels,
+        order=findings.lineage.versions,
+        arrows=arrows(findings.history) if findings.history else None,
+    )
+
+
+def _doubts(findings: Findings) -> tuple[tuple[Warning, ...], tuple[Warning, ...]]:
+    """Return what stands before all else, and the other warnings."""
+    # A history has no winner, and so no doubts of one.
+    warnings = [
+        each for each in findings.warnings if not findings.history or each.code not in WINNER_CODES
+    ]
+    alerts = tuple(each for each in warnings if each.code in CONTROL_CODES)
+    return alerts, tuple(warnings[len(alerts) :])
+
+
+def _headline(findings: Findings, alerts: tuple[Warning, ...], history: HistoryView | None) -> str:
+    return headline(
+        findings.run,
+        findings.analysis,
+        control_differs=any(each.code == "control-differs" for each in alerts),
+        history=history.sentence if history else None,
+    )
+
+
+def _winner(findings: Findings) -> Subject | None:
+    """Return the winner; a history has none."""
+    subjects = findings.run.subjects
+    best = None if findings.history else find_winner(findings.analysis, subjects)
+    return next((each for each in subjects if best and each.name == best.subject), None)
+
+
+def _part(of: Material, found: History | None, in_sample: bool) -> Table:
+    return group_table(of, found, in_sample) if found else sections.part_table(of, in_sample)
 
 
 def tables(page: Page) -> tuple[Table, ...]:
@@ -236,56 +255,3 @@ def tables(page: Page) -> tuple[Table, ...]:
 
 def _present(found: Iterable[Table | None]) -> tuple[Table, ...]:
     return tuple(table for table in found if table is not None)
-
-
-def _legend(analysis: Analysis) -> str:
-    steps = sum(each.metric == THROUGHPUT.name for each in analysis.effects)
-    summaries = sum(each.metric == THROUGHPUT.name for each in analysis.summaries)
-    if not steps + summaries:
-        return ""
-    judged = sum(overall(analysis, name) is not None for name in _compared(analysis))
-    return (
-        f"± is half of the {analysis.confidence * 100:.0f} % interval, relative to the ratio. "
-        "+ faster (other metrics: better), - slower (worse), ~ no difference found, "
-        "? not enough data. Verdicts are corrected (Holm) for the number of comparisons: "
-        f"{count_of(steps, 'effect')} on steps, {judged} "
-        f"{'summary' if judged == 1 else 'summaries'} by which subjects are judged, "
-        f"{count_of(summaries - judged, 'other')}; so an interval that misses 1 may still come "
-        "with no difference found."
-    )
-
-
-def _compared(analysis: Analysis) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.subject for each in analysis.summaries))
-
-
-def _environment(findings: Findings) -> tuple[tuple[str, str], ...]:
-    run, machine = findings.run, findings.run.machine
-    pairs = {
-        "CPU": f"{machine.cpu_model}, {machine.cores} cores",
-        "Memory": size(machine.memory_bytes),
-        "System": f"{machine.distribution}, kernel {machine.kernel}",
-        "Virtualisation": machine.virtualisation,
-        "CPU governor": machine.governor,
-        "Machine": machine.fingerprint,
-        **machine.details,
-        "Suite": f"{run.suite}, size {run.size}",
-        **_origins(findings.origins),
-        "dbhone": run.hone_version,
-    }
-    return tuple((name, text) for name, text in pairs.items() if text)
-
-
-def _origins(origins: Sequence[Origin]) -> dict[str, str]:
-    """Return how each run was measured, and when."""
-    found = {}
-    for each in origins:
-        run = each.run
-        of = f" of run {run.id}" if len(origins) > 1 else ""
-        found[f"Design{of}"] = (
-            f"{each.blocks} blocks, seed {run.design.seed}, "
-            f"target ±{run.design.target:.1%}, budget {duration(run.design.budget_seconds)}"
-        )
-        moment = run.created_at.strftime("%Y-%m-%d %H:%M UTC")
-        found[f"Begun{of}"] = f"{moment}, took {duration(run.seconds)}"
-    return found
