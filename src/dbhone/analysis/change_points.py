@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from dbhone.analysis.cube import Array, cube, place
 from dbhone.analysis.estimate import estimate, summed
+from dbhone.analysis.findable import findable
 from dbhone.analysis.history import Change, History, Lineage, Segment, Series
 from dbhone.analysis.links import Links, contrast
 from dbhone.analysis.multiplicity import holm
@@ -213,19 +213,11 @@ def _pairs(count: int) -> Iterator[tuple[int, int]]:
 def _tests(
     differences: Sequence[Sequence[Array]], places: Sequence[tuple[int, int]], confidence: float
 ) -> Iterator[_Test]:
-    """Test each difference, given by its terms, corrected together.
-
-    What would have been found is the difference whose p value is just what Holm's method asks
-    of the best of those that were not.
-    """
+    """Test each difference, given by its terms, corrected together."""
     found = summed(differences, confidence)
     enough = found.count >= MINIMUM_BLOCKS
     adjusted = holm(np.where(enough, found.p, np.nan))
-    alpha = 1 - confidence
-    left = max(int(np.count_nonzero(adjusted >= alpha)), 1)
-    freedom = np.where(enough, found.freedom, 1.0)
-    widths = stdtrit(freedom, 1 - alpha / left / 2) / stdtrit(freedom, 1 - alpha / 2)
-    thresholds = np.where(enough, found.half * widths, np.nan)
+    thresholds = findable(found.error, found.freedom, adjusted, confidence)
     for at, (before, after) in enumerate(places):
         yield _Test(
             before=before,
