@@ -15,7 +15,7 @@ def test_the_distance_has_just_the_p_value_that_the_correction_asks(
 ) -> None:
     adjusted = holm(np.array(p))
     found = findable(np.full(len(p), error), np.full(len(p), freedom), adjusted, 0.95)
-    left = max(np.count_nonzero(adjusted >= 0.05), 1)
+    left = max(int(np.count_nonzero(adjusted >= 0.05)), 1)
     known = ~np.isnan(adjusted)
     assert np.isnan(found[~known]).all()
     assert np.allclose(2 * stdtr(freedom, -found[known] / error), 0.05 / left)

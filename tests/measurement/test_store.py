@@ -325,6 +325,21 @@ def test_a_run_without_measurements_has_empty_samples(store: Store, run_id: int)
     assert [len(each) for each in samples.values.values()] == [0] * len(FIGURES)
 
 
+def test_a_block_takes_from_its_start_to_the_next_ones(store: Store, run_id: int) -> None:
+    starts = {1: 0, 2: 40, 3: 60, 4: 5000}
+    for block, seconds in starts.items():
+        at = MOMENT + timedelta(seconds=seconds)
+        store.record(run_id, dataclasses.replace(invocation(block, "rel"), started_at=at))
+    assert store.samples(run_id).block_seconds == 40
+
+
+def test_the_only_block_takes_what_its_invocations_do(store: Store, run_id: int) -> None:
+    assert store.samples(run_id).block_seconds is None
+    for name in ("rel", "pgo"):
+        store.record(run_id, invocation(1, name))
+    assert store.samples(run_id).block_seconds == 3
+
+
 def test_every_figure_of_a_server_is_among_the_samples(store: Store, run_id: int) -> None:
     """Also when only some of a run's measurements have them."""
     known = {metric.name: 1.0 + at for at, metric in enumerate(FIGURES)}

@@ -47,5 +47,5 @@ def test_a_control_that_differs_comes_first() -> None:
 @pytest.mark.parametrize("odd", ["nothing", "no block", "five blocks", "base broken", "all broken"])
 def test_where_nothing_was_found_says_why(odd: str) -> None:
     found = found_in(*odd_runs()[odd])
-    assert brief(found) == headline(found.run, found.analysis, control_differs=False)
+    assert brief(found) == headline(found, control_differs=False)
     assert brief(found).startswith("There is no verdict")

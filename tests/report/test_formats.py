@@ -282,6 +282,7 @@ class TestCsv:
 _EFFECT_KEYS = [
     *("subject", "step", "group", "in_sample", "metric"),
     *("ratio", "low", "high", "blocks", "verdict", "threads", "value", "base_value"),
+    "findable",
 ]
 
 
@@ -310,11 +311,13 @@ class TestJson:
         assert set(report) == {
             *("schema", "run", "base", "effects", "summary", "builds", "warnings"),
             *("environment", "headline", "winner", "levels", "history", "joined", "beside"),
+            "needs",
         }
         assert list(report["effects"][0]) == _EFFECT_KEYS
         assert set(report["summary"][0]) == {
             *("subject", "group", "in_sample", "ratio", "low", "high", "mean", "median"),
             *("minimum", "maximum", "standard_deviation", "steps", "blocks", "verdict"),
+            "findable",
         }
         assert set(report["builds"][0]) >= {
             *("subject", "digest", "compiler", "flags", "seconds", "binary_bytes", "path"),

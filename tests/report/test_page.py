@@ -55,6 +55,41 @@ def test_headline_says_how_much_could_hide_when_nothing_is_faster() -> None:
     assert "and the largest gain that could hide is " in text
 
 
+def test_headline_says_which_difference_would_have_been_found() -> None:
+    page = _page(Shape(effects={}))
+    best = max(
+        (each for each in page.analysis.summaries if each.group is None and not each.in_sample),
+        key=lambda each: (each.metric == "throughput", each.subject != "control", each.ratio),
+    )
+    assert best.findable is not None
+    assert f"a difference of {best.findable * 100:.1f} % would have been found" in page.headline
+
+
+def test_headline_says_how_much_more_a_verdict_needs() -> None:
+    run = a_run()
+    few = replace(samples(run, Shape(blocks=4)), block_seconds=31.0)
+    assert "and 4 were measured: 2 more blocks (about 1 m 02 s) would give one, and about " in (
+        build_page(run, few).headline
+    )
+
+
+def test_summary_says_what_would_have_been_found_where_nothing_was() -> None:
+    table = _page().summary
+    place = [column.title for column in table.columns].index("Would find")
+    said = {row.cells[0].text: (row.cells[1].tone, row.cells[place].text) for row in table.rows}
+    for tone, text in said.values():
+        assert (tone is Tone.SAME) == text.endswith("%")
+    few = _page(Shape(blocks=5)).summary
+    assert {row.cells[place].text for row in few.rows[1:]} == {"1 more block"}
+
+
+def test_summary_has_no_such_column_where_everything_differs() -> None:
+    page = _page(
+        Shape(effects=dict.fromkeys(("pgo", "control"), (1.5, 1.5))), subjects=SUBJECTS[:2]
+    )
+    assert "Would find" not in [column.title for column in page.summary.columns]
+
+
 def test_headline_says_so_when_every_build_is_slower() -> None:
     slow = dict.fromkeys(("o3", "o3+native", "lto", "pgo", "lto+pgo"), (0.8, 0.8))
     assert _page(Shape(effects=slow)).headline.endswith("and that is slower.")

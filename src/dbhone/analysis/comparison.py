@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.analysis.cube import Array, cube, place
 from dbhone.analysis.estimate import Estimates, summed
+from dbhone.analysis.findable import findable
 from dbhone.analysis.links import ONE_RUN, Links
 from dbhone.analysis.multiplicity import holm
 from dbhone.analysis.verdict import (
@@ -58,6 +60,32 @@ class _Frame:
                 ]
                 if chosen:
                     yield in_sample, group, np.array(chosen, dtype=np.intp)
+
+
+class _Judgement(TypedDict):
+    """What the correction of its family makes of an effect or a summary."""
+
+    p_adjusted: float | None
+    verdict: str
+    findable: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tests:
+    """What a family says of its rows: corrected p values, and what would have been found."""
+
+    adjusted: Array
+    findable: Array
+
+    def of(self, row: int, metric: Metric, centre: float) -> _Judgement:
+        """Return what is said of one row."""
+        verdict = _verdict(metric, centre, self.adjusted[row])
+        hidden = verdict == Verdict.NO_DIFFERENCE.value
+        return _Judgement(
+            p_adjusted=_optional(self.adjusted[row]),
+            verdict=verdict,
+            findable=float(np.expm1(self.findable[row])) if hidden else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +198,7 @@ def _effects(frame: _Frame, metric: Metric, found: Estimates) -> list[Effect]:
         if found.count[subject, step]
     ]
     rows = _picked(found, pairs)
-    adjusted = _adjusted(rows)
+    tests = _tests(rows)
     return [
         Effect(
             subject=frame.subjects[subject],
@@ -183,8 +211,7 @@ def _effects(frame: _Frame, metric: Metric, found: Estimates) -> list[Effect]:
             high=_bound(rows, row, +1),
             blocks=int(rows.count[row]),
             p_value=_optional(rows.p[row]),
-            p_adjusted=_optional(adjusted[row]),
-            verdict=_verdict(metric, rows.centre[row], adjusted[row]),
+            **tests.of(row, metric, rows.centre[row]),
         )
         for row, (subject, step) in enumerate(pairs)
     ]
@@ -242,10 +269,8 @@ def _summaries(
     if not parts:
         return []
     rows = summed(series, CONFIDENCE)
-    adjusted = _adjusted(rows, apart=np.array([_is_judged_by(frame, part) for part in parts]))
-    return [
-        _summary(frame, metric, part, (rows, row, adjusted[row])) for row, part in enumerate(parts)
-    ]
+    tests = _tests(rows, apart=np.array([_is_judged_by(frame, part) for part in parts]))
+    return [_summary(frame, metric, part, (rows, row, tests)) for row, part in enumerate(parts)]
 
 
 def _is_judged_by(frame: _Frame, part: _Part) -> bool:
@@ -254,9 +279,9 @@ def _is_judged_by(frame: _Frame, part: _Part) -> bool:
 
 
 def _summary(
-    frame: _Frame, metric: Metric, part: _Part, line: tuple[Estimates, int, float]
+    frame: _Frame, metric: Metric, part: _Part, line: tuple[Estimates, int, _Tests]
 ) -> Summary:
-    rows, row, adjusted = line
+    rows, row, tests = line
     centre = rows.centre[row] if rows.count[row] else part.fallback
     ratios = part.ratios
     return Summary(
@@ -269,8 +294,7 @@ def _summary(
         high=_bound(rows, row, +1),
         blocks=int(rows.count[row]),
         p_value=_optional(rows.p[row]),
-        p_adjusted=_optional(adjusted),
-        verdict=_verdict(metric, centre, adjusted),
+        **tests.of(row, metric, centre),
         steps=len(ratios),
         mean=float(ratios.mean()),
         median=float(np.median(ratios)),
@@ -280,18 +304,20 @@ def _summary(
     )
 
 
-def _adjusted(rows: Estimates, *, apart: NDArray[np.bool_] | None = None) -> Array:
+def _tests(rows: Estimates, *, apart: NDArray[np.bool_] | None = None) -> _Tests:
     """Correct the family of those that have blocks enough for a verdict.
 
     Those in ``apart`` are a family of their own.
     """
     p = np.where(rows.count >= MINIMUM_BLOCKS, rows.p, np.nan)
-    if apart is None:
-        return holm(p)
-    adjusted = np.full_like(p, np.nan)
-    for family in (apart, ~apart):
+    adjusted, least = np.full_like(p, np.nan), np.full_like(p, np.nan)
+    own = np.zeros(len(p), dtype=bool) if apart is None else apart
+    for family in (own, ~own):
         adjusted[family] = holm(p[family])
-    return adjusted
+        least[family] = findable(
+            rows.error[family], rows.freedom[family], adjusted[family], CONFIDENCE
+        )
+    return _Tests(adjusted=adjusted, findable=least)
 
 
 def _verdict(metric: Metric, centre: float, adjusted: float) -> str:

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from dbhone.analysis.cube import Array, cube, place
 from dbhone.analysis.naming import listed
-from dbhone.analysis.precision import precision
+from dbhone.analysis.needs import lacking
 from dbhone.analysis.server_doubts import client_heavy, driver_errors
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
@@ -22,7 +22,6 @@ from dbhone.analysis.verdict import (
     Effect,
     Summary,
     Tone,
-    half_width,
     tone,
 )
 from dbhone.analysis.winner import find_winner, overall
@@ -49,13 +48,12 @@ def doubts(run: Run, samples: Samples, analysis: Analysis) -> tuple[Warning, ...
     found = [
         *_control(run, analysis),
         *_state(run),
-        *_blocks(analysis),
+        *lacking(run, samples, analysis),
         *_broken(run),
         *_short(run, base),
         *driver_errors(samples),
         *client_heavy(run, samples),
         *_drift(base),
-        *_precision(run, analysis),
         *_values(analysis),
     ]
     carried = {(each.code, each.subject, each.step) for each in run.warnings}
@@ -124,16 +122,6 @@ def _state(run: Run) -> Iterator[Warning]:
         code="run-not-finished",
         text=f"the run {ends.get(run.state, 'failed')}{reason}; "
         "this is what its measurements say so far",
-    )
-
-
-def _blocks(analysis: Analysis) -> Iterator[Warning]:
-    if not analysis.effects or analysis.blocks >= MINIMUM_BLOCKS:
-        return
-    yield Warning(
-        code="too-few-blocks",
-        text=f"only {analysis.blocks} of the {MINIMUM_BLOCKS} blocks that a verdict needs "
-        "were measured",
     )
 
 
@@ -230,22 +218,6 @@ def _of_base(run: Run, samples: Samples) -> _Base | None:
         steps=tuple(samples.steps[each] for each in np.flatnonzero(steps)),
         logs=logs,
         usual=np.nanmedian(logs, axis=1),
-    )
-
-
-def _precision(run: Run, analysis: Analysis) -> Iterator[Warning]:
-    target = run.design.target
-    if run.stopped_by not in ("budget", "blocks") or precision(analysis) <= target:
-        return
-    widths = [half_width(each) for each in analysis.effects if each.metric == THROUGHPUT.name]
-    if not widths:
-        return
-    wide = sum(each is None or each > target for each in widths)
-    spent = "budget was spent" if run.stopped_by == "budget" else "number of blocks was reached"
-    yield Warning(
-        code="target-not-met",
-        text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
-        f"less precisely than ±{target:.1%}",
     )
 
 

@@ -7,6 +7,7 @@ again and to stop at the first difference would find one where there is none.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from scipy.special import stdtrit
@@ -45,11 +46,21 @@ def blocks_needed(analysis: Analysis, target: float) -> int | None:
     effects = _throughput(analysis)
     if not effects or any(effect.blocks < MINIMUM_FOR_INTERVAL for effect in effects):
         return None
-    return max(_needed(effect, target, analysis.confidence) for effect in effects)
+    return max(_needed(effect, target, analysis.confidence) for effect in _widest(effects))
 
 
 def _throughput(analysis: Analysis) -> list[Effect]:
     return [effect for effect in analysis.effects if effect.metric == THROUGHPUT.name]
+
+
+def _widest(effects: Sequence[Effect]) -> Iterable[Effect]:
+    """Return of the effects with as many blocks only the widest: no other needs more."""
+    found: dict[int, Effect] = {}
+    for effect in effects:
+        rival = found.get(effect.blocks)
+        if rival is None or _half(effect) > _half(rival):
+            found[effect.blocks] = effect
+    return found.values()
 
 
 def _half(effect: Effect) -> float:

@@ -55,6 +55,8 @@ class Effect:
     ``low`` to ``high`` is the interval of the ratio at the analysis's confidence, None with
     fewer than 3 blocks. ``p_value`` tests that the ratio is 1; ``p_adjusted`` is corrected
     for all comparisons of the same kind in the run, None where there is no verdict.
+    ``findable`` is the smallest difference, as a fraction, that would have been found; None
+    unless none was.
     """
 
     subject: str
@@ -69,6 +71,7 @@ class Effect:
     p_value: float | None
     p_adjusted: float | None
     verdict: str
+    findable: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +81,8 @@ class Summary:
     ``ratio`` is a geometric mean over the steps and ``low`` to ``high`` its interval over the
     blocks. ``mean`` to ``standard_deviation`` describe how the steps' own ratios lie; the
     last is None for a single step. ``blocks`` are those in which all ``steps`` were measured.
+    ``findable`` is the smallest difference, as a fraction, that would have been found; None
+    unless none was.
     """
 
     subject: str
@@ -91,6 +96,7 @@ class Summary:
     p_value: float | None
     p_adjusted: float | None
     verdict: str
+    findable: float | None
     steps: int
     mean: float
     median: float

@@ -9,6 +9,7 @@ servers have is not fetched for a run that has none of it.
 from __future__ import annotations
 
 import itertools
+import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias, cast
 
@@ -55,6 +56,7 @@ def load(connection: sa.Connection, run_id: int) -> Samples:
         step=_find(rows[:, 1].astype(np.int64), steps[0]).astype(np.int32),
         block=invocations[place, 1].astype(np.int32),
         values=_values(rows[:, 2:], figures),
+        block_seconds=_block_seconds(connection, run_id),
     )
 
 
@@ -96,6 +98,31 @@ def _invocations(run_id: int) -> Select:
         sa.select(table.id, table.block, table.subject_id)
         .where(table.run_id == run_id, COUNTS)
         .order_by(table.id)
+    )
+
+
+def _block_seconds(connection: sa.Connection, run_id: int) -> float | None:
+    """Return the median time from the start of a block to that of the next.
+
+    The only block of a run takes what its invocations take.
+    """
+    table = INVOCATIONS.c
+    statement = (
+        sa.select(sa.func.min(table.started_at), sa.func.sum(table.seconds))
+        .where(table.run_id == run_id, COUNTS)
+        .group_by(table.block)
+        .order_by(sa.func.min(table.started_at))
+    )
+    blocks = connection.execute(statement).all()
+    if len(blocks) == 1:
+        return float(blocks[0][1])
+    starts = [start for start, _ in blocks]
+    return (
+        statistics.median(
+            (later - earlier).total_seconds() for earlier, later in itertools.pairwise(starts)
+        )
+        if starts
+        else None
     )
 
 

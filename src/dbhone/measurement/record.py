@@ -296,7 +296,8 @@ class Samples:
     All arrays have one element for each measurement. ``subject`` and ``step`` are indices
     into ``subjects`` and ``steps``, ``block`` is the block's number. ``values`` has a column
     for each metric by name; what was not measured is NaN. Measurements of blocks that were
-    cut off and measured anew are not among them.
+    cut off and measured anew are not among them. ``block_seconds`` is how long a block takes, from
+    its beginning to the next one's, None where that is not known.
     """
 
     subjects: tuple[str, ...]
@@ -305,3 +306,4 @@ class Samples:
     step: NDArray[np.int32]
     block: NDArray[np.int32]
     values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    block_seconds: float | None = None

@@ -16,7 +16,7 @@ def brief(found: Findings) -> str:
     """Return what was found, without its interval: the headline has that, and the report more."""
     said = _changes(found.history) if found.history is not None else _winner(found)
     if said is None:
-        return headline(found.run, found.analysis, control_differs=False)
+        return headline(found, control_differs=False)
     differs = any(each.code == "control-differs" for each in found.warnings)
     return f"Not to be trusted: {said}" if differs else said
 

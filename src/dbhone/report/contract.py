@@ -7,6 +7,7 @@ from typing import Any
 
 from dbhone.analysis.history import Change, History, Segment, Series
 from dbhone.analysis.levels import Level
+from dbhone.analysis.needs import Needs
 from dbhone.analysis.verdict import Summary
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import BuildTimings, Run, Subject, Warning
@@ -28,6 +29,7 @@ EFFECT_KEYS = (
     "threads",
     "value",
     "base_value",
+    "findable",
 )
 _DIGITS = 7
 
@@ -46,6 +48,7 @@ def report(page: Page) -> dict[str, Any]:
         "summary": [
             _summary(each) for each in page.analysis.summaries if each.metric == THROUGHPUT.name
         ],
+        "needs": _needs(page.needs),
         "levels": [_level(each) for each in page.levels],
         "builds": [_build(each) for each in page.run.subjects],
         "beside": [_beside(each) for each in page.beside],
@@ -74,6 +77,7 @@ def effects(page: Page) -> list[dict[str, Any]]:
             "threads": threads.get(each.step),
             "value": _number(levels.get((each.subject, each.step, each.metric))),
             "base_value": _number(levels.get((base, each.step, each.metric))),
+            "findable": _number(each.findable),
         }
         for each in page.analysis.effects
     ]
@@ -108,6 +112,17 @@ def _summary(each: Summary) -> dict[str, Any]:
         "steps": each.steps,
         "blocks": each.blocks,
         "verdict": each.verdict,
+        "findable": _number(each.findable),
+    }
+
+
+def _needs(found: Needs) -> dict[str, Any]:
+    return {
+        "verdict_blocks": found.verdict_blocks,
+        "verdict_seconds": _number(found.seconds(found.verdict_blocks)),
+        "target_blocks": found.target_blocks,
+        "target_seconds": _number(found.seconds(found.target_blocks)),
+        "block_seconds": _number(found.block_seconds),
     }
 
 

@@ -11,6 +11,7 @@ from dbhone.analysis.doubts import CONTROL_CODES, doubts
 from dbhone.analysis.history import History, Lineage
 from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.links import ONE_RUN, Links
+from dbhone.analysis.needs import Needs, needs
 from dbhone.analysis.parts import part
 from dbhone.analysis.verdict import Analysis
 from dbhone.measurement.record import Role, Run, Samples, Warning
@@ -30,12 +31,14 @@ class Origin:
 class Findings:
     """What was found. ``run`` and ``samples`` are those of the whole, ``origins`` where from.
 
-    ``history`` is None if there is none. ``warnings`` are what is doubtful, the gravest first.
+    ``needs`` is what it lacks for verdicts. ``history`` is None if there is none. ``warnings`` are
+    what is doubtful, the gravest first.
     """
 
     run: Run
     samples: Samples
     analysis: Analysis
+    needs: Needs
     lineage: Lineage
     history: History | None
     warnings: tuple[Warning, ...]
@@ -52,6 +55,7 @@ def found_in(run: Run, samples: Samples) -> Findings:
         run=run,
         samples=samples,
         analysis=analysis,
+        needs=needs(run, samples, analysis),
         lineage=lineage,
         history=history_of(run, samples, lineage),
         warnings=doubts(run, samples, analysis),
@@ -63,10 +67,12 @@ def found_together(runs: Sequence[tuple[Run, Samples]]) -> Findings:
     """Analyse runs that add up as one. Raises UsageError for those that do not."""
     whole = join([part(*each) for each in runs])
     alone = [_analysis(each.run, each.samples, ONE_RUN) for each in whole.parts]
+    analysis = _analysis(whole.run, whole.samples, whole.lineage.links)
     return Findings(
         run=whole.run,
         samples=whole.samples,
-        analysis=_analysis(whole.run, whole.samples, whole.lineage.links),
+        analysis=analysis,
+        needs=needs(whole.run, whole.samples, analysis),
         lineage=whole.lineage,
         history=history_of(whole.run, whole.everything, whole.lineage),
         warnings=(*_warnings(whole, alone), _how(whole)),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dbhone.analysis.needs import Needs
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Summary, Verdict
 from dbhone.analysis.winner import find_winner, overall, scored_in_sample
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
+from dbhone.report.findings import Findings
 from dbhone.report.material import workload
 from dbhone.report.wording import compiler, joined, spoken
 
@@ -21,6 +23,7 @@ class _Story:
     run: Run
     base: Subject
     analysis: Analysis
+    needs: Needs
 
     @property
     def in_sample(self) -> bool:
@@ -47,19 +50,18 @@ class _Story:
         return f"{confidence} interval {low} to {high}, {summary.blocks} blocks"
 
 
-def headline(
-    run: Run, analysis: Analysis, *, control_differs: bool, history: str | None = None
-) -> str:
+def headline(found: Findings, *, control_differs: bool, history: str | None = None) -> str:
     """Return what was found, in one sentence that stands alone.
 
     ``history`` is what is said of a history where there is something to say.
     """
+    run = found.run
     if run.base is None:
         return "There is no verdict: the run ended before its base was built."
     if run.base.broken is not None:
         return f"There is no verdict: the base {run.base.name} broke ({run.base.broken})."
     candidates = [each for each in run.subjects if each.role is Role.CANDIDATE]
-    story = _Story(run=run, base=run.base, analysis=analysis)
+    story = _Story(run=run, base=run.base, analysis=found.analysis, needs=found.needs)
     sentence = history or _finding(story, candidates)
     if control_differs:
         return f"Not to be trusted, since {run.base.name} differs from itself here: {sentence}"
@@ -79,7 +81,8 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
         blocks = max((each.blocks for each in known), default=0)
         return (
             f"There is no verdict yet: a verdict needs {MINIMUM_BLOCKS} blocks, "
-            f"and {blocks or 'none'} {'was' if blocks == 1 else 'were'} measured."
+            f"and {blocks or 'none'} {'was' if blocks == 1 else 'were'} measured: "
+            f"{story.needs.words}."
         )
     winner = find_winner(story.analysis, whole)
     if winner is None:
@@ -111,6 +114,8 @@ def _nothing_faster(story: _Story, scores: list[Summary]) -> str:
         f"No build is faster than {story.base.name} on {_where(story)}: the best, "
         f"{best.subject}, runs {_times(best)} as fast ({story.reach(best)})"
     )
+    if best.findable is not None:
+        text = f"{text}; a difference of {best.findable * 100:.1f} % would have been found"
     hidden = max(
         (each for each in scores if each.high is not None), key=lambda each: each.high or 0.0
     )

@@ -63,14 +63,16 @@ def _judged(page: Page, candidate: Subject, found: Summary) -> Outcome:
             return Outcome(answer=Answer.SLOWER, sentence=f"{pair}: slower")
         case Verdict.NO_DIFFERENCE:
             loss = max(0.0, 1 - (found.low if found.low is not None else found.ratio))
+            least = (found.findable or 0.0) * 100
             return Outcome(
                 answer=Answer.NOT_SLOWER,
-                sentence=f"no difference found between {candidate.name} and {base}; the largest"
-                f" loss that could hide is {loss * 100:.1f} %",
+                sentence=f"no difference found between {candidate.name} and {base}; one of"
+                f" {least:.1f} % would have been found, and the largest loss that could hide is"
+                f" {loss * 100:.1f} %",
             )
         case _:
             return Outcome(
                 answer=Answer.NOT_KNOWN,
                 sentence=f"not enough data: {count_of(found.blocks, 'block')}, and a verdict needs"
-                f" {MINIMUM_BLOCKS}",
+                f" {MINIMUM_BLOCKS}; {page.needs.words}",
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from dbhone.analysis.doubts import CONTROL_CODES, WINNER_CODES
 from dbhone.analysis.history import History
 from dbhone.analysis.levels import Level, find_levels
+from dbhone.analysis.needs import Needs
 from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.winner import find_winner
 from dbhone.measurement.record import Run, Samples, Subject, Warning
@@ -45,6 +46,8 @@ class Page:
     measured, ``history`` if the run is none, ``winner`` if it is one or if no build is faster
     than the base.
 
+    ``needs`` is what the run lacks for verdicts, and for the precision that was wanted.
+
     ``seconds`` is None unless the steps are whole statements. ``beside`` are published results
     that were asked for, with their tables, ``beside_tables``.
 
@@ -59,6 +62,7 @@ class Page:
     run: Run
     samples: Samples
     analysis: Analysis
+    needs: Needs
     levels: tuple[Level, ...]
     headline: str
     winner: Subject | None
@@ -153,6 +157,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         run=findings.run,
         samples=findings.samples,
         analysis=analysis,
+        needs=findings.needs,
         levels=levels,
         headline=_headline(findings, alerts, history),
         winner=_winner(findings),
@@ -211,8 +216,7 @@ def _doubts(findings: Findings) -> tuple[tuple[Warning, ...], tuple[Warning, ...
 
 def _headline(findings: Findings, alerts: tuple[Warning, ...], history: HistoryView | None) -> str:
     return headline(
-        findings.run,
-        findings.analysis,
+        findings,
         control_differs=any(each.code == "control-differs" for each in alerts),
         history=history.sentence if history else None,
     )

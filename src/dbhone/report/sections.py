@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 
-from dbhone.analysis.verdict import Summary
+from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict
+from dbhone.analysis.winner import overall
 from dbhone.measurement.metric import (
     CONTEXT_SWITCHES,
     CPU_SECONDS,
@@ -30,6 +31,10 @@ _SPREAD: dict[str, Callable[[Summary], float | None]] = {
     "stddev": lambda found: found.standard_deviation,
 }
 _OF_LEVERS = " Levers were pulled when the server was started, and seen to have taken effect."
+_WOULD_FIND = (
+    "Would find: the smallest difference that would have been found where none was; "
+    "where there is not enough data, what a verdict needs."
+)
 _SHORT = {LATENCY_P95.name: "p95 latency"}
 
 
@@ -40,24 +45,48 @@ def _score(subject: Subject, found: Summary | None) -> Cell:
 def summary_table(of: Material) -> Table:
     """Return the table that answers the question."""
     parts = of.parts()
+    scores = {each.name: overall(of.analysis, each.name) for each in of.others}
+    hidden = any(each is not None and _is_open(each) for each in scores.values())
     rows = [
         subject_row(
             subject,
             (
                 *(_score(subject, of.find(subject, part, None)) for part in parts),
+                *([_would_find(scores.get(subject.name))] if hidden else []),
                 Cell(text=_build_time(subject)),
                 Cell(text=size(subject.binary_bytes)),
             ),
         )
         for subject in of.subjects
     ]
-    titles = [*(of.part_title(part) for part in parts), "Build time", "Binary"]
+    open_ = ["Would find"] if hidden else []
+    titles = [*(of.part_title(part) for part in parts), *open_, "Build time", "Binary"]
     return Table(
         title="Summary",
-        caption=" ".join([_against(of), *(of.part_words(part) for part in parts)]),
+        caption=" ".join(
+            [
+                _against(of),
+                *(of.part_words(part) for part in parts),
+                *([_WOULD_FIND] if hidden else []),
+            ]
+        ),
         columns=(Column(title="Subject", numeric=False), *(Column(title=each) for each in titles)),
         rows=tuple(rows),
     )
+
+
+def _is_open(score: Summary) -> bool:
+    """Whether the verdict leaves open what a difference would have had to be."""
+    return score.verdict in (Verdict.NO_DIFFERENCE, Verdict.NOT_ENOUGH_DATA)
+
+
+def _would_find(score: Summary | None) -> Cell:
+    """Return what would have been found where nothing was, or what a verdict needs."""
+    if score is None or not _is_open(score):
+        return EMPTY
+    if score.findable is not None:
+        return Cell(text=f"{score.findable:.1%}")
+    return Cell(text=count_of(MINIMUM_BLOCKS - score.blocks, "more block"))
 
 
 def _against(of: Material) -> str:

@@ -1,0 +1,112 @@
+"""How much more has to be measured: for a verdict at all, and for the precision that was wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbhone.analysis.naming import listed
+from dbhone.analysis.precision import blocks_needed, precision
+from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Effect, Verdict, half_width
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Run, Samples, Warning
+from dbhone.units import count_of, duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a run lacks, if its noise stays as it is.
+
+    ``verdict_blocks`` are the blocks after which every effect on throughput has a verdict,
+    ``target_blocks`` those after which every one is as precise as ``target``; None while too
+    little was measured to tell. ``block_seconds`` is how long a block takes, None if not known.
+    """
+
+    verdict_blocks: int
+    target_blocks: int | None
+    target: float
+    block_seconds: float | None
+
+    def seconds(self, blocks: int | None) -> float | None:
+        """Return how long so many blocks take, None if that is not known."""
+        if blocks is None or self.block_seconds is None:
+            return None
+        return blocks * self.block_seconds
+
+    @property
+    def words(self) -> str:
+        """Return what is lacking for a verdict and for the target, as a sentence's end."""
+        for_verdict = f"{self._told(self.verdict_blocks)} would give one"
+        if self.target_blocks is None or self.target_blocks <= self.verdict_blocks:
+            return for_verdict
+        return (
+            f"{for_verdict}, and about {self._told(self.target_blocks)} would tell every effect "
+            f"to ±{self.target:.1%}"
+        )
+
+    def _told(self, blocks: int) -> str:
+        seconds = self.seconds(blocks)
+        time = "" if seconds is None else f" (about {duration(seconds)})"
+        return f"{count_of(blocks, 'more block')}{time}"
+
+    @property
+    def target_words(self) -> str:
+        """Return what is lacking for the target alone, empty while that is not known."""
+        return self._told(self.target_blocks) if self.target_blocks else ""
+
+
+def needs(run: Run, samples: Samples, analysis: Analysis) -> Needs:
+    """Return what a run lacks of blocks."""
+    counts = [each.blocks for each in _throughput(analysis)]
+    return Needs(
+        verdict_blocks=max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0),
+        target_blocks=blocks_needed(analysis, run.design.target),
+        target=run.design.target,
+        block_seconds=samples.block_seconds,
+    )
+
+
+def lacking(run: Run, samples: Samples, analysis: Analysis) -> Iterator[Warning]:
+    """Tell of blocks that are missing for verdicts, and of precision that was not reached."""
+    effects = _throughput(analysis)
+    found = needs(run, samples, analysis)
+    if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
+        yield Warning(
+            code="too-few-blocks",
+            text=f"only {analysis.blocks} of the {MINIMUM_BLOCKS} blocks that a verdict needs "
+            f"were measured: {found.words}",
+        )
+    elif any(each.verdict == Verdict.NOT_ENOUGH_DATA for each in effects):
+        yield _without_verdict(effects, found)
+    yield from _imprecise(run, analysis, found)
+
+
+def _without_verdict(effects: list[Effect], found: Needs) -> Warning:
+    without = [each for each in effects if each.verdict == Verdict.NOT_ENOUGH_DATA]
+    names = list(dict.fromkeys(f"{each.subject} on {each.step}" for each in without))
+    return Warning(
+        code="not-enough-data",
+        text=f"{len(without)} of {count_of(len(effects), 'effect')} on steps ({listed(names)}) "
+        f"have fewer than the {MINIMUM_BLOCKS} blocks that a verdict needs: {found.words}",
+    )
+
+
+def _imprecise(run: Run, analysis: Analysis, found: Needs) -> Iterator[Warning]:
+    target = run.design.target
+    if run.stopped_by not in ("budget", "blocks") or precision(analysis) <= target:
+        return
+    widths = [half_width(each) for each in _throughput(analysis)]
+    if not widths:
+        return
+    wide = sum(each is None or each > target for each in widths)
+    spent = "budget was spent" if run.stopped_by == "budget" else "number of blocks was reached"
+    more = f"; about {found.target_words} would do" if found.target_words else ""
+    yield Warning(
+        code="target-not-met",
+        text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
+        f"less precisely than ±{target:.1%}{more}",
+    )
+
+
+def _throughput(analysis: Analysis) -> list[Effect]:
+    return [each for each in analysis.effects if each.metric == THROUGHPUT.name]

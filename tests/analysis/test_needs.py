@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dbhone.analysis.needs import Needs, lacking, needs
+from dbhone.measurement.record import Run, Samples, Warning
+from tests.analysis.blocks import analysed, noisy, samples
+from tests.report.sample_run import a_run
+
+
+def _told(of: Samples, run: Run | None = None) -> dict[str, Warning]:
+    return {each.code: each for each in lacking(run or a_run(), of, analysed(of))}
+
+
+def _needs(of: Samples) -> Needs:
+    return needs(a_run(), of, analysed(of))
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 30))
+def test_a_verdict_needs_what_is_missing_of_six_blocks(blocks: int) -> None:
+    found = _needs(samples(noisy(1, (2, 2, blocks), (1, 1))))
+    assert found.verdict_blocks == max(6 - blocks, 0)
+    assert (found.target_blocks is None) == (blocks < 3)
+    assert found.seconds(found.target_blocks) is None
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 1000), st.floats(0.1, 1e4))
+def test_time_is_that_of_as_many_blocks(blocks: int, seconds: float) -> None:
+    found = Needs(verdict_blocks=blocks, target_blocks=None, target=0.02, block_seconds=seconds)
+    assert found.seconds(blocks) == pytest.approx(blocks * seconds)
+    assert found.seconds(None) is None
+
+
+def test_too_few_blocks_say_how_long_more_would_take() -> None:
+    few = replace(samples(noisy(2, (2, 1, 4), (1, 1), spread=1e-4)), block_seconds=15.0)
+    assert _told(few)["too-few-blocks"].text == (
+        "only 4 of the 6 blocks that a verdict needs were measured: "
+        "2 more blocks (about 30.0 s) would give one"
+    )
+
+
+def test_a_target_that_was_missed_says_how_much_more_would_do() -> None:
+    wide = replace(samples(noisy(3, (2, 1, 12), (1, 1), spread=0.1)), block_seconds=10.0)
+    missed = _told(wide)["target-not-met"].text
+    more = _needs(wide).target_blocks
+    assert more
+    assert f"about {more} more blocks (about " in missed
+    assert missed.endswith("would do")
+
+
+def test_single_effects_without_a_verdict_are_named() -> None:
+    values = noisy(4, (2, 3, 12), (1, 1))
+    values[1, 2, 5:] = np.nan
+    found = _told(samples(values))["not-enough-data"]
+    assert found.text.startswith("1 of 3 effects on steps (b on 2) have fewer than the 6 blocks")
+    assert "1 more block would give one" in found.text
+
+
+def test_a_whole_run_lacks_nothing() -> None:
+    assert not _told(samples(noisy(5, (2, 2, 20), (1, 1), spread=1e-4)))
