@@ -5,30 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dbhone.measurement.metric import (
-    CONTEXT_SWITCHES,
-    CPU_SECONDS,
-    INSTRUCTIONS,
-    LATENCY_P95,
-    METRICS,
-    PEAK_MEMORY,
-    THROUGHPUT,
-)
+from dbhone.measurement.metric import METRICS
+from dbhone.report.benchmark_units import UNITS
 from dbhone.report.formats.base import Format
 from dbhone.report.material import workload
 from dbhone.report.page import Page
 from dbhone.report.slices import Slice, slices
 from dbhone.report.wording import printable
 
-_UNITS = {
-    THROUGHPUT: "ops/s",
-    CPU_SECONDS: "cpu-sec/op",
-    INSTRUCTIONS: "instructions/op",
-    PEAK_MEMORY: "peak-B",
-    LATENCY_P95: "p95-sec",
-    CONTEXT_SWITCHES: "switches/op",
-}
-"""Units as Go's tools scale them: ``sec`` and ``B`` are words that they know."""
 _PARTING = re.compile(r"[\s/]+")
 
 
@@ -57,7 +41,7 @@ def _lines(page: Page) -> Iterator[str]:
     ):
         yield f"{key}: {_flat(value)}"
     for metric in METRICS:
-        yield f"Unit {_UNITS[metric]} better={metric.better.value}"
+        yield f"Unit {UNITS[metric]} better={metric.better.value}"
     part: bool | None = None
     for each in slices(page):
         if each.step.in_sample is not part:
@@ -73,7 +57,7 @@ def _result(of: Slice) -> str:
     # A number at a name's end is read as its threads, so it always has them.
     name = f"{step.group.value.capitalize()}/set={_word(workload(step))}{key}"
     name = f"Benchmark{name}/subject={_word(of.subject.name)}-{step.threads or 1}"
-    figures = (f"{each.value:.9g} {_UNITS[each.metric]}" for each in of.figures)
+    figures = (f"{each.value:.9g} {UNITS[each.metric]}" for each in of.figures)
     return " ".join((name, "1", *figures))
 
 
