@@ -10,16 +10,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
-from dbhone.measurement.record import Role
+from dbhone.measurement.record import Role, Run, Samples
 from dbhone.report import chart
+from dbhone.report.formats import html as html_format
 from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import render
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
-from tests.report.sample_servers import a_server_run, a_sweep_run, server_samples
+from tests.report.sample_servers import THREADS, a_server_run, a_sweep_run, server_samples
 from tests.report.test_formats import HOSTILE, hostile_pages
 
 _VOID = {"meta", "link", "br", "img", "input", "hr", "path", "line", "rect"}
@@ -151,7 +153,7 @@ def test_tables_and_pictures_can_be_read_aloud(html: str) -> None:
     count = [tag for tag, _ in read.tags]
     assert count.count("caption") == count.count("table") > 5
     pictures = [attributes for _, attributes in read.tags if attributes.get("role") == "img"]
-    assert len(pictures) == count.count("svg") == 4
+    assert len(pictures) == count.count("svg") == 5
     assert all(each.get("aria-label") for each in pictures)
     scrolling = [each for _, each in read.tags if "scroll" in (each.get("class") or "")]
     assert all(each.get("tabindex") == "0" for each in scrolling)
@@ -246,3 +248,69 @@ class TestPictures:
         bare = chart.summary_picture(without, in_sample=False)
         assert bare is not None
         assert "var(--band)" not in bare.svg
+
+
+class TestRoom:
+    """What is left out of a page that would be too large, and that the page says so."""
+
+    @pytest.fixture(scope="class")
+    def served(self) -> Page:
+        run = a_server_run()
+        return build_page(run, server_samples(run))
+
+    def _within(self, page: Page, most: int, monkeypatch: pytest.MonkeyPatch) -> str:
+        monkeypatch.setattr(html_format, "MOST_BYTES", most)
+        return render(page, "html").decode()
+
+    def test_steps_in_other_metrics_go_first(
+        self, served: Page, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole = render(served, "html").decode()
+        less = self._within(served, len(whole.encode()) - 1, monkeypatch)
+        assert "<summary>P95 latency of each step" in whole
+        assert "<summary>P95 latency of each step" not in less
+        assert "The steps in other metrics are in the data" in less
+        assert less.count("<svg") == whole.count("<svg")
+
+    def test_the_answer_stays_whatever_goes(
+        self, served: Page, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        least = self._within(served, 1, monkeypatch)
+        assert Outline(least).wrong == []
+        assert served.headline.replace("'", "&#39;") in least
+        assert "<code>hone report 12 --format json</code> writes them" in least
+        assert "data:application" not in least
+        assert least.count("<svg") == 3
+
+    def test_a_sweep_of_a_thousand_threads_and_many_builds_stays_small(self) -> None:
+        run = a_sweep_run()
+        steps = tuple(
+            replace(step, set=f"{step.set.partition('@')[0]}-{copy}@{threads}", threads=threads)
+            for step in run.steps[:: len(THREADS)]
+            for copy in range(4)
+            for threads in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+        )
+        base, control, *_ = run.subjects
+        many = tuple(replace(base, name=f"b{n}", role=Role.CANDIDATE) for n in range(12))
+        run = replace(run, steps=steps, subjects=(base, control, *many))
+        text = render(build_page(run, _copied(run, blocks=6)), "html")
+        assert len(text) < 3_000_000
+        assert text.count(b"<h3>point-query_range=100-") == 4
+
+
+def _copied(run: Run, *, blocks: int) -> Samples:
+    """Return measurements of a run whose steps the samples' maker does not know."""
+    shape = (blocks, len(run.subjects), len(run.steps))
+    block, subject_, step = (each.ravel().astype(np.int32) for each in np.indices(shape))
+    noise = np.random.default_rng(4).lognormal(0, 0.02, block.size)
+    rate = 1000 * noise * np.array([each.threads or 1 for each in run.steps])[step]
+    values = {"throughput": rate, "cpu_seconds": 1 / rate}
+    values |= {f"latency_p{each}": each / rate for each in (50, 95, 99)}
+    return Samples(
+        subjects=tuple(each.name for each in run.subjects),
+        steps=tuple(each.name for each in run.steps),
+        subject=subject_,
+        step=step,
+        block=block,
+        values=values,
+    )

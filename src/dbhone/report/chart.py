@@ -14,6 +14,7 @@ from typing import Any
 import altair as alt
 
 from dbhone.analysis.verdict import Effect, Summary, Tone, tone
+from dbhone.analysis.winner import scored_in_sample
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Group, Role
 from dbhone.report.drawing import LABEL_LIMIT, Picture, svg
@@ -29,6 +30,8 @@ _DOUBLINGS = math.log(2.2)
 _LETTER = 6.9
 """Pixels that a letter of a label takes at most, on average, in whichever font a reader has."""
 _PANEL, _GAP = 118, 30
+_GLANCE = 200
+_MOST_AT_A_GLANCE = 12
 _COLOURS = {
     Tone.BETTER: "var(--better)",
     Tone.WORSE: "var(--worse)",
@@ -80,6 +83,31 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
         alternative=f"Throughput of {len(names)} subjects relative to {page.analysis.base}, "
         f"with intervals; the highest over all steps is {best.subject} at {best.ratio:.3f}. "
         "The table above has the same figures.",
+    )
+
+
+def glance_picture(page: Page) -> Picture | None:
+    """Draw the summaries by which subjects are judged; None if there is nothing to draw."""
+    part = scored_in_sample(page.analysis)
+    every = [each for each in page.analysis.summaries if each.metric == THROUGHPUT.name]
+    shown = [each for each in every if each.in_sample is part and each.group is None]
+    if not shown or len(shown) > _MOST_AT_A_GLANCE:
+        return None
+    names = _names(page, {each.subject for each in shown})
+    controls = {each.name for each in page.ordered if each.role is Role.CONTROL}
+    values = [
+        {**_point(each), "name": names[each.subject], "control": each.subject in controls}
+        for each in shown
+    ]
+    axis = _axis(_reach(shown, whole=True), most=2)
+    chart = alt.layer(
+        _band(), _one(), *_whiskers(axis, list(names.values())), data=alt.InlineData(values=values)
+    ).properties(width=_GLANCE, height=alt.Step(20))
+    return Picture(
+        svg=svg(chart, prefix="g"),
+        title=f"Throughput relative to {page.analysis.base}",
+        alternative=f"Throughput of {len(names)} subjects relative to {page.analysis.base}, with "
+        "intervals and the A/A control's as a band. The summary has the same figures.",
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import altair as alt
 import vl_convert
 
+_ROLES = re.compile(r' role="graphics-\w+"| aria-roledescription="[\w -]+"')
+"""What the library says of single marks to those who listen: a picture has words of its own."""
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 LABEL_LIMIT = 250
 """The pixels after which a label is cut."""
@@ -46,7 +48,8 @@ def svg(chart: alt.FacetChart | alt.LayerChart, *, prefix: str) -> str:
             labelColor="var(--ink)", labelFontSize=12, labelLimit=LABEL_LIMIT, title=None
         ),
     )
-    return _renamed(str(vl_convert.vegalite_to_svg(styled.to_json(validate=False))), prefix)
+    drawn = str(vl_convert.vegalite_to_svg(styled.to_json(validate=False)))
+    return _renamed(_ROLES.sub("", drawn), prefix)
 
 
 def _renamed(svg: str, prefix: str) -> str:

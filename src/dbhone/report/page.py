@@ -18,10 +18,13 @@ from dbhone.report.batches import seconds_table
 from dbhone.report.beside import Beside, beside
 from dbhone.report.beside_table import beside_table
 from dbhone.report.builds import build_tables
+from dbhone.report.differences import differences_table
 from dbhone.report.environment import environment
 from dbhone.report.findings import Findings, Origin, found_in, found_together
+from dbhone.report.glance import Glance, glance
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, group_table, history_view
+from dbhone.report.latencies import Latencies, latencies
 from dbhone.report.legend import legend
 from dbhone.report.material import Material, material
 from dbhone.report.meanwhile import Meanwhile, meanwhile, meanwhile_note
@@ -53,8 +56,11 @@ class Page:
 
     What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
     threads, ``operations`` (what an operation takes, over all steps, and by group),
-    ``step_metrics`` (single steps in other metrics), ``observations`` (what was observed while
-    they were measured), ``meanwhile`` (its courses on some steps), ``method``, ``settings``.
+    ``latencies`` (percentiles of each step), ``step_metrics`` (single steps in other metrics),
+    ``observations`` (what was observed while they were measured), ``meanwhile`` (its courses on
+    some steps), ``method``, ``settings``.
+    ``glance`` is what was compared and how far it can be trusted, empty without a base;
+    ``differences`` are None where no two subjects differ.
     ``builds`` are the tables of build times, empty where they are not known. ``levels`` are all
     absolute figures, ``samples`` the single ones that everything was made of.
     """
@@ -65,6 +71,7 @@ class Page:
     needs: Needs
     levels: tuple[Level, ...]
     headline: str
+    glance: tuple[Glance, ...]
     winner: Subject | None
     alerts: tuple[Warning, ...]
     footnotes: tuple[Warning, ...]
@@ -83,11 +90,13 @@ class Page:
     operations_by_group: tuple[Table, ...]
     metrics: Table | None
     steps: tuple[Table, ...]
+    latencies: tuple[Latencies, ...]
     step_metrics: tuple[Table, ...]
     observations: tuple[Observation, ...]
     meanwhile: tuple[Meanwhile, ...]
     meanwhile_note: str
     builds: tuple[Table, ...]
+    differences: Table | None
     settings: Table | None
     shared_settings: tuple[tuple[str, str], ...]
     beside: tuple[Beside, ...]
@@ -112,6 +121,11 @@ class Page:
         """Return what the page is of: ``run 7``, or ``runs 7 and 8 joined``."""
         numbers = [str(each.run.id) for each in self.origins]
         return f"runs {joined(numbers)} joined" if len(numbers) > 1 else f"run {self.run.id}"
+
+    @property
+    def numbers(self) -> str:
+        """Return the numbers of the runs that the page is of, as a command takes them."""
+        return " ".join(str(each.run.id) for each in self.origins)
 
     @property
     def winner_title(self) -> str:
@@ -160,6 +174,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         needs=findings.needs,
         levels=levels,
         headline=_headline(findings, alerts, history),
+        glance=glance(findings, alerts, len(footnotes)),
         winner=_winner(findings),
         alerts=alerts,
         footnotes=footnotes,
@@ -178,11 +193,13 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         operations_by_group=_present(operations_table(of, part, by_group=True) for part in parts),
         metrics=sections.metrics_table(of),
         steps=tuple(step_table(of, part) for part in parts),
+        latencies=latencies(of),
         step_metrics=tuple(table for part in parts for table in metric_tables(of, part)),
         observations=observations,
         meanwhile=shown,
         meanwhile_note=meanwhile_note(of, shown),
         builds=build_tables(of),
+        differences=differences_table(of),
         settings=settings_table(of),
         shared_settings=shared_settings(of),
         beside=(),
@@ -250,7 +267,9 @@ def tables(page: Page) -> tuple[Table, ...]:
         page.metrics,
         *page.beside_tables,
         *page.steps,
+        *(each.table for each in page.latencies),
         *page.builds,
+        page.differences,
         page.settings,
         page.subjects,
     )

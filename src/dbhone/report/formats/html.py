@@ -5,22 +5,25 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from dbhone.report.chart import step_picture, summary_picture
+from dbhone.report.chart import glance_picture, step_picture, summary_picture
 from dbhone.report.contract import report
 from dbhone.report.courses import course_picture
 from dbhone.report.curves import sweep_pictures
+from dbhone.report.distributions import latency_picture
 from dbhone.report.drawing import Picture
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.report.table import MARKS
+from dbhone.report.table import MARKS, Table
 from dbhone.report.timeline import history_pictures
-from dbhone.units import size
+from dbhone.units import count_of, size
 
+MOST_BYTES = 2_900_000
+"""A page is never larger."""
 _PLAIN_BYTES = 500_000
 """Data larger than this is compressed, so that the file stays small."""
 
@@ -35,6 +38,56 @@ class Download:
     address: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Room:
+    """What a page has room for: the tables of steps in other metrics, the pictures of single
+    steps, all ``rows`` of a table or so many, the data.
+    """
+
+    step_metrics: bool = True
+    step_pictures: bool = True
+    rows: int | None = None
+    data: bool = True
+
+    def shown(self, table: Table) -> Table:
+        """Return a table with as many rows as there is room for."""
+        more = 0 if self.rows is None else len(table.rows) - self.rows
+        if more <= 0:
+            return table
+        caption = f"{table.caption} {count_of(more, 'more row')} would make this page too large."
+        return replace(table, caption=caption, rows=table.rows[: self.rows])
+
+
+_ROOMS = (
+    _Room(),
+    _Room(step_metrics=False),
+    _Room(step_metrics=False, step_pictures=False),
+    _Room(step_metrics=False, step_pictures=False, rows=300),
+    _Room(step_metrics=False, step_pictures=False, rows=300, data=False),
+)
+"""From all that there is to what always fits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pictures:
+    """All pictures of a page: what there is nothing to draw of is None, or not there."""
+
+    glance: Picture | None
+    history: list[Picture]
+    summaries: list[tuple[str, Picture]]
+    sweeps: list[list[Picture]]
+    steps: dict[str, Picture]
+    latencies: list[Picture | None]
+    courses: list[Picture]
+
+    def in_room(self, room: _Room) -> _Pictures:
+        """Return those that there is room for."""
+        if room.step_pictures:
+            return self
+        nothing: list[Picture | None] = [None for _ in self.latencies]
+        return replace(self, sweeps=[[] for _ in self.sweeps], steps={}, latencies=nothing)
+
+
 class Html(Format):
     """Self-contained HTML; whatever comes from outside is escaped."""
 
@@ -43,31 +96,52 @@ class Html(Format):
     observes = True
 
     def render(self, page: Page) -> bytes:
-        """Return the page with its pictures and, for download, its data."""
+        """Return the page with its pictures and, for download, its data.
+
+        What would make it larger than ``MOST_BYTES`` is left out, and the page says so.
+        """
         environment = Environment(
-            loader=PackageLoader("dbhone.report"),
-            autoescape=True,
-            undefined=StrictUndefined,
+            loader=PackageLoader("dbhone.report"), autoescape=True, undefined=StrictUndefined
         )
         template = environment.get_template("page.html")
-        style = resources.files("dbhone.report").joinpath("templates/page.css").read_text("utf-8")
-        text = template.render(
-            page=page,
-            style=style,
-            marks=MARKS,
-            contents=_contents(page),
-            summary_pictures=_summary_pictures(page),
-            step_pictures=_step_pictures(page),
-            sweep_pictures=[
-                sweep_pictures(page, sweep, index=index) for index, sweep in enumerate(page.sweeps)
-            ],
-            history_pictures=history_pictures(page),
-            course_pictures=[
-                course_picture(page, each, index=index) for index, each in enumerate(page.meanwhile)
-            ],
-            download=_download(page),
-        )
-        return text.encode("utf-8", "replace")
+        pictures, data = _pictures(page), _download(page)
+        for room in _ROOMS:
+            text = _filled(template, page, pictures.in_room(room), data, room)
+            if len(text) <= MOST_BYTES:
+                break
+        return text
+
+
+def _filled(
+    template: Template, page: Page, pictures: _Pictures, data: Download, room: _Room
+) -> bytes:
+    style = resources.files("dbhone.report").joinpath("templates/page.css").read_text("utf-8")
+    text = template.render(
+        page=page,
+        style=style,
+        marks=MARKS,
+        contents=_contents(page),
+        pictures=pictures,
+        room=room,
+        download=data if room.data else None,
+    )
+    return text.encode("utf-8", "replace")
+
+
+def _pictures(page: Page) -> _Pictures:
+    return _Pictures(
+        glance=glance_picture(page),
+        history=history_pictures(page),
+        summaries=_summary_pictures(page),
+        sweeps=[
+            sweep_pictures(page, sweep, index=index) for index, sweep in enumerate(page.sweeps)
+        ],
+        steps=_step_pictures(page),
+        latencies=[latency_picture(page, in_sample=each.in_sample) for each in page.latencies],
+        courses=[
+            course_picture(page, each, index=index) for index, each in enumerate(page.meanwhile)
+        ],
+    )
 
 
 def _contents(page: Page) -> list[tuple[str, str]]:
@@ -81,6 +155,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
         ("metrics", "Other metrics", page.metrics is not None),
         ("beside", "Published", bool(page.beside)),
         ("steps", "Steps", bool(page.steps)),
+        ("latency", "Latency", bool(page.latencies)),
         ("meanwhile", "Meanwhile", bool(page.meanwhile)),
         ("builds", "Build times", bool(page.builds)),
         ("subjects", "Subjects", True),

@@ -29,6 +29,10 @@ def _lines(page: Page) -> Iterator[str]:
     for alert in page.alerts:
         yield from (f"> **Warning:** {_escape(alert.text)}", "")
     yield from (f"**{_escape(page.headline)}**", "")
+    for each in page.glance:
+        yield f"- **{_escape(each.name)}** {_escape(each.text)}"
+    if page.glance:
+        yield ""
     if page.winner is not None:
         yield from (f"{_escape(page.winner_title)}: {_code(page.winner.build_path)}", "")
     for table in tables(page):

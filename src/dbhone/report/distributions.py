@@ -1,0 +1,78 @@
+"""Pictures of how latencies are distributed: a bar from the median to the 99th percentile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from dbhone.measurement.metric import LATENCY_P50, LATENCY_P95, LATENCY_P99
+from dbhone.measurement.record import Group, Step
+from dbhone.report.drawing import Picture, svg
+from dbhone.report.latencies import ranges
+from dbhone.report.lines import Lines
+from dbhone.report.material import label
+from dbhone.report.page import Page
+from dbhone.report.wording import printable
+
+MOST_BARS = 400
+"""A picture of more bars than this would be too high to be read."""
+_WIDTH = 430
+_BAR, _BETWEEN = 8, 8
+
+
+def latency_picture(page: Page, *, in_sample: bool) -> Picture | None:
+    """Draw the percentiles of each step, a bar for each subject, in the order of the table.
+
+    The point in a bar is the 95th percentile. None if there is nothing to draw, or too much.
+    """
+    mine = [step for step in page.run.steps if step.in_sample is in_sample]
+    steps = [step for group in Group for step in mine if step.group is group]
+    values = _values(page, steps)
+    if not values or len(values) > MOST_BARS:
+        return None
+    lines = Lines.of(page.ordered, drawn={each["name"] for each in values})
+    drawn = [name for name in map(_name, steps) if any(each["step"] == name for each in values)]
+    height = alt.Step(len(lines.names) * _BAR + _BETWEEN, **{"for": "position"})
+    layers = alt.layer(*_layers(lines, drawn), data=alt.InlineData(values=values))
+    return Picture(
+        svg=svg(layers.properties(width=_WIDTH, height=height), prefix=f"l{int(in_sample)}"),
+        title="Latency, ms",
+        alternative=f"Latency of {len(drawn)} steps on {len(lines.names)} subjects, from the "
+        "median to the 99th percentile. The table below has the same figures.",
+    )
+
+
+def _name(step: Step) -> str:
+    return printable(step.name)
+
+
+def _values(page: Page, steps: Sequence[Step]) -> list[dict[str, Any]]:
+    found = ranges(page.levels)
+    return [
+        {
+            "name": printable(label(subject)),
+            "step": _name(step),
+            "p50": values[LATENCY_P50.name],
+            "p95": values[LATENCY_P95.name],
+            "p99": values[LATENCY_P99.name],
+        }
+        for step in steps
+        for subject in page.ordered
+        if (values := found.get((subject.name, step.name))) is not None
+    ]
+
+
+def _layers(lines: Lines, steps: list[str]) -> list[alt.Chart]:
+    axis = alt.Axis(title="ms, from the median to the 99th percentile; the point is the 95th")
+    x = alt.X("p50:Q", scale=alt.Scale(type="log"), axis=axis)
+    y = alt.Y("step:N", sort=steps, title=None)
+    place = alt.YOffset("name:N", sort=list(lines.names))
+    colour, shape = lines.colour(_WIDTH), lines.shape(_WIDTH)
+    return [
+        alt.Chart().mark_rule(strokeWidth=2).encode(x, y, place, colour, x2="p99:Q"),
+        alt.Chart()
+        .mark_point(filled=True, size=34, opacity=1)
+        .encode(alt.X("p95:Q"), y, place, colour, shape),
+    ]

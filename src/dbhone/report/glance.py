@@ -1,0 +1,94 @@
+"""What a reader wants to know before anything else: what was compared, and can it be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbhone.analysis.verdict import Summary, Verdict, half_width
+from dbhone.analysis.winner import find_winner, overall
+from dbhone.measurement.record import Role, Subject, Warning
+from dbhone.report.findings import Findings
+from dbhone.report.wording import joined
+from dbhone.units import count_of
+
+_MOST_NAMED = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """One question's name, and its answer in a sentence or two."""
+
+    name: str
+    text: str
+
+
+def glance(found: Findings, alerts: tuple[Warning, ...], notes: int) -> tuple[Glance, ...]:
+    """Return what was compared, how it was measured, and how far it can be trusted.
+
+    ``alerts`` stand before everything, ``notes`` counts the other warnings. Empty without a base.
+    """
+    if found.run.base is None:
+        return ()
+    return (
+        Glance(name="Compared", text=_compared(found, found.run.base)),
+        Glance(name="Measured", text=_measured(found)),
+        Glance(name="To be trusted?", text=" ".join(_trust(found, alerts, notes))),
+    )
+
+
+def _compared(found: Findings, base: Subject) -> str:
+    others = [each.name for each in found.run.subjects if each.role is Role.CANDIDATE]
+    named = others if len(others) <= _MOST_NAMED else [f"{len(others)} others"]
+    makers = list(dict.fromkeys(f"{each.dbms} {each.version}" for each in found.run.subjects))
+    what = joined(makers) if len(makers) <= _MOST_NAMED else f"{makers[0]} to {makers[-1]}"
+    against = f"{base.name} (the base) with {joined(named)}" if named else f"{base.name} alone"
+    return f"{what}: {against}."
+
+
+def _measured(found: Findings) -> str:
+    run, machine = found.run, found.run.machine
+    threads = sorted({each.threads for each in run.steps if each.threads is not None})
+    clients = ""
+    if threads:
+        numbers = f"{threads[0]} to {threads[-1]}" if len(threads) > 1 else f"{threads[0]}"
+        clients = f" with {numbers} client{'' if threads == [1] else 's'}"
+    return (
+        f"{count_of(len(run.steps), 'step')} of {run.suite}{clients}, in "
+        f"{count_of(found.analysis.blocks, 'block')} of all subjects in random order, on "
+        f"{machine.cpu_model}, {count_of(machine.cores, 'core')}."
+    )
+
+
+def _trust(found: Findings, alerts: tuple[Warning, ...], notes: int) -> Iterator[str]:
+    codes = {each.code for each in alerts}
+    if "control-differs" in codes:
+        yield "No: the warning above says why."
+    elif "control-noisy" in codes:
+        yield "Hardly: the warning above says why."
+    else:
+        yield _noise(found)
+    if notes:
+        yield f"{count_of(notes, 'note')} below say{'s' if notes == 1 else ''} what to mind."
+
+
+def _noise(found: Findings) -> str:
+    """Tell how far the base is from itself, and the winner from it."""
+    analysis, run = found.analysis, found.run
+    control = next((each for each in run.subjects if each.role is Role.CONTROL), None)
+    if control is None:
+        return "Not known: there is no A/A control to show how much is noise."
+    score = overall(analysis, control.name)
+    if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
+        return "Not yet: too little was measured."
+    noise = f"{analysis.base} against itself (A/A, {control.name}) {_differs(score)}"
+    winner = None if found.history else find_winner(analysis, run.subjects)
+    beside = f", {winner.subject} {_differs(winner)}" if winner is not None else ""
+    return f"As far as the control shows, yes: {noise}{beside}."
+
+
+def _differs(score: Summary) -> str:
+    """Return how far a ratio is from 1: ``differs by 6.1 % (±1.2 %)``."""
+    half = half_width(score)
+    margin = "" if half is None else f" (±{half * 100:.1f}\u00a0%)"
+    return f"differs by {abs(score.ratio - 1) * 100:.1f}\u00a0%{margin}"

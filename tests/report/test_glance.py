@@ -1,0 +1,98 @@
+"""What stands at the top of a page, and what the subjects differ in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dbhone.measurement.record import Role
+from dbhone.report.page import Page, build_page
+from tests.report.odd_runs import odd_runs
+from tests.report.sample_history import a_history, history_samples
+from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
+from tests.report.sample_servers import a_server_run, a_sweep_run, server_samples
+
+
+def _page(shape: Shape | None = None, **changes: object) -> Page:
+    run = a_run(**changes)
+    return build_page(run, samples(run, shape))
+
+
+def _answers(page: Page) -> dict[str, str]:
+    return {each.name: each.text.replace("\u00a0", " ") for each in page.glance}
+
+
+def test_it_says_what_was_compared_and_how() -> None:
+    page = build_page(a_sweep_run(), server_samples(a_sweep_run()))
+    found = _answers(page)
+    assert found["Compared"] == "postgresql 15.14: rel (the base) with lto and lto+pgo."
+    assert found["Measured"] == (
+        "21 steps of sysbench:micro with 1 to 64 clients, in 10 blocks of all subjects in random "
+        "order, on AMD EPYC 9R14, 8 cores."
+    )
+
+
+def test_it_can_be_trusted_as_far_as_the_control_shows() -> None:
+    said = _answers(_page())["To be trusted?"]
+    assert said.startswith(
+        "As far as the control shows, yes: rel against itself (A/A, control) differs by 0."
+    )
+    assert "lto+pgo differs by 6.1 % (±1.5 %)" in said
+    assert said.endswith("2 notes below say what to mind.")
+
+
+@pytest.mark.parametrize(
+    ("shape", "changes", "words"),
+    [
+        (Shape(effects={**EFFECTS, "control": (1.05, 1.0)}), {}, "No: the warning above"),
+        (Shape(blocks=3), {}, "Not yet: too little was measured."),
+        (
+            Shape(),
+            {"subjects": tuple(each for each in SUBJECTS if each.role is not Role.CONTROL)},
+            "Not known: there is no A/A control",
+        ),
+    ],
+)
+def test_it_is_not_trusted_without_a_reason(
+    shape: Shape, changes: dict[str, object], words: str
+) -> None:
+    assert _answers(_page(shape, **changes))["To be trusted?"].startswith(words)
+
+
+def test_a_history_has_no_winner_to_trust() -> None:
+    page = build_page(a_history(), history_samples(a_history()))
+    assert _answers(page)["To be trusted?"].count("differs by") == 1
+
+
+@pytest.mark.parametrize("odd", odd_runs())
+def test_an_odd_run_has_a_glance_if_it_has_a_base(odd: str) -> None:
+    run, measured = odd_runs()[odd]
+    assert bool(build_page(run, measured).glance) == (run.base is not None)
+
+
+def test_only_what_differs_between_subjects_is_in_the_table() -> None:
+    table = _page().differences
+    assert table is not None
+    assert [each.title for each in table.columns] == ["Subject", "Variant", "Flags", "Trained on"]
+    flags = {row.cells[0].text: row.cells[2].text for row in table.rows}
+    assert flags["rel (base)"] == ""
+    assert flags["lto"] == "-flto=auto"
+    assert table.caption.endswith(
+        "All have alike: sqlite 3.40.1, apt:sqlite3=3.40.1-2+deb12u2, gcc 12.2, -O2 -g -DNDEBUG."
+    )
+
+
+def test_subjects_that_do_not_differ_have_no_table() -> None:
+    twins = SUBJECTS[:2]
+    assert _page(subjects=twins).differences is None
+    assert _page(subjects=twins[:1]).differences is None
+
+
+def test_servers_that_differ_in_settings_alone_are_told_by_their_settings() -> None:
+    base, control, *_ = a_server_run().subjects
+    other = replace(control, name="small", role=Role.CANDIDATE, settings={"fsync": "off"})
+    run = a_server_run(subjects=(base, other))
+    page = build_page(run, server_samples(run))
+    assert page.differences is None
+    assert page.settings is not None
