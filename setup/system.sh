@@ -35,8 +35,17 @@ packages_wanted() {
         _works clang -fprofile-instr-generate || _clang_packages
         has ld.lld || echo lld
         has llvm-profdata || echo llvm
+        _browser_packages
         _server_packages
     } | _on_one_line
+}
+
+# What looks at the reports' pages. Ubuntu's is no package but a snap, which is not for us to add.
+_browser_packages() {
+    case $(_distribution) in
+    ubuntu*) return ;;
+    esac
+    has chromium || has chromium-browser || echo chromium
 }
 
 # What a real server is built with, a real server that needs no building, and what drives them.

@@ -165,6 +165,7 @@ def is_root_without_accounts(machine: Machine) -> None:
     ("missing", "packages"),
     [
         (("llvm-profdata",), "llvm"),
+        (("chromium",), "chromium"),
         (("sysbench",), "sysbench"),
         (("bison", "flex", "perl"), "bison flex perl"),
     ],
