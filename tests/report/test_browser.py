@@ -139,6 +139,14 @@ def test_every_picture_has_words_in_its_place(page: Page) -> None:
     assert page.locator("figure").count() == page.locator("figure > figcaption").count()
 
 
+def test_no_picture_cuts_its_words_off(page: Page) -> None:
+    cut = """() => [...document.querySelectorAll('svg text')].filter(it => {
+        const box = it.getBoundingClientRect(), whole = it.closest('svg').getBoundingClientRect();
+        return box.left < whole.left - 1 || box.right > whole.right + 1;
+    }).map(it => it.textContent)"""
+    assert page.evaluate(cut) == []
+
+
 def test_the_keyboard_reaches_everything_in_order_and_leaves_again(page: Page) -> None:
     found: list[dict[str, Any]] = []
     while True:

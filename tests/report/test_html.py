@@ -250,34 +250,35 @@ class TestPictures:
         assert "var(--band)" not in bare.svg
 
 
+@pytest.fixture(scope="module")
+def server_page() -> Page:
+    run = a_server_run()
+    return build_page(run, server_samples(run))
+
+
 class TestRoom:
     """What is left out of a page that would be too large, and that the page says so."""
-
-    @pytest.fixture(scope="class")
-    def served(self) -> Page:
-        run = a_server_run()
-        return build_page(run, server_samples(run))
 
     def _within(self, page: Page, most: int, monkeypatch: pytest.MonkeyPatch) -> str:
         monkeypatch.setattr(html_format, "MOST_BYTES", most)
         return render(page, "html").decode()
 
     def test_steps_in_other_metrics_go_first(
-        self, served: Page, monkeypatch: pytest.MonkeyPatch
+        self, server_page: Page, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        whole = render(served, "html").decode()
-        less = self._within(served, len(whole.encode()) - 1, monkeypatch)
+        whole = render(server_page, "html").decode()
+        less = self._within(server_page, len(whole.encode()) - 1, monkeypatch)
         assert "<summary>P95 latency of each step" in whole
         assert "<summary>P95 latency of each step" not in less
         assert "The steps in other metrics are in the data" in less
         assert less.count("<svg") == whole.count("<svg")
 
     def test_the_answer_stays_whatever_goes(
-        self, served: Page, monkeypatch: pytest.MonkeyPatch
+        self, server_page: Page, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        least = self._within(served, 1, monkeypatch)
+        least = self._within(server_page, 1, monkeypatch)
         assert Outline(least).wrong == []
-        assert served.headline.replace("'", "&#39;") in least
+        assert server_page.headline.replace("'", "&#39;") in least
         assert "<code>hone report 12 --format json</code> writes them" in least
         assert "data:application" not in least
         assert least.count("<svg") == 3

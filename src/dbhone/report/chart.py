@@ -17,7 +17,7 @@ from dbhone.analysis.verdict import Effect, Summary, Tone, tone
 from dbhone.analysis.winner import scored_in_sample
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Group, Role
-from dbhone.report.drawing import LABEL_LIMIT, Picture, svg
+from dbhone.report.drawing import Picture, named_axis, svg
 from dbhone.report.material import label
 from dbhone.report.page import Page
 from dbhone.report.wording import printable
@@ -27,8 +27,6 @@ MOST_MARKS = 1500
 _LEAST_REACH = 0.03
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _DOUBLINGS = math.log(2.2)
-_LETTER = 6.9
-"""Pixels that a letter of a label takes at most, on average, in whichever font a reader has."""
 _PANEL, _GAP = 118, 30
 _GLANCE = 200
 _MOST_AT_A_GLANCE = 12
@@ -194,9 +192,7 @@ def _ticks(reach: float, most: int) -> list[float]:
 
 
 def _whiskers(axis: alt.X, order: list[str]) -> list[alt.Chart]:
-    longest = max(len(name) for name in order)
-    room = alt.Axis(minExtent=min(longest * _LETTER, LABEL_LIMIT) + 8)
-    y = alt.Y("name:N", sort=order, title=None, axis=room)
+    y = alt.Y("name:N", sort=order, title=None, axis=named_axis(order))
     colour = alt.Color("tone:N", scale=_scale(_COLOURS), legend=None)
     shape = alt.Shape("tone:N", scale=_scale(_SHAPES), legend=None)
     low = alt.X("low:Q")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import altair as alt
 
 from dbhone.measurement.metric import LATENCY_P50, LATENCY_P95, LATENCY_P99
 from dbhone.measurement.record import Group, Step
-from dbhone.report.drawing import Picture, svg
+from dbhone.report.drawing import Picture, named_axis, svg
 from dbhone.report.latencies import ranges
 from dbhone.report.lines import Lines
 from dbhone.report.material import label
@@ -35,7 +36,7 @@ def latency_picture(page: Page, *, in_sample: bool) -> Picture | None:
     lines = Lines.of(page.ordered, drawn={each["name"] for each in values})
     drawn = [name for name in map(_name, steps) if any(each["step"] == name for each in values)]
     height = alt.Step(len(lines.names) * _BAR + _BETWEEN, **{"for": "position"})
-    layers = alt.layer(*_layers(lines, drawn), data=alt.InlineData(values=values))
+    layers = alt.layer(*_layers(lines, drawn, values), data=alt.InlineData(values=values))
     return Picture(
         svg=svg(layers.properties(width=_WIDTH, height=height), prefix=f"l{int(in_sample)}"),
         title="Latency, ms",
@@ -64,12 +65,23 @@ def _values(page: Page, steps: Sequence[Step]) -> list[dict[str, Any]]:
     ]
 
 
-def _layers(lines: Lines, steps: list[str]) -> list[alt.Chart]:
-    axis = alt.Axis(title="ms, from the median to the 99th percentile; the point is the 95th")
+def _ticks(values: list[dict[str, Any]]) -> list[float]:
+    """Return round milliseconds: powers of ten, or closer ones where there are few of these."""
+    low = math.floor(math.log10(min(float(each["p50"]) for each in values)))
+    high = math.ceil(math.log10(max(float(each["p99"]) for each in values)))
+    steps = (1,) if high - low > 3 else (1, 2, 5)
+    return [step * 10.0**power for power in range(low, high + 1) for step in steps]
+
+
+def _layers(lines: Lines, steps: list[str], values: list[dict[str, Any]]) -> list[alt.Chart]:
+    axis = alt.Axis(
+        values=_ticks(values),
+        title="ms, from the median to the 99th percentile; the point is the 95th",
+    )
     x = alt.X("p50:Q", scale=alt.Scale(type="log"), axis=axis)
-    y = alt.Y("step:N", sort=steps, title=None)
+    y = alt.Y("step:N", sort=steps, title=None, axis=named_axis(steps))
     place = alt.YOffset("name:N", sort=list(lines.names))
-    colour, shape = lines.colour(_WIDTH), lines.shape(_WIDTH)
+    colour, shape = lines.colour(_WIDTH, above=True), lines.shape(_WIDTH, above=True)
     return [
         alt.Chart().mark_rule(strokeWidth=2).encode(x, y, place, colour, x2="p99:Q"),
         alt.Chart()

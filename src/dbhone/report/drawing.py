@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import altair as alt
@@ -13,6 +14,8 @@ _ROLES = re.compile(r' role="graphics-\w+"| aria-roledescription="[\w -]+"')
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 LABEL_LIMIT = 250
 """The pixels after which a label is cut."""
+_LETTER = 6.9
+"""Pixels that a letter of a label takes at most, on average, in whichever font a reader has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +25,12 @@ class Picture:
     svg: str
     alternative: str
     title: str = ""
+
+
+def named_axis(names: Sequence[str]) -> alt.Axis:
+    """Return an axis that has room for the longest of its labels."""
+    longest = max(len(name) for name in names)
+    return alt.Axis(minExtent=min(longest * _LETTER, LABEL_LIMIT) + 8)
 
 
 def svg(chart: alt.FacetChart | alt.LayerChart, *, prefix: str) -> str:

@@ -37,13 +37,13 @@ class Lines:
             looks=tuple(_look(each, place) for place, each in enumerate(shown)),
         )
 
-    def colour(self, width: int) -> alt.Color:
-        """Return the colours, with a legend as wide as the picture."""
-        return alt.Color("name:N", scale=self._scale(0), legend=self._legend(width))
+    def colour(self, width: int, *, above: bool = False) -> alt.Color:
+        """Return the colours, with a legend as wide as the picture: below it, or above."""
+        return alt.Color("name:N", scale=self._scale(0), legend=self._legend(width, above))
 
-    def shape(self, width: int) -> alt.Shape:
+    def shape(self, width: int, *, above: bool = False) -> alt.Shape:
         """Return the shapes of points, in the same legend."""
-        return alt.Shape("name:N", scale=self._scale(1), legend=self._legend(width))
+        return alt.Shape("name:N", scale=self._scale(1), legend=self._legend(width, above))
 
     def dash(self) -> alt.StrokeDash:
         """Return the dashes."""
@@ -52,10 +52,10 @@ class Lines:
     def _scale(self, at: int) -> alt.Scale:
         return alt.Scale(domain=list(self.names), range=[look[at] for look in self.looks])
 
-    def _legend(self, width: int) -> alt.Legend:
+    def _legend(self, width: int, above: bool) -> alt.Legend:
         room = max(len(name) for name in self.names) + 3
         return alt.Legend(
-            orient="bottom",
+            orient="top" if above else "bottom",
             columns=max(1, min(len(self.names), int(width * _LETTERS) // room)),
             labelLimit=min(LABEL_LIMIT, width - 30),
             columnPadding=14,
