@@ -23,19 +23,25 @@ from dbhone.experiment.observing import Observe, Observing
 from dbhone.experiment.passes import Pass, Turn
 from dbhone.experiment.plan import round_order
 from dbhone.experiment.servers import Contender, Servers
-from dbhone.experiment.slicing import first_rounds
+from dbhone.experiment.slicing import Rounds, first_rounds
 from dbhone.home import Session
 from dbhone.instance.awake import Vigil
 from dbhone.measurement.series import CPU, PACE
 from dbhone.workload.drive import Driven
 from dbhone.workload.frozen import FrozenClient
-from dbhone.workload.work import Task, prolonged
+from dbhone.workload.work import Task
 from tests.workload.counted import client, needs_sysbench, sleeping
 
 pytestmark = needs_sysbench
 
 NAMES = ("old", "new")
 ROUNDS = first_rounds(1.0)
+
+
+@pytest.fixture(autouse=True)
+def any_event_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no pass depend on how many events a busy machine ends in a slice."""
+    monkeypatch.setattr("dbhone.experiment.slicing._EVENTS", 0)
 
 
 @dataclass
@@ -104,11 +110,8 @@ class Stand:
         sets = frozenset({"sleep"})
         self.passes = FrozenPasses(self.arena, self.session, sets, 1, self.slow.append)
 
-    def turns(
-        self, announce: Callable[[str, int], None] = lambda *_: None, *, seconds: float = 1.0
-    ) -> dict[str, Turn]:
-        task = prolonged(sleeping(), seconds)
-        one = Pass(block=0, set="sleep", task=task, subjects=NAMES, timeout=60.0)
+    def turns(self, announce: Callable[[str, int], None] = lambda *_: None) -> dict[str, Turn]:
+        one = Pass(block=0, set="sleep", task=sleeping(), subjects=NAMES, timeout=60.0)
         self.arena.ready(NAMES)
         turns = self.passes.turns(one, Vigil(frozenset()), announce)
         return {turn.subject: turn for turn in turns}
@@ -177,9 +180,10 @@ def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
 
 
 def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
-    session: Session,
+    session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    servers = Sleepers({"new": {"sleep": 100}})
+    monkeypatch.setattr("dbhone.experiment.slicing._EVENTS", 10**9)
+    servers = Sleepers()
     with stand(servers, session) as made:
         made.turns()
         made.turns()
@@ -188,17 +192,20 @@ def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
     assert nothing_runs()
 
 
-def test_longer_operations_get_longer_slices_and_the_first_was_a_trial(session: Session) -> None:
-    with stand(Sleepers({"new": {"sleep": 15}}), session) as made:
-        first, *others = made.turns(seconds=2.0)["old"].turnout.slices
-    assert made.slow == []
+def test_longer_operations_get_longer_slices_and_the_first_was_a_trial(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer = Rounds(seconds=0.4, count=3)
+    monkeypatch.setattr("dbhone.experiment.frozen_passes.fitting_rounds", lambda *_: longer)
+    with stand(Sleepers(), session) as made:
+        first, *others = made.turns()["old"].turnout.slices
     assert not first.counted
-    assert 2 <= len(others) < first_rounds(2.0).count
-    assert all(one.counted for one in others)
+    assert [one.counted for one in others] == [True] * 3
+    assert all(one.seconds >= 0.4 for one in others)
 
 
 def test_a_client_that_dies_fails_its_subject_and_no_other(session: Session) -> None:
-    servers = Sleepers({"new": {"die": 200}})
+    servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
         turns = made.turns()
         assert made.arena.running("new").server is not None, "its server is not to blame"
@@ -209,7 +216,7 @@ def test_a_client_that_dies_fails_its_subject_and_no_other(session: Session) -> 
 
 
 def test_a_server_that_crashed_is_told_and_all_are_started_anew(session: Session) -> None:
-    servers = Sleepers({"new": {"die": 200}})
+    servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
         made.arena.ready(NAMES)
         servers.up[1].dead = True

@@ -280,7 +280,7 @@ def test_a_plan_tells_how_long_a_block_takes() -> None:
 
     plan = make_plan(parse(GOOD, name="x.toml"), outlook, lambda _: True)
     tasks, warm_ups, subjects = 4, 3, 4
-    settling = tasks * 8 * 0.05
+    settling = tasks * 4 * 0.1
     assert plan.block == pytest.approx(subjects * ((tasks + warm_ups) * 2.3 + settling + 5.0))
     cold = make_plan(
         parse(GOOD.replace("os-cached", "cold"), name="x.toml"), outlook, lambda _: True

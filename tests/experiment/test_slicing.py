@@ -27,9 +27,10 @@ from dbhone.workload.work import Scale, Task
 from tests.measurement.store_records import a_slice
 
 
-def tasks(suite: str, size: str = "smoke", threads: tuple[int, ...] | None = None) -> list[Task]:
+def tasks(suite: str, threads: tuple[int, ...] | None = None, seconds: float = 2.0) -> list[Task]:
     loaded = suites.load(suite)
-    return list(work.tasks(loaded, loaded.measured(), Scale(size=size, threads=threads)))
+    scale = Scale(size="smoke", threads=threads, seconds=seconds)
+    return list(work.tasks(loaded, loaded.measured(), scale))
 
 
 def chosen(
@@ -39,8 +40,9 @@ def chosen(
     regime: Regime = Regime.CACHED,
     threads: tuple[int, ...] | None = None,
     subjects: int = 2,
+    seconds: float = 2.0,
 ) -> frozenset[str]:
-    named = {task.set: task for task in tasks(suite, threads=threads)}
+    named = {task.set: task for task in tasks(suite, threads, seconds)}
     return frozen_sets(wanted, load_driver(suites.load(suite).driver), regime, named, subjects)
 
 
@@ -67,6 +69,11 @@ def test_cold_servers_are_measured_by_fresh_clients_and_so_is_what_asks_for_them
     assert chosen("sysbench:micro", Slices.FRESH) == frozenset()
 
 
+def test_a_pass_of_few_rounds_is_frozen_only_where_that_is_asked_for() -> None:
+    assert chosen("sysbench:micro", Slices.AUTO, seconds=1.0) == frozenset()
+    assert len(chosen("sysbench:micro", Slices.FROZEN, seconds=1.0)) == 32
+
+
 def test_too_many_clients_at_once_are_frozen_only_where_that_is_asked_for() -> None:
     threads = (16, 256, 512)
     asked = chosen("sysbench:micro", Slices.AUTO, threads=threads)
@@ -78,13 +85,13 @@ def test_too_many_clients_at_once_are_frozen_only_where_that_is_asked_for() -> N
 def test_settling_takes_time_that_is_not_counted() -> None:
     (task, *_) = tasks("sysbench:micro")
     assert task.run is not None
-    assert slice_seconds(task, frozen=False) == task.run.seconds == 1.0
-    assert slice_seconds(task, frozen=True) == pytest.approx(1.2)
+    assert slice_seconds(task, frozen=False) == task.run.seconds == 2.0
+    assert slice_seconds(task, frozen=True) == pytest.approx(2.4)
 
 
 def test_slices_are_longer_where_operations_are() -> None:
     first = first_rounds(6.0)
-    assert first == Rounds(seconds=0.25, count=24)
+    assert first == Rounds(seconds=0.5, count=12)
     assert fitting_rounds(first, 6.0, 80.0) == first
     assert fitting_rounds(first, 6.0, 20.0) == Rounds(seconds=1.0, count=6)
     assert fitting_rounds(first, 6.0, 6.6) is None

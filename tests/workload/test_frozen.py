@@ -75,14 +75,14 @@ def test_an_event_that_was_frozen_on_its_way_is_not_counted(tmp_path: Path) -> N
             driver.pass_time(0.001)
         await_stopped(driver)
         before = driver.counts()
-        time.sleep(0.2)
+        time.sleep(1.0)
         with driver.thawed():
             await_events(driver, 1)
         counted = driver.counts().since(before)
     latency = latency_of(counted.buckets)
     assert latency is not None
     assert all(value > 0.049 for value, _ in latency.histogram)
-    assert latency.histogram[-1][0] < 0.2, "the time that it was frozen is in no latency"
+    assert latency.histogram[-1][0] < 1.0, "the time that it was frozen is in no latency"
 
 
 def test_a_frozen_driver_stands_still(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Which sets are measured in short slices with frozen clients, and how long a slice is.
 
-Slices are worth it where a client can count by itself, and where many operations fit in one.
+Slices are worth it where a client can count by itself, where many operations fit in one, and
+where several fit in a pass. ``docs/benchmarks.md`` has the figures that the lengths come from.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from dbhone.workload.drivers.base import Driver, ServerDriver
 from dbhone.workload.suite import Regime
 from dbhone.workload.work import Task
 
-SETTLING = 0.05
+SETTLING = 0.1
 """Seconds after a thaw that are not counted: what was on its way ends, caches are warmed."""
-_SLICE = 0.25
+_SLICE = 0.5
+_FEWEST = 4
+"""Rounds in a pass. For fewer, fresh clients were no worse."""
 _EVENTS = 20
 """Of each client, in each slice. What is under way at a slice's two ends is then a few percent
 of it, and the same for all subjects."""
@@ -29,7 +32,7 @@ class Slices(StrEnum):
     """How an experiment wants its passes to be measured."""
 
     AUTO = "auto"
-    """With frozen clients where that can be done."""
+    """With frozen clients where that can be done, and where it pays."""
     FRESH = "fresh"
     """One slice of each subject, by a driver that is started for it."""
     FROZEN = "frozen"
@@ -54,7 +57,7 @@ def frozen_sets(
         name
         for name, task in tasks.items()
         if why_not(driver, regime, task) is None
-        and (wanted is Slices.FROZEN or _clients(task) * subjects <= _MOST_CLIENTS)
+        and (wanted is Slices.FROZEN or _pays(task, subjects))
     )
 
 
@@ -93,5 +96,8 @@ def slice_seconds(task: Task, *, frozen: bool) -> float:
     return seconds + (first_rounds(seconds).count * SETTLING if frozen else 0.0)
 
 
-def _clients(task: Task) -> int:
-    return task.run.threads if task.run else 0
+def _pays(task: Task, subjects: int) -> bool:
+    """Return whether there are enough rounds, and not too many clients."""
+    assert task.run is not None
+    enough = first_rounds(task.run.seconds).count >= _FEWEST
+    return enough and task.run.threads * subjects <= _MOST_CLIENTS
