@@ -1,10 +1,11 @@
 """Which slices tell two identical servers' difference, which is none, the most surely.
 
-Usage: ``.venv/bin/python benchmarks/slices.py {mariadb,postgresql} [--minutes N] [--step STEP]…``
+Usage: ``.venv/bin/python benchmarks/slices.py {mariadb,postgresql} [--minutes N] [--step STEP]…
+[--way WAY]… [--settling]``
 
 Starts two servers of this machine's own packages on copies of the same data and measures each
 step in passes of equal length, in different ways in random order: by a fresh sysbench for each
-slice of a second, and by clients that stay connected and are frozen but for one's, in slices of
+slice of some seconds, and by clients that stay connected and are frozen but for one's, in slices of
 several lengths, with the other server frozen too or not. Each way's rounds give ratios whose truth
 is 1. It prints the spread of their logarithms, and what trimmed mean, median and dbhone's fit
 make of them.
@@ -22,7 +23,7 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,7 +44,7 @@ from dbhone.turn import machine_turn
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
 from dbhone.workload.drivers.base import ServerDriver
-from dbhone.workload.work import Scale, Task
+from dbhone.workload.work import Scale, Task, prolonged
 
 NAMES = ("a", "b")
 STEPS = ("point-query", "update-index")
@@ -63,6 +64,7 @@ class Way:
 
 
 WAYS = (
+    Way(name="fresh client, 5 s", slice=5.0, fresh=True),
     Way(name="fresh client, 1 s", slice=1.0, fresh=True),
     Way(name="frozen, 0.25 s", slice=0.25),
     Way(name="frozen, 0.5 s", slice=0.5),
@@ -80,20 +82,22 @@ class Bench:
     tasks: tuple[Task, ...]
     found: dict[tuple[str, str], list[list[tuple[float, float]]]] = field(default_factory=dict)
 
-    def measure(self, seconds: float) -> None:
+    def measure(self, seconds: float, ways: Sequence[Way]) -> None:
         """Measure passes for so long, each step in each way equally often."""
-        both = [(task, way) for task in self.tasks for way in WAYS]
+        both = [(task, way) for task in self.tasks for way in ways]
         for _ in range(max(1, round(seconds / PASS / len(both)))):
             for task, way in _CHANCE.sample(both, len(both)):
                 with machine_turn(lambda: None):
-                    rounds = self._fresh(task) if way.fresh else self._frozen(task, way)
+                    rounds = self._fresh(task, way) if way.fresh else self._frozen(task, way)
                 self.found.setdefault((task.set, way.name), []).append(rounds)
                 print(".", end="", flush=True)
         print()
 
-    def _fresh(self, task: Task) -> list[tuple[float, float]]:
-        rounds, deadline = [], time.monotonic() + PASS
-        while time.monotonic() < deadline:
+    def _fresh(self, task: Task, way: Way) -> list[tuple[float, float]]:
+        assert task.run is not None
+        task = prolonged(task, way.slice / task.run.seconds)
+        rounds = []
+        for _ in range(max(1, round(PASS / way.slice / len(NAMES)))):
             rates = {}
             for name in _CHANCE.sample(NAMES, len(NAMES)):
                 (step,) = self.arena.slice(name, task, 60.0).driven.result().steps
@@ -234,11 +238,13 @@ def main() -> None:
     parser.add_argument("dbms", choices=("mariadb", "postgresql"))
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--step", action="append")
+    parser.add_argument("--way", action="append", choices=[way.name for way in WAYS])
     parser.add_argument("--settling", action="store_true")
     options = parser.parse_args()
     with bench(options.dbms, tuple(options.step or STEPS)) as made:
         if not options.settling:
-            made.measure(options.minutes * 60)
+            chosen = [way for way in WAYS if not options.way or way.name in options.way]
+            made.measure(options.minutes * 60, chosen)
             report(made.found)
             return
         for task in made.tasks:
