@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.verdict import Analysis
 from dbhone.measurement.metric import METRICS, THROUGHPUT, Metric
-from dbhone.measurement.record import Group, Samples
+from dbhone.measurement.record import Group, Samples, Step
 
 Array = NDArray[np.float64]
 
@@ -37,14 +37,34 @@ def analysed(
     base: str = "a",
     in_sample: Mapping[str, bool] | None = None,
     groups: Mapping[str, Group] | None = None,
+    controls: Collection[str] = (),
 ) -> Analysis:
     """Analyse; unless told, every step is held-out and a point step."""
     return analyse(
         of,
         base=base,
-        in_sample=in_sample or dict.fromkeys(of.steps, False),
-        groups=groups or dict.fromkeys(of.steps, Group.POINT),
+        steps=steps_of(of.steps, in_sample=in_sample, groups=groups),
+        controls=controls,
         metrics=METRICS,
+    )
+
+
+def steps_of(
+    names: Iterable[str],
+    *,
+    in_sample: Mapping[str, bool] | None = None,
+    groups: Mapping[str, Group] | None = None,
+) -> tuple[Step, ...]:
+    """Return steps of these names; unless told, held-out point steps."""
+    return tuple(
+        Step(
+            set=name,
+            key="",
+            title=name,
+            group=(groups or {}).get(name, Group.POINT),
+            in_sample=(in_sample or {}).get(name, False),
+        )
+        for name in names
     )
 
 

@@ -10,7 +10,8 @@ import pytest
 from dbhone.analysis.averages import average_ratio
 from dbhone.analysis.comparison import CONFIDENCE, analyse
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Group, Samples
+from dbhone.measurement.record import Samples
+from tests.analysis.blocks import steps_of
 
 TRUE = (0.5, 1.0, 3.0)
 STEPS = ("a", "b", "c")
@@ -48,8 +49,7 @@ def test_of_one_step_it_is_that_steps_effect() -> None:
     analysis = analyse(
         samples,
         base="base",
-        in_sample=dict.fromkeys(STEPS, False),
-        groups=dict.fromkeys(STEPS, Group.POINT),
+        steps=steps_of(STEPS),
     )
     found = average_ratio(samples, "new", "base", ["c"], confidence=CONFIDENCE)
     effect = next(each for each in analysis.effects if each.step == "c")

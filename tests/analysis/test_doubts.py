@@ -14,8 +14,7 @@ def _doubts(run: Run, of: Samples) -> tuple[Warning, ...]:
     analysis = analyse(
         of,
         base="rel",
-        in_sample={step.name: step.in_sample for step in run.steps},
-        groups={step.name: step.group for step in run.steps},
+        steps=run.steps,
     )
     return doubts(run, of, analysis)
 

@@ -71,8 +71,7 @@ def analysed(whole: Joined) -> Analysis:
     return analyse(
         whole.samples,
         base=base.name,
-        in_sample={step.name: step.in_sample for step in whole.run.steps},
-        groups={step.name: step.group for step in whole.run.steps},
+        steps=whole.run.steps,
         metrics=(THROUGHPUT,),
         links=whole.lineage.links,
     )

@@ -11,8 +11,7 @@ def _doubts(run: Run, shape: Shape) -> dict[str, Warning]:
     analysis = analyse(
         samples,
         base="rel",
-        in_sample={step.name: step.in_sample for step in run.steps},
-        groups={step.name: step.group for step in run.steps},
+        steps=run.steps,
     )
     return {each.code: each for each in doubts(run, samples, analysis)}
 

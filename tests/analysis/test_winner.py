@@ -10,8 +10,7 @@ def _winner(run: Run, shape: Shape | None = None) -> str | None:
     analysis = analyse(
         samples(run, shape),
         base="rel",
-        in_sample={step.name: step.in_sample for step in run.steps},
-        groups={step.name: step.group for step in run.steps},
+        steps=run.steps,
     )
     found = find_winner(analysis, run.subjects)
     return found.subject if found else None
@@ -51,8 +50,7 @@ def test_a_broken_subject_cannot_win() -> None:
     analysis = analyse(
         measured,
         base="rel",
-        in_sample={step.name: step.in_sample for step in of.steps},
-        groups={step.name: step.group for step in of.steps},
+        steps=of.steps,
     )
     won = find_winner(analysis, of.subjects)
     assert won is not None

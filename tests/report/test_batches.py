@@ -12,6 +12,7 @@ from dbhone.measurement.record import Group, Samples, Step
 from dbhone.report.formats.html import PLUGIN as HTML
 from dbhone.report.formats.text import PLUGIN as TEXT
 from dbhone.report.page import Page, build_page
+from tests.analysis.blocks import steps_of
 from tests.report.sample_run import a_run
 
 ROWS = 200_000
@@ -73,8 +74,7 @@ def test_runs_of_a_load_are_one_figure_and_the_interval_is_over_the_loads() -> N
     found = analyse(
         samples(),
         base="old",
-        in_sample=dict.fromkeys(RUNS, False),
-        groups=dict.fromkeys(RUNS, Group.WRITE),
+        steps=steps_of(RUNS, groups=dict.fromkeys(RUNS, Group.WRITE)),
         metrics=(THROUGHPUT,),
     )
     (whole,) = (each for each in found.summaries if each.group is None)

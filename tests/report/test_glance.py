@@ -33,6 +33,11 @@ def test_it_says_what_was_compared_and_how() -> None:
     )
 
 
+def test_versions_that_are_the_subjects_names_are_not_told_twice() -> None:
+    page = build_page(a_history(), history_samples(a_history()))
+    assert _answers(page)["Compared"].startswith("mysql: 5.6.14 (the base) with 5.7.22")
+
+
 def test_it_can_be_trusted_as_far_as_the_control_shows() -> None:
     said = _answers(_page())["To be trusted?"]
     assert said.startswith(

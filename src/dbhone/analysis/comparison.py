@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypedDict
@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.analysis.cube import Array, cube, place
-from dbhone.analysis.estimate import Estimates, summed
-from dbhone.analysis.findable import findable
+from dbhone.analysis.estimate import Estimates, estimate, summed
+from dbhone.analysis.families import Family, Rows, Tests, judge
 from dbhone.analysis.links import ONE_RUN, Links
-from dbhone.analysis.multiplicity import holm
 from dbhone.analysis.verdict import (
-    MINIMUM_BLOCKS,
     Analysis,
     Effect,
     LeftOut,
@@ -25,7 +23,7 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.errors import HoneError
 from dbhone.measurement.metric import METRICS, Better, Metric
-from dbhone.measurement.record import Group, Samples
+from dbhone.measurement.record import Group, Samples, Step
 
 CONFIDENCE = 0.95
 """Of all intervals and verdicts."""
@@ -41,6 +39,7 @@ class _Frame:
     subjects: tuple[str, ...]
     steps: tuple[str, ...]
     base: int
+    controls: frozenset[int]
     in_sample: NDArray[np.bool_]
     groups: tuple[Group, ...]
     hops: tuple[tuple[tuple[int, int], ...], ...]
@@ -71,24 +70,6 @@ class _Judgement(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Tests:
-    """What a family says of its rows: corrected p values, and what would have been found."""
-
-    adjusted: Array
-    findable: Array
-
-    def of(self, row: int, metric: Metric, centre: float) -> _Judgement:
-        """Return what is said of one row."""
-        verdict = _verdict(metric, centre, self.adjusted[row])
-        hidden = verdict == Verdict.NO_DIFFERENCE.value
-        return _Judgement(
-            p_adjusted=_optional(self.adjusted[row]),
-            verdict=verdict,
-            findable=float(np.expm1(self.findable[row])) if hidden else None,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     """One subject's steps of one part, before the family is corrected."""
 
@@ -97,27 +78,27 @@ class _Part:
     group: Group | None
     ratios: Array
     fallback: float
+    family: Family
 
 
 def analyse(
     samples: Samples,
     *,
     base: str,
-    in_sample: Mapping[str, bool],
-    groups: Mapping[str, Group],
+    steps: Sequence[Step],
+    controls: Collection[str] = (),
     metrics: tuple[Metric, ...] = METRICS,
     links: Links = ONE_RUN,
 ) -> Analysis:
     """Compare every other subject with the base, step by step and over all steps.
 
-    ``in_sample`` and ``groups`` tell of each step whether the experiment trained on it and
-    what it mostly does. A metric that was not measured yields nothing. ``links`` tell of the
-    samples of several runs. A family, corrected together, is all effects of one metric; the
-    summaries of one metric by which subjects are judged; or its other summaries. Raises HoneError
-    if the base is not among the subjects, a step is not described, or something was measured
-    twice in one block.
+    ``steps`` are the run's, ``controls`` those subjects that are the base over again. A metric
+    that was not measured yields nothing. ``links`` tell of the samples of several runs. What is
+    corrected together are the families of one metric, see ``families.py``. Raises HoneError if
+    the base is not among the subjects, a step is not described, or something was measured twice
+    in one block.
     """
-    frame = _frame(samples, base, in_sample, groups, links)
+    frame = _frame(samples, base, controls, steps, links)
     where = place(samples)
     effects: list[Effect] = []
     summaries: list[Summary] = []
@@ -130,8 +111,11 @@ def analyse(
         unusable += bad
         blocks = max(blocks, _blocks_of(logs[frame.base]))
         found = _against_base(frame, logs)
-        effects += _effects(frame, metric, found)
-        summaries += _summaries(frame, metric, (logs, found), left_out)
+        pairs, rows = _pairs(frame, found)
+        parts, sums = _parts(frame, metric, (logs, found), left_out)
+        tests, judged = judge((rows, sums), CONFIDENCE)
+        effects += _effects(frame, metric, pairs, (rows.estimates, tests))
+        summaries += _summaries(frame, metric, parts, (sums.estimates, judged))
     return Analysis(
         base=base,
         confidence=CONFIDENCE,
@@ -151,8 +135,8 @@ def _place(frame: _Frame, left_out: LeftOut) -> tuple[str, int, int]:
 def _frame(
     samples: Samples,
     base: str,
-    in_sample: Mapping[str, bool],
-    groups: Mapping[str, Group],
+    controls: Collection[str],
+    steps: Sequence[Step],
     links: Links,
 ) -> _Frame:
     if base not in samples.subjects:
@@ -160,15 +144,17 @@ def _frame(
             f"the base {base} is not among what was measured",
             hint="a run can only be compared with a base that was measured in it",
         )
-    unknown = [step for step in samples.steps if step not in in_sample or step not in groups]
+    known = {step.name: step for step in steps}
+    unknown = [name for name in samples.steps if name not in known]
     if unknown:
         raise HoneError(f"the step {unknown[0]} was measured but does not belong to the run")
     return _Frame(
         subjects=samples.subjects,
         steps=samples.steps,
         base=samples.subjects.index(base),
-        in_sample=np.array([in_sample[step] for step in samples.steps], dtype=bool),
-        groups=tuple(groups[step] for step in samples.steps),
+        controls=frozenset(at for at, name in enumerate(samples.subjects) if name in controls),
+        in_sample=np.array([known[name].in_sample for name in samples.steps], dtype=bool),
+        groups=tuple(known[name].group for name in samples.steps),
         hops=tuple(
             tuple(
                 (samples.subjects.index(above), samples.subjects.index(below))
@@ -190,15 +176,25 @@ def _blocks_of(logs: Array) -> int:
     return int(np.count_nonzero(np.any(~np.isnan(logs), axis=0)))
 
 
-def _effects(frame: _Frame, metric: Metric, found: Estimates) -> list[Effect]:
+def _pairs(frame: _Frame, found: Estimates) -> tuple[list[tuple[int, int]], Rows]:
+    """Return the subjects and steps that have an effect, and the effects."""
     pairs = [
         (subject, step)
         for subject in frame.others()
         for step in range(len(frame.steps))
         if found.count[subject, step]
     ]
-    rows = _picked(found, pairs)
-    tests = _tests(rows)
+    families = [Family.CONTROL if one in frame.controls else Family.STEPS for one, _ in pairs]
+    return pairs, Rows(estimates=_picked(found, pairs), families=tuple(families))
+
+
+def _effects(
+    frame: _Frame,
+    metric: Metric,
+    pairs: Sequence[tuple[int, int]],
+    judged: tuple[Estimates, Tests],
+) -> list[Effect]:
+    rows, tests = judged
     return [
         Effect(
             subject=frame.subjects[subject],
@@ -211,7 +207,7 @@ def _effects(frame: _Frame, metric: Metric, found: Estimates) -> list[Effect]:
             high=_bound(rows, row, +1),
             blocks=int(rows.count[row]),
             p_value=_optional(rows.p[row]),
-            **tests.of(row, metric, rows.centre[row]),
+            **_judgement(tests, row, metric, rows.centre[row]),
         )
         for row, (subject, step) in enumerate(pairs)
     ]
@@ -230,12 +226,13 @@ def _picked(found: Estimates, pairs: Sequence[tuple[int, int]]) -> Estimates:
     )
 
 
-def _summaries(
+def _parts(
     frame: _Frame,
     metric: Metric,
     data: tuple[Array, Estimates],
     left_out: set[LeftOut],
-) -> list[Summary]:
+) -> tuple[list[_Part], Rows]:
+    """Return the parts of the subjects' steps, and the estimates of their means."""
     logs, found = data
     parts: list[_Part] = []
     series: list[list[Array]] = []
@@ -264,24 +261,31 @@ def _summaries(
                     group=group,
                     ratios=np.exp(centres),
                     fallback=float(centres.mean()),
+                    family=_family(frame, subject, in_sample=in_sample, group=group),
                 )
             )
-    if not parts:
-        return []
-    rows = summed(series, CONFIDENCE)
-    tests = _tests(rows, apart=np.array([_is_judged_by(frame, part) for part in parts]))
-    return [_summary(frame, metric, part, (rows, row, tests)) for row, part in enumerate(parts)]
+    means = summed(series, CONFIDENCE) if series else estimate(np.empty((0, 1)), CONFIDENCE)
+    return parts, Rows(estimates=means, families=tuple(part.family for part in parts))
 
 
-def _is_judged_by(frame: _Frame, part: _Part) -> bool:
-    """Whether a summary is the one by which its subject wins or does not (see ``winner.py``)."""
-    return part.group is None and part.in_sample == bool(frame.in_sample.all())
+def _family(frame: _Frame, subject: int, *, in_sample: bool, group: Group | None) -> Family:
+    if subject in frame.controls:
+        return Family.CONTROL
+    # By this one its subject wins or does not (see ``winner.py``).
+    judged = group is None and in_sample == bool(frame.in_sample.all())
+    return Family.JUDGED if judged else Family.PARTS
+
+
+def _summaries(
+    frame: _Frame, metric: Metric, parts: Sequence[_Part], judged: tuple[Estimates, Tests]
+) -> list[Summary]:
+    return [_summary(frame, metric, part, (*judged, row)) for row, part in enumerate(parts)]
 
 
 def _summary(
-    frame: _Frame, metric: Metric, part: _Part, line: tuple[Estimates, int, _Tests]
+    frame: _Frame, metric: Metric, part: _Part, line: tuple[Estimates, Tests, int]
 ) -> Summary:
-    rows, row, tests = line
+    rows, tests, row = line
     centre = rows.centre[row] if rows.count[row] else part.fallback
     ratios = part.ratios
     return Summary(
@@ -294,7 +298,7 @@ def _summary(
         high=_bound(rows, row, +1),
         blocks=int(rows.count[row]),
         p_value=_optional(rows.p[row]),
-        **tests.of(row, metric, centre),
+        **_judgement(tests, row, metric, centre),
         steps=len(ratios),
         mean=float(ratios.mean()),
         median=float(np.median(ratios)),
@@ -304,20 +308,14 @@ def _summary(
     )
 
 
-def _tests(rows: Estimates, *, apart: NDArray[np.bool_] | None = None) -> _Tests:
-    """Correct the family of those that have blocks enough for a verdict.
-
-    Those in ``apart`` are a family of their own.
-    """
-    p = np.where(rows.count >= MINIMUM_BLOCKS, rows.p, np.nan)
-    adjusted, least = np.full_like(p, np.nan), np.full_like(p, np.nan)
-    own = np.zeros(len(p), dtype=bool) if apart is None else apart
-    for family in (own, ~own):
-        adjusted[family] = holm(p[family])
-        least[family] = findable(
-            rows.error[family], rows.freedom[family], adjusted[family], CONFIDENCE
-        )
-    return _Tests(adjusted=adjusted, findable=least)
+def _judgement(tests: Tests, row: int, metric: Metric, centre: float) -> _Judgement:
+    verdict = _verdict(metric, centre, tests.adjusted[row])
+    hidden = verdict == Verdict.NO_DIFFERENCE.value
+    return _Judgement(
+        p_adjusted=_optional(tests.adjusted[row]),
+        verdict=verdict,
+        findable=float(np.expm1(tests.findable[row])) if hidden else None,
+    )
 
 
 def _verdict(metric: Metric, centre: float, adjusted: float) -> str:

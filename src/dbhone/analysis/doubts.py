@@ -27,7 +27,7 @@ from dbhone.analysis.verdict import (
 from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import Role, Run, RunState, Samples, Warning
-from dbhone.units import duration, percent
+from dbhone.units import count_of, duration, percent
 
 CONTROL_CODES = ("control-differs", "control-noisy")
 """The warnings that stand before everything else."""
@@ -88,11 +88,11 @@ def _control_differs(analysis: Analysis, control: str) -> Iterator[Warning]:
     if not differing:
         return
     worst = max(differing, key=lambda each: abs(np.log(each.ratio)))
-    where = worst.step if isinstance(worst, Effect) else "several steps together"
+    where = worst.step if isinstance(worst, Effect) else f"{worst.group or 'all'} steps together"
     yield Warning(
         code="control-differs",
         text=f"{control} is {analysis.base} over again and yet differs from it in "
-        f"{len(differing)} figures, at most by {percent(worst.ratio - 1)} on {where}: "
+        f"{count_of(len(differing), 'figure')}, at most by {percent(worst.ratio - 1)} on {where}: "
         "something other than the builds is measured here, so trust no figure of this run",
         subject=control,
     )

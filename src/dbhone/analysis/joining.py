@@ -61,12 +61,12 @@ def join(parts: Sequence[Part]) -> Joined:
             for each, called in zip(chained, names, strict=True)
         ]
     )
-    shown = (*order, *home.controls)
+    shown = (*order, *home.run.controls)
     controls = {
         called[name]: next(iter(version_order(each.run)))
         for each, called in zip(chained, names, strict=True)
         if history
-        for name in each.controls
+        for name in each.run.controls
     }
     return Joined(
         run=_joined_run(chained, home, order, steps),
@@ -243,7 +243,7 @@ def _version_order(parts: Sequence[Part]) -> tuple[str, ...]:
 
 def _links(parts: Sequence[Part], home: Part) -> Links:
     """Tell which runs measured what, and by what each subject is compared with earlier runs'."""
-    runs = dict.fromkeys(home.controls, frozenset((parts.index(home),)))
+    runs = dict.fromkeys(home.run.controls, frozenset((parts.index(home),)))
     anchors: dict[str, str] = {}
     for at, part in enumerate(parts):
         shared = _anchors(parts[:at], part)
@@ -256,7 +256,9 @@ def _links(parts: Sequence[Part], home: Part) -> Links:
 
 def _names(part: Part, home: Part) -> dict[str, str]:
     """Return what a part's subjects are called in the whole: a control is its run's own."""
-    again = {name: name if part is home else f"{name} of {part.title}" for name in part.controls}
+    again = {
+        name: name if part is home else f"{name} of {part.title}" for name in part.run.controls
+    }
     return {name: name for name in part.compared} | again
 
 

@@ -29,11 +29,6 @@ class Part:
         """What messages call it."""
         return f"run {self.run.id}"
 
-    @property
-    def controls(self) -> list[str]:
-        """The names of its controls."""
-        return [each.name for each in self.run.subjects if each.role is Role.CONTROL]
-
 
 def part(run: Run, samples: Samples) -> Part:
     """Return a run as a part of several that are to be joined."""
@@ -79,7 +74,7 @@ def named_alike(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 def _names(part: Part, earlier: Sequence[Part]) -> dict[str, str]:
     known = {name: one for before in earlier for name, one in before.compared.items()}
-    taken = {*known, *(name for before in (*earlier, part) for name in before.controls)}
+    taken = {*known, *(name for before in (*earlier, part) for name in before.run.controls)}
     called: dict[str, str] = {}
     for name, subject in part.compared.items():
         same = (other for other, one in known.items() if not differences(one, subject))

@@ -134,8 +134,7 @@ class Measuring:
         return analyse(
             samples,
             base=self.contest.base,
-            in_sample={step.name: step.in_sample for step in self.contest.steps},
-            groups={step.name: step.group for step in self.contest.steps},
+            steps=self.contest.steps,
             metrics=(THROUGHPUT,),
         )
 

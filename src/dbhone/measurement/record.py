@@ -288,6 +288,11 @@ class Run:
         """The subject that the others are compared with, None before it was built."""
         return next((each for each in self.subjects if each.role is Role.BASE), None)
 
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """The names of the subjects that are the base over again."""
+        return tuple(each.name for each in self.subjects if each.role is Role.CONTROL)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:

@@ -121,7 +121,7 @@ def _analysis(run: Run, samples: Samples, links: Links) -> Analysis:
     return analyse(
         samples,
         base=run.base.name,
-        in_sample={step.name: step.in_sample for step in run.steps},
-        groups={step.name: step.group for step in run.steps},
+        steps=run.steps,
+        controls=run.controls,
         links=links,
     )

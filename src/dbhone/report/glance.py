@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.verdict import Summary, Verdict, half_width
@@ -39,11 +39,24 @@ def glance(found: Findings, alerts: tuple[Warning, ...], notes: int) -> tuple[Gl
 
 def _compared(found: Findings, base: Subject) -> str:
     others = [each.name for each in found.run.subjects if each.role is Role.CANDIDATE]
+    if found.history is not None:
+        others = [name for name in found.history.versions if name != base.name]
     named = others if len(others) <= _MOST_NAMED else [f"{len(others)} others"]
-    makers = list(dict.fromkeys(f"{each.dbms} {each.version}" for each in found.run.subjects))
-    what = joined(makers) if len(makers) <= _MOST_NAMED else f"{makers[0]} to {makers[-1]}"
     against = f"{base.name} (the base) with {joined(named)}" if named else f"{base.name} alone"
-    return f"{what}: {against}."
+    return f"{joined(list(_makers(found.run.subjects)))}: {against}."
+
+
+def _makers(subjects: Sequence[Subject]) -> Iterator[str]:
+    """Yield each DBMS with its versions, without them where the subjects have their names."""
+    for name in dict.fromkeys(each.dbms for each in subjects):
+        own = [each for each in subjects if each.dbms == name and each.role is not Role.CONTROL]
+        versions = list(dict.fromkeys(each.version for each in own))
+        if len(own) > 1 and all(each.name == each.version for each in own):
+            yield name
+        elif len(versions) <= _MOST_NAMED:
+            yield f"{name} {joined(versions)}"
+        else:
+            yield f"{name} {versions[0]} to {versions[-1]}"
 
 
 def _measured(found: Findings) -> str:
