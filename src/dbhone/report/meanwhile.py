@@ -67,8 +67,8 @@ def meanwhile_note(of: Material, shown: Sequence[Meanwhile]) -> str:
     which = "These are the steps whose throughput differs most from the base's. " if some else ""
     return (
         f"{which}Lines are the medians of {count_of(blocks, 'block')} at each second of a slice, "
-        "bands the middle half of them. The driver connects first, so the first second is never "
-        "a full one. What stayed at zero is not drawn."
+        "bands the middle half of them. A driver that is started for its slice connects first, so "
+        "its first second is never a full one. What stayed at zero is not drawn."
     )
 
 
