@@ -19,9 +19,8 @@ from benchmarks.statistics.methods.base import ALPHA, Judged, Method
 from benchmarks.statistics.methods.dbhone import in_rounds, judge, judged
 from benchmarks.statistics.piece import Array, Piece
 from dbhone.analysis.estimate import Estimates
+from dbhone.analysis.rounds import DEVIATION
 
-_DEVIATION = 1.4826
-"""The standard deviation of normal noise, in medians of the distance from its centre."""
 _BEND = 1.5
 _HALVINGS, _TURNS = 14, 12
 
@@ -44,7 +43,7 @@ def with_variances(piece: Piece) -> Array:
     levels = in_rounds(piece)
     differences = (piece.logs[..., 1] - piece.logs[..., 0]).swapaxes(1, 2)
     away = differences - (levels[..., 1] - levels[..., 0])[..., None]
-    bend = _DEVIATION * np.median(np.abs(away), axis=-1, keepdims=True)
+    bend = DEVIATION * np.median(np.abs(away), axis=-1, keepdims=True)
     pull = np.square(np.clip(away, -bend, bend)).sum(axis=-1)
     within = np.maximum(np.count_nonzero(np.abs(away) < bend, axis=-1), 1)
     return np.concatenate([levels, (pull / within**2)[..., None]], axis=-1)

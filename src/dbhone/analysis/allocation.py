@@ -15,13 +15,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from dbhone.analysis.comparison import CONFIDENCE
-from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, degrees
+from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, degrees, reach
 
 LEAST_ROUNDS = 4
-"""Of each step in each restart: fewer cannot be fitted robustly."""
+"""Of each step in each restart: fewer have no two halves that could be fitted."""
 _HALVINGS = 40
 _ROUNDING = 1e-6
 
@@ -140,8 +139,7 @@ class _Way:
     @property
     def _width(self) -> float:
         """The half-width of an interval, in standard errors."""
-        freedom = degrees(np.array(self.before + self.further))
-        return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+        return float(reach(degrees(np.array(self.before + self.further)), CONFIDENCE))
 
     def _widest(self, rounds: Mapping[str, int]) -> float:
         """Return the largest variance that a step's mean over all restarts will have."""
@@ -160,10 +158,10 @@ class _Way:
         new = (total - self.before**2 * step.error) / self.further - step.between
         if new * self.bounds.rounds < step.within:
             return self.bounds.rounds
+        if new <= 0:
+            return LEAST_ROUNDS
         # A little more than a whole round is rounding.
-        return (
-            max(LEAST_ROUNDS, math.ceil(step.within / new - _ROUNDING)) if new > 0 else LEAST_ROUNDS
-        )
+        return max(LEAST_ROUNDS, math.ceil(step.within / new - _ROUNDING))
 
     def _fits(self, rounds: Mapping[str, int]) -> bool:
         return self._seconds(rounds) <= self.bounds.seconds

@@ -26,7 +26,7 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
-from dbhone.measurement.record import Role, Run, RunState, Samples, Warning
+from dbhone.measurement.record import Run, RunState, Samples, Warning
 from dbhone.units import count_of, duration, percent
 
 CONTROL_CODES = ("control-differs", "control-noisy")
@@ -63,27 +63,27 @@ def doubts(run: Run, samples: Samples, analysis: Analysis) -> tuple[Warning, ...
 
 
 def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:
-    controls = [each for each in run.subjects if each.role is Role.CONTROL]
-    if not controls and analysis.effects:
+    if not run.controls and analysis.effects:
         yield Warning(
             code="no-control",
             text="there is no A/A control, so nothing shows how much of the differences is noise",
         )
     winner = find_winner(analysis, run.subjects)
-    for subject in controls:
-        yield from _control_differs(analysis, subject.name)
+    for control in run.controls:
+        yield from _control_differs(analysis, control)
         if winner is not None:
-            yield from _control_noisy(analysis, subject.name, winner)
+            yield from _control_noisy(analysis, control, winner)
 
 
 def _control_differs(analysis: Analysis, control: str) -> Iterator[Warning]:
-    found: tuple[Effect | Summary, ...] = (*analysis.summaries, *analysis.effects)
+    found: tuple[Effect | Summary, ...] = (
+        *analysis.throughput_summaries,
+        *analysis.throughput_effects,
+    )
     differing = [
         each
         for each in found
-        if each.subject == control
-        and each.metric == THROUGHPUT.name
-        and tone(each) in (Tone.BETTER, Tone.WORSE)
+        if each.subject == control and tone(each) in (Tone.BETTER, Tone.WORSE)
     ]
     if not differing:
         return

@@ -73,6 +73,11 @@ def degrees(count: NDArray[np.intp]) -> Array:
     return result
 
 
+def reach(freedom: Array, confidence: float) -> Array:
+    """Return an interval's half-width in standard errors: the quantile of the t distribution."""
+    return np.asarray(stdtrit(freedom, (1 + confidence) / 2), dtype=np.float64)
+
+
 def estimate(rows: Array, confidence: float) -> Estimates:
     """Estimate the centre of each row of ``rows``, an array whose last axis is the blocks.
 
@@ -121,7 +126,7 @@ def _judged(
     """Return estimates with what follows from them; NaN where the error is."""
     known = ~np.isnan(error)
     usable = np.where(known, freedom, 1.0)
-    half = np.where(known, stdtrit(usable, (1 + confidence) / 2) * error, np.nan)
+    half = np.where(known, reach(usable, confidence) * error, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(np.abs(centre) <= _ROUNDING, 0.0, np.abs(centre) / error)
     p = np.where(known, np.clip(2 * stdtr(usable, -t), _LEAST_P, 1.0), np.nan)

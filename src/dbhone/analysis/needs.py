@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.naming import listed
 from dbhone.analysis.precision import blocks_needed, precision
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Effect, Verdict, half_width
-from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run, Samples, Warning
 from dbhone.units import count_of, duration
 
@@ -57,7 +56,7 @@ class Needs:
 
 def needs(run: Run, samples: Samples, analysis: Analysis) -> Needs:
     """Return what a run lacks of blocks."""
-    counts = [each.blocks for each in _throughput(analysis)]
+    counts = [each.blocks for each in analysis.throughput_effects]
     return Needs(
         verdict_blocks=max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0),
         target_blocks=blocks_needed(analysis, run.design.target),
@@ -68,7 +67,7 @@ def needs(run: Run, samples: Samples, analysis: Analysis) -> Needs:
 
 def lacking(run: Run, samples: Samples, analysis: Analysis) -> Iterator[Warning]:
     """Tell of blocks that are missing for verdicts, and of precision that was not reached."""
-    effects = _throughput(analysis)
+    effects = analysis.throughput_effects
     found = needs(run, samples, analysis)
     if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
         yield Warning(
@@ -81,7 +80,7 @@ def lacking(run: Run, samples: Samples, analysis: Analysis) -> Iterator[Warning]
     yield from _imprecise(run, analysis, found)
 
 
-def _without_verdict(effects: list[Effect], found: Needs) -> Warning:
+def _without_verdict(effects: Sequence[Effect], found: Needs) -> Warning:
     without = [each for each in effects if each.verdict == Verdict.NOT_ENOUGH_DATA]
     names = list(dict.fromkeys(f"{each.subject} on {each.step}" for each in without))
     return Warning(
@@ -95,7 +94,7 @@ def _imprecise(run: Run, analysis: Analysis, found: Needs) -> Iterator[Warning]:
     target = run.design.target
     if run.stopped_by not in ("budget", "blocks") or precision(analysis) <= target:
         return
-    widths = [half_width(each) for each in _throughput(analysis)]
+    widths = [half_width(each) for each in analysis.throughput_effects]
     if not widths:
         return
     wide = sum(each is None or each > target for each in widths)
@@ -106,7 +105,3 @@ def _imprecise(run: Run, analysis: Analysis, found: Needs) -> Iterator[Warning]:
         text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
         f"less precisely than ±{target:.1%}{more}",
     )
-
-
-def _throughput(analysis: Analysis) -> list[Effect]:
-    return [each for each in analysis.effects if each.metric == THROUGHPUT.name]

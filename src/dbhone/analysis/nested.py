@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dbhone.analysis.allocation import Known
+from dbhone.analysis.allocation import LEAST_ROUNDS, Known
 from dbhone.analysis.cube import Array
 from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL
 from dbhone.analysis.rounds import levels
-
-_LEAST_ROUNDS = 4
-"""Fewer have no two halves that could be fitted."""
 
 
 def known(restarts: Sequence[Array]) -> Known | None:
@@ -24,7 +21,7 @@ def known(restarts: Sequence[Array]) -> Known | None:
     explain of how the restarts' ratios vary is between them (a method of moments). All are means
     over the subjects.
     """
-    usable = [each for each in restarts if len(each) >= _LEAST_ROUNDS and _has_pairs(each)]
+    usable = [each for each in restarts if len(each) >= LEAST_ROUNDS and _has_pairs(each)]
     if len(usable) < MINIMUM_FOR_INTERVAL:
         return None
     total = float(np.var([_ratios(each) for each in usable], axis=0, ddof=1).mean())

@@ -10,11 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.special import stdtrit
 
-from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, degrees, trimmed
+from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, degrees, reach, trimmed
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Effect, half_width
-from dbhone.measurement.metric import THROUGHPUT
 
 _MOST_BLOCKS = 1_000_000
 
@@ -25,7 +23,7 @@ def precision(analysis: Analysis) -> float:
     0.02 means that every effect is known to within 2 %. Infinite while an effect has no
     interval yet, or if there is no effect.
     """
-    return max((_half(effect) for effect in _throughput(analysis)), default=math.inf)
+    return max((_half(effect) for effect in analysis.throughput_effects), default=math.inf)
 
 
 def typical(analysis: Analysis) -> float:
@@ -33,7 +31,7 @@ def typical(analysis: Analysis) -> float:
 
     Half of the effects are known at least this well. Infinite if there is no effect.
     """
-    halves = sorted(_half(effect) for effect in _throughput(analysis))
+    halves = sorted(_half(effect) for effect in analysis.throughput_effects)
     return halves[len(halves) // 2] if halves else math.inf
 
 
@@ -43,14 +41,10 @@ def blocks_needed(analysis: Analysis, target: float) -> int | None:
     The estimate takes the noise to stay as it was. 0 when the target is met; None while too
     little was measured to tell.
     """
-    effects = _throughput(analysis)
+    effects = analysis.throughput_effects
     if not effects or any(effect.blocks < MINIMUM_FOR_INTERVAL for effect in effects):
         return None
     return max(_needed(effect, target, analysis.confidence) for effect in _widest(effects))
-
-
-def _throughput(analysis: Analysis) -> list[Effect]:
-    return [effect for effect in analysis.effects if effect.metric == THROUGHPUT.name]
 
 
 def _widest(effects: Sequence[Effect]) -> Iterable[Effect]:
@@ -88,4 +82,4 @@ def _width(blocks: int, confidence: float) -> float:
     """Return the half-width of the interval for noise of spread 1, up to a constant."""
     count = np.array([blocks], dtype=np.intp)
     kept = int(count[0] - 2 * trimmed(count)[0])
-    return float(stdtrit(degrees(count)[0], (1 + confidence) / 2)) / math.sqrt(kept)
+    return float(reach(degrees(count), confidence)[0]) / math.sqrt(kept)

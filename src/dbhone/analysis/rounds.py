@@ -22,7 +22,7 @@ from dbhone.analysis.cube import Array
 
 _BEND = 1.0
 """Residuals up to so many standard deviations of normal noise count in full."""
-_DEVIATION = 1.4826
+DEVIATION = 1.4826
 """The standard deviation of normal noise, in medians of the distance from its centre."""
 _ROUNDING = 1e-12
 _SETTLED = 1e-8
@@ -110,7 +110,7 @@ def _spread(logs: Array, known: NDArray[np.bool_]) -> Array:
     distances = np.abs(differences - _median(differences, -2)[..., None, :])
     middle = np.nan_to_num(_median(distances.reshape(*logs.shape[:-2], -1), -1))
     subjects = np.maximum(np.count_nonzero(known.any(axis=-2), axis=-1), 1)
-    spread: Array = _DEVIATION * middle * np.sqrt((subjects - 1) / (2 * subjects))
+    spread: Array = DEVIATION * middle * np.sqrt((subjects - 1) / (2 * subjects))
     return spread
 
 

@@ -17,9 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from dbhone.analysis.cube import Array
+from dbhone.analysis.rounds import DEVIATION
 
-_DEVIATION = 1.4826
-"""The standard deviation of normal noise, in medians of the distance from its centre."""
 _FAR = 4.0
 """In standard deviations: normal noise is as far off in one of 16,000 slices."""
 _LEAST = 6
@@ -43,5 +42,5 @@ def _is_far(first: Array, later: Array) -> bool:
         return False
     rest = later[:, known]
     middle = np.median(rest, axis=0)
-    spread = _DEVIATION * np.median(np.abs(rest - middle), axis=0)
+    spread = DEVIATION * np.median(np.abs(rest - middle), axis=0)
     return bool((np.abs(first[known] - middle) > _FAR * spread).any())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from dbhone.measurement.metric import BY_NAME
+from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import Group
 
 MINIMUM_BLOCKS = 6
@@ -129,6 +129,16 @@ class Analysis:
     summaries: tuple[Summary, ...]
     left_out: tuple[LeftOut, ...]
     unusable: int
+
+    @property
+    def throughput_effects(self) -> tuple[Effect, ...]:
+        """The effects on the metric by which subjects are judged."""
+        return tuple(each for each in self.effects if each.metric == THROUGHPUT.name)
+
+    @property
+    def throughput_summaries(self) -> tuple[Summary, ...]:
+        """The summaries of the metric by which subjects are judged."""
+        return tuple(each for each in self.summaries if each.metric == THROUGHPUT.name)
 
     def summary(
         self, subject: str, *, in_sample: bool, group: Group | None = None, metric: str

@@ -8,15 +8,14 @@ side, lest noise fill the picture.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 from dbhone.analysis.verdict import Effect, Summary, Tone, tone
 from dbhone.analysis.winner import scored_in_sample
-from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Group, Role
+from dbhone.measurement.record import Group
 from dbhone.report.drawing import Picture, named_axis, svg
 from dbhone.report.material import label
 from dbhone.report.page import Page
@@ -50,28 +49,16 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     None if there is nothing to draw. The reach of the axis is that of all summaries, so that
     the held-out and the in-sample picture can be compared.
     """
-    every = [each for each in page.analysis.summaries if each.metric == THROUGHPUT.name]
+    every = page.analysis.throughput_summaries
     mine = [each for each in every if each.in_sample is in_sample]
     if not mine:
         return None
     several = len({each.group for each in mine}) > 2
     shown = [each for each in mine if several or each.group is None]
     names = _names(page, {each.subject for each in shown})
-    controls = {each.name for each in page.ordered if each.role is Role.CONTROL}
-    values = [
-        {
-            **_point(each),
-            "name": names[each.subject],
-            "panel": each.group.value if each.group is not None else "all steps",
-            "control": each.subject in controls,
-        }
-        for each in shown
-    ]
     axis = _axis(_reach(every, whole=True), most=3)
-    layers = alt.layer(
-        _band(), _one(), *_whiskers(axis, list(names.values())), data=alt.InlineData(values=values)
-    )
-    panels = list(dict.fromkeys(each["panel"] for each in values))
+    panels = list(dict.fromkeys(_panel(each) for each in shown))
+    layers = _summary_layers(page, shown, names, axis)
     chart = layers.properties(width=340, height=alt.Step(20)).facet(
         row=alt.Row("panel:N", sort=panels, header=_header(300)), spacing=6
     )
@@ -87,20 +74,14 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
 def glance_picture(page: Page) -> Picture | None:
     """Draw the summaries by which subjects are judged; None if there is nothing to draw."""
     part = scored_in_sample(page.analysis)
-    every = [each for each in page.analysis.summaries if each.metric == THROUGHPUT.name]
+    every = page.analysis.throughput_summaries
     shown = [each for each in every if each.in_sample is part and each.group is None]
     if not shown or len(shown) > _MOST_AT_A_GLANCE:
         return None
     names = _names(page, {each.subject for each in shown})
-    controls = {each.name for each in page.ordered if each.role is Role.CONTROL}
-    values = [
-        {**_point(each), "name": names[each.subject], "control": each.subject in controls}
-        for each in shown
-    ]
     axis = _axis(_reach(shown, whole=True), most=2)
-    chart = alt.layer(
-        _band(), _one(), *_whiskers(axis, list(names.values())), data=alt.InlineData(values=values)
-    ).properties(width=_GLANCE, height=alt.Step(20))
+    layers = _summary_layers(page, shown, names, axis)
+    chart = layers.properties(width=_GLANCE, height=alt.Step(20))
     return Picture(
         svg=svg(chart, prefix="g"),
         title=f"Throughput relative to {page.analysis.base}",
@@ -109,13 +90,35 @@ def glance_picture(page: Page) -> Picture | None:
     )
 
 
+def _summary_layers(
+    page: Page, shown: Sequence[Summary], names: Mapping[str, str], axis: alt.X
+) -> alt.LayerChart | alt.FacetChart:
+    """Draw summaries, a row for each subject, over the A/A control's as a band."""
+    values = [
+        {
+            **_point(each),
+            "name": names[each.subject],
+            "panel": _panel(each),
+            "control": each.subject in page.run.controls,
+        }
+        for each in shown
+    ]
+    return alt.layer(
+        _band(), _one(), *_whiskers(axis, list(names.values())), data=alt.InlineData(values=values)
+    )
+
+
+def _panel(summary: Summary) -> str:
+    return summary.group.value if summary.group is not None else "all steps"
+
+
 def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
     """Draw each step's effects, a panel for each subject, in the order of the table.
 
     None if there is nothing to draw or too much (``MOST_MARKS``). Intervals may leave the
     picture on noisy steps; ratios do not.
     """
-    every = [each for each in page.analysis.effects if each.metric == THROUGHPUT.name]
+    every = page.analysis.throughput_effects
     shown = [each for each in every if each.in_sample is in_sample]
     if not shown or len(shown) > MOST_MARKS:
         return None

@@ -9,7 +9,7 @@ from dbhone.analysis.history import Change, History, Segment, Series
 from dbhone.analysis.levels import Level
 from dbhone.analysis.needs import Needs
 from dbhone.analysis.verdict import Summary
-from dbhone.measurement.metric import BY_NAME, THROUGHPUT
+from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import BuildTimings, Run, Subject, Warning
 from dbhone.report.beside import Beside, BesideRow
 from dbhone.report.page import Page
@@ -45,9 +45,7 @@ def report(page: Page) -> dict[str, Any]:
         "base": page.analysis.base or None,
         "history": _history(page.history.found) if page.history is not None else None,
         "effects": effects(page),
-        "summary": [
-            _summary(each) for each in page.analysis.summaries if each.metric == THROUGHPUT.name
-        ],
+        "summary": [_summary(each) for each in page.analysis.throughput_summaries],
         "needs": _needs(page.needs),
         "levels": [_level(each) for each in page.levels],
         "builds": [_build(each) for each in page.run.subjects],

@@ -14,7 +14,7 @@ from dbhone.analysis.links import ONE_RUN, Links
 from dbhone.analysis.needs import Needs, needs
 from dbhone.analysis.parts import part
 from dbhone.analysis.verdict import Analysis
-from dbhone.measurement.record import Role, Run, Samples, Warning
+from dbhone.measurement.record import Run, Samples, Warning
 from dbhone.report.history import history_of
 from dbhone.report.wording import joined
 
@@ -49,7 +49,7 @@ def found_in(run: Run, samples: Samples) -> Findings:
     """Analyse a run's samples, however little was measured."""
     analysis = _analysis(run, samples, ONE_RUN)
     order = version_order(run)
-    controls = {each.name: order[0] for each in run.subjects if order and each.role is Role.CONTROL}
+    controls = {name: order[0] for name in run.controls if order}
     lineage = Lineage(versions=order, controls=controls)
     return Findings(
         run=run,

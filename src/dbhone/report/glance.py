@@ -88,13 +88,13 @@ def _trust(found: Findings, alerts: tuple[Warning, ...], notes: int) -> Iterator
 def _noise(found: Findings) -> str:
     """Tell how far the base is from itself, and the winner from it."""
     analysis, run = found.analysis, found.run
-    control = next((each for each in run.subjects if each.role is Role.CONTROL), None)
-    if control is None:
+    if not run.controls:
         return "Not known: there is no A/A control to show how much is noise."
-    score = overall(analysis, control.name)
+    control = run.controls[0]
+    score = overall(analysis, control)
     if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
         return "Not yet: too little was measured."
-    noise = f"{analysis.base} against itself (A/A, {control.name}) {_differs(score)}"
+    noise = f"{analysis.base} against itself (A/A, {control}) {_differs(score)}"
     winner = None if found.history else find_winner(analysis, run.subjects)
     beside = f", {winner.subject} {_differs(winner)}" if winner is not None else ""
     return f"As far as the control shows, yes: {noise}{beside}."

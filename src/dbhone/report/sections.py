@@ -254,9 +254,7 @@ def control_note(of: Material) -> str | None:
         if subject.role is not Role.CONTROL:
             continue
         ratios = [
-            each.ratio
-            for each in of.analysis.effects
-            if each.subject == subject.name and each.metric == THROUGHPUT.name
+            each.ratio for each in of.analysis.throughput_effects if each.subject == subject.name
         ]
         if len(ratios) > 1:
             notes.append(

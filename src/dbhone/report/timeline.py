@@ -9,7 +9,6 @@ from typing import Any
 import altair as alt
 
 from dbhone.analysis.verdict import Effect, Summary
-from dbhone.measurement.metric import THROUGHPUT
 from dbhone.report.drawing import LABEL_LIMIT, Picture, svg
 from dbhone.report.history import HistoryView
 from dbhone.report.page import Page
@@ -43,8 +42,8 @@ def _groups(page: Page) -> dict[str, _Found]:
     """Return the summaries of each group by version, those of the first part that there is."""
     part = page.in_sample[0]
     found: dict[str, dict[str, Effect | Summary]] = {}
-    for each in page.analysis.summaries:
-        if each.metric == THROUGHPUT.name and each.in_sample is part:
+    for each in page.analysis.throughput_summaries:
+        if each.in_sample is part:
             name = each.group.value if each.group is not None else "all"
             found.setdefault(name, {})[each.subject] = each
     return dict(found)
@@ -60,8 +59,8 @@ def _changed(view: HistoryView, page: Page) -> dict[str, _Found]:
     }
     chosen = sorted(sizes, key=lambda step: -sizes[step])[:_LINES]
     found: dict[str, dict[str, Effect | Summary]] = {view.short[step]: {} for step in chosen}
-    for each in page.analysis.effects:
-        if each.metric == THROUGHPUT.name and each.step in chosen:
+    for each in page.analysis.throughput_effects:
+        if each.step in chosen:
             found[view.short[each.step]][each.subject] = each
     return dict(found)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbhone.measurement.metric import THROUGHPUT
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
 from dbhone.report.wording import printable
@@ -30,11 +29,7 @@ def _lines(page: Page) -> Iterator[str]:
     names = [each.name for each in page.ordered if each.name != base]
     yield f"Relative to: {_flat(base)}"
     yield from (f"col-{number} : {_flat(name)}" for number, name in enumerate(names, start=1))
-    ratios = {
-        (each.subject, each.step): each.ratio
-        for each in page.analysis.effects
-        if each.metric == THROUGHPUT.name
-    }
+    ratios = {(each.subject, each.step): each.ratio for each in page.analysis.throughput_effects}
     for part in page.in_sample:
         yield ""
         if len(page.in_sample) > 1:
