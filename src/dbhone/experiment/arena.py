@@ -196,7 +196,7 @@ class ServerArena(Arena):
                 driven = self._servers.drive(running.server, self._luck.given(task))
             used = used_between(before, running.usage())
         except ServerError as error:
-            self.give_up(subject)
+            self.close(subject)
             return Turnout(driven=failed(error))
         if observed is not None:
             self.doubt(subject, observed.trouble)
@@ -218,9 +218,12 @@ class ServerArena(Arena):
         if trouble is not None:
             self._observing.doubt(subject, trouble)
 
-    def give_up(self, subject: str) -> None:
-        """End the subject's server, which failed: the next pass starts all servers anew."""
-        self._close(subject)
+    def close(self, subject: str) -> None:
+        """End the subject's server and leave its data; the next pass starts all anew."""
+        found = self._open.pop(subject, None)
+        if found is not None:
+            found.server.kill()  # its data goes: there is nothing to be written
+            found.stack.close()
 
     def _start(self, name: str) -> None:
         with contextlib.ExitStack() as stack:
@@ -238,15 +241,9 @@ class ServerArena(Arena):
                 stack=stack.pop_all(), server=server, counter=counter, observer=observer
             )
 
-    def _close(self, name: str) -> None:
-        found = self._open.pop(name, None)
-        if found is not None:
-            found.server.kill()  # its data goes: there is nothing to be written
-            found.stack.close()
-
     def _close_all(self) -> None:
         for name in tuple(self._open):
-            self._close(name)
+            self.close(name)
 
 
 class ColdServerArena(ServerArena):
@@ -270,7 +267,7 @@ class ColdServerArena(ServerArena):
         try:
             return super().slice(subject, task, timeout)
         finally:
-            self.give_up(subject)
+            self.close(subject)
 
 
 def drive_embedded(

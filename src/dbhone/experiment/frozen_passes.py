@@ -110,7 +110,7 @@ class _FrozenPass:
         self._stack.close()
         for name, each in self._contestants.items():
             if isinstance(each.error, ServerError):
-                self._arena.give_up(name)
+                self._arena.close(name)
 
     @property
     def cpu_seconds(self) -> float:
