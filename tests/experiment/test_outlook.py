@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,4 +58,15 @@ def test_an_instrumented_build_of_a_moved_home_is_expected_to_be_made_again(
     found = outlook.Prospect(Home(tmp_path / "moved")).build(SUBJECT, Pass.INSTRUMENT)
     (tmp_path / "moved").rename(session.home.root)
     assert not found.done
+    assert not found.guessed
+    assert found.expected > 0
+
+
+@pytest.mark.usefixtures("tree")
+def test_what_was_never_built_here_is_guessed(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outlook, "load_dbms", lambda _: SimpleNamespace(build_seconds=30.0))
+    found = outlook.Prospect(session.home).build(SUBJECT, Pass.INSTRUMENT)
+    assert found.guessed
     assert found.expected > 0

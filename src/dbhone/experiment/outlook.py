@@ -56,10 +56,10 @@ class Prospect:
         )
         if done:
             return BuildOutlook(identity=identity, expected=0.0, done=True)
-        if like:
-            expected = statistics.median(each.manifest.seconds for each in like)
-        else:
-            expected = _guess(subject, pass_)
+        if not like:
+            guess = _guess(subject, pass_)
+            return BuildOutlook(identity=identity, expected=guess, done=False, guessed=True)
+        expected = statistics.median(each.manifest.seconds for each in like)
         return BuildOutlook(identity=identity, expected=expected, done=False)
 
     def _ready_made(self, subject: SubjectDeclaration) -> BuildOutlook:

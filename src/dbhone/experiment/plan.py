@@ -57,12 +57,14 @@ class Plan:
 class BuildOutlook:
     """What is known of a build before it is made: what tells it apart, and its seconds.
 
-    Two subjects with the same ``identity`` share the build.
+    Two subjects with the same ``identity`` share the build. ``guessed`` says that no build like it
+    was made here before, which would have told its seconds.
     """
 
     identity: str
     expected: float
     done: bool
+    guessed: bool = False
 
 
 Outlook = Callable[[SubjectDeclaration, Pass], BuildOutlook]

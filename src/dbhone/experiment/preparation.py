@@ -13,6 +13,7 @@ from dbhone.experiment.journal import Journal
 from dbhone.experiment.levers import lacking
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.outlook import Prospect
+from dbhone.experiment.pace import Pace
 from dbhone.experiment.production import Goal, Product, Workshop
 from dbhone.measurement.record import Role, Run, Subject
 from dbhone.source.tree import kept_tree
@@ -33,8 +34,8 @@ class Preparation:
         self._workshop = workshop
         self._journal = journal
         self._prospect = Prospect(workshop.session.home)
-        self._pace = 1.0
-        self._built_expected = self._built_took = 0.0
+        # How far a guess is off says nothing of what a build here took before.
+        self._paces = {guessed: Pace() for guessed in (False, True)}
 
     def products(self) -> dict[str, Product]:
         """Return the products by subject, in the experiment's order; the base is among them.
@@ -114,7 +115,7 @@ class Preparation:
                 self._journal.note(f"{each.name} broke before: {broken[each.name]}")
                 continue
             label = f"{each.name}: {each.made_as}"
-            expected = self._expected(each)
+            expected, pace = self._expected(each)
             if each.optional and not self._time_allows(expected):
                 text = f"{each.name} was left out: building it would leave too little of the budget"
                 self._journal.warn("left-out", f"{text} for measuring", subject=each.name)
@@ -123,7 +124,7 @@ class Preparation:
             began = self._journal.began(Stage.BUILD, label, number, len(present), expected)
             product = self._workshop.produce(self._goal(each))
             products[each.name] = product
-            self._keep_pace(expected, self._journal.clock() - began)
+            pace.learn(expected, self._journal.clock() - began)
             described = describe(each, product, settings=self._recorded_settings(each.name))
             self._journal.describe(self._experiment.subjects.index(each), described)
             note = self._profile_note(each, product)
@@ -135,17 +136,11 @@ class Preparation:
         """Return the settings that a subject had when the run began, none before they are known."""
         return next((each.settings for each in self._run.subjects if each.name == subject), {})
 
-    def _expected(self, each: SubjectDeclaration) -> float:
-        """Return about how many seconds a build takes, by how long the others took so far."""
-        passes = each.variant.passes()
-        return self._pace * sum(self._prospect.build(each, pass_).expected for pass_ in passes)
-
-    def _keep_pace(self, expected: float, took: float) -> None:
-        """Learn whether this machine builds slower or faster than expected."""
-        if expected > 0:
-            self._built_expected += expected / self._pace
-            self._built_took += took
-            self._pace = self._built_took / self._built_expected
+    def _expected(self, each: SubjectDeclaration) -> tuple[float, Pace]:
+        """Return about how many seconds a build takes, and the pace that this is reckoned with."""
+        outlooks = [self._prospect.build(each, pass_) for pass_ in each.variant.passes()]
+        pace = self._paces[any(outlook.guessed for outlook in outlooks)]
+        return pace.factor * sum(outlook.expected for outlook in outlooks), pace
 
     def _time_allows(self, seconds: float) -> bool:
         budget = self._experiment.design.budget_seconds
