@@ -24,7 +24,7 @@ def _needs(of: Samples) -> Needs:
 def test_a_verdict_needs_what_is_missing_of_six_blocks(blocks: int) -> None:
     found = _needs(samples(noisy(1, (2, 2, blocks), (1, 1))))
     assert found.verdict_blocks == max(6 - blocks, 0)
-    assert (found.target_blocks is None) == (blocks < 3)
+    assert (found.target_blocks is None) == (blocks < 6)
     assert found.seconds(found.target_blocks) is None
 
 

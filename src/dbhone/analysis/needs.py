@@ -17,8 +17,9 @@ class Needs:
     """What a run lacks, if its noise stays as it is.
 
     ``verdict_blocks`` are the blocks after which every effect on throughput has a verdict,
-    ``target_blocks`` those after which every one is as precise as ``target``; None while too
-    little was measured to tell. ``block_seconds`` is how long a block takes, None if not known.
+    ``target_blocks`` those after which every one is as precise as ``target``; None while there
+    is no verdict, since so few blocks tell too little of the noise. ``block_seconds`` is how long
+    a block takes, None if not known.
     """
 
     verdict_blocks: int
@@ -57,9 +58,10 @@ class Needs:
 def needs(run: Run, samples: Samples, analysis: Analysis) -> Needs:
     """Return what a run lacks of blocks."""
     counts = [each.blocks for each in analysis.throughput_effects]
+    missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
     return Needs(
-        verdict_blocks=max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0),
-        target_blocks=blocks_needed(analysis, run.design.target),
+        verdict_blocks=missing,
+        target_blocks=None if missing else blocks_needed(analysis, run.design.target),
         target=run.design.target,
         block_seconds=samples.block_seconds,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 import click
@@ -21,6 +22,9 @@ from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import render
 from dbhone.report.terminal import show
 from dbhone.units import parse_duration, parse_percent
+
+_CAUTION = 1.25
+"""Of the time that blocks are expected to take, so that they fit."""
 
 
 class Duration(click.ParamType[float]):
@@ -104,7 +108,16 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
         context.err.print(f"[bold]  report[/]  {path}", soft_wrap=True)
     context.err.print()
     show(page, context.out)
+    missing = page.needs.seconds(page.needs.verdict_blocks)
+    if run.stopped_by == "budget" and missing:
+        context.err.print(f"\n{going_on(run, missing)}", soft_wrap=True)
     return page
+
+
+def going_on(run: Run, missing: float) -> str:
+    """Say how a run comes to its verdict that lacks so many seconds of measuring."""
+    minutes = math.ceil((run.seconds + missing * _CAUTION) / 60)
+    return f"'hone resume {run.id} --budget {minutes}m' goes on to a verdict."
 
 
 def write_reports(page: Page, folder: Path) -> tuple[Path, ...]:
