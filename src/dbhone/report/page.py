@@ -180,7 +180,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         footnotes=footnotes,
         control_note=sections.control_note(of),
         method=sections.method_note(of),
-        legend=legend(analysis),
+        legend=legend(analysis, findings.run.controls),
         summary=sections.summary_table(of),
         seconds=seconds_table(of),
         in_sample=tuple(parts),
