@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
+from dbhone.experiment.beginning import begin
 from dbhone.experiment.events import BlockEnded, Event, Slice
-from dbhone.experiment.execute import Desk, Execution, begin
+from dbhone.experiment.execute import Desk, Execution
 from dbhone.experiment.load import load_named
 from dbhone.home import locate, open_session
 from dbhone.measurement.store import Store

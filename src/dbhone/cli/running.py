@@ -12,7 +12,8 @@ from dbhone.cli.context import Context
 from dbhone.cli.progress import shown
 from dbhone.cli.stored import open_store
 from dbhone.errors import HoneError, Interrupted
-from dbhone.experiment.execute import Desk, Execution, begin
+from dbhone.experiment.beginning import begin
+from dbhone.experiment.execute import Desk, Execution
 from dbhone.experiment.model import Experiment
 from dbhone.files import write_whole
 from dbhone.home import Home, Session

@@ -9,7 +9,7 @@ import click
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.running import Duration, execute
 from dbhone.cli.stored import find_run, open_store
-from dbhone.experiment.execute import take_over
+from dbhone.experiment.beginning import take_over
 from dbhone.experiment.load import parse
 from dbhone.source.versions import known_versions
 

@@ -1,0 +1,51 @@
+"""Begins runs, and takes over those that another session began."""
+
+from __future__ import annotations
+
+from dbhone import __version__
+from dbhone.errors import UsageError
+from dbhone.experiment.model import Experiment
+from dbhone.home import Session, is_alive
+from dbhone.measurement.machine import read_machine
+from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.store import NewRun, Store
+
+
+def begin(experiment: Experiment, session: Session, store: Store) -> Run:
+    """Keep a new run of the experiment, about to be executed by this session."""
+    return store.create_run(
+        NewRun(
+            title=experiment.title,
+            experiment=experiment.text,
+            experiment_name=experiment.name,
+            session=session.id,
+            suite=experiment.suite,
+            size=experiment.size,
+            design=experiment.design,
+            machine=read_machine(session.home.root),
+            hone_version=__version__,
+        )
+    )
+
+
+def take_over(run: Run, session: Session, store: Store) -> None:
+    """Make this session the one that executes a run that was cut off.
+
+    Raises UsageError if the run is complete, is being executed, or began on another machine.
+    """
+    if run.state is RunState.DONE:
+        raise UsageError(
+            f"run {run.id} is complete", hint=f"'hone report {run.id}' shows what it found"
+        )
+    here = read_machine(session.home.root)
+    if here.fingerprint != run.machine.fingerprint:
+        raise UsageError(
+            f"run {run.id} began on another machine or kernel ({run.machine.cpu_model},"
+            f" {run.machine.kernel})",
+            hint="only what was measured on one host can be compared: begin a new run",
+        )
+    taken = is_alive(session.home, run.session) or not store.claim_run(
+        run.id, session=session.id, instead_of=run.session
+    )
+    if taken:
+        raise UsageError(f"run {run.id} is being executed by another hone")
