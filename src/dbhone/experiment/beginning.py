@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dbhone import __version__
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Experiment
@@ -9,6 +11,10 @@ from dbhone.home import Session, is_alive
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import NewRun, Store
+from dbhone.units import duration
+
+_RAISED = 1.5
+"""How much more of a budget is suggested to whom asks for more blocks without saying how many."""
 
 
 def begin(experiment: Experiment, session: Session, store: Store) -> Run:
@@ -28,15 +34,13 @@ def begin(experiment: Experiment, session: Session, store: Store) -> Run:
     )
 
 
-def take_over(run: Run, session: Session, store: Store) -> None:
-    """Make this session the one that executes a run that was cut off.
+def take_over(run: Run, session: Session, store: Store, *, budget: float | None = None) -> None:
+    """Make this session the one that executes a run that was cut off or has a larger budget now.
 
     Raises UsageError if the run is complete, is being executed, or began on another machine.
     """
     if run.state is RunState.DONE:
-        raise UsageError(
-            f"run {run.id} is complete", hint=f"'hone report {run.id}' shows what it found"
-        )
+        _check_raised(run, budget)
     here = read_machine(session.home.root)
     if here.fingerprint != run.machine.fingerprint:
         raise UsageError(
@@ -49,3 +53,18 @@ def take_over(run: Run, session: Session, store: Store) -> None:
     )
     if taken:
         raise UsageError(f"run {run.id} is being executed by another hone")
+    if budget is not None:
+        store.update_run(run.id, budget_seconds=budget)
+
+
+def _check_raised(run: Run, budget: float | None) -> None:
+    """Refuse to go on with a complete run, but for one that a larger budget lets measure more."""
+    report = f"'hone report {run.id}' shows what it found"
+    if run.stopped_by != "budget":
+        raise UsageError(f"run {run.id} is complete", hint=report)
+    if budget is None or budget <= run.seconds:
+        minutes = math.ceil(run.seconds * _RAISED / 60)
+        raise UsageError(
+            f"run {run.id} is complete: it has used its budget ({duration(run.seconds)})",
+            hint=f"{report}; 'hone resume {run.id} --budget {minutes}m' measures on",
+        )

@@ -18,6 +18,7 @@ from dbhone.experiment.production import Goal, Product, Workshop
 from dbhone.measurement.record import Role, Run, Subject
 from dbhone.source.tree import kept_tree
 
+_LEFT_OUT = "left-out"
 _LOW_COVERAGE = 0.02
 _FOR_MEASURING = 0.25
 """The share of the budget that optional subjects must leave for measuring."""
@@ -51,7 +52,9 @@ class Preparation:
 
     def _present(self) -> tuple[SubjectDeclaration, ...]:
         absent: dict[str, str] = {}
-        for each in self._experiment.subjects:
+        stay_out = self._stay_out()
+        candidates = [each for each in self._experiment.subjects if each.name not in stay_out]
+        for each in candidates:
             error = self._absence(each)
             if error is None:
                 continue
@@ -59,11 +62,17 @@ class Preparation:
             if not each.optional:
                 raise type(error)(f"{each.name}: {reason}", hint=error.hint)
             absent[each.name] = reason
-            self._journal.warn("left-out", f"{each.name} was left out: {reason}", subject=each.name)
+            self._journal.warn(_LEFT_OUT, f"{each.name} was left out: {reason}", subject=each.name)
         if absent:
             reasons = "; ".join(dict.fromkeys(absent.values()))
             self._journal.note(f"left out: {', '.join(absent)} ({reasons})")
-        return tuple(each for each in self._experiment.subjects if each.name not in absent)
+        return tuple(each for each in candidates if each.name not in absent)
+
+    def _stay_out(self) -> frozenset[str | None]:
+        """Return the subjects that no block may have, since those that are measured have not."""
+        measured = {each.subject for each in self._journal.store.done(self._run.id)}
+        out = {each.subject for each in self._run.warnings if each.code == _LEFT_OUT}
+        return frozenset(out - measured) if measured else frozenset()
 
     def _absence(self, each: SubjectDeclaration) -> HoneError | None:
         """Return the error that tells why a subject cannot take part here, None if it can."""
@@ -118,7 +127,7 @@ class Preparation:
             expected, pace = self._expected(each)
             if each.optional and not self._time_allows(expected):
                 text = f"{each.name} was left out: building it would leave too little of the budget"
-                self._journal.warn("left-out", f"{text} for measuring", subject=each.name)
+                self._journal.warn(_LEFT_OUT, f"{text} for measuring", subject=each.name)
                 self._journal.note(f"{text} for measuring")
                 continue
             began = self._journal.began(Stage.BUILD, label, number, len(present), expected)

@@ -61,6 +61,7 @@ class RunChange(TypedDict, total=False):
     stopped_by: str
     error: str
     finished_at: datetime
+    budget_seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

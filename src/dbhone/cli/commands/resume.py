@@ -1,4 +1,4 @@
-"""``hone resume RUN``: goes on with a run that was cut off."""
+"""``hone resume RUN``: goes on with a run that was cut off, or whose budget was spent."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from dbhone.source.versions import known_versions
 def command(context: Context, run: str, budget: float | None) -> None:
     """Go on with RUN (a number, or `last`) from what is finished.
 
-    The run keeps its seed and its order, so it ends as if it had not been cut off.
+    The run keeps its seed and its order, so it ends as if it had not been cut off. One that
+    ended because its budget was spent measures on with a larger one.
     """
     with context.session() as session, open_store(context) as store:
         found = find_run(store, run)
-        take_over(found, session, store)
+        take_over(found, session, store, budget=budget)
         design = found.design
         if budget is not None:
             design = dataclasses.replace(design, budget_seconds=budget)
