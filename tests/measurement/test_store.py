@@ -158,6 +158,16 @@ def test_a_warning_is_kept_once_for_each_subject_and_step_with_its_latest_text(
     assert store.run(run_id).warnings == (latest, about_one)
 
 
+def test_a_warning_that_is_so_no_longer_is_withdrawn(store: Store, run_id: int) -> None:
+    out = [Warning(code="left-out", text="no time", subject=name) for name in ("pgo", "lto")]
+    for warning in (*out, Warning(code="steal", text="3% was stolen", subject="pgo")):
+        store.add_warning(run_id, warning)
+    store.withdraw_warning(run_id, "left-out", "pgo")
+    store.withdraw_warning(run_id, "left-out", "never")
+    found = store.run(run_id).warnings
+    assert {(each.code, each.subject) for each in found} == {("left-out", "lto"), ("steal", "pgo")}
+
+
 def test_what_is_given_of_a_run_changes_and_the_rest_stays(store: Store, run_id: int) -> None:
     store.update_run(run_id, seconds_added=1.5)
     store.update_run(run_id, seconds_added=2.0, state=RunState.DONE, stopped_by="target")

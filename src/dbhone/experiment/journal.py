@@ -77,6 +77,10 @@ class Journal:
         warning = Warning(code=code, text=text, subject=subject, step=step)
         self.store.add_warning(self.run_id, warning)
 
+    def withdraw(self, code: str, subject: str) -> None:
+        """Forget a warning of a subject that an earlier session gave, if it did."""
+        self.store.withdraw_warning(self.run_id, code, subject)
+
     def describe(self, position: int, subject: Subject) -> None:
         """Keep what a subject is."""
         self.store.set_subject(self.run_id, position, subject)

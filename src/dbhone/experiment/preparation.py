@@ -133,6 +133,7 @@ class Preparation:
             began = self._journal.began(Stage.BUILD, label, number, len(present), expected)
             product = self._workshop.produce(self._goal(each))
             products[each.name] = product
+            self._journal.withdraw(_LEFT_OUT, each.name)
             pace.learn(expected, self._journal.clock() - began)
             described = describe(each, product, settings=self._recorded_settings(each.name))
             self._journal.describe(self._experiment.subjects.index(each), described)

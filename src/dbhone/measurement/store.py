@@ -138,6 +138,14 @@ class Store:
             message = {"message": values.pop("message")}
             _put(connection, WARNINGS, values, message)
 
+    def withdraw_warning(self, run_id: int, code: str, subject: str) -> None:
+        """Forget what a warning said of a subject, if it was given: it is so no longer."""
+        said = sa.and_(
+            WARNINGS.c.run_id == run_id, WARNINGS.c.code == code, WARNINGS.c.subject == subject
+        )
+        with self._changing(run_id, f"withdrawing the warning {code}") as connection:
+            connection.execute(sa.delete(WARNINGS).where(said))
+
     def record(self, run_id: int, invocation: Invocation) -> None:
         """Keep an invocation with its output and measurements: on the disk when this returns.
 
