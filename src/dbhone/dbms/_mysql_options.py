@@ -24,12 +24,9 @@ SERVER_ONLY = (
     Option(name="WITH_ROUTER", value="OFF", span=_NEW),
     Option(name="WITH_MYSQLX", value="OFF", span=_NEW),
     Option(name="WITH_GROUP_REPLICATION", value="OFF", span=_NEW),
-    Option(
-        name="WITH_NDBCLUSTER_STORAGE_ENGINE",
-        value="OFF",
-        span=Span(since="8.0", until="8.0.31"),
-    ),
+    # Without the second a server since 8.0.31 still has Cluster's engine and its client library.
     Option(name="WITH_NDB", value="OFF", span=Span(since="8.0.31")),
+    Option(name="WITH_NDBCLUSTER_STORAGE_ENGINE", value="OFF", span=_NEW),
     Option(name="WITH_AUTHENTICATION_CLIENT_PLUGINS", value="OFF", span=Span(since="8.0.26")),
     Option(name="WITH_CURL", value="none", span=_NEW),
     # Found on one machine and not on the next, it would make two servers of one recipe.
