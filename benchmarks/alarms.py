@@ -1,0 +1,169 @@
+"""Whether runs of real servers tell of differences that are none, and find one that was planted.
+
+Usage: ``.venv/bin/python benchmarks/alarms.py --home FOLDER [--source SOURCE] [--plant NAME=VALUE]
+[--runs N] [--budget DURATION]``
+
+Each run measures a server, the same once more (the A/A control), and the same with a setting that
+costs it something. A false alarm is a run in which any figure of the control differs. How much the
+setting really costs nobody can say beforehand; all runs together tell it better than each, so
+it is told how many runs' intervals hold what all together say.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.analysis.verdict import Effect, Summary, Tone, Verdict, half_width, tone
+from dbhone.analysis.winner import overall
+from dbhone.experiment.beginning import begin
+from dbhone.experiment.execute import Desk, Execution
+from dbhone.experiment.load import parse
+from dbhone.home import Home, locate, open_session
+from dbhone.measurement.record import Run, Samples
+from dbhone.measurement.store import Store
+from dbhone.report.findings import Findings, found_in, found_together
+from dbhone.source.versions import known_versions
+
+_CONTROL, _PLANTED = "control", "planted"
+_EXPERIMENT = """\
+title = "Is there a false alarm?"
+base = "server"
+
+[sources]
+server = "{source}"
+
+[subjects]
+server = {{ dbms = "{dbms}", source = "server" }}
+control = {{ like = "server" }}
+planted = {{ like = "server", settings = {{ {setting} = "{value}" }} }}
+
+[workload]
+suite = "sysbench:micro"
+sets = ["point-query", "update-index", "read-only_range=100", "insert"]
+size = "quick"
+
+[design]
+target = "0.1%"
+budget = "{budget}"
+seed = {seed}
+blocks = {{ min = 6, max = 60 }}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What one run found: of the control which figures differ, of the planted one its summary."""
+
+    run: int
+    blocks: int
+    compared: int
+    alarms: tuple[str, ...]
+    control: Summary | None
+    planted: Summary | None
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--dbms", default="mariadb")
+    parser.add_argument("--source", default="known:mariadb@11.4.5")
+    parser.add_argument("--plant", default="performance_schema=ON", metavar="NAME=VALUE")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--budget", default="5m", help="of each run")
+    options = parser.parse_args()
+    setting, _, value = options.plant.partition("=")
+    texts = [
+        _EXPERIMENT.format(
+            dbms=options.dbms,
+            source=options.source,
+            setting=setting,
+            value=value,
+            budget=options.budget,
+            seed=seed,
+        )
+        for seed in range(1, options.runs + 1)
+    ]
+    measured = []
+    for each in _measured(texts, locate(options.home)):
+        measured.append(each)
+        print(line(row(found_in(*each))), flush=True)
+    print("\n".join(conclusion(measured)))
+
+
+def _measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, Samples]]:
+    """Execute each experiment; yield its run with what was measured."""
+    with open_session(home) as session, Store.open(home.database) as store:
+        desk = Desk(session=session, store=store, listen=lambda _: None)
+        for text in texts:
+            experiment = parse(text, name="alarms", versions=known_versions(home))
+            run = begin(experiment, session, store)
+            Execution(experiment, run, desk).execute()
+            yield store.run(run.id), store.samples(run.id)
+
+
+def row(found: Findings) -> Row:
+    """Return what a run found."""
+    analysis = found.analysis
+    own: list[Effect | Summary] = [
+        *(each for each in analysis.throughput_effects if each.subject == _CONTROL),
+        *(each for each in analysis.throughput_summaries if each.subject == _CONTROL),
+    ]
+    alarms = [each for each in own if tone(each) in (Tone.BETTER, Tone.WORSE)]
+    return Row(
+        run=found.run.id,
+        blocks=analysis.blocks,
+        compared=sum(each.verdict != Verdict.NOT_ENOUGH_DATA for each in own),
+        alarms=tuple(
+            (each.group or "all") if isinstance(each, Summary) else each.step for each in alarms
+        ),
+        control=overall(analysis, _CONTROL),
+        planted=overall(analysis, _PLANTED),
+    )
+
+
+def line(each: Row) -> str:
+    """Return a run as a line."""
+    alarms = f"{len(each.alarms)} of {each.compared} figures differ"
+    named = f" ({', '.join(each.alarms)})" if each.alarms else ""
+    return (
+        f"run {each.run}: {each.blocks} blocks; control {_told(each.control)}, {alarms}{named};"
+        f" planted {_told(each.planted)}"
+    )
+
+
+def conclusion(measured: Sequence[tuple[Run, Samples]]) -> list[str]:
+    """Return what all runs say together."""
+    rows = [row(found_in(*each)) for each in measured]
+    raised = sum(bool(each.alarms) for each in rows)
+    found = sum(each.planted is not None and tone(each.planted) is Tone.WORSE for each in rows)
+    told = [f"{raised} of {len(rows)} runs raise a false alarm, {found} find the planted slowdown"]
+    if len(measured) > 1:
+        whole = overall(found_together(measured).analysis, _PLANTED)
+        assert whole is not None
+        held = sum(_holds(each.planted, whole.ratio) for each in rows)
+        told.append(
+            f"all together: planted {_told(whole)}, held by {held} of {len(rows)} runs' intervals"
+        )
+    return told
+
+
+def _holds(found: Summary | None, ratio: float) -> bool:
+    if found is None or found.low is None or found.high is None:
+        return False
+    return found.low <= ratio <= found.high
+
+
+def _told(found: Summary | None) -> str:
+    if found is None:
+        return "not measured"
+    half = half_width(found)
+    margin = "" if half is None else f" ±{half:.1%}"
+    return f"{found.ratio:.3f}{margin} ({found.verdict})"
+
+
+if __name__ == "__main__":
+    main()
