@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,3 +79,18 @@ def test_an_instrumented_build_that_two_subjects_share_is_planned_once() -> None
     instrumented = [step for step in plan.steps if "instrumented" in step.what]
     assert len(instrumented) == 1
     assert sum(step.stage is Stage.TRAIN for step in plan.steps) == 1
+
+
+def test_optional_subjects_for_which_there_is_no_time_are_left_out() -> None:
+    more = """late = { like = "rel", variant = "o3", optional = true }
+[training]"""
+    short = parse(GOOD.replace("[training]", more), name="x.toml")
+
+    def slow(subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
+        known = outlook(subject, pass_)
+        return replace(known, expected=60.0, done=False) if subject.name == "late" else known
+
+    plan = make_plan(short, slow, lambda _: True)
+    assert plan.left_out == ("late",)
+    assert not any("late" in step.what for step in plan.steps)
+    assert make_plan(short, outlook, lambda _: True).left_out == ()

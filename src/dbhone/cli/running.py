@@ -15,6 +15,9 @@ from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.beginning import begin
 from dbhone.experiment.execute import Desk, Execution
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.outlook import Prospect
+from dbhone.experiment.plan import make_plan
+from dbhone.experiment.shortage import shortage
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
@@ -73,6 +76,10 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> P
     with context.session() as session, open_store(context) as store:
         run = begin(experiment, session, store)
         context.err.print(f"[bold]run {run.id}[/]  {experiment.title}", soft_wrap=True)
+        prospect = Prospect(session.home)
+        short = shortage(make_plan(experiment, prospect.build, prospect.is_kept), experiment.design)
+        if short is not None:
+            context.err.print(f"[bold yellow]    note[/]  {short}", soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
 
 

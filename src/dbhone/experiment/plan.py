@@ -24,6 +24,8 @@ DRIVER_STARTS = 0.3
 """Seconds that a server's driver takes to start, connect and end."""
 SERVER_STARTS = 5.0
 """To start a server on a copy of its data and to stop it."""
+_FOR_MEASURING = 0.25
+"""The share of the budget that optional subjects leave for measuring."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +43,23 @@ class Plan:
     """All steps but the measuring, and how long that may last (seconds).
 
     ``block`` is about how many seconds a block takes, None where only trying tells.
+    ``left_out`` are the optional subjects for which there is no time.
     """
 
     steps: tuple[PlannedStep, ...]
     measuring: float
     block: float | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def preparing(self) -> float:
         """The seconds that everything before the measuring is expected to take."""
         return sum(step.expected for step in self.steps)
+
+    @property
+    def blocks(self) -> int | None:
+        """How many blocks there is time for, None where only trying tells."""
+        return None if self.block is None else int(self.measuring // self.block)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +83,18 @@ SourceIsKept = Callable[[str], bool]
 def make_plan(experiment: Experiment, outlook: Outlook, is_kept: SourceIsKept) -> Plan:
     """Return the plan. ``outlook`` and ``is_kept`` tell what is known of builds and sources."""
     steps = [_source_step(each, is_kept(each)) for each in _sources(experiment)]
+    budget = experiment.design.budget_seconds
     seen: set[str] = set()
+    present: list[SubjectDeclaration] = []
     for subject in experiment.subjects:
-        steps.extend(_build_steps(subject, outlook, seen, experiment))
+        known = set(seen)
+        own = _build_steps(subject, outlook, known, experiment)
+        left = budget - sum(step.expected for step in steps)
+        builds = sum(step.expected for step in own)
+        if not subject.optional or leaves_time(left, builds, budget):
+            seen = known
+            steps.extend(own)
+            present.append(subject)
     steps.extend(
         PlannedStep(
             stage=Stage.PROVE,
@@ -84,15 +102,23 @@ def make_plan(experiment: Experiment, outlook: Outlook, is_kept: SourceIsKept) -
             expected=SERVER_STARTS if _drives_servers(experiment) else _PROOF_SECONDS,
             done=False,
         )
-        for each in experiment.subjects
+        for each in present
     )
     preparing = sum(step.expected for step in steps)
-    budget = experiment.design.budget_seconds
     return Plan(
         steps=tuple(steps),
         measuring=max(0.0, budget - preparing),
-        block=_block_seconds(experiment),
+        block=_block_seconds(experiment, len(present)),
+        left_out=tuple(each.name for each in experiment.subjects if each not in present),
     )
+
+
+def leaves_time(left: float, build: float, budget: float) -> bool:
+    """Return whether an optional subject's build leaves enough of the budget for measuring.
+
+    All are in seconds: ``left`` of the budget, and what the build is expected to take.
+    """
+    return build == 0 or left - build > _FOR_MEASURING * budget
 
 
 def _sources(experiment: Experiment) -> tuple[str, ...]:
@@ -142,7 +168,7 @@ def _drives_servers(experiment: Experiment) -> bool:
     return bool(suites.load(experiment.suite).server_sizes)
 
 
-def _block_seconds(experiment: Experiment) -> float | None:
+def _block_seconds(experiment: Experiment, subjects: int) -> float | None:
     """Return about how long a block takes: a server's suite says how long its slices are."""
     if not _drives_servers(experiment):
         return None
@@ -151,14 +177,14 @@ def _block_seconds(experiment: Experiment) -> float | None:
     tasks = tuple(work.tasks(suite, sets, experiment.scale))
     if experiment.scale.regime is Regime.COLD:
         cold = (task.run.seconds + DRIVER_STARTS + SERVER_STARTS for task in tasks if task.run)
-        return len(experiment.subjects) * sum(cold)
+        return subjects * sum(cold)
     warm_up = work.tasks(suite, suite.warm_ups(), work.narrow(suite, experiment.scale))
     frozen = frozen_sets(
         experiment.slices,
         load_driver(suite.driver),
         experiment.scale.regime,
         {task.set: task for task in tasks},
-        len(experiment.subjects),
+        subjects,
     )
     slices = sum(
         slice_seconds(task, frozen=task.set in frozen) + DRIVER_STARTS
@@ -166,7 +192,7 @@ def _block_seconds(experiment: Experiment) -> float | None:
     )
     # To load takes about as long as to write it once more, and a server of its own.
     load = 2 * tasks[0].run.seconds + SERVER_STARTS if suite.fresh_loads and tasks[0].run else 0
-    return len(experiment.subjects) * (slices + SERVER_STARTS + load)
+    return subjects * (slices + SERVER_STARTS + load)
 
 
 def _training_seconds(training: Training, experiment: Experiment) -> float:

@@ -14,14 +14,13 @@ from dbhone.experiment.levers import lacking
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.pace import Pace
+from dbhone.experiment.plan import leaves_time
 from dbhone.experiment.production import Goal, Product, Workshop
 from dbhone.measurement.record import Role, Run, Subject
 from dbhone.source.tree import kept_tree
 
 _LEFT_OUT = "left-out"
 _LOW_COVERAGE = 0.02
-_FOR_MEASURING = 0.25
-"""The share of the budget that optional subjects must leave for measuring."""
 
 
 class Preparation:
@@ -153,8 +152,7 @@ class Preparation:
         return pace.factor * sum(outlook.expected for outlook in outlooks), pace
 
     def _time_allows(self, seconds: float) -> bool:
-        budget = self._experiment.design.budget_seconds
-        return seconds == 0 or self._journal.left() - seconds > _FOR_MEASURING * budget
+        return leaves_time(self._journal.left(), seconds, self._experiment.design.budget_seconds)
 
     def _goal(self, each: SubjectDeclaration) -> Goal:
         return Goal(

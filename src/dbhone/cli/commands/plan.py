@@ -10,8 +10,9 @@ from dbhone.cli.running import Duration, with_design
 from dbhone.experiment.load import load_named
 from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.plan import Plan, make_plan
+from dbhone.experiment.shortage import shortage
 from dbhone.source.versions import known_versions
-from dbhone.units import duration
+from dbhone.units import count_of, duration
 
 
 @click.command("plan")
@@ -39,12 +40,17 @@ def command(context: Context, experiment: str, budget: float | None) -> None:
         else f"Expected: {duration(plan.preparing)} to prepare, which is more than the budget:"
         " nothing would be measured. Give it more with --budget."
     )
+    if plan.left_out:
+        context.out.print(f"Left out, for lack of time: {', '.join(plan.left_out)}.")
+    short = shortage(plan, design)
+    if short is not None:
+        context.out.print(f"{short[0].upper()}{short[1:]}.")
 
 
 def _blocks(plan: Plan) -> str:
     if plan.block is None:
         return ""
-    return f", {duration(plan.block)} a block: {plan.measuring // plan.block:.0f} blocks"
+    return f", {duration(plan.block)} a block: {count_of(plan.blocks or 0, 'block')}"
 
 
 def _table(plan: Plan) -> Table:
