@@ -30,6 +30,9 @@ class Percona(MysqlServer):
         Option(name="WITH_KEYRING_VAULT", value="OFF"),
         Option(name="WITH_KEYRING_VAULT_TEST", value="OFF"),
         Option(name="WITH_COMPONENT_KEYRING_VAULT", value="OFF", span=Span(since="8.0.33")),
+        # They want libraries of their own, which a plain clone of the tree lacks.
+        Option(name="WITH_COMPONENT_KEYRING_KMIP", value="OFF", span=Span(since="8.0.30")),
+        Option(name="WITH_COMPONENT_KEYRING_KMS", value="OFF", span=Span(since="8.0.30")),
         # Sends reports about the server's use to its makers.
         Option(name="WITH_PERCONA_TELEMETRY", value="OFF", span=Span(since="8.0.36")),
     )
