@@ -31,7 +31,7 @@ def test_a_verdict_needs_what_is_missing_of_six_blocks(blocks: int) -> None:
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.floats(0.1, 1e4))
 def test_time_is_that_of_as_many_blocks(blocks: int, seconds: float) -> None:
-    found = Needs(verdict_blocks=blocks, target_blocks=None, target=0.02, block_seconds=seconds)
+    found = Needs(verdict_blocks=blocks, target_blocks=None, block_seconds=seconds)
     assert found.seconds(blocks) == pytest.approx(blocks * seconds)
     assert found.seconds(None) is None
 

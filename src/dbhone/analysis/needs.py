@@ -24,7 +24,6 @@ class Needs:
 
     verdict_blocks: int
     target_blocks: int | None
-    target: float
     block_seconds: float | None
 
     def seconds(self, blocks: int | None) -> float | None:
@@ -34,15 +33,9 @@ class Needs:
         return blocks * self.block_seconds
 
     @property
-    def words(self) -> str:
-        """Return what is lacking for a verdict and for the target, as a sentence's end."""
-        for_verdict = f"{self._told(self.verdict_blocks)} would give one"
-        if self.target_blocks is None or self.target_blocks <= self.verdict_blocks:
-            return for_verdict
-        return (
-            f"{for_verdict}, and about {self._told(self.target_blocks)} would tell every effect "
-            f"to ±{self.target:.1%}"
-        )
+    def verdict_words(self) -> str:
+        """Return what is lacking for a verdict, as a sentence's end."""
+        return f"{self._told(self.verdict_blocks)} would give one"
 
     def _told(self, blocks: int) -> str:
         seconds = self.seconds(blocks)
@@ -62,7 +55,6 @@ def needs(run: Run, samples: Samples, analysis: Analysis) -> Needs:
     return Needs(
         verdict_blocks=missing,
         target_blocks=None if missing else blocks_needed(analysis, run.design.target),
-        target=run.design.target,
         block_seconds=samples.block_seconds,
     )
 
@@ -75,7 +67,7 @@ def lacking(run: Run, samples: Samples, analysis: Analysis) -> Iterator[Warning]
         yield Warning(
             code="too-few-blocks",
             text=f"only {analysis.blocks} of the {MINIMUM_BLOCKS} blocks that a verdict needs "
-            f"were measured: {found.words}",
+            f"were measured: {found.verdict_words}",
         )
     elif any(each.verdict == Verdict.NOT_ENOUGH_DATA for each in effects):
         yield _without_verdict(effects, found)
@@ -88,7 +80,7 @@ def _without_verdict(effects: Sequence[Effect], found: Needs) -> Warning:
     return Warning(
         code="not-enough-data",
         text=f"{len(without)} of {count_of(len(effects), 'effect')} on steps ({listed(names)}) "
-        f"have fewer than the {MINIMUM_BLOCKS} blocks that a verdict needs: {found.words}",
+        f"have fewer than the {MINIMUM_BLOCKS} blocks that a verdict needs: {found.verdict_words}",
     )
 
 

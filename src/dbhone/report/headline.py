@@ -82,7 +82,7 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
         return (
             f"There is no verdict yet: a verdict needs {MINIMUM_BLOCKS} blocks, "
             f"and {blocks or 'none'} {'was' if blocks == 1 else 'were'} measured: "
-            f"{story.needs.words}."
+            f"{story.needs.verdict_words}."
         )
     winner = find_winner(story.analysis, whole)
     if winner is None:

@@ -74,5 +74,5 @@ def _judged(page: Page, candidate: Subject, found: Summary) -> Outcome:
             return Outcome(
                 answer=Answer.NOT_KNOWN,
                 sentence=f"not enough data: {count_of(found.blocks, 'block')}, and a verdict needs"
-                f" {MINIMUM_BLOCKS}; {page.needs.words}",
+                f" {MINIMUM_BLOCKS}; {page.needs.verdict_words}",
             )
