@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.winner import overall
+from dbhone.report.wording import joined
 from dbhone.units import count_of
 
 
@@ -22,13 +23,17 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
     own = len(effects) + len(summaries) - steps - others
     compared = dict.fromkeys(each.subject for each in summaries)
     judged = sum(overall(analysis, name) is not None for name in compared if name not in controls)
-    of_control = f" and {count_of(own, 'figure')} of the control" if own else ""
+    named = "summary" if judged == 1 else "summaries"
+    kinds = {
+        f"{count_of(steps, 'effect')} on steps": steps,
+        f"{judged} {named} by which subjects are judged": judged,
+        count_of(others - judged, "other"): others - judged,
+        f"{count_of(own, 'figure')} of the control": own,
+    }
     return (
         f"± is half of the {analysis.confidence * 100:.0f} % interval, relative to the ratio. "
         "+ faster (other metrics: better), - slower (worse), ~ no difference found, "
         "? not enough data. Verdicts are corrected (Holm) for the number of comparisons: "
-        f"{count_of(steps, 'effect')} on steps, {judged} "
-        f"{'summary' if judged == 1 else 'summaries'} by which subjects are judged, "
-        f"{count_of(others - judged, 'other')}{of_control}, each kind by itself; so an "
-        "interval that misses 1 may still come with no difference found."
+        f"{joined([what for what, count in kinds.items() if count])}, each kind by "
+        "itself; so an interval that misses 1 may still come with no difference found."
     )
