@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.analysis.verdict import Effect, Summary, Tone, Verdict, half_width, tone
+from dbhone.analysis.verdict import Summary, Tone, Verdict, half_width, tone
 from dbhone.analysis.winner import overall
 from dbhone.experiment.beginning import begin
 from dbhone.experiment.execute import Desk, Execution
@@ -25,6 +25,7 @@ from dbhone.home import Home, locate, open_session
 from dbhone.measurement.record import Run, Samples
 from dbhone.measurement.store import Store
 from dbhone.report.findings import Findings, found_in, found_together
+from dbhone.report.wording import margin, ratio
 from dbhone.source.versions import known_versions
 
 _CONTROL, _PLANTED = "control", "planted"
@@ -87,11 +88,12 @@ def main() -> None:
         )
         for seed in range(1, options.runs + 1)
     ]
-    measured = []
+    measured, rows = [], []
     for each in _measured(texts, locate(options.home)):
         measured.append(each)
-        print(line(row(found_in(*each))), flush=True)
-    print("\n".join(conclusion(measured)))
+        rows.append(row(found_in(*each)))
+        print(line(rows[-1]), flush=True)
+    print("\n".join(conclusion(rows, measured)))
 
 
 def _measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, Samples]]:
@@ -108,10 +110,7 @@ def _measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, Samples]]
 def row(found: Findings) -> Row:
     """Return what a run found."""
     analysis = found.analysis
-    own: list[Effect | Summary] = [
-        *(each for each in analysis.throughput_effects if each.subject == _CONTROL),
-        *(each for each in analysis.throughput_summaries if each.subject == _CONTROL),
-    ]
+    own = analysis.throughput_of(_CONTROL)
     alarms = [each for each in own if tone(each) in (Tone.BETTER, Tone.WORSE)]
     return Row(
         run=found.run.id,
@@ -135,9 +134,8 @@ def line(each: Row) -> str:
     )
 
 
-def conclusion(measured: Sequence[tuple[Run, Samples]]) -> list[str]:
-    """Return what all runs say together."""
-    rows = [row(found_in(*each)) for each in measured]
+def conclusion(rows: Sequence[Row], measured: Sequence[tuple[Run, Samples]]) -> list[str]:
+    """Return what all runs say together: their rows, and what they measured."""
     raised = sum(bool(each.alarms) for each in rows)
     found = sum(each.planted is not None and tone(each.planted) is Tone.WORSE for each in rows)
     told = [f"{raised} of {len(rows)} runs raise a false alarm, {found} find the planted slowdown"]
@@ -160,9 +158,7 @@ def _holds(found: Summary | None, ratio: float) -> bool:
 def _told(found: Summary | None) -> str:
     if found is None:
         return "not measured"
-    half = half_width(found)
-    margin = "" if half is None else f" ±{half:.1%}"
-    return f"{found.ratio:.3f}{margin} ({found.verdict})"
+    return f"{ratio(found.ratio)} {margin(half_width(found))} ({found.verdict})"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from dbhone.errors import UsageError
@@ -70,6 +71,11 @@ def duration(seconds: float) -> str:
         return f"{minutes} m {rest:02d} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} m"
+
+
+def whole_minutes(seconds: float) -> str:
+    """Return ``seconds`` as an option's value that is enough: 481 is ``9m``."""
+    return f"{math.ceil(seconds / 60)}m"
 
 
 def size(count: float) -> str:

@@ -39,7 +39,7 @@ def test_a_control_that_differs_is_a_false_alarm_and_says_where() -> None:
 def test_runs_are_held_against_what_they_say_together() -> None:
     effects = {"planted": (0.94, 0.94)}
     runs = [_measured(effects, number=number) for number in (1, 2, 3)]
-    first, second = conclusion(runs)
+    first, second = conclusion([row(found_in(*each)) for each in runs], runs)
     assert first == "0 of 3 runs raise a false alarm, 3 find the planted slowdown"
     assert second.startswith("all together: planted 0.9")
     assert second.endswith("of 3 runs' intervals")
@@ -47,5 +47,8 @@ def test_runs_are_held_against_what_they_say_together() -> None:
 
 def test_too_few_blocks_compare_nothing() -> None:
     few = _measured({}, blocks=4)
-    assert row(found_in(*few)).compared == 0
-    assert conclusion([few]) == ["0 of 1 runs raise a false alarm, 0 find the planted slowdown"]
+    found = row(found_in(*few))
+    assert found.compared == 0
+    assert conclusion([found], [few]) == [
+        "0 of 1 runs raise a false alarm, 0 find the planted slowdown"
+    ]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.errors import UsageError
-from dbhone.units import duration, parse_duration, parse_percent, percent, size
+from dbhone.units import duration, parse_duration, parse_percent, percent, size, whole_minutes
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,8 @@ def test_sizes_are_written_in_binary_units(count: int, text: str) -> None:
 def test_percentages_carry_their_sign() -> None:
     assert percent(0.064) == "+6.4%"
     assert percent(-0.031) == "-3.1%"
+
+
+@given(seconds=st.floats(min_value=0.01, max_value=1e6))
+def test_whole_minutes_are_enough_and_by_less_than_a_minute(seconds: float) -> None:
+    assert 0 <= parse_duration(whole_minutes(seconds)) - seconds < 60 + 1e-6

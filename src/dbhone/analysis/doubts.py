@@ -76,14 +76,8 @@ def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:
 
 
 def _control_differs(analysis: Analysis, control: str) -> Iterator[Warning]:
-    found: tuple[Effect | Summary, ...] = (
-        *analysis.throughput_summaries,
-        *analysis.throughput_effects,
-    )
     differing = [
-        each
-        for each in found
-        if each.subject == control and tone(each) in (Tone.BETTER, Tone.WORSE)
+        each for each in analysis.throughput_of(control) if tone(each) in (Tone.BETTER, Tone.WORSE)
     ]
     if not differing:
         return

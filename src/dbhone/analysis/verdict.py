@@ -140,6 +140,11 @@ class Analysis:
         """The summaries of the metric by which subjects are judged."""
         return tuple(each for each in self.summaries if each.metric == THROUGHPUT.name)
 
+    def throughput_of(self, subject: str) -> tuple[Effect | Summary, ...]:
+        """Return all that was found of a subject's throughput, summaries first."""
+        found: tuple[Effect | Summary, ...] = (*self.throughput_summaries, *self.throughput_effects)
+        return tuple(each for each in found if each.subject == subject)
+
     def summary(
         self, subject: str, *, in_sample: bool, group: Group | None = None, metric: str
     ) -> Summary | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from pathlib import Path
 
 import click
@@ -16,7 +15,6 @@ from dbhone.experiment.beginning import begin
 from dbhone.experiment.execute import Desk, Execution
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.outlook import Prospect
-from dbhone.experiment.plan import make_plan
 from dbhone.experiment.shortage import shortage
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
@@ -25,7 +23,7 @@ from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import render
 from dbhone.report.terminal import show
-from dbhone.units import parse_duration, parse_percent
+from dbhone.units import parse_duration, parse_percent, whole_minutes
 
 _CAUTION = 1.25
 """Of the time that blocks are expected to take, so that they fit."""
@@ -76,8 +74,7 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> P
     with context.session() as session, open_store(context) as store:
         run = begin(experiment, session, store)
         context.err.print(f"[bold]run {run.id}[/]  {experiment.title}", soft_wrap=True)
-        prospect = Prospect(session.home)
-        short = shortage(make_plan(experiment, prospect.build, prospect.is_kept), experiment.design)
+        short = shortage(Prospect(session.home).plan(experiment), experiment.design)
         if short is not None:
             context.err.print(f"[bold yellow]    note[/]  {short}", soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
@@ -124,8 +121,8 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
 
 def going_on(run: Run, missing: float) -> str:
     """Say how a run comes to its verdict that lacks so many seconds of measuring."""
-    minutes = math.ceil((run.seconds + missing * _CAUTION) / 60)
-    return f"'hone resume {run.id} --budget {minutes}m' goes on to a verdict."
+    budget = whole_minutes(run.seconds + missing * _CAUTION)
+    return f"'hone resume {run.id} --budget {budget}' goes on to a verdict."
 
 
 def write_reports(page: Page, folder: Path) -> tuple[Path, ...]:

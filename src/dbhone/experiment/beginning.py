@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from dbhone import __version__
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Experiment
@@ -11,7 +9,7 @@ from dbhone.home import Session, is_alive
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import NewRun, Store
-from dbhone.units import duration
+from dbhone.units import duration, whole_minutes
 
 _RAISED = 1.5
 """How much more of a budget is suggested to whom asks for more blocks without saying how many."""
@@ -63,8 +61,8 @@ def _check_raised(run: Run, budget: float | None) -> None:
     if run.stopped_by != "budget":
         raise UsageError(f"run {run.id} is complete", hint=report)
     if budget is None or budget <= run.seconds:
-        minutes = math.ceil(run.seconds * _RAISED / 60)
+        more = whole_minutes(run.seconds * _RAISED)
         raise UsageError(
             f"run {run.id} is complete: it has used its budget ({duration(run.seconds)})",
-            hint=f"{report}; 'hone resume {run.id} --budget {minutes}m' measures on",
+            hint=f"{report}; 'hone resume {run.id} --budget {more}' measures on",
         )

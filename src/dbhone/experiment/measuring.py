@@ -27,6 +27,7 @@ from dbhone.instance.awake import Vigil
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Design, Invocation, Measurement, Step
 from dbhone.measurement.store import Done
+from dbhone.units import whole_minutes
 from dbhone.workload.drive import Driven
 from dbhone.workload.work import Task, lasting
 
@@ -154,7 +155,7 @@ class Measuring:
                 f"the budget is too small: {left:.0f} s of it are left, and one block takes"
                 f" about {block_takes:.0f} s",
                 hint=f"the builds are kept: 'hone resume {self.contest.run_id} --budget"
-                f" {math.ceil(enough / 60)}m' gives it time for {design.min_blocks} blocks, what it"
+                f" {whole_minutes(enough)}' gives it time for {design.min_blocks} blocks, what it"
                 " has used included",
             )
         return "budget"

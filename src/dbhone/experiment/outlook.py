@@ -10,8 +10,8 @@ from dbhone.build.manifest import Build
 from dbhone.build.toolchain import Compiler, find_compiler
 from dbhone.build.transforms.base import Pass
 from dbhone.errors import HoneError
-from dbhone.experiment.model import SubjectDeclaration
-from dbhone.experiment.plan import BuildOutlook
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.plan import BuildOutlook, Plan, make_plan
 from dbhone.experiment.production import load_dbms
 from dbhone.home import Home
 from dbhone.instance import adoption
@@ -28,6 +28,10 @@ class Prospect:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._compilers: dict[str, Compiler | None] = {}
+
+    def plan(self, experiment: Experiment) -> Plan:
+        """Return what a run of the experiment would do now."""
+        return make_plan(experiment, self.build, self.is_kept)
 
     def is_kept(self, reference: str) -> bool:
         """Return whether the source needs no fetching."""

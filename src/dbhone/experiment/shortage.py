@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.experiment.plan import Plan
 from dbhone.measurement.record import Design
-from dbhone.units import count_of, duration
+from dbhone.units import count_of, duration, whole_minutes
 
 _CAUTION = 1.1
 """Of the time that is expected, so that it does."""
@@ -22,9 +20,9 @@ def shortage(plan: Plan, design: Design) -> str | None:
         return None
     if plan.blocks >= MINIMUM_BLOCKS:
         return None
-    minutes = math.ceil((plan.preparing + MINIMUM_BLOCKS * plan.block) * _CAUTION / 60)
+    enough = (plan.preparing + MINIMUM_BLOCKS * plan.block) * _CAUTION
     return (
         f"the budget of {duration(design.budget_seconds)} has time for about"
         f" {count_of(plan.blocks, 'block')}, and a verdict needs {MINIMUM_BLOCKS}:"
-        f" '--budget {minutes}m' would do"
+        f" '--budget {whole_minutes(enough)}' would do"
     )

@@ -9,7 +9,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.running import Duration, with_design
 from dbhone.experiment.load import load_named
 from dbhone.experiment.outlook import Prospect
-from dbhone.experiment.plan import Plan, make_plan
+from dbhone.experiment.plan import Plan
 from dbhone.experiment.shortage import shortage
 from dbhone.source.versions import known_versions
 from dbhone.units import count_of, duration
@@ -22,8 +22,7 @@ from dbhone.units import count_of, duration
 def command(context: Context, experiment: str, budget: float | None) -> None:
     """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
     declared = with_design(load_named(experiment, known_versions(context.home)), budget, None, None)
-    prospect = Prospect(context.home)
-    plan = make_plan(declared, prospect.build, prospect.is_kept)
+    plan = Prospect(context.home).plan(declared)
     context.out.print(f"[bold]{declared.title}[/]")
     context.out.print(_table(plan))
     design = declared.design
