@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.analysis.verdict import Summary, Tone, Verdict, half_width, tone
+from dbhone.analysis.verdict import Summary, Tone, differs, half_width, tone
 from dbhone.analysis.winner import overall
 from dbhone.experiment.beginning import begin
 from dbhone.experiment.execute import Desk, Execution
@@ -110,14 +110,15 @@ def _measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, Samples]]
 def row(found: Findings) -> Row:
     """Return what a run found."""
     analysis = found.analysis
-    own = analysis.throughput_of(_CONTROL)
-    alarms = [each for each in own if tone(each) in (Tone.BETTER, Tone.WORSE)]
+    own = analysis.judged(_CONTROL)
     return Row(
         run=found.run.id,
         blocks=analysis.blocks,
-        compared=sum(each.verdict != Verdict.NOT_ENOUGH_DATA for each in own),
+        compared=len(own),
         alarms=tuple(
-            (each.group or "all") if isinstance(each, Summary) else each.step for each in alarms
+            (each.group or "all") if isinstance(each, Summary) else each.step
+            for each in own
+            if differs(each)
         ),
         control=overall(analysis, _CONTROL),
         planted=overall(analysis, _PLANTED),

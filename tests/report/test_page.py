@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from dbhone.analysis.verdict import Tone
-from dbhone.measurement.record import RunState, Warning
+from dbhone.measurement.record import Role, RunState, Warning
 from dbhone.report.page import Page, build_page
 from dbhone.report.table import Table
 from tests.report.odd_runs import odd_runs
@@ -104,6 +104,17 @@ def test_headline_of_an_untrained_winner_does_not_claim_training() -> None:
 def test_headline_claims_no_difference_in_sample_that_is_noise() -> None:
     text = _page(Shape(effects={"pgo": (1.2, 1.0)})).headline
     assert "; on main, which it was trained on, the verdict is: no difference found." in text
+
+
+def test_headline_of_a_server_against_itself_says_what_came_of_it() -> None:
+    alone = tuple(each for each in SUBJECTS if each.role is not Role.CANDIDATE)
+    page = _page(Shape(effects={}), subjects=alone)
+    assert page.headline.startswith("Nothing was compared with rel but rel itself: control runs ")
+    assert f"none of {len(page.analysis.judged('control'))} figures differs" in page.headline
+    uneven = _page(Shape(effects={"control": (1.2, 1.2)}), subjects=alone).headline
+    assert uneven.startswith("Not to be trusted, since rel differs from itself here: Nothing was ")
+    few = _page(Shape(blocks=4), subjects=alone).headline
+    assert few.startswith("There is no verdict yet: a verdict needs 6 blocks, and 4 were measured")
 
 
 def test_a_control_that_differs_stands_before_everything_and_in_the_headline() -> None:

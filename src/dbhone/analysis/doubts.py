@@ -21,8 +21,7 @@ from dbhone.analysis.verdict import (
     Analysis,
     Effect,
     Summary,
-    Tone,
-    tone,
+    differs,
 )
 from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
@@ -76,9 +75,7 @@ def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:
 
 
 def _control_differs(analysis: Analysis, control: str) -> Iterator[Warning]:
-    differing = [
-        each for each in analysis.throughput_of(control) if tone(each) in (Tone.BETTER, Tone.WORSE)
-    ]
+    differing = [each for each in analysis.judged(control) if differs(each)]
     if not differing:
         return
     worst = max(differing, key=lambda each: abs(np.log(each.ratio)))

@@ -145,6 +145,10 @@ class Analysis:
         found: tuple[Effect | Summary, ...] = (*self.throughput_summaries, *self.throughput_effects)
         return tuple(each for each in found if each.subject == subject)
 
+    def judged(self, subject: str) -> tuple[Effect | Summary, ...]:
+        """Return what was found of a subject's throughput and has a verdict, summaries first."""
+        return tuple(each for each in self.throughput_of(subject) if tone(each) is not Tone.UNKNOWN)
+
     def summary(
         self, subject: str, *, in_sample: bool, group: Group | None = None, metric: str
     ) -> Summary | None:
@@ -169,6 +173,11 @@ def tone(found: Effect | Summary) -> Tone:
         Verdict.NO_DIFFERENCE.value: Tone.SAME,
     }
     return words.get(found.verdict, Tone.UNKNOWN)
+
+
+def differs(found: Effect | Summary) -> bool:
+    """Return whether the verdict is that there is a difference."""
+    return tone(found) in (Tone.BETTER, Tone.WORSE)
 
 
 def half_width(found: Bounded) -> float | None:

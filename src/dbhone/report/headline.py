@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbhone.analysis.needs import Needs
-from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Summary, Verdict
+from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Summary, Verdict, differs
 from dbhone.analysis.winner import find_winner, overall, scored_in_sample
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
 from dbhone.report.findings import Findings
 from dbhone.report.material import workload
 from dbhone.report.wording import compiler, joined, spoken
+from dbhone.units import count_of
 
 _MOST_NAMED = 4
 
@@ -69,9 +70,11 @@ def headline(found: Findings, *, control_differs: bool, history: str | None = No
 
 
 def _finding(story: _Story, candidates: list[Subject]) -> str:
-    if not candidates:
+    controls = [each for each in story.run.subjects if each.role is Role.CONTROL]
+    compared = candidates or controls
+    if not compared:
         return f"There is no verdict: nothing was compared with {story.base.name}."
-    whole = [each for each in candidates if each.broken is None]
+    whole = [each for each in compared if each.broken is None]
     if not whole:
         return f"There is no verdict: every build but {story.base.name} broke."
     scores = [overall(story.analysis, each.name) for each in whole]
@@ -84,11 +87,30 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
             f"and {blocks or 'none'} {'was' if blocks == 1 else 'were'} measured: "
             f"{story.needs.verdict_words}."
         )
+    if not candidates:
+        return _of_controls(story, judged)
     winner = find_winner(story.analysis, whole)
     if winner is None:
         return _nothing_faster(story, judged)
     subject = next(each for each in whole if each.name == winner.subject)
     return _winner(story, subject, winner)
+
+
+def _of_controls(story: _Story, scores: list[Summary]) -> str:
+    """Return what came of a run that compared its base with nothing but itself."""
+    base = story.base.name
+    told = "; ".join(_control(story, each) for each in scores)
+    return f"Nothing was compared with {base} but {base} itself: {told}."
+
+
+def _control(story: _Story, score: Summary) -> str:
+    judged = story.analysis.judged(score.subject)
+    differing = sum(differs(each) for each in judged)
+    text = f"{score.subject} runs {_where(story)} {_times(score)} as fast ({story.reach(score)})"
+    if score.findable is not None:
+        text = f"{text}, where a difference of {score.findable * 100:.1f} % would have been found"
+    verb = "differ" if differing > 1 else "differs"
+    return f"{text}, and {differing or 'none'} of {count_of(len(judged), 'figure')} {verb}"
 
 
 def _winner(story: _Story, subject: Subject, score: Summary) -> str:
