@@ -6,6 +6,7 @@ The loop of a profile-guided build is here: compile instrumented, train, compile
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,14 +79,24 @@ class Workshop:
         self._jobs = jobs
         self._trees: dict[str, SourceTree] = {}
         self._compilers: dict[str, Compiler] = {}
-        self.waited = 0.0
+        self._waited = 0.0
+        self._waits_since: float | None = None
         self._told = False
 
     def in_turn(self, work: Callable[[], T]) -> T:
         """Do some work while no other hone on this machine works."""
+        self._waits_since = time.monotonic()
         with machine_turn(self._waiting) as waited:
-            self.waited += waited
+            self._waited += waited
+            self._waits_since = None
             return work()
+
+    @property
+    def waited(self) -> float:
+        """The seconds that were waited for other hones so far, also if that is not over."""
+        if self._waits_since is None:
+            return self._waited
+        return self._waited + time.monotonic() - self._waits_since
 
     def _waiting(self) -> None:
         if not self._told:
