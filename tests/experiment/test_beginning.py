@@ -63,6 +63,18 @@ def test_it_does_not_go_on_without_more_time(
     assert store.run(run.id) == run
 
 
+def test_a_run_that_was_cut_off_is_not_given_less_than_it_has_used(
+    store: Store, session: Session
+) -> None:
+    run = _ended(store, session, "budget")
+    store.update_run(run.id, state=RunState.INTERRUPTED)
+    cut = store.run(run.id)
+    with pytest.raises(UsageError, match="has worked 10 m 00 s by now") as caught:
+        take_over(cut, session, store, budget=600.0)
+    assert "--budget 15m' goes on" in str(caught.value.hint)
+    take_over(cut, session, store, budget=601.0)
+
+
 @pytest.mark.parametrize("why", ["target", "blocks"])
 def test_a_run_that_has_what_it_wanted_does_not_go_on(
     store: Store, session: Session, why: str

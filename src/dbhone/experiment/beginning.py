@@ -35,10 +35,17 @@ def begin(experiment: Experiment, session: Session, store: Store) -> Run:
 def take_over(run: Run, session: Session, store: Store, *, budget: float | None = None) -> None:
     """Make this session the one that executes a run that was cut off or has a larger budget now.
 
-    Raises UsageError if the run is complete, is being executed, or began on another machine.
+    Raises UsageError if the run is complete, has worked longer than the budget, is being executed,
+    or began on another machine.
     """
     if run.state is RunState.DONE:
         _check_raised(run, budget)
+    elif budget is not None and budget <= run.seconds:
+        raise UsageError(
+            f"run {run.id} has worked {duration(run.seconds)} by now, and a budget counts all of"
+            " that",
+            hint=f"'hone resume {run.id} --budget {whole_minutes(run.seconds * _RAISED)}' goes on",
+        )
     here = read_machine(session.home.root)
     if here.fingerprint != run.machine.fingerprint:
         raise UsageError(
