@@ -141,6 +141,11 @@ def test_cpus_may_sleep_unless_the_experiment_says_otherwise() -> None:
     assert parse(f"{GOOD}\n[design]\nawake = true\n", name="x.toml").awake
 
 
+def test_what_is_hard_to_tell_is_asked_for_longer_unless_the_experiment_says_otherwise() -> None:
+    assert parse(GOOD, name="x.toml").allot
+    assert not parse(f"{GOOD}\n[design]\nallot = false\n", name="x.toml").allot
+
+
 def test_slices_are_chosen_by_themselves_unless_it_is_said_how() -> None:
     assert parse(GOOD, name="x.toml").slices is Slices.AUTO
     assert designed("fresh").slices is Slices.FRESH

@@ -222,6 +222,18 @@ def test_a_base_that_cannot_be_measured_ends_the_run(
         bench.measure(builds).run()
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_every_set_is_asked_as_long_in_every_block_where_that_is_wanted(
+    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch, wanted: bool
+) -> None:
+    looked = []
+    monkeypatch.setattr("dbhone.experiment.measuring.allot", lambda *_, **__: looked.append(1))
+    measuring = bench.measure(builds, replace(DESIGN, max_blocks=2))
+    measuring.contest = replace(measuring.contest, allot=wanted)
+    measuring.run()
+    assert len(looked) == (2 if wanted else 0)
+
+
 def await_spinners(count: int, *, spinning: bool) -> None:
     """Wait until so many programs of ours yield to all others, and whether they run or stop."""
     while True:

@@ -156,6 +156,7 @@ class DesignSection(_Section):
     blocks: BlocksSection = BlocksSection()
     awake: bool = False
     slices: Annotated[Slices, BeforeValidator(_slices)] = Slices.AUTO
+    allot: bool = True
 
 
 class ExperimentFile(_Section):

@@ -91,6 +91,7 @@ class Execution:
             seconds=programme.seconds,
             ordered=ground.ordered,
             awake=frozenset(os.sched_getaffinity(0)) if self._experiment.awake else frozenset(),
+            allot=self._experiment.allot,
         )
         return self._measure(contest, sound)
 

@@ -43,6 +43,7 @@ class Contest:
 
     ``seconds`` is about how long each set takes the base. With ``ordered`` the sets keep
     their order in every block. ``awake`` are the CPUs that do not sleep while it is measured.
+    Without ``allot`` no set is asked for longer than another because it is harder to tell.
     """
 
     run_id: int
@@ -55,6 +56,7 @@ class Contest:
     seconds: dict[str, float]
     ordered: bool = False
     awake: frozenset[int] = frozenset()
+    allot: bool = True
 
     @property
     def block_seconds(self) -> float:
@@ -115,6 +117,8 @@ class Measuring:
     def _look_ahead(self, block_seconds: float) -> None:
         """Choose for how long each set is asked from now on, after a block of so many seconds."""
         self._block_seconds = block_seconds
+        if not self.contest.allot:
+            return
         allotment = allot(
             self.store.sliced(self.contest.run_id),
             [name for name in self.contest.subjects if name not in self.broken],

@@ -68,6 +68,7 @@ class Experiment:
     ``sets`` are the suite's sets that were asked for, None for all that the version has.
     With ``drop_unknown`` a server's setting that a version lacks is left out. With ``awake``
     no CPU sleeps while something is measured. ``slices`` is how its passes are to be measured.
+    With ``allot`` what is hard to tell is asked for longer than what is not.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Experiment:
     drop_unknown: bool = False
     awake: bool = False
     slices: Slices = Slices.AUTO
+    allot: bool = True
     observe: Observe = field(default_factory=Observe)
 
     @property

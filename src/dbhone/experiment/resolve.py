@@ -62,6 +62,7 @@ class Resolver:
             drop_unknown=self.declared.config.drop_unknown,
             awake=self.declared.design.awake,
             slices=self.declared.design.slices,
+            allot=self.declared.design.allot,
             observe=self._observe(suite, subjects),
         )
 
