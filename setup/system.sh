@@ -58,6 +58,12 @@ _server_packages() {
     _meson_packages
     # It is where a user's PATH does not lead.
     has mariadbd || [ -x /usr/sbin/mariadbd ] || _mariadb_package
+    _has_library libjemalloc.so.2 || echo libjemalloc2
+}
+
+# _has_library NAME: whether programs find it, taken for granted where nothing tells.
+_has_library() {
+    ! has ldconfig || ldconfig -p | grep -q "$1"
 }
 
 # PostgreSQL 16 and newer are built with meson; these two have an older one.

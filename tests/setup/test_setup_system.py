@@ -181,6 +181,17 @@ def test_check_goes_on_without_what_is_only_wanted_and_says_so(
     assert f"not checked: what needs {packages}\n" in ran.output
 
 
+@pytest.mark.parametrize(
+    ("listed", "wanted"), [("libc.so.6", True), ("libc.so.6\nlibjemalloc.so.2", False)]
+)
+def test_check_wants_an_allocator_to_start_servers_with(
+    machine: Machine, listed: str, wanted: bool
+) -> None:
+    machine.command("ldconfig", f'[ "$1" = -p ] && echo "{listed}"')
+    has_checks_that_pass(machine)
+    assert ("libjemalloc2" in machine.run("check").output) == wanted
+
+
 def test_only_the_checks_want_servers(machine: Machine) -> None:
     machine.without("sysbench", "bison", "flex", "perl", "mariadbd")
     ran = machine.run("quickstart")
