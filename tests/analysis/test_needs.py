@@ -53,6 +53,14 @@ def test_a_target_that_was_missed_says_how_much_more_would_do() -> None:
     assert missed.endswith("would do")
 
 
+def test_a_target_that_nobody_waits_for_says_what_to_do_instead() -> None:
+    wide = replace(samples(noisy(3, (2, 1, 12), (1, 1), spread=0.1)), block_seconds=1e6)
+    missed = _told(wide)["target-not-met"].text
+    assert missed.endswith(
+        "would take more than a day here: ask for less ('--target'), or let each step last longer"
+    )
+
+
 def test_single_effects_without_a_verdict_are_named() -> None:
     values = noisy(4, (2, 3, 12), (1, 1))
     values[1, 2, 5:] = np.nan

@@ -11,6 +11,9 @@ from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Effect, Verdict, h
 from dbhone.measurement.record import Run, Samples, Warning
 from dbhone.units import count_of, duration
 
+_PATIENCE = 24 * 3600.0
+"""For how many seconds of measuring it is of use to be told how many blocks are missing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
@@ -93,9 +96,20 @@ def _imprecise(run: Run, analysis: Analysis, found: Needs) -> Iterator[Warning]:
         return
     wide = sum(each is None or each > target for each in widths)
     spent = "budget was spent" if run.stopped_by == "budget" else "number of blocks was reached"
-    more = f"; about {found.target_words} would do" if found.target_words else ""
     yield Warning(
         code="target-not-met",
         text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
-        f"less precisely than ±{target:.1%}{more}",
+        f"less precisely than ±{target:.1%}{_would_do(found)}",
+    )
+
+
+def _would_do(found: Needs) -> str:
+    """Return what would do for the target, or what to do where nobody waits for that."""
+    if not found.target_words:
+        return ""
+    if (found.seconds(found.target_blocks) or 0) <= _PATIENCE:
+        return f"; about {found.target_words} would do"
+    return (
+        "; blocks for all to be so would take more than a day here: ask for less ('--target'), or"
+        " let each step last longer"
     )
