@@ -43,7 +43,7 @@ planted = {{ like = "server", settings = {{ {setting} = "{value}" }} }}
 
 [workload]
 suite = "sysbench:micro"
-sets = ["point-query", "update-index", "read-only_range=100", "insert"]
+sets = ["point-query", "hot-points", "read-only_range=100", "update-index"]
 size = "quick"
 
 [design]
