@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -6,7 +7,7 @@ import pytest
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.doubts import CONTROL_CODES, doubts
-from dbhone.measurement.record import Role, Run, RunState, Samples, Warning
+from dbhone.measurement.record import READY_MADE, Role, Run, RunState, Samples, Warning
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
 
 
@@ -70,6 +71,31 @@ def test_a_broken_subject_is_told_with_its_reason() -> None:
     told = [each for each in _doubts(run, samples(run)) if each.code == "subject-broken"]
     assert [each.subject for each in told] == ["lto"]
     assert "its results differ from rel's" in told[0].text
+
+
+def _ready_made(*compilers: str) -> Run:
+    """Return a run of ready-made servers, by these compilers in turn."""
+    run = _sound()
+    by = itertools.chain(compilers, itertools.repeat(compilers[-1]))
+    subjects = (
+        replace(each, variant=READY_MADE, compiler=compiler)
+        for each, compiler in zip(run.subjects, by, strict=False)
+    )
+    return replace(run, subjects=tuple(subjects))
+
+
+@pytest.mark.parametrize("compilers", [("gcc 7.5.0",), (READY_MADE,), ("gcc 7.5.0", READY_MADE)])
+def test_ready_made_servers_that_may_have_been_compiled_alike_are_not_told(
+    compilers: tuple[str, ...],
+) -> None:
+    assert _codes(_ready_made(*compilers)) == []
+
+
+def test_ready_made_servers_that_were_not_compiled_alike_are_told() -> None:
+    run = _ready_made("gcc 4.4.7", "gcc 7.5.0", "gcc 4.4.7", READY_MADE)
+    (told,) = _doubts(run, samples(run))
+    first, second, third, *_ = (each.name for each in run.subjects)
+    assert f"({first}, {third} by gcc 4.4.7; {second} by gcc 7.5.0)" in told.text
 
 
 def test_drift_that_is_only_noise_is_not_told() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from dbhone.build.manifest import Build
 from dbhone.errors import SourceError
 from dbhone.files import digest_of_tree, freeze
 from dbhone.home import Session
@@ -56,6 +59,20 @@ def test_a_server_is_adopted_with_the_version_that_it_tells(
     found = adoption.find(open_session_home.home, tree)
     assert found is not None
     assert found.digest == build.digest
+
+
+def test_what_compiled_a_server_is_told_if_its_file_says_so(
+    tmp_path: Path, open_session_home: Session, program: Path
+) -> None:
+    adopted = adoption.adopt(a_tree(tmp_path / "tree", program), open_session_home)
+    like = Build(tmp_path / "like", adopted.manifest)
+    like.path("server").parent.mkdir(parents=True)
+    source = tmp_path / "source.c"
+    source.write_text("int main(void) { return 0; }\n")
+    subprocess.run(("gcc", str(source), "-o", str(like.path("server"))), check=True)
+    assert re.fullmatch(r"gcc \d+(\.\d+)+", like.told_compiler)
+    like.path("server").write_bytes(b"")
+    assert like.told_compiler == "ready-made"
 
 
 def test_a_tree_without_a_server_is_refused(tmp_path: Path, open_session_home: Session) -> None:

@@ -25,7 +25,7 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
-from dbhone.measurement.record import Run, RunState, Samples, Warning
+from dbhone.measurement.record import READY_MADE, Run, RunState, Samples, Warning
 from dbhone.units import count_of, duration, percent
 
 CONTROL_CODES = ("control-differs", "control-noisy")
@@ -47,6 +47,7 @@ def doubts(run: Run, samples: Samples, analysis: Analysis) -> tuple[Warning, ...
     found = [
         *_control(run, analysis),
         *_state(run),
+        *_compilers(run),
         *lacking(run, samples, analysis),
         *_broken(run),
         *_short(run, base),
@@ -114,6 +115,22 @@ def _state(run: Run) -> Iterator[Warning]:
         text=f"the run {ends.get(run.state, 'failed')}{reason}; "
         "this is what its measurements say so far",
     )
+
+
+def _compilers(run: Run) -> Iterator[Warning]:
+    """Tell that ready-made servers were not built alike, as far as their files say."""
+    built: dict[str, list[str]] = {}
+    for subject in run.subjects:
+        if subject.ready_made and subject.compiler != READY_MADE:
+            built.setdefault(subject.compiler, []).append(subject.name)
+    if len(built) > 1:
+        told = "; ".join(f"{listed(names)} by {compiler}" for compiler, names in built.items())
+        yield Warning(
+            code="compilers-differ",
+            text=f"the ready-made servers were not compiled alike ({told}), nor is it known with"
+            " which options: what differs between those may be the compiler's doing and not the"
+            " version's",
+        )
 
 
 def _broken(run: Run) -> Iterator[Warning]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dbhone.build.transforms.base import Family, Pass
 from dbhone.files import write_whole
+from dbhone.source.elf import read_compiler
 
 FILE = "manifest.json"
 LOG = "build.log"
@@ -164,6 +165,14 @@ class Build:
     def path(self, artifact: str) -> Path:
         """Return where a file of the build is. Raises KeyError for one that it does not have."""
         return self.folder / self.manifest.files[artifact].path
+
+    @property
+    def told_compiler(self) -> str:
+        """What compiled it, as far as that is known: a ready-made one says so in its own file."""
+        made = self.manifest
+        if made.family is not None:
+            return made.compiler
+        return read_compiler(self.path(made.primary)) or made.compiler
 
     @property
     def told_flags(self) -> tuple[str, ...]:

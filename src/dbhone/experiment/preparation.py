@@ -227,7 +227,7 @@ def describe(
         source=product.tree.resolved,
         source_digest=manifest.source_digest,
         variant=manifest.variant,
-        compiler=manifest.compiler,
+        compiler=product.build.told_compiler,
         flags=product.build.told_flags,
         build_digest=manifest.digest,
         build_path=str(product.build.path(manifest.primary)),

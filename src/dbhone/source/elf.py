@@ -5,6 +5,8 @@ Read with pyelftools. A file that is no ELF, or a damaged one, says nothing.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,12 @@ T = TypeVar("T")
 
 _MAGIC = b"\x7fELF"
 _OURSELVES = Path("/proc/self/exe")
+# What compilers write into the section .comment: "GCC: (GNU) 4.4.7 20120313 (Red Hat 4.4.7-23)",
+# "Debian clang version 14.0.6".
+_COMPILERS = {
+    "clang": re.compile(rb"\bclang version (\d+(?:\.\d+)*)"),
+    "gcc": re.compile(rb"^GCC: \([^)]*\) (\d+(?:\.\d+)*)"),
+}
 # What pyelftools raises on headers that are nonsense.
 _DAMAGE = (
     *(ELFError, ConstructError, OSError, ValueError, LookupError, ArithmeticError),
@@ -60,6 +68,15 @@ def read_links(path: Path) -> Links | None:
     return _read(path, _links)
 
 
+def read_compiler(path: Path) -> str | None:
+    """Return what compiled a program, ``gcc 7.5.0``, None if it does not say.
+
+    Its files may be of several: the C library's, which the linker adds, are of the system's gcc.
+    So clang goes before gcc, then what compiled most files, then the newest.
+    """
+    return _read(path, _compiler)
+
+
 def machine_here() -> str:
     """Return the machine whose programs run here, as ``Elf.machine`` names it."""
     elf = read_elf(_OURSELVES)
@@ -82,6 +99,20 @@ def _elf(file: ELFFile) -> Elf:
         machine=f"{file.get_machine_arch()}, {file.elfclass} bits",
         runs=file["e_type"] in ("ET_EXEC", "ET_DYN"),
     )
+
+
+def _compiler(file: ELFFile) -> str | None:
+    section = file.get_section_by_name(".comment")
+    lines = section.data().split(b"\0") if section else []
+    for name, pattern in _COMPILERS.items():
+        versions = Counter(match[1].decode() for line in lines if (match := pattern.search(line)))
+        if versions:
+            return f"{name} {max(versions, key=lambda each: (versions[each], _parts(each)))}"
+    return None
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(each) for each in version.split("."))
 
 
 def _links(file: ELFFile) -> Links | None:
