@@ -136,6 +136,12 @@ def test_the_scale_is_what_is_said() -> None:
     assert {task.run.seconds for task in tasks if task.run} == {2.0}
 
 
+def test_a_subject_runs_like_another_unless_its_settings_differ() -> None:
+    experiment = parse(GOOD, name="x.toml")
+    alike = {each.name: each.runs_like(experiment.base) for each in experiment.subjects}
+    assert alike == {"rel": True, "control": True, "pgo": True, "big": False}
+
+
 def test_cpus_may_sleep_unless_the_experiment_says_otherwise() -> None:
     assert not parse(GOOD, name="x.toml").awake
     assert parse(f"{GOOD}\n[design]\nawake = true\n", name="x.toml").awake

@@ -54,6 +54,10 @@ class SubjectDeclaration:
         """Its name with its levers, for people."""
         return f"{self.name} with {', '.join(self.levers)}" if self.levers else self.name
 
+    def runs_like(self, other: SubjectDeclaration) -> bool:
+        """Return whether nothing but its build can tell it from another."""
+        return (self.levers, self.settings) == (other.levers, other.settings)
+
     @property
     def made_as(self) -> str:
         """How it is built, for people."""

@@ -189,12 +189,12 @@ class Preparation:
     def _note_identical(self, products: dict[str, Product]) -> None:
         """A candidate that is byte for byte the base needs a word, or it puzzles the reader.
 
-        With levers of its own nobody expects it to be another build.
+        With levers or settings of its own nobody expects it to be another build.
         """
         base = _binary(products[self._experiment.base.name])
         for each in self._experiment.subjects:
             product = products.get(each.name)
-            alike = each.levers == self._experiment.base.levers
+            alike = each.runs_like(self._experiment.base)
             candidate = product is not None and each.role is Role.CANDIDATE
             if candidate and alike and product is not None and _binary(product) == base:
                 text = f"{each.name} is byte for byte the same as the base"
