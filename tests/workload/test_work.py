@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.work import Scale
@@ -40,6 +44,26 @@ def test_runs_that_end_by_themselves_take_longer_with_more_rows_and_are_given_ti
     assert few.patience >= 100
     assert suite.runs_to_the_end
     assert not micro().runs_to_the_end
+
+
+@pytest.mark.parametrize(
+    ("changed", "seconds"),
+    [
+        ({}, 1),
+        ({"seconds": 10.0}, 1),
+        ({"seconds": 10.0, "tables": 4, "rows": 200_000}, 8),
+        ({"seconds": 2.0, "tables": 4, "rows": 200_000}, 2),
+        ({"seconds": 10.0, "rows": 10}, 1),
+        ({"threads": (1, 8, 2)}, 1),
+    ],
+)
+def test_caches_are_filled_for_as_long_as_there_are_data_and_not_as_steps_last(
+    changed: dict[str, Any], seconds: int
+) -> None:
+    tasks = work.warm_up_tasks(micro(), Scale(size="quick", **changed))
+    assert tuple(task.set for task in tasks) == micro().warm_ups()
+    assert {task.run.seconds for task in tasks if task.run} == {seconds}
+    assert {task.run.threads for task in tasks if task.run} == {max(changed.get("threads", (4,)))}
 
 
 def test_the_random_data_of_a_suite_has_a_seed_that_can_be_another() -> None:

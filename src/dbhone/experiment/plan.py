@@ -178,7 +178,7 @@ def _block_seconds(experiment: Experiment, subjects: int) -> float | None:
     if experiment.scale.regime is Regime.COLD:
         cold = (task.run.seconds + DRIVER_STARTS + SERVER_STARTS for task in tasks if task.run)
         return subjects * sum(cold)
-    warm_up = work.tasks(suite, suite.warm_ups(), work.narrow(suite, experiment.scale))
+    warm_up = work.warm_up_tasks(suite, experiment.scale)
     frozen = frozen_sets(
         experiment.slices,
         load_driver(suite.driver),

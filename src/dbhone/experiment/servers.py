@@ -75,8 +75,7 @@ class Demand:
         """Return what every server is asked once it has started, unmeasured; nothing if cold."""
         if self.cold:
             return ()
-        one = work.narrow(self.suite, self.scale)
-        return work.tasks(self.suite, self.suite.warm_ups(), one)
+        return work.warm_up_tasks(self.suite, self.scale)
 
     @property
     def connections(self) -> int:

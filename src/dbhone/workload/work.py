@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -170,6 +171,28 @@ def prolonged(task: Task, share: float) -> Task:
         return task
     seconds = max(1.0, float(round(task.run.seconds * share)))
     return dataclasses.replace(task, run=dataclasses.replace(task.run, seconds=seconds))
+
+
+def warm_up_tasks(suite: Suite, scale: Scale) -> tuple[Task, ...]:
+    """Return what fills a server's caches after its start, by the largest number of threads.
+
+    It lasts as long as the size says, or longer where there are more data; that steps are to last
+    longer fills nothing.
+    """
+    one, names = narrow(suite, scale), suite.warm_ups()
+    size, data = suite.server_sizes[scale.size], tables_of(suite, scale)
+    growth = max(1.0, data.tables * data.rows / (size.tables * size.rows))
+    usual = tasks(suite, names, dataclasses.replace(one, seconds=None))
+    return tuple(
+        _at_most(asked, growth * each.run.seconds if each.run else math.inf)
+        for asked, each in zip(tasks(suite, names, one), usual, strict=True)
+    )
+
+
+def _at_most(task: Task, seconds: float) -> Task:
+    if task.run is None or task.run.seconds <= seconds:
+        return task
+    return lasting(task, float(math.ceil(seconds)))
 
 
 def narrow(suite: Suite, scale: Scale) -> Scale:
