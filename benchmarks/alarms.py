@@ -28,6 +28,8 @@ from dbhone.report.findings import Findings, found_in, found_together
 from dbhone.report.wording import margin, ratio
 from dbhone.source.versions import known_versions
 
+_PLANT = "shared_preload_libraries=pg_stat_statements"
+"""Counting and timing each statement costs CPU in every one of them."""
 _CONTROL, _PLANTED = "control", "planted"
 _EXPERIMENT = """\
 title = "Is there a false alarm?"
@@ -45,6 +47,7 @@ planted = {{ like = "server", settings = {{ {setting} = "{value}" }} }}
 suite = "sysbench:micro"
 sets = ["point-query", "hot-points", "read-only_range=100", "update-index"]
 size = "quick"
+seconds = "3s"
 
 [design]
 target = "0.1%"
@@ -70,11 +73,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--home", type=Path, required=True)
-    parser.add_argument("--dbms", default="mariadb")
-    parser.add_argument("--source", default="known:mariadb@11.4.5")
-    parser.add_argument("--plant", default="performance_schema=ON", metavar="NAME=VALUE")
+    parser.add_argument("--dbms", default="postgresql")
+    parser.add_argument("--source", default="known:postgresql@16.15")
+    parser.add_argument("--plant", default=_PLANT, metavar="NAME=VALUE")
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--budget", default="5m", help="of each run")
+    parser.add_argument("--budget", default="8m", help="of each run")
     options = parser.parse_args()
     setting, _, value = options.plant.partition("=")
     texts = [
