@@ -23,17 +23,19 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
     own = len(effects) + len(summaries) - steps - others
     compared = dict.fromkeys(each.subject for each in summaries)
     judged = sum(overall(analysis, name) is not None for name in compared if name not in controls)
-    named = "summary" if judged == 1 else "summaries"
+    word = "summary" if judged == 1 else "summaries"
     kinds = {
         f"{count_of(steps, 'effect')} on steps": steps,
-        f"{judged} {named} by which subjects are judged": judged,
+        f"{judged} {word} by which subjects are judged": judged,
         count_of(others - judged, "other"): others - judged,
         f"{count_of(own, 'figure')} of the control": own,
     }
+    named = [what for what, count in kinds.items() if count]
+    apart = ", each kind by itself" if len(named) > 1 else ""
     return (
         f"± is half of the {analysis.confidence * 100:.0f} % interval, relative to the ratio. "
         "+ faster (other metrics: better), - slower (worse), ~ no difference found, "
         "? not enough data. Verdicts are corrected (Holm) for the number of comparisons: "
-        f"{joined([what for what, count in kinds.items() if count])}, each kind by "
-        "itself; so an interval that misses 1 may still come with no difference found."
+        f"{joined(named)}{apart}; so an interval that misses 1 may still come with no difference "
+        "found."
     )
