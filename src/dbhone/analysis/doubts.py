@@ -128,8 +128,8 @@ def _compilers(run: Run) -> Iterator[Warning]:
         yield Warning(
             code="compilers-differ",
             text=f"the ready-made servers were not compiled alike ({told}), nor is it known with"
-            " which options: what differs between those may be the compiler's doing and not the"
-            " version's",
+            " which options: what differs between those may be the compilers' doing and not the"
+            " servers'",
         )
 
 
