@@ -153,16 +153,17 @@ def conclusion(rows: Sequence[Row], measured: Sequence[tuple[Run, Samples]]) -> 
     return told
 
 
-def _holds(found: Summary | None, ratio: float) -> bool:
+def _holds(found: Summary | None, value: float) -> bool:
     if found is None or found.low is None or found.high is None:
         return False
-    return found.low <= ratio <= found.high
+    return found.low <= value <= found.high
 
 
 def _told(found: Summary | None) -> str:
     if found is None:
         return "not measured"
-    return f"{ratio(found.ratio)} {margin(half_width(found))} ({found.verdict})"
+    words = (ratio(found.ratio), margin(half_width(found)), f"({found.verdict})")
+    return " ".join(each for each in words if each)
 
 
 if __name__ == "__main__":

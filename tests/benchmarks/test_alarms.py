@@ -49,6 +49,7 @@ def test_too_few_blocks_compare_nothing() -> None:
     few = _measured({}, blocks=4)
     found = row(found_in(*few))
     assert found.compared == 0
+    assert "  " not in line(row(found_in(*_measured({}, blocks=2))))
     assert conclusion([found], [few]) == [
         "0 of 1 runs raise a false alarm, 0 find the planted slowdown"
     ]
