@@ -144,11 +144,19 @@ def _first_seed(suite: Suite) -> int | None:
 
 
 def _seconds(chosen: ScriptedSet, size: ServerSize, scale: Scale) -> float:
-    """Return how long a set is run, or about how long it takes if it ends by itself."""
+    """Return how long a set is run, or about how long it takes if it ends by itself.
+
+    What fills caches takes no longer than the size says for as many data, however long steps last.
+    """
     usual = size.seconds[chosen.kind]
-    if chosen.events is None:
-        return scale.seconds or usual
-    return usual * (scale.rows or size.rows) / size.rows
+    rows = (scale.rows or size.rows) / size.rows
+    if chosen.events is not None:
+        return usual * rows
+    asked = scale.seconds or usual
+    if not chosen.warm_up:
+        return asked
+    data = rows * (scale.tables or size.tables) / size.tables
+    return min(asked, float(math.ceil(usual * max(1.0, data))))
 
 
 def at_size(suite: Suite, scale: Scale, size: str) -> Scale:
@@ -174,25 +182,8 @@ def prolonged(task: Task, share: float) -> Task:
 
 
 def warm_up_tasks(suite: Suite, scale: Scale) -> tuple[Task, ...]:
-    """Return what fills a server's caches after its start, by the largest number of threads.
-
-    It lasts as long as the size says, or longer where there are more data; that steps are to last
-    longer fills nothing.
-    """
-    one, names = narrow(suite, scale), suite.warm_ups()
-    size, data = suite.server_sizes[scale.size], tables_of(suite, scale)
-    growth = max(1.0, data.tables * data.rows / (size.tables * size.rows))
-    usual = tasks(suite, names, dataclasses.replace(one, seconds=None))
-    return tuple(
-        _at_most(asked, growth * each.run.seconds if each.run else math.inf)
-        for asked, each in zip(tasks(suite, names, one), usual, strict=True)
-    )
-
-
-def _at_most(task: Task, seconds: float) -> Task:
-    if task.run is None or task.run.seconds <= seconds:
-        return task
-    return lasting(task, float(math.ceil(seconds)))
+    """Return what fills a server's caches after its start, by the largest number of threads."""
+    return tasks(suite, suite.warm_ups(), narrow(suite, scale))
 
 
 def narrow(suite: Suite, scale: Scale) -> Scale:
