@@ -63,7 +63,7 @@ _server_packages() {
 
 # _has_library NAME: whether programs find it, taken for granted where nothing tells.
 _has_library() {
-    ! has ldconfig || ldconfig -p | grep -q "$1"
+    ! has ldconfig || ldconfig -p | grep -qF "$1"
 }
 
 # PostgreSQL 16 and newer are built with meson; these two have an older one.

@@ -140,14 +140,12 @@ class Analysis:
         """The summaries of the metric by which subjects are judged."""
         return tuple(each for each in self.summaries if each.metric == THROUGHPUT.name)
 
-    def throughput_of(self, subject: str) -> tuple[Effect | Summary, ...]:
-        """Return all that was found of a subject's throughput, summaries first."""
-        found: tuple[Effect | Summary, ...] = (*self.throughput_summaries, *self.throughput_effects)
-        return tuple(each for each in found if each.subject == subject)
-
     def judged(self, subject: str) -> tuple[Effect | Summary, ...]:
         """Return what was found of a subject's throughput and has a verdict, summaries first."""
-        return tuple(each for each in self.throughput_of(subject) if tone(each) is not Tone.UNKNOWN)
+        found: tuple[Effect | Summary, ...] = (*self.throughput_summaries, *self.throughput_effects)
+        return tuple(
+            each for each in found if each.subject == subject and tone(each) is not Tone.UNKNOWN
+        )
 
     def summary(
         self, subject: str, *, in_sample: bool, group: Group | None = None, metric: str

@@ -44,7 +44,7 @@ def take_over(run: Run, session: Session, store: Store, *, budget: float | None 
         raise UsageError(
             f"run {run.id} has worked {duration(run.seconds)} by now, and a budget counts all of"
             " that",
-            hint=f"'hone resume {run.id} --budget {whole_minutes(run.seconds * _RAISED)}' goes on",
+            hint=f"{_with_more(run)} goes on",
         )
     here = read_machine(session.home.root)
     if here.fingerprint != run.machine.fingerprint:
@@ -68,8 +68,11 @@ def _check_raised(run: Run, budget: float | None) -> None:
     if run.stopped_by != "budget":
         raise UsageError(f"run {run.id} is complete", hint=report)
     if budget is None or budget <= run.seconds:
-        more = whole_minutes(run.seconds * _RAISED)
         raise UsageError(
             f"run {run.id} is complete: it has used its budget ({duration(run.seconds)})",
-            hint=f"{report}; 'hone resume {run.id} --budget {more}' measures on",
+            hint=f"{report}; {_with_more(run)} measures on",
         )
+
+
+def _with_more(run: Run) -> str:
+    return f"'hone resume {run.id} --budget {whole_minutes(run.seconds * _RAISED)}'"

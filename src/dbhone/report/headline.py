@@ -108,7 +108,7 @@ def _control(story: _Story, score: Summary) -> str:
     differing = sum(differs(each) for each in judged)
     text = f"{score.subject} runs {_where(story)} {_times(score)} as fast ({story.reach(score)})"
     if score.findable is not None:
-        text = f"{text}, where a difference of {score.findable * 100:.1f} % would have been found"
+        text = f"{text}, where {_would_be_found(score.findable)}"
     verb = "differ" if differing > 1 else "differs"
     return f"{text}, and {differing or 'none'} of {count_of(len(judged), 'figure')} {verb}"
 
@@ -137,7 +137,7 @@ def _nothing_faster(story: _Story, scores: list[Summary]) -> str:
         f"{best.subject}, runs {_times(best)} as fast ({story.reach(best)})"
     )
     if best.findable is not None:
-        text = f"{text}; a difference of {best.findable * 100:.1f} % would have been found"
+        text = f"{text}; {_would_be_found(best.findable)}"
     hidden = max(
         (each for each in scores if each.high is not None), key=lambda each: each.high or 0.0
     )
@@ -147,6 +147,10 @@ def _nothing_faster(story: _Story, scores: list[Summary]) -> str:
     return (
         f"{text}, and the largest gain that could hide is {reach * 100:.1f} % ({hidden.subject})."
     )
+
+
+def _would_be_found(difference: float) -> str:
+    return f"a difference of {difference * 100:.1f} % would have been found"
 
 
 def _times(summary: Summary) -> str:

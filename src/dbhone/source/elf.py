@@ -17,6 +17,8 @@ from elftools.construct import ConstructError
 from elftools.elf.dynamic import Dynamic
 from elftools.elf.elffile import ELFFile
 
+from dbhone.dbms.base_versions import numbers
+
 T = TypeVar("T")
 
 _MAGIC = b"\x7fELF"
@@ -107,12 +109,8 @@ def _compiler(file: ELFFile) -> str | None:
     for name, pattern in _COMPILERS.items():
         versions = Counter(match[1].decode() for line in lines if (match := pattern.search(line)))
         if versions:
-            return f"{name} {max(versions, key=lambda each: (versions[each], _parts(each)))}"
+            return f"{name} {max(versions, key=lambda each: (versions[each], numbers(each)))}"
     return None
-
-
-def _parts(version: str) -> tuple[int, ...]:
-    return tuple(int(each) for each in version.split("."))
 
 
 def _links(file: ELFFile) -> Links | None:
