@@ -14,7 +14,9 @@ from dbhone.build.manifest import COMMANDS, Build, CompileCommand, Manifest
 from dbhone.build.transforms.base import Family, Pass
 from dbhone.cli.commands import build as module
 from dbhone.cli.main import hone
+from dbhone.experiment.events import Detail, Listener
 from dbhone.experiment.production import Goal, Product
+from dbhone.home import Session
 from dbhone.source.tree import SourceTree
 
 COMPILED = (("sql/parse.o", 61.5), ("sql/item.o", 12.0), ("sql/net.o", 0.25))
@@ -29,7 +31,8 @@ class FakeWorkshop:
         self.folder = folder
         self.goals = []
 
-    def __call__(self, *_: object, **__: object) -> FakeWorkshop:
+    def __call__(self, session: Session, listen: Listener, **_: object) -> FakeWorkshop:
+        self.session, self.listen = session, listen
         return self
 
     def tree(self, reference: str) -> SourceTree:
@@ -42,6 +45,7 @@ class FakeWorkshop:
         )
 
     def produce(self, goal: Goal) -> Product:
+        self.listen(Detail(text="compile"))
         self.goals.append(goal)
         made = make_build(self.folder / f"build-{len(self.goals)}", goal, len(self.goals))
         return Product(build=made, tree=self.tree(goal.source), reused=False)
@@ -118,6 +122,17 @@ def test_without_timings_only_the_folders_are_the_result(
     done = hone_build(tmp_path, "dir:sqlite")
     assert done.stdout == f"{tmp_path / 'build-1'}\n"
     assert "of 3 compile commands" in done.stderr
+
+
+def test_each_source_is_told_when_its_long_build_begins(
+    tmp_path: Path, workshop: FakeWorkshop
+) -> None:
+    done = hone_build(tmp_path, "dir:mariadb", "dir:postgresql", "--option", "-DX=1")
+    begun = [line for line in done.stderr.splitlines() if "begun" in line]
+    assert [line.partition(" begun")[0].split() for line in begun] == [
+        ["build", "dir:mariadb:", "rel", "-DX=1", "with", "gcc:"],
+        ["build", "dir:postgresql:", "rel", "-DX=1", "with", "gcc:"],
+    ]
 
 
 def test_a_trace_of_all_builds_is_written(tmp_path: Path, workshop: FakeWorkshop) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.build import manifest as records
+from dbhone.build.advance import advance
 from dbhone.build.failure import first_error
 from dbhone.build.keeping import is_made, keep, open_to_all
 from dbhone.build.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
@@ -27,6 +28,8 @@ from dbhone.home import Home, Session
 
 _RECORDER = Path(__file__).with_name("recorder.py")
 _OBJECTS = "objects"
+_GLANCE = 2.0
+"""Seconds after which it is told again how far compiling is."""
 _PACKAGES = {"ninja": "ninja-build", "tclsh": "tcl"}
 _UPSETTING = re.compile(r"[^\w/.@+~-]")
 _NO_SPACE = "no space left on device"
@@ -69,9 +72,9 @@ def _folder_name(source_digest: str) -> str:
 def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None = None) -> Build:
     """Return the build that ``spec`` describes, making it unless it exists.
 
-    ``notify`` gets a few words when a step begins. ``jobs`` compile commands run at once, as many
-    as there are cores if it is None. Raises BuildError, with the log, when a
-    step fails; ProfileError when the compiler did not take the profile.
+    ``notify`` gets a few words when a step begins, and while it compiles. ``jobs`` compile
+    commands run at once, as many as there are cores if it is None. Raises BuildError, with the
+    log, when a step fails; ProfileError when the compiler did not take the profile.
     """
     digest = spec.digest()
     found = find(session.home, digest)
@@ -188,7 +191,11 @@ class _Making:
         command = process.Command(
             argv=step.argv, cwd=self.objects, env=env, isolated=True, log=self.log
         )
-        finished = process.run(command)
+        with process.Process(command, capture=False) as running:
+            while not running.wait(_GLANCE):
+                if step.phase is Phase.COMPILE and (done := advance(self.log, self.commands)):
+                    self.notify(f"{step.phase.value}, {done}")
+            finished = running.finish()
         if not finished.ok:
             raise self._failure(step, finished)
         return finished.seconds

@@ -15,7 +15,7 @@ from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.pace import Pace
 from dbhone.experiment.plan import leaves_time
-from dbhone.experiment.production import Goal, Product, Workshop
+from dbhone.experiment.production import Product, Workshop, goal_of
 from dbhone.measurement.record import Role, Run, Subject
 from dbhone.source.tree import kept_tree
 
@@ -130,7 +130,8 @@ class Preparation:
                 self._journal.note(f"{text} for measuring")
                 continue
             began = self._journal.began(Stage.BUILD, label, number, len(present), expected)
-            product = self._workshop.produce(self._goal(each))
+            goal = goal_of(each, self._experiment.suite, self._experiment.scale)
+            product = self._workshop.produce(goal)
             products[each.name] = product
             self._journal.withdraw(_LEFT_OUT, each.name)
             pace.learn(expected, self._journal.clock() - began)
@@ -153,20 +154,6 @@ class Preparation:
 
     def _time_allows(self, seconds: float) -> bool:
         return leaves_time(self._journal.left(), seconds, self._experiment.design.budget_seconds)
-
-    def _goal(self, each: SubjectDeclaration) -> Goal:
-        return Goal(
-            dbms=each.dbms,
-            source=each.source,
-            variant=each.variant,
-            compiler=each.compiler,
-            training=each.training,
-            suite=self._experiment.suite,
-            scale=self._experiment.scale,
-            copy_number=each.copy_number,
-            options=each.options,
-            fixes=each.fixes,
-        )
 
     def _profile_note(self, each: SubjectDeclaration, product: Product) -> str:
         use = product.build.manifest.profile

@@ -23,7 +23,7 @@ from dbhone.build.variant import Variant
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.errors import SourceError, UsageError
 from dbhone.experiment.events import Detail, Listener, Note
-from dbhone.experiment.model import Training
+from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.training import Lesson, train
 from dbhone.home import Session
 from dbhone.instance import adoption
@@ -51,6 +51,22 @@ class Goal:
     copy_number: int
     options: tuple[str, ...] = ()
     fixes: tuple[str, ...] = ()
+
+
+def goal_of(subject: SubjectDeclaration, suite: str, scale: Scale) -> Goal:
+    """Return what a subject is built as; ``suite`` and ``scale`` are for its training."""
+    return Goal(
+        dbms=subject.dbms,
+        source=subject.source,
+        variant=subject.variant,
+        compiler=subject.compiler,
+        training=subject.training,
+        suite=suite,
+        scale=scale,
+        copy_number=subject.copy_number,
+        options=subject.options,
+        fixes=subject.fixes,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,13 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.progress import shown
 from dbhone.cli.timings import side_by_side
 from dbhone.errors import UsageError
-from dbhone.experiment.model import Training
-from dbhone.experiment.production import Goal, Product, Workshop, load_dbms, recognise
+from dbhone.experiment.events import Began, Stage
+from dbhone.experiment.model import SubjectDeclaration, Training
+from dbhone.experiment.outlook import Prospect
+from dbhone.experiment.production import Product, Workshop, goal_of, load_dbms, recognise
 from dbhone.experiment.writing import usual_suite
 from dbhone.files import write_whole
-from dbhone.measurement.record import READY_MADE
+from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_word
 from dbhone.source.reference import kind_of, parse_reference
 from dbhone.source.versions import known_versions
@@ -159,25 +161,36 @@ def _check(chosen: _Options, wanted: Variant) -> None:
 def _product(workshop: Workshop, source: str, chosen: _Options, wanted: Variant) -> Product:
     if wanted.ready_made:
         return workshop.adopt(source)
-    return workshop.produce(_goal(workshop, source, chosen, wanted))
-
-
-def _goal(workshop: Workshop, source: str, chosen: _Options, wanted: Variant) -> Goal:
     dbms = recognise(workshop.tree(source).path)
     suite = chosen.suite or usual_suite(load_dbms(dbms))
     if wanted.profile_guided and dbms not in suites.load(suite).dbms:
         raise UsageError(f"the suite {suite} does not drive {dbms}", hint="leave --suite out")
-    return Goal(
+    subject = SubjectDeclaration(
+        name=source,
+        role=Role.BASE,
         dbms=dbms,
         source=source,
         variant=wanted,
         compiler=chosen.compiler,
         training=_training(chosen, suite) if wanted.profile_guided else None,
-        suite=suite,
-        scale=Scale(size=chosen.size),
         copy_number=chosen.copy,
+        optional=False,
         options=chosen.build_options,
         fixes=chosen.fixes,
+    )
+    workshop.listen(_beginning(subject, Prospect(workshop.session.home)))
+    return workshop.produce(goal_of(subject, suite, Scale(size=chosen.size)))
+
+
+def _beginning(subject: SubjectDeclaration, prospect: Prospect) -> Began:
+    passes = subject.variant.passes()
+    return Began(
+        stage=Stage.BUILD,
+        what=f"{subject.name}: {subject.made_as}",
+        number=1,
+        total=1,
+        expected=sum(prospect.build(subject, each).expected for each in passes),
+        left=None,
     )
 
 
