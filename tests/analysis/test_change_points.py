@@ -92,9 +92,18 @@ class TestAChange:
     def test_that_creeps_is_told_from_end_to_end(self) -> None:
         values = noisy(8, (9, 3, 6), tuple(1.07**power for power in range(9)), spread=0.05)
         series = next(each for each in _found(values).steps if not each.changes)
-        assert series.gradual is not None
-        assert (series.gradual.before, series.gradual.after) == ("a", "i")
-        assert series.gradual.ratio == pytest.approx(1.07**8, rel=0.15)
+        assert series.overall is not None
+        assert (series.overall.before, series.overall.after) == ("a", "i")
+        assert series.overall.ratio == pytest.approx(1.07**8, rel=0.15)
+        assert series.seemingly is None
+
+    def test_that_is_sure_from_end_to_end_alone_is_said_to_lie_where_it_seems_to(self) -> None:
+        values = noisy(8, (3, 1, 8), (1.0, 1.0, 1.3), spread=0.01)
+        values[1] *= np.tile((0.7, 1.4), 4)  # the version before the change is badly known
+        (series,) = _found(values).steps
+        assert not series.changes
+        assert series.overall is not None
+        assert series.seemingly == "c"
 
 
 class TestWhereNothingChanged:
@@ -104,7 +113,7 @@ class TestWhereNothingChanged:
         for seed in range(runs):
             values = noisy(seed, (5, 12, 8), (1.0,) * 5, spread=0.1)
             found = _found(values, least=0.0)
-            alarms += any(each.changes or each.gradual for each in found.steps)
+            alarms += any(each.changes or each.overall for each in found.steps)
         assert alarms / runs <= 0.05 + 2 * (0.05 * 0.95 / runs) ** 0.5
 
     def test_it_says_what_would_have_been_found(self) -> None:
@@ -119,7 +128,7 @@ class TestWhereNothingChanged:
 
     def test_fewer_blocks_than_a_verdict_needs_find_nothing(self) -> None:
         history = _found(_planted(0.3, step=0, after=1, blocks=5))
-        assert not any(each.changes or each.gradual for each in history.steps)
+        assert not any(each.changes or each.overall for each in history.steps)
         assert {each.findable for each in history.steps} == {None}
 
 

@@ -32,6 +32,8 @@ from dbhone.measurement.record import Group, Samples, Step
 
 LEAST_CHANGE = 0.05
 """A change by less than this is nobody's headline, however surely it is there."""
+_MOST = 2 / 3
+"""A version that seems to have brought this share of a change from end to end stands out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +238,7 @@ def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) 
     ]
     cuts = [each for each in certain if each.after - each.before == 1]
     last = len(row.versions) - 1
-    ends = [each for each in certain if not cuts and each.after == last]
+    ends = next((each for each in certain if not cuts and each.after == last), None)
     bounds = [0, *(each.after for each in cuts), len(row.versions)]
     segments = [
         _segment(row, slice(*piece), confidence)
@@ -252,12 +254,17 @@ def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) 
         changes=tuple(
             _change(row, each, level) for each, level in zip(cuts, segments[1:], strict=True)
         ),
-        gradual=next(
-            (_change(row, each, _segment(row, slice(last, None), confidence)) for each in ends),
-            None,
-        ),
+        overall=_change(row, ends, _segment(row, slice(last, None), confidence)) if ends else None,
+        seemingly=_seemingly(row, tests, ends) if ends else None,
         findable=_findable(tests, floor),
     )
+
+
+def _seemingly(row: _Row, tests: Sequence[_Test], ends: _Test) -> str | None:
+    """Return the version with which most of the change from end to end seems to have come."""
+    neighbours = [each for each in tests if each.after - each.before == 1]
+    largest = max(neighbours, key=lambda each: each.centre / ends.centre)
+    return row.versions[largest.after] if largest.centre / ends.centre >= _MOST else None
 
 
 def _segment(row: _Row, piece: slice, confidence: float) -> Segment:

@@ -64,8 +64,10 @@ class Series:
     """One step, or the steps of a group together, through the versions.
 
     ``step`` is None for a group; there ``group`` is None if it is all groups. ``versions`` are
-    those that were measured well enough. ``gradual`` is the change from the first version to
-    the last where that is certain and no change between neighbours is. ``findable`` is the
+    those that were measured well enough. ``overall`` is the change from the first version to
+    the last where that is certain and no change between neighbours is; ``seemingly`` is the
+    version with which most of it seems to have come, a guess that nothing makes certain, None
+    where none stands out. ``findable`` is the
     smallest change, as a fraction, that would have been found between whichever neighbours;
     None with fewer than ``MINIMUM_BLOCKS`` blocks.
     """
@@ -76,7 +78,8 @@ class Series:
     versions: tuple[str, ...]
     segments: tuple[Segment, ...]
     changes: tuple[Change, ...]
-    gradual: Change | None
+    overall: Change | None
+    seemingly: str | None
     findable: float | None
 
 

@@ -142,7 +142,8 @@ def _series(each: Series) -> dict[str, Any]:
         "versions": list(each.versions),
         "segments": [_segment(it) for it in each.segments],
         "changes": [_change(it) for it in each.changes],
-        "gradual": _change(each.gradual) if each.gradual is not None else None,
+        "gradual": _change(each.overall) if each.overall is not None else None,
+        "seemingly": each.seemingly,
         "findable": _number(each.findable),
     }
 

@@ -109,16 +109,20 @@ def _short_names(run: Run) -> dict[str, str]:
 
 def _all(series: Series) -> tuple[Change, ...]:
     """Return a series' changes, that from end to end where it is the only one."""
-    return series.changes or ((series.gradual,) if series.gradual is not None else ())
+    return series.changes or ((series.overall,) if series.overall is not None else ())
 
 
-def _told(change: Change, *, gradual: bool) -> str:
-    """Return a change in words: ``fell to 0.55 between 5.7.22 and 8.0.12``."""
+def _told(change: Change, series: Series) -> str:
+    """Return a change in words: ``fell to 0.55 between 5.7.22 and 8.0.12``.
+
+    Where a change from end to end lies is said as a guess, for it is one.
+    """
     verb = "fell" if change.ratio < 1 else "rose"
     words = f"{verb} to {_figure(change.level.ratio)}"
-    if gradual:
-        return f"{words} little by little from {change.before} to {change.after}"
-    return f"{words} between {change.before} and {change.after}"
+    if change is not series.overall:
+        return f"{words} between {change.before} and {change.after}"
+    how = f"seemingly with {series.seemingly}" if series.seemingly else "little by little"
+    return f"{words} in all, {how}"
 
 
 def _figure(value: float) -> str:
@@ -151,7 +155,7 @@ def _largest(series: Series) -> float:
 
 def _life(series: Series) -> str:
     """Return all changes of a series in words."""
-    return joined([_told(each, gradual=series.gradual is each) for each in _all(series)])
+    return joined([_told(each, series) for each in _all(series)])
 
 
 def _findable(known: Sequence[Series]) -> str:
@@ -188,7 +192,7 @@ def _group_rows(of: Material, series: Series) -> Iterator[Row]:
     part = "" if len(of.parts()) == 1 else f"{of.part_title(series.in_sample).lower()} "
     name = f"{_group(series)} {part}steps{' together' if series.group is None else ''}"
     for change in _all(series):
-        yield _change_row(name, change, gradual=series.gradual is change)
+        yield _change_row(name, change, series)
     if not _all(series):
         yield _unchanged_row(name, [series])
 
@@ -197,10 +201,10 @@ def _step_rows(found: History, short: Mapping[str, str]) -> Iterator[Row]:
     place = {name: at for at, name in enumerate(found.versions)}
     changes = sorted(
         ((change, series) for series in found.steps for change in _all(series)),
-        key=lambda pair: (pair[1].gradual is pair[0], place[pair[0].after], -pair[0].size),
+        key=lambda pair: (pair[1].overall is pair[0], place[pair[0].after], -pair[0].size),
     )
     for change, series in changes:
-        yield _change_row(short[series.step or ""], change, gradual=series.gradual is change)
+        yield _change_row(short[series.step or ""], change, series)
     others = [each for each in found.steps if not _all(each)]
     if others:
         yield _unchanged_row(count_of(len(others), "other step" if changes else "step"), others)
@@ -213,10 +217,10 @@ def _unchanged_row(name: str, series: Sequence[Series]) -> Row:
     return Row(cells=(Cell(text=said), EMPTY, least))
 
 
-def _change_row(name: str, change: Change, *, gradual: bool) -> Row:
+def _change_row(name: str, change: Change, series: Series) -> Row:
     return Row(
         cells=(
-            Cell(text=f"{name} {_told(change, gradual=gradual)}"),
+            Cell(text=f"{name} {_told(change, series)}"),
             _ratio_cell(change.level, change),
             _ratio_cell(change, change),
         )

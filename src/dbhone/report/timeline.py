@@ -54,7 +54,7 @@ def _changed(view: HistoryView, page: Page) -> dict[str, _Found]:
     sizes = {
         series.step: max(change.size for change in changes)
         for series in view.found.steps
-        for changes in ((*series.changes, *((series.gradual,) if series.gradual else ())),)
+        for changes in ((*series.changes, *((series.overall,) if series.overall else ())),)
         if series.step is not None and changes
     }
     chosen = sorted(sizes, key=lambda step: -sizes[step])[:_LINES]
