@@ -50,7 +50,7 @@ def command(context: Context, remove: bool, everything: bool) -> None:
             manifest.digest[:12],
             f"{manifest.dbms} {manifest.version}",
             manifest.variant + instrumented + copy,
-            manifest.compiler,
+            each.told_compiler,
             f"{manifest.built_at.astimezone():%Y-%m-%d %H:%M}",
             duration(manifest.seconds),
             size(each.binary_bytes),
