@@ -16,6 +16,7 @@ from dbhone.experiment.execute import Desk, Execution
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.shortage import shortage
+from dbhone.experiment.sources_given import SYNTAX
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
@@ -55,8 +56,21 @@ class Percent(click.ParamType[float]):
         return value if isinstance(value, float) else parse_percent(str(value))
 
 
+source_option = click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar=SYNTAX,
+    help="Take a source from elsewhere than FILE says, such as dir:~/src/mysql; may be repeated.",
+)
+
+
 def with_design(
-    experiment: Experiment, budget: float | None, target: float | None, seed: int | None
+    experiment: Experiment,
+    *,
+    budget: float | None = None,
+    target: float | None = None,
+    seed: int | None = None,
 ) -> Experiment:
     """Return the experiment with what the command line says instead of the file."""
     design: Design = experiment.design

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from dbhone.experiment.declaration import ExperimentFile
 from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.resolve import Resolver
+from dbhone.experiment.sources_given import with_sources
 from dbhone.source.fixes import is_file
 from dbhone.source.versions import PREFIX, KnownVersions, known_versions
 
@@ -26,18 +28,23 @@ def shipped_names() -> tuple[str, ...]:
     return tuple(sorted(each.name[:-5] for each in files if each.name.endswith(".toml")))
 
 
-def load_shipped(name: str, versions: KnownVersions | None = None) -> Experiment:
+def load_shipped(
+    name: str, versions: KnownVersions | None = None, sources: Sequence[str] = ()
+) -> Experiment:
     """Return an experiment that ships with hone. Raises UnknownName if there is none such.
 
     ``versions`` are those that ``known:`` finds, here and below; None for those that ship.
+    ``sources`` are taken instead of the file's: ``NAME=SOURCE``.
     """
     if name not in shipped_names():
         raise UnknownName("experiment", name, shipped_names())
     text = resources.files(_SHIPPED).joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    return parse(text, name=name, versions=versions)
+    return parse(with_sources(text, sources), name=name, versions=versions)
 
 
-def load_file(path: Path, versions: KnownVersions | None = None) -> Experiment:
+def load_file(
+    path: Path, versions: KnownVersions | None = None, sources: Sequence[str] = ()
+) -> Experiment:
     """Return the experiment in a file. Raises ExperimentError naming file and line or key."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -48,15 +55,18 @@ def load_file(path: Path, versions: KnownVersions | None = None) -> Experiment:
             f"cannot read {path}: {error.strerror}",
             hint=f"shipped experiments: {', '.join(shipped_names())}",
         ) from error
+    text = with_sources(text, sources)
     return parse(text, name=str(path.absolute()), shown=str(path), versions=versions)
 
 
-def load_named(word: str, versions: KnownVersions | None = None) -> Experiment:
+def load_named(
+    word: str, versions: KnownVersions | None = None, sources: Sequence[str] = ()
+) -> Experiment:
     """Return the experiment in the file ``word`` or, if there is no such file, the shipped one."""
     path = Path(word)
     if not path.exists() and word in shipped_names():
-        return load_shipped(word, versions)
-    return load_file(path, versions)
+        return load_shipped(word, versions, sources)
+    return load_file(path, versions, sources)
 
 
 def parse(

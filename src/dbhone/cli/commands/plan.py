@@ -6,7 +6,7 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.running import Duration, with_design
+from dbhone.cli.running import Duration, source_option, with_design
 from dbhone.experiment.load import load_named
 from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.plan import Plan
@@ -17,11 +17,15 @@ from dbhone.units import count_of, duration
 
 @click.command("plan")
 @click.argument("experiment", metavar="FILE")
+@source_option
 @click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
 @pass_context
-def command(context: Context, experiment: str, budget: float | None) -> None:
+def command(
+    context: Context, experiment: str, sources: tuple[str, ...], budget: float | None
+) -> None:
     """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
-    declared = with_design(load_named(experiment, known_versions(context.home)), budget, None, None)
+    loaded = load_named(experiment, known_versions(context.home), sources)
+    declared = with_design(loaded, budget=budget)
     plan = Prospect(context.home).plan(declared)
     context.out.print(f"[bold]{declared.title}[/]")
     context.out.print(_table(plan))

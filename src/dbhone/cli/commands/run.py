@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.running import Duration, Percent, execute_new, with_design
+from dbhone.cli.running import Duration, Percent, execute_new, source_option, with_design
 from dbhone.experiment.load import load_named
 from dbhone.source.versions import known_versions
 
 
 @click.command("run")
 @click.argument("experiment", metavar="FILE")
+@source_option
 @click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
 @click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%.")
 @click.option("--seed", type=int, help="Seed of the random order.")
@@ -19,18 +22,16 @@ from dbhone.source.versions import known_versions
 @pass_context
 def command(
     context: Context,
+    /,
     experiment: str,
-    budget: float | None,
-    target: float | None,
+    sources: tuple[str, ...],
     *,
-    seed: int | None,
     refresh: bool,
+    **design: Any,
 ) -> None:
     """Execute the experiment in FILE, or one that ships with hone by its name."""
-    declared = with_design(
-        load_named(experiment, known_versions(context.home)), budget, target, seed
-    )
-    execute_new(context, declared, refresh=refresh)
+    declared = load_named(experiment, known_versions(context.home), sources)
+    execute_new(context, with_design(declared, **design), refresh=refresh)
 
 
 PLUGIN = command

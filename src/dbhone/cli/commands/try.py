@@ -24,7 +24,7 @@ def command(
     it is installed. Takes 8 minutes on two cores. It is the experiment that `hone plan try`
     shows.
     """
-    experiment = with_design(load_shipped("try"), budget, target, seed)
+    experiment = with_design(load_shipped("try"), budget=budget, target=target, seed=seed)
     execute_new(context, experiment, refresh=refresh)
 
 
