@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +25,9 @@ BROKEN = "the file is broken or was changed, there or on its way; nothing of it 
 _ENGLISH = {"LC_ALL": "C"}
 _FULL = "No space left on device"
 # How git, apt and dpkg-source begin the lines that say what went wrong.
-_MARKS = ("E: ", "fatal: ", "error: ", "dpkg-source: error: ")
+_MARKS = ("E: ", "fatal: ", "error: ", "dpkg-source: error: ", "remote: fatal: ")
+_OVERWRITTEN = re.compile(rb"[^\r\n]*\r(?!\n)")
+"""What a terminal would not show any more, such as all of a progress but its last."""
 
 
 def require(program: str, *, package: str, why: str) -> None:
@@ -101,13 +104,13 @@ def failure(
 
 def _complaints(words: str) -> Iterator[str]:
     for line in words.splitlines():
-        if line.startswith(_MARKS):
-            yield line.partition("rror: " if line.startswith("dpkg") else ": ")[2].strip()
+        if mark := next((each for each in _MARKS if line.startswith(each)), None):
+            yield line.removeprefix(mark).strip()
 
 
 def _append(log: Path, argv: tuple[str, ...], words: bytes) -> None:
     with log.open("ab") as file:
-        file.write(f"$ {shlex.join(argv)}\n".encode() + words)
+        file.write(f"$ {shlex.join(argv)}\n".encode() + _OVERWRITTEN.sub(b"", words))
 
 
 class _Lines:
