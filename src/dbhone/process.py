@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -150,6 +150,7 @@ class Process:
         self.started = time.monotonic()
         self._orders: int | None = None
         self._status = b""
+        self._timed_out = False
         try:
             self._spawn(command, capture=capture)
         except OSError as error:
@@ -249,9 +250,18 @@ class Process:
         """Return whether the program runs; does not wait."""
         return not self.wait(0)
 
-    def finish(
-        self, *, output: bytes = b"", timed_out: bool = False, overflowed: bool = False
-    ) -> Finished:
+    def end(self) -> None:
+        """Ask the program to end, and make sure that it does."""
+        self.signal(signal.SIGTERM)
+        if not self.wait(_GRACE):
+            self.signal(signal.SIGKILL)
+
+    def time_out(self) -> None:
+        """End the program because it took too long, which ``finish`` will tell."""
+        self._timed_out = True
+        self.end()
+
+    def finish(self, *, output: bytes = b"", overflowed: bool = False) -> Finished:
         """Wait for the end and return it."""
         line = self._status_line()
         seconds = time.monotonic() - self.started
@@ -272,7 +282,7 @@ class Process:
             seconds=seconds,
             usage=usage,
             output=output,
-            timed_out=timed_out,
+            timed_out=self._timed_out,
             overflowed=overflowed,
         )
 
@@ -306,44 +316,58 @@ def _remaining(process: Process) -> float | None:
 
 
 def _wait(process: Process) -> Finished:
-    ended = process.wait(_remaining(process))
-    if not ended:
-        _end(process)
-    return process.finish(timed_out=not ended)
+    if not process.wait(_remaining(process)):
+        process.time_out()
+    return process.finish()
+
+
+def lines(command: Command) -> Generator[str, None, Finished]:
+    """Run a program and yield what it prints, a line at a time, however much that is.
+
+    Of its output only the last line is in what is returned. A program that takes longer than its
+    timeout is ended; one whose lines are not wanted any more is killed. Raises ToolError as
+    ``run`` does.
+    """
+    with Process(command, capture=True) as process:
+        last = rest = b""
+        for chunk in _chunks(process):
+            *whole, rest = (rest + chunk).split(b"\n")
+            last = whole[-1] if whole else last
+            yield from (each.decode(errors="replace") for each in whole)
+        if rest:
+            yield rest.decode(errors="replace")
+        return process.finish(output=rest or last)
 
 
 def _read(process: Process, on_chunk: OnChunk | None) -> Finished:
-    assert process.stdout is not None
-    descriptor = process.stdout.fileno()
     pieces: list[bytes] = []
     length = 0
-    while True:
-        ready, _, _ = select.select(
-            [descriptor, process._status_reader], [], [], _remaining(process)
-        )
-        if not ready:
-            _end(process)
-            return process.finish(output=b"".join(pieces), timed_out=True)
-        if descriptor not in ready:
-            break
-        chunk = os.read(descriptor, 65536)
-        if not chunk:
-            break
+    for chunk in _chunks(process):
         if on_chunk is not None:
             on_chunk(chunk, time.monotonic(), process.pid)
         pieces.append(chunk)
         length += len(chunk)
         if length > _CAPTURE_LIMIT:
-            _end(process)
+            process.end()
             return process.finish(output=b"".join(pieces), overflowed=True)
     return process.finish(output=b"".join(pieces))
 
 
-def _end(process: Process) -> None:
-    """Ask the program to end, and make sure that it does."""
-    process.signal(signal.SIGTERM)
-    if not process.wait(_GRACE):
-        process.signal(signal.SIGKILL)
+def _chunks(process: Process) -> Iterator[bytes]:
+    """Yield the output as it comes; end a program that takes longer than its timeout."""
+    assert process.stdout is not None
+    descriptor = process.stdout.fileno()
+    while True:
+        ready, _, _ = select.select(
+            [descriptor, process._status_reader], [], [], _remaining(process)
+        )
+        if not ready:
+            process.time_out()
+            return
+        chunk = os.read(descriptor, 65536) if descriptor in ready else b""
+        if not chunk:
+            return
+        yield chunk
 
 
 def output_of(argv: tuple[str, ...], *, timeout: float = 30.0) -> str | None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone import process
 from dbhone.build.profile import training_environment
 from dbhone.build.tally import Tally, change, merge, newly_executed, read_tally
 from dbhone.build.toolchain import Compiler, find_compiler, installed
@@ -68,6 +69,13 @@ def test_functions_and_counters_are_counted(program: Path, compiler: Compiler) -
     assert (first.functions, first.functions_executed) == (3, 2)
     assert 0 < first.counters_touched < first.counters
     assert max(first.totals.values()) >= 1000
+
+
+def test_a_profile_may_be_larger_than_what_is_held_of_an_output(
+    program: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_CAPTURE_LIMIT", 100)
+    assert train(program, compiler, "1000").functions == 3
 
 
 def test_another_round_of_the_same_changes_little(program: Path, compiler: Compiler) -> None:

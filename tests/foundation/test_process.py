@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dbhone import process as module
 from dbhone.errors import MachineError, ToolError
-from dbhone.process import Command, Finished, Process, run
+from dbhone.process import Command, Finished, Process, lines, run
 
 _SPAWNER = """\
 import subprocess, sys, pathlib
@@ -311,3 +313,41 @@ def await_state(state: str, *pids: int) -> None:
         Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != state for pid in pids
     ):
         time.sleep(0.002)
+
+
+class TestLines:
+    def test_come_one_by_one_however_many_there_are(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "_CAPTURE_LIMIT", 1000)
+        found, finished = _all(lines(python("for n in range(9999): print(n)", cwd=tmp_path)))
+        assert found == [str(number) for number in range(9999)]
+        assert finished.ok
+        assert finished.text() == "9998"
+
+    def test_need_no_newline_at_the_end(self, tmp_path: Path) -> None:
+        found, finished = _all(lines(python("print('a\\n\\nb', end='')", cwd=tmp_path)))
+        assert found == ["a", "", "b"]
+        assert finished.text() == "b"
+
+    def test_end_when_the_program_takes_too_long(self, tmp_path: Path) -> None:
+        code = "import time; print('a', flush=True); time.sleep(600)"
+        found, finished = _all(lines(python(code, cwd=tmp_path, timeout=2)))
+        assert found == ["a"]
+        assert finished.timed_out
+
+    def test_that_are_not_wanted_any_more_end_the_program(self, tmp_path: Path) -> None:
+        code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+        printed = lines(python(code, cwd=tmp_path))
+        number = int(next(printed))
+        printed.close()
+        assert not is_running(number)
+
+
+def _all(printed: Generator[str, None, Finished]) -> tuple[list[str], Finished]:
+    found = []
+    while True:
+        try:
+            found.append(next(printed))
+        except StopIteration as end:
+            return found, end.value

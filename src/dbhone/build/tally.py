@@ -7,7 +7,7 @@ llvm-profdata(1) merges and prints. Both grow from run to run: a program adds to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from dbhone.errors import ProfileError, ToolError
 MERGED = "merged.profdata"
 _SUFFIXES = {Family.GCC: ".gcda", Family.CLANG: ".profraw"}
 _BATCH = 200
-"""How many files one gcov-dump is asked for: what it prints is held in memory."""
+"""How many files one gcov-dump is asked for; a command line has no room for all of a server's."""
 _TIMEOUT = 600.0
 _GCC_FILE = re.compile(r"(.*):data:magic ")
 _GCC_FUNCTION = re.compile(r"FUNCTION ident=(\d+)")
@@ -124,10 +124,10 @@ def _read_gcc(compiler: Compiler, folder: Path, files: tuple[Path, ...]) -> Func
         yield from _gcc_functions(_tool(compiler, "gcov-dump", ("-l", *batch), folder))
 
 
-def _gcc_functions(text: str) -> Functions:
+def _gcc_functions(lines: Iterator[str]) -> Functions:
     file, name, left = "", "", 0
     counts: list[int] = []
-    for line in text.splitlines():
+    for line in lines:
         if left:
             row = _GCC_ROW.search(line)
             counts += map(int, row.group(1).split()) if row else ()
@@ -153,22 +153,25 @@ def _read_clang(compiler: Compiler, folder: Path, files: tuple[Path, ...]) -> Fu
     merged = folder.with_name(f"{folder.name}.profdata")
     _merge_clang(compiler, folder, files, merged)
     words = ("show", "--all-functions", "--counts", str(merged))
-    text = _tool(compiler, "llvm-profdata", words, folder)
-    merged.unlink()
     name = ""
-    for line in text.splitlines():
+    for line in _tool(compiler, "llvm-profdata", words, folder):
         if (counts := _CLANG_COUNTS.match(line)) is not None:
             yield name, [int(word) for word in counts.group(1).split(",") if word.strip()]
         elif (function := _CLANG_FUNCTION.match(line)) is not None:
             name = function.group(1)
+    merged.unlink()
 
 
 def _merge_clang(compiler: Compiler, folder: Path, files: tuple[Path, ...], merged: Path) -> None:
     words = ("merge", f"-output={merged}", *(str(path) for path in files))
-    _tool(compiler, "llvm-profdata", words, folder)
+    for _ in _tool(compiler, "llvm-profdata", words, folder):
+        pass
 
 
-def _tool(compiler: Compiler, program: str, arguments: tuple[str, ...], folder: Path) -> str:
+def _tool(
+    compiler: Compiler, program: str, arguments: tuple[str, ...], folder: Path
+) -> Generator[str, None, None]:
+    """Yield what a program of the compiler's prints, which of a large server is gigabytes."""
     path = compiler.find(program)
     if path is None:
         raise ToolError(
@@ -178,8 +181,8 @@ def _tool(compiler: Compiler, program: str, arguments: tuple[str, ...], folder: 
     command = process.Command(
         argv=(str(path), *arguments), cwd=folder, env={"LC_ALL": "C"}, timeout=_TIMEOUT
     )
-    finished = process.run(command)
+    finished = yield from process.lines(command)
     if not finished.ok:
-        tail = finished.text().strip().splitlines()[-1:]
-        raise ProfileError(f"{program} cannot read the profile: {' '.join(tail)}")
-    return finished.text()
+        raise ProfileError(
+            f"{program} cannot read the profile: it {finished.ending()}: {finished.text().strip()}"
+        )
