@@ -7,7 +7,7 @@ import errno
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, ToolError, disk_full
@@ -24,8 +24,10 @@ BROKEN = "the file is broken or was changed, there or on its way; nothing of it 
 
 _ENGLISH = {"LC_ALL": "C"}
 _FULL = "No space left on device"
-# How git, apt and dpkg-source begin the lines that say what went wrong.
-_MARKS = ("E: ", "fatal: ", "error: ", "dpkg-source: error: ", "remote: fatal: ")
+# How lines begin that say what went wrong. What git's other side says is the cause of what
+# its own side says, whichever comes first.
+_REMOTE = re.compile(r"remote: fatal: (.*)")
+_OWN = re.compile(r"(?:E|fatal|error|dpkg-source: error): (.*)")
 _OVERWRITTEN = re.compile(rb"[^\r\n]*\r(?!\n)")
 """What a terminal would not show any more, such as all of a progress but its last."""
 
@@ -97,15 +99,15 @@ def failure(
         full = disk_full(OSError(errno.ENOSPC, _FULL), doing)
         assert full is not None
         return full
-    said = said or next(_complaints(words), "")
+    said = said or _complaint(words)
     message = f"{doing} failed: {said}" if said else f"{doing} failed: it {finished.ending()}"
     return SourceError(message, hint=hint, log=job.log)
 
 
-def _complaints(words: str) -> Iterator[str]:
-    for line in words.splitlines():
-        if mark := next((each for each in _MARKS if line.startswith(each)), None):
-            yield line.removeprefix(mark).strip()
+def _complaint(words: str) -> str:
+    lines = words.splitlines()
+    found = (kind.match(line) for kind in (_REMOTE, _OWN) for line in lines)
+    return next((each.group(1).strip() for each in found if each), "")
 
 
 def _append(log: Path, argv: tuple[str, ...], words: bytes) -> None:
