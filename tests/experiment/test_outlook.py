@@ -34,7 +34,7 @@ SUBJECT = SubjectDeclaration(
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceTree:
     """Return a source that the home is taken to hold."""
     made = make_tree(tmp_path / "source")
-    monkeypatch.setattr(outlook, "recall", lambda reference, home: made)
+    monkeypatch.setattr(outlook, "last_tree", lambda reference, home: made)
     return made
 
 

@@ -12,7 +12,7 @@ import pytest
 from dbhone.errors import SourceError, UsageError
 from dbhone.home import Session
 from dbhone.source.kinds.dir import copy_tree
-from dbhone.source.tree import acquire
+from dbhone.source.tree import acquire, last_tree, recall
 
 NOBODY = 65534
 
@@ -30,6 +30,18 @@ def test_everything_is_copied_except_git(session: Session, folder: Path, told: l
     tree = acquire(f"dir:{folder}", session, notify=told.append)
     assert entries(tree.path) == [".gitignore", "configure", "empty", "src", "src/main.c"]
     assert tree.resolved == f"dir:{folder}"
+
+
+def test_a_folder_is_looked_at_again_but_what_it_was_is_known(
+    session: Session, folder: Path, told: list[str]
+) -> None:
+    reference = f"dir:{folder}"
+    assert last_tree(reference, session.home) is None
+    tree = acquire(reference, session, notify=told.append)
+    (folder / "more").write_text("new")
+    assert recall(reference, session.home) is None
+    assert last_tree(reference, session.home) == tree
+    assert acquire(reference, session, notify=told.append).digest != tree.digest
 
 
 def test_times_modes_and_links_are_kept(session: Session, folder: Path, told: list[str]) -> None:

@@ -15,7 +15,7 @@ from dbhone.experiment.plan import BuildOutlook, Plan, make_plan
 from dbhone.experiment.production import load_dbms
 from dbhone.home import Home
 from dbhone.instance import adoption
-from dbhone.source.tree import recall
+from dbhone.source.tree import last_tree, recall
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.1}
 _INSTRUMENTED = 1.4
@@ -47,7 +47,7 @@ class Prospect:
         identity = f"{subject.dbms} {subject.source} {subject.compiler} {flags} {options} {copy}"
         builds = all_builds(self._home)
         like = [each for each in builds if self._is_like(each, subject, pass_, compiler)]
-        kept = recall(subject.source, self._home)
+        kept = last_tree(subject.source, self._home)
         done = (
             kept is not None
             and not subject.fixes
@@ -67,7 +67,7 @@ class Prospect:
         return BuildOutlook(identity=identity, expected=expected, done=False)
 
     def _ready_made(self, subject: SubjectDeclaration) -> BuildOutlook:
-        tree = recall(subject.source, self._home)
+        tree = last_tree(subject.source, self._home)
         done = tree is not None and adoption.find(self._home, tree) is not None
         return BuildOutlook(identity=subject.source, expected=0.0 if done else _ADOPTION, done=done)
 

@@ -84,6 +84,14 @@ def recall(text: str, home: Home) -> SourceTree | None:
     return None if kind_of(reference.kind).always_fresh else _recall(reference, home)
 
 
+def last_tree(text: str, home: Home) -> SourceTree | None:
+    """Return the tree that a reference meant when it was last fetched here, None if it never was.
+
+    A folder may have changed since: what follows from this is an expectation.
+    """
+    return _recall(parse_reference(text), home)
+
+
 def kept_tree(digest: str, home: Home) -> SourceTree | None:
     """Return the tree with this digest, None if the home does not hold it."""
     folder = home.sources / digest
@@ -207,10 +215,9 @@ def _is_whole(folder: Path) -> bool:
 
 def _remember(kept: SourceTree, reference: SourceReference, home: Home) -> None:
     for each in (reference, parse_reference(kept.resolved)):
-        if not kind_of(each.kind).always_fresh:
-            path = _pin(each, home)
-            path.parent.mkdir(exist_ok=True)
-            write_whole(path, _to_json(kept))
+        path = _pin(each, home)
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, _to_json(kept))
 
 
 def _recall(reference: SourceReference, home: Home) -> SourceTree | None:
