@@ -28,7 +28,7 @@ def test_names_the_winner_and_by_how_much() -> None:
 
 def test_says_that_nothing_is_faster() -> None:
     run = small()
-    assert brief(found_in(run, samples(run, Shape(effects={})))) == "no build is faster than rel"
+    assert brief(found_in(run, samples(run, Shape(effects={})))) == "nothing is faster than rel"
 
 
 def test_counts_the_steps_of_a_history_that_changed() -> None:

@@ -42,7 +42,7 @@ def test_headline_tells_held_out_and_in_sample_apart() -> None:
         ("in-sample only", "speedtest1's main 1.12 times as fast as rel"),
         ("in-sample only", "measured only on what it was trained on"),
         ("nothing trained", "runs speedtest1 1.063 times as fast as rel"),
-        ("no noise", "No build is faster than rel"),
+        ("no noise", "Nothing is faster than rel"),
     ],
 )
 def test_headline_tells_what_can_be_told(odd: str, words: str) -> None:
@@ -51,7 +51,7 @@ def test_headline_tells_what_can_be_told(odd: str, words: str) -> None:
 
 def test_headline_says_how_much_could_hide_when_nothing_is_faster() -> None:
     text = _page(Shape(effects={})).headline
-    assert text.startswith("No build is faster than rel on speedtest1's held-out sets: the best, ")
+    assert text.startswith("Nothing is faster than rel on speedtest1's held-out sets: the best, ")
     assert "and the largest gain that could hide is " in text
 
 

@@ -40,4 +40,4 @@ def _winner(found: Findings) -> str | None:
     candidates = [each for each in run.subjects if each.role is Role.CANDIDATE]
     scores = [overall(analysis, each.name) for each in candidates if each.broken is None]
     judged = [each for each in scores if each and each.verdict != Verdict.NOT_ENOUGH_DATA]
-    return f"no build is faster than {analysis.base}" if judged else None
+    return f"nothing is faster than {analysis.base}" if judged else None

@@ -133,7 +133,7 @@ def _winner(story: _Story, subject: Subject, score: Summary) -> str:
 def _nothing_faster(story: _Story, scores: list[Summary]) -> str:
     best = max(scores, key=lambda each: each.ratio)
     text = (
-        f"No build is faster than {story.base.name} on {_where(story)}: the best, "
+        f"Nothing is faster than {story.base.name} on {_where(story)}: the best, "
         f"{best.subject}, runs {_times(best)} as fast ({story.reach(best)})"
     )
     if best.findable is not None:
