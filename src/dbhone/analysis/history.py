@@ -82,6 +82,11 @@ class Series:
     seemingly: str | None
     findable: float | None
 
+    @property
+    def told(self) -> tuple[Change, ...]:
+        """What is told of it: its changes, that from end to end where it is the only one."""
+        return self.changes or ((self.overall,) if self.overall is not None else ())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:

@@ -25,7 +25,7 @@ def _changes(history: History) -> str | None:
     known = [each for each in history.steps if each.findable is not None]
     if not known:
         return None
-    changed = sum(bool(each.changes or each.overall) for each in known)
+    changed = sum(bool(each.told) for each in known)
     steps = count_of(len(history.steps), "step")
     return f"{changed} of {steps} changed from {history.versions[0]} to {history.versions[-1]}"
 

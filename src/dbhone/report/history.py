@@ -107,11 +107,6 @@ def _short_names(run: Run) -> dict[str, str]:
     }
 
 
-def _all(series: Series) -> tuple[Change, ...]:
-    """Return a series' changes, that from end to end where it is the only one."""
-    return series.changes or ((series.overall,) if series.overall is not None else ())
-
-
 def _told(change: Change, series: Series) -> str:
     """Return a change in words: ``fell to 0.55 between 5.7.22 and 8.0.12``.
 
@@ -135,7 +130,7 @@ def _sentence(of: Material, found: History, short: Mapping[str, str]) -> str | N
     if not known:
         return None
     span = f"From {found.versions[0]} to {found.versions[-1]}"
-    changed = sorted((each for each in found.steps if _all(each)), key=_largest, reverse=True)
+    changed = sorted((each for each in found.steps if each.told), key=_largest, reverse=True)
     if not changed:
         return (
             f"{span}, no change was found in {count_of(len(known), 'step')} of {of.run.suite} "
@@ -150,12 +145,12 @@ def _sentence(of: Material, found: History, short: Mapping[str, str]) -> str | N
 
 
 def _largest(series: Series) -> float:
-    return max(change.size for change in _all(series))
+    return max(change.size for change in series.told)
 
 
 def _life(series: Series) -> str:
     """Return all changes of a series in words."""
-    return joined([_told(each, series) for each in _all(series)])
+    return joined([_told(each, series) for each in series.told])
 
 
 def _findable(known: Sequence[Series]) -> str:
@@ -191,21 +186,21 @@ def _table(of: Material, found: History, short: Mapping[str, str]) -> Table:
 def _group_rows(of: Material, series: Series) -> Iterator[Row]:
     part = "" if len(of.parts()) == 1 else f"{of.part_title(series.in_sample).lower()} "
     name = f"{_group(series)} {part}steps{' together' if series.group is None else ''}"
-    for change in _all(series):
+    for change in series.told:
         yield _change_row(name, change, series)
-    if not _all(series):
+    if not series.told:
         yield _unchanged_row(name, [series])
 
 
 def _step_rows(found: History, short: Mapping[str, str]) -> Iterator[Row]:
     place = {name: at for at, name in enumerate(found.versions)}
     changes = sorted(
-        ((change, series) for series in found.steps for change in _all(series)),
+        ((change, series) for series in found.steps for change in series.told),
         key=lambda pair: (pair[1].overall is pair[0], place[pair[0].after], -pair[0].size),
     )
     for change, series in changes:
         yield _change_row(short[series.step or ""], change, series)
-    others = [each for each in found.steps if not _all(each)]
+    others = [each for each in found.steps if not each.told]
     if others:
         yield _unchanged_row(count_of(len(others), "other step" if changes else "step"), others)
 

@@ -52,10 +52,9 @@ def _groups(page: Page) -> dict[str, _Found]:
 def _changed(view: HistoryView, page: Page) -> dict[str, _Found]:
     """Return the effects of the steps that changed most, by version."""
     sizes = {
-        series.step: max(change.size for change in changes)
+        series.step: max(change.size for change in series.told)
         for series in view.found.steps
-        for changes in ((*series.changes, *((series.overall,) if series.overall else ())),)
-        if series.step is not None and changes
+        if series.step is not None and series.told
     }
     chosen = sorted(sizes, key=lambda step: -sizes[step])[:_LINES]
     found: dict[str, dict[str, Effect | Summary]] = {view.short[step]: {} for step in chosen}
