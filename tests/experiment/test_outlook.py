@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -60,6 +61,19 @@ def test_an_instrumented_build_of_a_moved_home_is_expected_to_be_made_again(
     assert not found.done
     assert not found.guessed
     assert found.expected > 0
+
+
+@pytest.mark.usefixtures("instrumented")
+def test_builds_by_other_means_tell_how_fast_this_machine_is(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outlook, "load_dbms", lambda _: SimpleNamespace(build_seconds=1e6))
+    plain = dataclasses.replace(SUBJECT, name="rel", variant=parse_variant("rel"))
+    prospect = outlook.Prospect(session.home)
+    found = prospect.build(plain, Pass.PLAIN)
+    again = prospect.build(dataclasses.replace(plain, variant=parse_variant("lto")), Pass.PLAIN)
+    assert found.guessed
+    assert 0 < found.expected < again.expected < 1000
 
 
 @pytest.mark.usefixtures("tree")

@@ -28,7 +28,7 @@ class MysqlServer(MysqlLife):
     """The versions that hone has a recipe for."""
     build_options: tuple[Option, ...] = ()
     """The options that this maker's trees have besides MySQL's."""
-    build_seconds = 4800.0
+    build_seconds = 2700.0
     needs_cxx = True
     takes_options = True
     programs = ("mysqld",)

@@ -76,7 +76,7 @@ class MariaDb(MysqlLife):
     title = "MariaDB"
     reference = "apt:mariadb"
     huge_pages_by_shmget = False  # since 10.5
-    build_seconds = 840.0
+    build_seconds = 1200.0
     needs_cxx = True
     takes_options = True
     settings_table = "mariadb"

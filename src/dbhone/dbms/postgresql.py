@@ -35,7 +35,7 @@ class Postgresql(PostgresqlLife):
     name = "postgresql"
     title = "PostgreSQL"
     reference = "apt:postgresql-15"
-    build_seconds = 150.0
+    build_seconds = 190.0
 
     def version(self, tree: Path) -> str:
         """Return what the script ``configure`` says."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections.abc import Iterable
 
 from dbhone.build import builder
 from dbhone.build.catalogue import all_builds
-from dbhone.build.manifest import Build
+from dbhone.build.manifest import Build, Manifest
 from dbhone.build.toolchain import Compiler, find_compiler
 from dbhone.build.transforms.base import Pass
 from dbhone.errors import HoneError
@@ -15,10 +17,11 @@ from dbhone.experiment.plan import BuildOutlook, Plan, make_plan
 from dbhone.experiment.production import load_dbms
 from dbhone.home import Home
 from dbhone.instance import adoption
+from dbhone.measurement.record import READY_MADE
 from dbhone.source.tree import last_tree, recall
 
-_COST = {"o1": 0.75, "o3": 1.3, "lto": 1.1}
-_INSTRUMENTED = 1.4
+_COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
+_INSTRUMENTED = 1.2
 _ADOPTION = 5.0
 
 
@@ -61,7 +64,7 @@ class Prospect:
         if done:
             return BuildOutlook(identity=identity, expected=0.0, done=True)
         if not like:
-            guess = _guess(subject, pass_)
+            guess = _guess(subject, pass_, [each.manifest for each in builds])
             return BuildOutlook(identity=identity, expected=guess, done=False, guessed=True)
         expected = statistics.median(each.manifest.seconds for each in like)
         return BuildOutlook(identity=identity, expected=expected, done=False)
@@ -96,9 +99,21 @@ class Prospect:
         )
 
 
-def _guess(subject: SubjectDeclaration, pass_: Pass) -> float:
-    """Return about how long a build takes that was never made here."""
-    seconds = load_dbms(subject.dbms).build_seconds * 2 / builder.available_cores()
-    for transform in subject.variant.transforms:
-        seconds *= _COST.get(transform.name, 1.0)
-    return seconds * (_INSTRUMENTED if pass_ is Pass.INSTRUMENT else 1.0)
+def _guess(subject: SubjectDeclaration, pass_: Pass, made: Iterable[Manifest]) -> float:
+    """Return about how long a build takes whose like was never made here.
+
+    Builds of the same DBMS by other means tell how fast this machine is; without any, its cores.
+    """
+    plain = [
+        each.seconds / _effort(each.variant, each.pass_)
+        for each in made
+        if each.dbms == subject.dbms and each.variant != READY_MADE
+    ]
+    usual = load_dbms(subject.dbms).build_seconds * 2 / builder.available_cores()
+    return (statistics.median(plain) if plain else usual) * _effort(subject.variant.name, pass_)
+
+
+def _effort(variant: str, pass_: Pass) -> float:
+    """Return how much longer such a build takes than the plain one of the usual level."""
+    words = math.prod(_COST.get(word, 1.0) for word in variant.split("+"))
+    return words * (_INSTRUMENTED if pass_ is Pass.INSTRUMENT else 1.0)
