@@ -42,6 +42,8 @@ class Tree:
             (root / folder).mkdir(parents=True)
         self._write_cmake(root / "cmake")
         if new:
+            self._write_plugin(root / "plugin/group_replication/CMakeLists.txt")
+            put(root / "CMakeLists.txt", "IF(NOT PATCHELF_EXECUTABLE)\n")
             put(root / "share/messages_to_clients.txt")
             put(root / "extra/icu/icudt73l/nfkc.nrm")
         else:
@@ -49,6 +51,15 @@ class Tree:
         if self.boost and self.bundled:
             put(root / "boost" / self.boost / "boost/version.hpp")
         return root
+
+    def _write_plugin(self, script: Path) -> None:
+        """Write what 8.0.27 and 8.0.30 have; which of both 8.0.28 is like is not known."""
+        guard = "IF(WITHOUT_GROUP_REPLICATION)\n  RETURN()\nENDIF()\n"
+        stumbles = (8, 0, 27) <= numbers(self.version) < (8, 0, 30)
+        put(
+            script,
+            ("" if stumbles else guard) + "ADD_INSTALL_RPATH_FOR_PROTOBUF(group_replication)\n",
+        )
 
     def _write_cmake(self, cmake: Path) -> None:
         version = numbers(self.version)
@@ -78,6 +89,7 @@ MYSQL_56 = Tree(version="5.6.51")
 MYSQL_57 = Tree(version="5.7.44", boost="boost_1_59_0")
 MYSQL_8018 = Tree(version="8.0.18", boost="boost_1_70_0")
 MYSQL_8019 = Tree(version="8.0.19", boost="boost_1_70_0")
+MYSQL_8027 = Tree(version="8.0.27", boost="boost_1_73_0")
 MYSQL_80 = Tree(version="8.0.39", boost="boost_1_77_0")
 MYSQL_84 = Tree(version="8.4.7")
 MYSQL_97 = Tree(version="9.7.0")

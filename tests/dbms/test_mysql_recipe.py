@@ -12,6 +12,7 @@ import pytest
 from dbhone.build.toolchain import Compiler
 from dbhone.build.transforms.base import Family, Pass
 from dbhone.build.variant import parse_variant
+from dbhone.dbms import _openssl
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms.base import BuildRequest, Phase, Recipe
 from dbhone.dbms.myrocks import PLUGIN as MYROCKS
@@ -29,6 +30,7 @@ from tests.dbms.mysql_trees import (
     MYSQL_97,
     MYSQL_8018,
     MYSQL_8019,
+    MYSQL_8027,
     PERCONA_80,
     PERCONA_84,
     Tree,
@@ -239,6 +241,24 @@ def test_a_tree_that_takes_openssl_1_alone_gets_the_users(tmp_path: Path) -> Non
     )
     told = options_of(MYSQL.recipe(asked))
     assert told["WITH_SSL"] in (str(tmp_path / "libraries/openssl-1.1.1w"), "system")
+
+
+@pytest.mark.parametrize(("one", "programs"), [(True, []), (False, ["patchelf"])])
+def test_an_openssl_that_is_not_the_machines_takes_one_program_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: bool, programs: list[str]
+) -> None:
+    number = "0x1010117fL" if one else "0x30000080L"
+    header = f"# define OPENSSL_VERSION_NUMBER  {number}\n"
+    put(tmp_path / "usr/include/openssl/opensslv.h", header)
+    monkeypatch.setattr(_openssl, "_MACHINE", tmp_path / "usr")
+    needed = MYSQL.required_programs(MYSQL_8027.write(tmp_path / "tree"))
+    assert [each for each in needed if each == "patchelf"] == programs
+
+
+def test_group_replication_stays_where_a_tree_stumbles_over_its_lack(tmp_path: Path) -> None:
+    stumbling = plain(MYSQL, MYSQL_8027.write(tmp_path / "old"), OPENSSL_1)
+    assert "WITH_GROUP_REPLICATION" not in stumbling
+    assert plain(MYSQL, MYSQL_80.write(tmp_path / "new"))["WITH_GROUP_REPLICATION"] == "OFF"
 
 
 def test_the_performance_schemas_switches_are_those_of_the_version(tmp_path: Path) -> None:

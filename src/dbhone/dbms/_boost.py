@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dbhone.dbms._script import text_of
 from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest
 from dbhone.errors import SourceError
 
@@ -19,8 +20,7 @@ _NUMBER = re.compile(r"^#define\s+BOOST_VERSION\s+(\d+)", re.MULTILINE)
 
 def wanted(tree: Path) -> str | None:
     """Return the version that a tree wants, such as ``boost_1_77_0``; None if it wants none."""
-    script = tree / _SCRIPT
-    found = _WANTED.search(script.read_text(encoding="utf-8")) if script.is_file() else None
+    found = _WANTED.search(text_of(tree / _SCRIPT))
     return found[1] if found else None
 
 
@@ -34,7 +34,7 @@ def boost_options(request: BuildRequest) -> tuple[str, ...]:
     name = wanted(request.tree)
     if name is None:
         return ()
-    if OPTION not in (request.tree / _SCRIPT).read_text(encoding="utf-8"):
+    if OPTION not in text_of(request.tree / _SCRIPT):
         return ()  # it takes the one that it brings
     off = "-DDOWNLOAD_BOOST=OFF"
     if any(each.startswith(f"-D{OPTION}=") for each in request.options):
@@ -56,10 +56,7 @@ def boost_options(request: BuildRequest) -> tuple[str, ...]:
 
 def _system_has(name: str) -> bool:
     """Return whether the machine's own headers are of the version called ``name``."""
-    header = _SYSTEM / _MARK
-    if not header.is_file():
-        return False
-    found = _NUMBER.search(header.read_text(encoding="utf-8", errors="replace"))
+    found = _NUMBER.search(text_of(_SYSTEM / _MARK))
     _, major, minor, patch = name.split("_")
     return found is not None and int(found[1]) == int(major) * 100_000 + int(minor) * 100 + int(
         patch

@@ -26,10 +26,11 @@ from pathlib import Path
 
 from dbhone.dbms._boost import boost_options
 from dbhone.dbms._cmake import TypeFlags, configure, written
-from dbhone.dbms._mysql_options import SERVER_ONLY, SETS
+from dbhone.dbms._mysql_options import SETS, server_only
 from dbhone.dbms._needs import needs_of
 from dbhone.dbms._openssl import ssl_options
 from dbhone.dbms._options import expand
+from dbhone.dbms._script import text_of
 from dbhone.dbms.base import (
     Artifact,
     BuildRequest,
@@ -82,8 +83,7 @@ def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()
 
 def _server(tree: Path) -> Path:
     """Return where the tree's CMake puts the server in the build folder."""
-    script = tree / "cmake" / "mysql_add_executable.cmake"
-    text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
+    text = text_of(tree / "cmake" / "mysql_add_executable.cmake")
     together, beside = _SERVERS
     return together if together.parent.name in text else beside
 
@@ -91,7 +91,7 @@ def _server(tree: Path) -> Path:
 def _configure(dbms: str, request: BuildRequest, own: tuple[Option, ...]) -> tuple[str, ...]:
     guided, rest = _guidance(request)
     options = (
-        *written(options_of((*SERVER_ONLY, *own), request.version)),
+        *written(options_of((*server_only(request.tree), *own), request.version)),
         *ssl_options(request),
         *boost_options(request),
         *(("-DREPRODUCIBLE_BUILD=ON",) if takes_profiles(request.tree) else ()),
@@ -125,8 +125,7 @@ def _standard(tree: Path) -> tuple[str, ...]:
     In the first versions of 8.0 they name it for another type of build only.
     """
     script = tree / "cmake" / "build_configurations" / "compiler_options.cmake"
-    text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
-    found = re.search(r"-std=(?:c|gnu)\+\+\w+", text)
+    found = re.search(r"-std=(?:c|gnu)\+\+\w+", text_of(script))
     return (found[0],) if found else ()
 
 
@@ -147,8 +146,7 @@ def _guidance(request: BuildRequest) -> tuple[tuple[str, ...], frozenset[str]]:
     if guidance is None or not takes_profiles(request.tree):
         return (), frozenset()
     option = "FPROFILE_GENERATE" if guidance.pass_ is GuidancePass.GENERATE else "FPROFILE_USE"
-    script = (request.tree / _FPROFILE).read_text(encoding="utf-8", errors="replace")
-    told = _told(guidance, script)
+    told = _told(guidance, text_of(request.tree / _FPROFILE))
     return (f"-D{option}=ON", f"-DFPROFILE_DIR={guidance.place}"), told
 
 

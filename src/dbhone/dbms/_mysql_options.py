@@ -7,14 +7,18 @@ warn: what stands there is what the build was made with.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 
+from dbhone.dbms._script import text_of
 from dbhone.dbms.base_versions import Option, Span
 
 _NEW = Span(since="8.0")
 _OLD = Span(until="8.0")
+_GROUP_REPLICATION = "WITH_GROUP_REPLICATION"
+_ITS_SCRIPT = Path("plugin/group_replication/CMakeLists.txt")
 
-SERVER_ONLY = (
+_SERVER_ONLY = (
     Option(name="MYSQL_MAINTAINER_MODE", value="OFF"),
     Option(name="WITH_UNIT_TESTS", value="OFF"),
     Option(name="WITH_INNODB_MEMCACHED", value="OFF", span=Span(until="8.3")),
@@ -23,11 +27,17 @@ SERVER_ONLY = (
     Option(name="WITH_RAPID", value="OFF", span=Span(since="5.7.12", until="8.0")),
     Option(name="WITH_ROUTER", value="OFF", span=_NEW),
     Option(name="WITH_MYSQLX", value="OFF", span=_NEW),
-    Option(name="WITH_GROUP_REPLICATION", value="OFF", span=_NEW),
+    Option(name=_GROUP_REPLICATION, value="OFF", span=_NEW),
     # Without the second a server since 8.0.31 still has Cluster's engine and its client library.
     Option(name="WITH_NDB", value="OFF", span=Span(since="8.0.31")),
     Option(name="WITH_NDBCLUSTER_STORAGE_ENGINE", value="OFF", span=_NEW),
     Option(name="WITH_AUTHENTICATION_CLIENT_PLUGINS", value="OFF", span=Span(since="8.0.26")),
+    # Plugins that would have the libraries of the machine checked, and mixing them with others
+    # refused.
+    Option(name="WITH_AUTHENTICATION_LDAP", value="OFF", span=_NEW),
+    Option(name="WITH_AUTHENTICATION_KERBEROS", value="OFF", span=Span(since="8.0.26")),
+    Option(name="WITH_AUTHENTICATION_FIDO", value="OFF", span=Span(since="8.0.27", until="8.2")),
+    Option(name="WITH_AUTHENTICATION_WEBAUTHN", value="OFF", span=Span(since="8.2")),
     Option(name="WITH_CURL", value="none", span=_NEW),
     # Found on one machine and not on the next, it would make two servers of one recipe.
     Option(name="WITH_NUMA", value="OFF", span=Span(since="5.6.27")),
@@ -52,6 +62,21 @@ SERVER_ONLY = (
     Option(name="CMAKE_DISABLE_FIND_PACKAGE_Git", value="ON"),
 )
 """What each build has, so that the server alone is built, and built alike on each machine."""
+
+
+def server_only(tree: Path) -> tuple[Option, ...]:
+    """Return the options of each build that this tree bears.
+
+    Some trees before 8.0.30, 8.0.27 among them, give group replication a path whether or not it is
+    there, and configuring fails when it was left out. It is left in then, and not built: the server
+    does not need it.
+    """
+    text = text_of(tree / _ITS_SCRIPT)
+    stumbles = "RPATH_FOR_PROTOBUF(group_replication" in text and "WITHOUT_GROUP" not in text
+    return tuple(
+        each for each in _SERVER_ONLY if not (stumbles and each.name == _GROUP_REPLICATION)
+    )
+
 
 _PSI = (
     ("COND", ""),

@@ -10,6 +10,7 @@ from pathlib import Path
 from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
 from dbhone.dbms._mysql_life import DATABASE, MysqlLife, command
 from dbhone.dbms._mysql_tree import Maker, version_of
+from dbhone.dbms._openssl import ssl_programs
 from dbhone.dbms.base import BuildRequest, Recipe
 from dbhone.dbms.base_server import Installation, Place, Program
 from dbhone.dbms.base_versions import Numbers, Option, Span, numbers
@@ -45,8 +46,9 @@ class MysqlServer(MysqlLife):
         return version_of(tree, self.maker)
 
     def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return CMake, ninja, bison, which makes the SQL parser, and what calls the compiler."""
-        return ("cmake", "ninja", "bison", *(("perl",) if takes_profiles(tree) else ()))
+        """Return CMake, ninja, bison, which makes the SQL parser, and what trees call besides."""
+        launcher = ("perl",) if takes_profiles(tree) else ()
+        return ("cmake", "ninja", "bison", *launcher, *ssl_programs(tree))
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, the server, then the files that it needs.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dbhone.dbms._script import text_of
 from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest
 from dbhone.errors import SourceError
 
 OPTION = "WITH_SSL"
+_TOP = Path("CMakeLists.txt")
 _SCRIPT = Path("cmake/ssl.cmake")
 _WANTS_ONE = re.compile(r'OPENSSL_MAJOR_VERSION\s+STREQUAL\s+"1"')
 _TAKES_THREE = re.compile(r'OPENSSL_MAJOR_VERSION\s+STREQUAL\s+"3"')
@@ -41,14 +43,16 @@ def ssl_options(request: BuildRequest) -> tuple[str, ...]:
     )
 
 
+def ssl_programs(tree: Path) -> tuple[str, ...]:
+    """Return the programs that a tree calls to take an OpenSSL that is not the machine's."""
+    foreign = _knows_only_one(tree) and not (tree / _BUNDLE).is_file() and not _is_one(_MACHINE)
+    return ("patchelf",) if foreign and "PATCHELF_EXECUTABLE" in text_of(tree / _TOP) else ()
+
+
 def _knows_only_one(tree: Path) -> bool:
-    script = tree / _SCRIPT
-    text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
+    text = text_of(tree / _SCRIPT)
     return bool(_WANTS_ONE.search(text)) and not _TAKES_THREE.search(text)
 
 
 def _is_one(prefix: Path) -> bool:
-    header = prefix / _HEADER
-    return header.is_file() and bool(
-        _ONE.search(header.read_text(encoding="utf-8", errors="replace"))
-    )
+    return bool(_ONE.search(text_of(prefix / _HEADER)))

@@ -19,6 +19,8 @@ class Percona(MysqlServer):
     maker = Maker.PERCONA
     builds = Span(since="8.0")
     reference = "git:https://github.com/percona/percona-server@8.0"
+    # Configuring asks for LDAP's headers, although nothing of the server needs them.
+    build_packages = (*MysqlServer.build_packages, "libldap-dev")
     build_options = (
         # Plugins of their own with large trees of their own; only `mysqld` is built, but they
         # would be configured.
