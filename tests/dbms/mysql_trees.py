@@ -29,6 +29,7 @@ class Tree:
     extra: str = ""
     boost: str | None = None
     bundled: bool = True
+    own_tls: bool = True
     folders: tuple[str, ...] = ()
 
     def write(self, root: Path) -> Path:
@@ -66,7 +67,8 @@ class Tree:
         if self.boost:
             put(cmake / "boost.cmake", f'SET(BOOST_PACKAGE_NAME "{self.boost}")\nWITH_BOOST\n')
         three = ' OR OPENSSL_MAJOR_VERSION STREQUAL "3"' if version >= (8, 0, 30) else ""
-        put(cmake / "ssl.cmake", f'IF(OPENSSL_MAJOR_VERSION STREQUAL "1"{three})\n')
+        bundled = 'IF(WITH_SSL STREQUAL "bundled")\n' if self.own_tls else ""
+        put(cmake / "ssl.cmake", f'{bundled}IF(OPENSSL_MAJOR_VERSION STREQUAL "1"{three})\n')
         if version >= (8, 0):
             put(cmake / "mysql_add_executable.cmake", "runtime_output_directory\n")
             options = 'SET(COMMON_CXX_FLAGS "-std=c++17 -fno-omit-frame-pointer")\n'
@@ -95,5 +97,5 @@ MYSQL_84 = Tree(version="8.4.7")
 MYSQL_97 = Tree(version="9.7.0")
 PERCONA_80 = Tree(version="8.0.36", extra="-28", boost="boost_1_77_0", folders=("build-ps",))
 PERCONA_84 = Tree(version="8.4.7", extra="-7", folders=("build-ps", "storage/rocksdb"))
-MYROCKS_56 = Tree(version="5.6.35", folders=("storage/rocksdb",))
+MYROCKS_56 = Tree(version="5.6.35", own_tls=False, folders=("storage/rocksdb",))
 MYROCKS_80 = Tree(version="8.0.32", boost="boost_1_77_0", folders=("storage/rocksdb",))

@@ -43,7 +43,8 @@ CLANG = Compiler(family=Family.CLANG, path=Path("/bin/clang"), version="14.0.6",
 
 
 OPENSSL_1 = "-DWITH_SSL=/opt/openssl-1.1.1"
-"""For trees that take no newer OpenSSL, whatever the machine of the tests has."""
+TAKE_OPENSSL_1 = ("5.6.35", "8.0.18", "8.0.19", "8.0.27")
+"""These trees take no newer OpenSSL, whatever the machine of the tests has."""
 
 
 def request(
@@ -51,7 +52,7 @@ def request(
 ) -> BuildRequest:
     """Return the request for a build of ``tree``; the profile's place is its placeholder."""
     flags = parse_variant(variant).flags(compiler, pass_)
-    options = (OPENSSL_1,) if "8.0.1" in dbms.version(tree) else ()
+    options = (OPENSSL_1,) if dbms.version(tree) in TAKE_OPENSSL_1 else ()
     asked = request_for(dbms, tree, compiler, flags)
     return dataclasses.replace(asked, guidance=flags.guidance, options=options)
 

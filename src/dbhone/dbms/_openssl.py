@@ -29,7 +29,7 @@ def ssl_options(request: BuildRequest) -> tuple[str, ...]:
     """
     if any(each.startswith(f"-D{OPTION}=") for each in request.options):
         return ()
-    if (request.tree / _BUNDLE).is_file():
+    if _brings_its_own(request.tree):
         return (f"-D{OPTION}=bundled",)
     if not _knows_only_one(request.tree) or _is_one(_MACHINE):
         return (f"-D{OPTION}=system",)
@@ -45,8 +45,13 @@ def ssl_options(request: BuildRequest) -> tuple[str, ...]:
 
 def ssl_programs(tree: Path) -> tuple[str, ...]:
     """Return the programs that a tree calls to take an OpenSSL that is not the machine's."""
-    foreign = _knows_only_one(tree) and not (tree / _BUNDLE).is_file() and not _is_one(_MACHINE)
+    foreign = _knows_only_one(tree) and not _brings_its_own(tree) and not _is_one(_MACHINE)
     return ("patchelf",) if foreign and "PATCHELF_EXECUTABLE" in text_of(tree / _TOP) else ()
+
+
+def _brings_its_own(tree: Path) -> bool:
+    """Return whether the tree's own library can be asked for: MyRocks' has it and takes others."""
+    return (tree / _BUNDLE).is_file() and '"bundled"' in text_of(tree / _SCRIPT)
 
 
 def _knows_only_one(tree: Path) -> bool:
