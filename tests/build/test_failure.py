@@ -9,6 +9,8 @@ from dbhone.build.failure import first_error
 CMAKE = """\
 $ cmake -G Ninja -S /source -B . -DERROR=no
 -- Looking for pthread.h - found
+-- Looking for dlerror - found
+-- Performing test for error - Failed
 CMake Error at cmake/ssl.cmake:231 (MESSAGE):
   Cannot find appropriate system libraries for SSL.  Make sure you've
   specified a supported SSL version.
@@ -46,6 +48,7 @@ BARE = "CMake Error: The source directory does not exist.\nSpecify --help for us
             "configure: error: no acceptable C compiler\n",
             "configure: error: no acceptable C compiler",
         ),
+        ("cc -o dlerror b.c\nb.c: fatal error: x.h: No\n", "b.c: fatal error: x.h: No"),
         ("make: *** [Makefile:3: all] Error 2\n", "make: *** [Makefile:3: all] Error 2"),
         ("all went well\n", None),
         ("", None),

@@ -6,7 +6,9 @@ import itertools
 import re
 from collections.abc import Sequence
 
-_ERROR_LINE = re.compile(r"(?:fatal |internal compiler )?error[: ]|\*\*\* ", re.IGNORECASE)
+_ERROR_LINE = re.compile(r"\berror[: ]|\*\*\* ", re.IGNORECASE)
+_NO_ERROR = ("$ ", "-- ")
+"""How the command's own line begins, and CMake's about what it found or did not."""
 _CMAKE = re.compile(r"CMake Error(?: at (\S+) \(.*\):|: |:$)")
 _LONGEST = 300
 
@@ -16,7 +18,7 @@ def first_error(text: str) -> str | None:
 
     CMake puts only the place in its first line, and the reason, indented, in those below.
     """
-    lines = [line for line in text.splitlines() if not line.startswith("$ ")]
+    lines = [line for line in text.splitlines() if not line.startswith(_NO_ERROR)]
     for number, line in enumerate(lines):
         found = _CMAKE.match(line)
         if found:
