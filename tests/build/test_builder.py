@@ -10,7 +10,7 @@ import pytest
 
 from dbhone.build import builder
 from dbhone.build.catalogue import all_builds, prune
-from dbhone.build.manifest import read_build
+from dbhone.build.manifest import Build, read_build
 from dbhone.build.toolchain import Compiler
 from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree, remove_tree
@@ -240,6 +240,15 @@ def test_options_make_another_build_and_are_recorded(tmp_path: Path, session: Se
     build = builder.make(asked, session, ignore)
     assert build.manifest.options == ("-DX=1",)
     assert build.told_flags[-1] == "-DX=1"
+
+
+def test_a_flag_for_the_compiler_and_the_linker_is_told_once(
+    tmp_path: Path, session: Session
+) -> None:
+    build = builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
+    flags = {"compile_flags": ("-O2", "-flto"), "link_flags": ("-flto", "-s")}
+    told = Build(build.folder, build.manifest.model_copy(update=flags)).told_flags
+    assert told == ("-O2", "-flto", "-s")
 
 
 def test_a_folder_of_libraries_that_is_none_is_told(

@@ -176,9 +176,13 @@ class Build:
 
     @property
     def told_flags(self) -> tuple[str, ...]:
-        """Everything that tells this build from others of its tree and compiler, for people."""
+        """Everything that tells this build from others of its tree and compiler, for people.
+
+        What is told to the compiler and to the linker stands there once.
+        """
         made = self.manifest
-        return (*made.compile_flags, *made.added_flags, *made.link_flags, *made.options)
+        told = (*made.compile_flags, *made.added_flags, *made.link_flags, *made.options)
+        return tuple(dict.fromkeys(told))
 
     @property
     def binary_bytes(self) -> int:
