@@ -71,3 +71,13 @@ def test_single_effects_without_a_verdict_are_named() -> None:
 
 def test_a_whole_run_lacks_nothing() -> None:
     assert not _told(samples(noisy(5, (2, 2, 20), (1, 1), spread=1e-4)))
+
+
+def test_a_subject_that_broke_needs_nothing() -> None:
+    values = noisy(6, (3, 2, 20), (1, 1, 1), spread=1e-4)
+    values[1, :, 2:] = np.nan
+    run = a_run()
+    _, other, *_ = run.subjects
+    broke = (replace(other, name="b", broken="it crashed"),)
+    assert {"not-enough-data", "target-not-met"} <= set(_told(samples(values), run))
+    assert not _told(samples(values), replace(run, subjects=broke))

@@ -28,7 +28,7 @@ from dbhone.measurement.store import NewRun, Store
 from dbhone.workload.drive import load_driver
 from dbhone.workload.drivers.base import EmbeddedDriver
 from dbhone.workload.work import Task
-from tests.experiment.pretended import GARBAGE, pretended_build
+from tests.experiment.pretended import DYING, GARBAGE, pretended_build
 
 # A pretended driver can be as regular as a clock: only the number of blocks may end it.
 DESIGN = Design(seed=1, target=1e-9, budget_seconds=600.0, min_blocks=99, max_blocks=3)
@@ -212,6 +212,28 @@ def test_a_subject_that_fails_twice_running_takes_no_further_part(
     assert [each.subject for each in failed] == ["pgo", "pgo"]
     samples = bench.store.samples(bench.run.id)
     assert "pgo" not in {samples.subjects[index] for index in samples.subject}
+
+
+def test_a_subject_that_broke_keeps_nobody_from_the_target(
+    bench: Bench, builds: dict[str, Build], tmp_path: Path
+) -> None:
+    builds["pgo"] = pretended_build(tmp_path / "builds" / "dying", DYING)
+    design = replace(DESIGN, target=0.99, min_blocks=6, max_blocks=12)
+    assert bench.measure(builds, design).run() == "target"
+    samples = bench.store.samples(bench.run.id)
+    measured = {samples.subjects[index] for index in samples.subject}
+    assert measured == set(NAMES), "what was measured of it is kept"
+    del builds["pgo"]
+    assert bench.measure(builds, design).run() == "target", "it takes no part when resumed either"
+
+
+def test_a_base_beside_which_nothing_is_left_is_not_measured_on(
+    bench: Bench, builds: dict[str, Build], tmp_path: Path
+) -> None:
+    for name in ("pgo", "control"):
+        builds[name] = pretended_build(tmp_path / "bad" / name, GARBAGE)
+    with pytest.raises(DriverError, match="nothing is left to compare with rel"):
+        bench.measure(builds).run()
 
 
 def test_a_base_that_cannot_be_measured_ends_the_run(

@@ -52,7 +52,8 @@ class Needs:
 
 
 def needs(run: Run, samples: Samples, analysis: Analysis) -> Needs:
-    """Return what a run lacks of blocks."""
+    """Return what a run lacks of blocks; a subject that is broken needs none."""
+    analysis = analysis.without(_broken(run))
     counts = [each.blocks for each in analysis.throughput_effects]
     missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
     return Needs(
@@ -64,6 +65,7 @@ def needs(run: Run, samples: Samples, analysis: Analysis) -> Needs:
 
 def lacking(run: Run, samples: Samples, analysis: Analysis) -> Iterator[Warning]:
     """Tell of blocks that are missing for verdicts, and of precision that was not reached."""
+    analysis = analysis.without(_broken(run))
     effects = analysis.throughput_effects
     found = needs(run, samples, analysis)
     if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
@@ -75,6 +77,10 @@ def lacking(run: Run, samples: Samples, analysis: Analysis) -> Iterator[Warning]
     elif any(each.verdict == Verdict.NOT_ENOUGH_DATA for each in effects):
         yield _without_verdict(effects, found)
     yield from _imprecise(run, analysis, found)
+
+
+def _broken(run: Run) -> frozenset[str]:
+    return frozenset(each.name for each in run.subjects if each.broken is not None)
 
 
 def _without_verdict(effects: Sequence[Effect], found: Needs) -> Warning:

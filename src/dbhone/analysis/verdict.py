@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -139,6 +140,15 @@ class Analysis:
     def throughput_summaries(self) -> tuple[Summary, ...]:
         """The summaries of the metric by which subjects are judged."""
         return tuple(each for each in self.summaries if each.metric == THROUGHPUT.name)
+
+    def without(self, subjects: Collection[str]) -> Analysis:
+        """Return the analysis as far as it is not of these subjects."""
+        return replace(
+            self,
+            effects=tuple(each for each in self.effects if each.subject not in subjects),
+            summaries=tuple(each for each in self.summaries if each.subject not in subjects),
+            left_out=tuple(each for each in self.left_out if each.subject not in subjects),
+        )
 
     def judged(self, subject: str) -> tuple[Effect | Summary, ...]:
         """Return what was found of a subject's throughput and has a verdict, summaries first."""

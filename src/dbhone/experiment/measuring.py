@@ -121,7 +121,7 @@ class Measuring:
             return
         allotment = allot(
             self.store.sliced(self.contest.run_id),
-            [name for name in self.contest.subjects if name not in self.broken],
+            self._sound(),
             {name: task.run.seconds for name, task in self.contest.tasks.items() if task.run},
             self.contest.design,
             block_seconds=block_seconds,
@@ -135,13 +135,17 @@ class Measuring:
             }
 
     def _analysis(self) -> Analysis:
+        """Return what is known of the subjects that still take part."""
         samples = self.store.samples(self.contest.run_id)
         return analyse(
             samples,
             base=self.contest.base,
             steps=self.contest.steps,
             metrics=(THROUGHPUT,),
-        )
+        ).without(set(samples.subjects) - set(self._sound()))
+
+    def _sound(self) -> tuple[str, ...]:
+        return tuple(name for name in self.contest.subjects if name not in self.broken)
 
     def _reason_to_stop(self, block: int, widest: float) -> str | None:
         design = self.contest.design
@@ -179,12 +183,11 @@ class Measuring:
         return block
 
     def _is_complete(self, made: dict[str, Done]) -> bool:
-        return set(self.contest.subjects) - set(self.broken) <= set(made)
+        return set(self._sound()) <= set(made)
 
     def _block(self, block: int) -> None:
-        names = tuple(name for name in self.contest.subjects if name not in self.broken)
         with contextlib.ExitStack() as stack:
-            opening = partial(self.contest.passes.arena.open, names, block)
+            opening = partial(self.contest.passes.arena.open, self._sound(), block)
             self.workshop.in_turn(lambda: stack.enter_context(opening()))
             self._passes(block)
 
@@ -281,6 +284,11 @@ class Measuring:
         if name == self.contest.base:
             raise DriverError(f"the base cannot be measured: {driven.failure}", hint=driven.hint)
         self.broken[name] = driven.failure
+        if self._sound() == (self.contest.base,):
+            raise DriverError(
+                f"nothing is left to compare with {self.contest.base}: {driven.failure}",
+                hint=driven.hint,
+            )
 
 
 def _finite(value: float) -> float | None:
