@@ -121,6 +121,14 @@ def test_the_design_is_its_own() -> None:
     assert (design.budget_seconds, design.seed) == (45 * 60.0, 3)
 
 
+def test_what_would_keep_the_runs_apart_is_taken_over_from_its_design() -> None:
+    run = a_run(experiment=f'{EXPERIMENT}awake = true\nallot = false\nslices = "fresh"\n')
+    first = parse(run.experiment, name="x")
+    second = parse(joining_text(request("8.0.12", run=run)), name="x")
+    assert first.awake
+    assert (second.awake, second.allot, second.slices) == (first.awake, first.allot, first.slices)
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

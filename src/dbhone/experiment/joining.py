@@ -17,6 +17,8 @@ from dbhone.source.versions import KnownVersion
 
 _KEPT = ("config", "observe", "training")
 """What both runs have alike, or they would not add up."""
+_KEPT_OF_DESIGN = ("allot", "awake", "slices")
+"""What both designs have alike, for the same reason."""
 _OWN = ("rebuild", "optional")
 """What a subject does not take over from the one that it is like."""
 
@@ -79,7 +81,7 @@ def joining_text(request: JoinRequest) -> str:
             },
             **{name: declared.get(name, {}) for name in _KEPT},
             "workload": declared["workload"] | ({"sets": request.sets} if request.sets else {}),
-            "design": design_table(request.wishes, len(names) + 1),
+            "design": _design(declared) | design_table(request.wishes, len(names) + 1),
         },
     )
 
@@ -110,6 +112,11 @@ def _subject(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
         return own
     model = _subject(declared, like)
     return {key: model[key] for key in model if key not in _OWN} | own
+
+
+def _design(declared: Mapping[str, Any]) -> dict[str, Any]:
+    design = declared.get("design", {})
+    return {name: design[name] for name in _KEPT_OF_DESIGN if name in design}
 
 
 def _source(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
