@@ -228,6 +228,20 @@ def test_a_server_that_crashed_is_told_and_all_are_started_anew(session: Session
     assert all(turn.turnout.driven.failure is None for turn in again.values())
 
 
+def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.experiment.slicing._EVENTS", 10**9)
+    servers = Sleepers({"new": {"die": 20}})
+    with stand(servers, session) as made:
+        made.arena.ready(NAMES)
+        servers.up[1].dead = True
+        made.turns()
+    assert made.slow == ["sleep"]
+    assert [each.name for each in servers.up] == [*NAMES, *NAMES]
+    assert sorted(servers.fresh) == sorted(NAMES)
+
+
 def test_a_server_that_did_not_start_is_told_and_the_others_are_measured(session: Session) -> None:
     with stand(Sleepers(refusing={"old"}), session) as made:
         turns = made.turns()

@@ -61,6 +61,7 @@ class FrozenPasses(Passes):
             except _TooSlow:
                 self._sets.remove(one.set)
                 self._slow(one.set)
+                self._servers.ready(one.subjects)  # one of them may have died meanwhile
         yield from self._fresh.turns(one, vigil, announce)
 
     def _frozen(self, one: Pass, vigil: Vigil, announce: Announce) -> list[Turn]:
