@@ -69,9 +69,13 @@ class Preparation:
 
     def _stay_out(self) -> frozenset[str | None]:
         """Return the subjects that no block may have, since those that are measured have not."""
-        measured = {each.subject for each in self._journal.store.done(self._run.id)}
+        measured = self._measured()
         out = {each.subject for each in self._run.warnings if each.code == _LEFT_OUT}
         return frozenset(out - measured) if measured else frozenset()
+
+    def _measured(self) -> frozenset[str]:
+        """Return the subjects that blocks have already: the others shall have them, too."""
+        return frozenset(each.subject for each in self._journal.store.done(self._run.id))
 
     def _absence(self, each: SubjectDeclaration) -> HoneError | None:
         """Return the error that tells why a subject cannot take part here, None if it can."""
@@ -117,6 +121,7 @@ class Preparation:
 
     def _produce(self, present: tuple[SubjectDeclaration, ...]) -> dict[str, Product]:
         broken = {each.name: each.broken for each in self._run.subjects if each.broken}
+        measured = self._measured()
         products: dict[str, Product] = {}
         for number, each in enumerate(present, 1):
             if each.name in broken:
@@ -124,7 +129,7 @@ class Preparation:
                 continue
             label = f"{each.name}: {each.made_as}"
             expected, pace = self._expected(each)
-            if each.optional and not self._time_allows(expected):
+            if each.optional and each.name not in measured and not self._time_allows(expected):
                 text = f"{each.name} was left out: building it would leave too little of the budget"
                 self._journal.warn(_LEFT_OUT, f"{text} for measuring", subject=each.name)
                 self._journal.note(f"{text} for measuring")
