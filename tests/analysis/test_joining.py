@@ -171,6 +171,20 @@ class TestChanges:
             assert segment.versions == ("5.6", "5.7", "8.0")
             assert segment.ratio == pytest.approx(1, rel=0.03)
 
+    def test_a_pooled_interval_holds_the_truth_where_runs_share_more_than_one_version(self) -> None:
+        held = []
+        for seed in range(40):
+            runs = a_run(1, "5.6", "5.7", "8.0"), a_run(2, "5.6", "5.7")
+            values = [measured(each, seed=2 * seed + at) for at, each in enumerate(runs)]
+            for run, of in zip(runs, values, strict=True):
+                names = [run.subjects[at].version for at in of.subject]
+                level = [TRUTH[name] / (1.0 if name == "5.6" else 0.5) for name in names]
+                of.values[THROUGHPUT.name] /= np.array(level)
+            whole = join([part(run, of) for run, of in zip(runs, values, strict=True)])
+            history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
+            held += [each.segments[-1].low < 0.5 < each.segments[-1].high for each in history.steps]
+        assert np.mean(held) >= 0.93
+
     def test_a_version_of_a_short_run_counts_beside_an_anchor_that_both_runs_have(self) -> None:
         long, short = a_run(1, "5.6", "8.0"), a_run(2, "5.6", "5.7")
         whole = join([part(long, measured(long)), part(short, measured(short, blocks=6))])

@@ -58,7 +58,8 @@ def contrast(
     """Return how far the weighted mean of subjects is from ``earlier``: the terms of a sum.
 
     ``rows`` are the logarithms by subject, of which the last axis is the blocks; the weights add
-    up to 1. The terms are independent, each of other runs.
+    up to 1. The terms are independent, each of other runs: what shares a run is one term, of the
+    blocks that all of it has.
     """
     terms: dict[frozenset[int], Array] = {}
     for name, weight in weights.items():
@@ -67,5 +68,9 @@ def contrast(
         for above, below in links.hops(name, earlier):
             runs = links.together(above, below)
             term = weight * (rows[above] - rows[below])
-            terms[runs] = terms[runs] + term if runs in terms else term
+            sharing = next((each for each in terms if each & runs), None)
+            if sharing is None:
+                terms[runs] = term
+            else:
+                terms[sharing & runs] = terms.pop(sharing) + term
     return list(terms.values()) or [rows[earlier] - rows[earlier]]
