@@ -63,8 +63,8 @@ def copy_tree(made: Path, kept: Path) -> None:
 def _copy_entry(made: Path, kept: Path, root: Path) -> None:
     """Copy a file; a link stays a link, relative, unless what it leads to is outside."""
     if made.is_symlink():
-        target = made.resolve()
-        if target.is_relative_to(root):
+        target = Path(os.path.realpath(made))  # which bears links that run in circles
+        if target.is_relative_to(root) and target.exists():
             kept.symlink_to(os.path.relpath(target, made.parent))
             return
         if not target.is_file():
