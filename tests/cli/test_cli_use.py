@@ -101,6 +101,12 @@ def test_a_plan_does_nothing(home: Path, tmp_path: Path) -> None:
     assert not list(home.glob("builds/*"))
 
 
+def test_brackets_in_a_title_are_brackets(home: Path, tmp_path: Path) -> None:
+    title = "with its data in [/dev/shm], [bold] and :smile:"
+    (tmp_path / "x.toml").write_text(GOOD.replace("a small comparison", title))
+    assert hone(home, "plan", "x.toml").stdout.startswith(f"{title}\n")
+
+
 def test_a_history_is_written_to_a_file_that_can_be_run(home: Path, tmp_path: Path) -> None:
     words = ("--versions", "5.6.14,5.7", "--size", "smoke", "--output", "h.toml")
     done = hone(home, "history", "mysql", *words)

@@ -12,9 +12,11 @@ import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from dbhone import __version__, registry
 from dbhone.cli.context import Context
@@ -35,6 +37,15 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         del ctx
         return registry.load(_DRAWER, cmd_name, click.Command, what="command")
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Invoke the command; what it raises and none of us foresaw is kept in the chosen home."""
+        try:
+            return super().invoke(ctx)
+        except (HoneError, click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except BaseException as error:
+            raise _meaning(error, ctx.params["home"]) from error
 
 
 @click.group(
@@ -65,7 +76,7 @@ def hone(ctx: click.Context, home: Path | None, debug: bool) -> None:
 
 def _console(*, stderr: bool) -> Console:
     """Return a console; into a file or a pipe, tables get more room than a terminal's default."""
-    console = Console(stderr=stderr, highlight=False)
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_OF_FILES
     return console
@@ -95,51 +106,52 @@ def _run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except BaseException as error:  # noqa: BLE001 - the last resort: no user ever sees a traceback
-        return _tell(_meaning(error), debug=debug)
+        return _tell(_meaning(error, None), debug=debug)
     return result if isinstance(result, int) else 0
 
 
-def _meaning(error: BaseException) -> HoneError:
-    """Return the error to tell the user for whatever was raised."""
+def _meaning(error: BaseException, home: Path | None) -> HoneError:
+    """Return the error to tell the user for whatever was raised, with this home or the usual."""
     if isinstance(error, HoneError):
         return error
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return Interrupted("interrupted")
     full = disk_full(error, "working") if isinstance(error, OSError) else None
-    return full or _unexpected(error)
+    return full or _unexpected(error, home)
 
 
 def _tell(error: HoneError, *, debug: bool) -> int:
     """Print an error: what failed, where the log is, what to do next."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"[bold red]error:[/] {_escaped(error.message)}")
+    console = _console(stderr=True)
+    console.soft_wrap = True
+    console.print(Text.assemble(("error:", "bold red"), f" {error.message}"))
     if error.log is not None:
-        console.print(f"  [bold]log:[/] {_escaped(str(error.log))}")
+        console.print(Text.assemble(("  log:", "bold"), f" {error.log}"))
     if error.hint is not None:
-        console.print(f" [bold]next:[/] {_escaped(error.hint)}")
+        console.print(Text.assemble((" next:", "bold"), f" {error.hint}"))
     if debug:
         traceback.print_exception(error)
     return error.exit_code
 
 
-def _escaped(text: str) -> str:
-    return text.replace("[", "\\[")
-
-
-def _unexpected(error: BaseException) -> HoneError:
+def _unexpected(error: BaseException, home: Path | None) -> HoneError:
     """Return the error for a fault of hone itself, its traceback kept in a file."""
-    home = locate(None)
-    log: Path | None = home.logs / f"fault-{datetime.now(UTC):%Y%m%d-%H%M%S}.log"
-    try:
-        home.logs.mkdir(parents=True, exist_ok=True)
-        assert log is not None
-        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-    except OSError:
-        log = None
     failure = HoneError(
         f"a fault of hone itself: {type(error).__name__}: {error}",
         hint="please report it with the log; what was finished is kept",
-        log=log,
+        log=_kept_traceback(error, home),
     )
     failure.__cause__ = error
     return failure
+
+
+def _kept_traceback(error: BaseException, home: Path | None) -> Path | None:
+    """Return where the traceback is kept, None if there is no place for it."""
+    try:
+        logs = locate(home).logs
+        logs.mkdir(parents=True, exist_ok=True)
+        log = logs / f"fault-{datetime.now(UTC):%Y%m%d-%H%M%S}.log"
+        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    except (OSError, HoneError):
+        return None
+    return log

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from dbhone.cli.lines import told
 from dbhone.experiment.events import (
     Began,
     BlockEnded,
@@ -134,17 +134,14 @@ def _line(event: Event) -> Text | None:
         case Ended():
             seconds = "kept from before" if event.reused else duration(event.seconds)
             note = f"; {event.note}" if event.note else ""
-            verb = f"{_VERBS[event.stage]:>8}"
-            return Text.from_markup(
-                f"[bold]{verb}[/]  {escape(event.what)}  ({seconds}{escape(note)})"
-            )
+            return told(_VERBS[event.stage], f"{event.what}  ({seconds}{note})")
         case BlockEnded():
             known = _precision(event)
             left = "" if event.left is None else f"; at most {duration(max(1, event.left))} left"
             text = f"block {event.block + 1}  ({duration(event.seconds)}{known}{left})"
-            return Text.from_markup(f"[bold] measure[/]  {text}")
+            return told("measure", text)
         case Note():
-            return Text.from_markup(f"[bold yellow]    note[/]  {escape(event.text)}")
+            return told("note", event.text, "bold yellow")
         case _:
             return None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from dbhone.cli.context import Context
+from dbhone.cli.lines import headed, told
 from dbhone.cli.progress import shown
 from dbhone.cli.stored import open_store
 from dbhone.errors import HoneError, Interrupted
@@ -87,10 +88,10 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> P
     """Begin a run of the experiment, execute it and print what it found."""
     with context.session() as session, open_store(context) as store:
         run = begin(experiment, session, store)
-        context.err.print(f"[bold]run {run.id}[/]  {experiment.title}", soft_wrap=True)
+        context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
         short = shortage(Prospect(session.home).plan(experiment), experiment.design)
         if short is not None:
-            context.err.print(f"[bold yellow]    note[/]  {short}", soft_wrap=True)
+            context.err.print(told("note", short, "bold yellow"), soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
 
 
@@ -124,7 +125,7 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
     page = build_page(run, store.samples(run.id), store.observations(run.id))
     written = write_reports(page, home.runs / str(run.id))
     for path in written:
-        context.err.print(f"[bold]  report[/]  {path}", soft_wrap=True)
+        context.err.print(told("report", str(path)), soft_wrap=True)
     context.err.print()
     show(page, context.out)
     missing = page.needs.seconds(page.needs.verdict_blocks)

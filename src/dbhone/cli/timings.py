@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from rich.markup import escape
 from rich.table import Table
 
 from dbhone.build.manifest import Build
@@ -51,4 +50,4 @@ def _efficiency(found: BuildTimings) -> str:
 
 
 def _target(target: tuple[str, float] | None) -> str:
-    return "" if target is None else f"{duration(target[1])}  {escape(target[0])}"
+    return "" if target is None else f"{duration(target[1])}  {target[0]}"

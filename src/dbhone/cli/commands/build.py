@@ -204,7 +204,7 @@ def _training(chosen: _Options, suite: str) -> Training:
 def _facts(product: Product) -> Table:
     manifest = product.build.manifest
     table = Table.grid(padding=(0, 2))
-    table.add_column()
+    table.add_column(style="bold")
     table.add_column(overflow="fold")
     made = "found, made before in" if product.reused else "made in"
     phases = ", ".join(f"{name} {duration(each)}" for name, each in manifest.phase_seconds.items())
@@ -225,7 +225,7 @@ def _facts(product: Product) -> Table:
         rows[name] = f"{kept.path}, {size(kept.bytes)}"
     for name, value in rows.items():
         if value:
-            table.add_row(f"[bold]{name}[/]", value)
+            table.add_row(name, value)
     return table
 
 

@@ -59,9 +59,7 @@ def command(context: Context, /, first: str, second: str, **options: Any) -> int
     if page is None:
         return 0
     found = outcome(page)
-    context.err.print(
-        f"exit code {found.answer.value}: {found.sentence}", soft_wrap=True, markup=False
-    )
+    context.err.print(f"exit code {found.answer.value}: {found.sentence}", soft_wrap=True)
     return found.answer.value
 
 

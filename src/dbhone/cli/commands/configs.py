@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import click
-from rich.markup import escape
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.lines import headed
 from dbhone.experiment.named_configs import NamedConfig, config_names, load_config
 
 
@@ -22,7 +22,7 @@ def command(context: Context, name: str | None) -> None:
         context.out.print(_list())
         return
     config = load_config(name)
-    context.out.print(f"[bold]{name}[/]  {escape(config.title)}")
+    context.out.print(headed(name, config.title))
     context.out.print(_facts(config))
     context.out.print(_settings(config))
     if config.left_out:
@@ -34,7 +34,7 @@ def _list() -> Table:
     table = _table("config", "title", "DBMS")
     for name in config_names():
         config = load_config(name)
-        table.add_row(name, escape(config.title), ", ".join(config.dbms))
+        table.add_row(name, config.title, ", ".join(config.dbms))
     return table
 
 
@@ -42,25 +42,25 @@ def _facts(config: NamedConfig) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    table.add_row("author", escape(config.author))
-    table.add_row("source", escape(config.source))
-    table.add_row("author's machine", escape(config.machine))
+    table.add_row("author", config.author)
+    table.add_row("source", config.source)
+    table.add_row("author's machine", config.machine)
     table.add_row("for", ", ".join(config.dbms))
-    table.add_row("versions", escape(config.versions))
+    table.add_row("versions", config.versions)
     return table
 
 
 def _settings(config: NamedConfig) -> Table:
     table = _table("setting", "value", "why")
     for name, each in config.settings.items():
-        table.add_row(name, escape(each.value), escape(each.why))
+        table.add_row(name, each.value, each.why)
     return table
 
 
 def _left_out(config: NamedConfig) -> Table:
     table = _table("setting", "why")
     for name, why in config.left_out.items():
-        table.add_row(name, escape(why))
+        table.add_row(name, why)
     return table
 
 

@@ -27,7 +27,7 @@ def command(
     loaded = load_named(experiment, known_versions(context.home), sources)
     declared = with_design(loaded, budget=budget)
     plan = Prospect(context.home).plan(declared)
-    context.out.print(f"[bold]{declared.title}[/]")
+    context.out.print(declared.title, style="bold")
     context.out.print(_table(plan))
     design = declared.design
     context.out.print(

@@ -7,6 +7,7 @@ import dataclasses
 import click
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.lines import headed
 from dbhone.cli.running import Duration, execute
 from dbhone.cli.stored import find_run, open_store
 from dbhone.experiment.beginning import take_over
@@ -38,7 +39,7 @@ def command(context: Context, run: str, budget: float | None) -> None:
             versions=known_versions(context.home),
         )
         experiment = dataclasses.replace(experiment, design=design)
-        context.err.print(f"[bold]run {found.id}[/]  {found.title} (goes on)", soft_wrap=True)
+        context.err.print(headed(f"run {found.id}", f"{found.title} (goes on)"), soft_wrap=True)
         execute(context, experiment, found, session=session, store=store)
 
 

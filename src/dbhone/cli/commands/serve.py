@@ -44,7 +44,7 @@ def command(context: Context, port: int, host: str, open_it: bool, verbose: bool
         access=lambda access: _tell_access(context, access, verbose=verbose),
         fault=lambda error: _tell_fault(context, error),
     )
-    context.out.print(f"{place.address}", markup=False, soft_wrap=True)
+    context.out.print(f"{place.address}", soft_wrap=True)
     if not place.hosts.loopback:
         context.err.print(
             f"Whoever can reach {place.address} can read all runs, and what they tell of this"
@@ -67,12 +67,12 @@ def _tell_access(context: Context, access: Access, *, verbose: bool) -> None:
     if verbose:
         took = duration(access.seconds)
         line = f"{access.client} {access.method} {access.path} {access.status} {took}"
-        context.err.print(line, markup=False, soft_wrap=True)
+        context.err.print(line, soft_wrap=True)
 
 
 def _tell_fault(context: Context, error: Exception) -> None:
     line = f"a fault of hone itself: {type(error).__name__}: {error}; please report it"
-    context.err.print(line, markup=False, soft_wrap=True)
+    context.err.print(line, soft_wrap=True)
     if context.debug:
         traceback.print_exception(error)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.lines import headed
 from dbhone.cli.stored import find_run, open_store
 from dbhone.home import is_alive
 from dbhone.measurement.record import Run, RunState
@@ -23,11 +25,11 @@ def command(context: Context, run: str) -> None:
     blocks = len({each.block for each in done})
     failures = sum(each.failure is not None for each in done)
     out = context.out
-    out.print(f"[bold]run {found.id}[/]  {found.title}")
+    out.print(headed(f"run {found.id}", found.title))
     out.print(_facts(found, context, blocks, failures))
     out.print(_subjects(found))
     for warning in found.warnings:
-        out.print(f"[yellow]warning:[/] {warning.text}")
+        out.print(Text.assemble(("warning:", "yellow"), f" {warning.text}"))
     if found.state is not RunState.DONE:
         out.print(f"'hone resume {found.id}' goes on with it.")
     elif blocks:
@@ -40,7 +42,7 @@ def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
     if run.state is RunState.RUNNING:
         state = "running" if alive else "cut off"
     table = Table.grid(padding=(0, 2))
-    table.add_column()
+    table.add_column(style="bold")
     table.add_column(overflow="fold")
     stopped = {"target": "precise enough", "budget": "the budget was spent", "blocks": "enough"}
     rows = {
@@ -58,7 +60,7 @@ def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
         "hone": run.hone_version,
     }
     for name, value in rows.items():
-        table.add_row(f"[bold]{name}[/]", value)
+        table.add_row(name, value)
     return table
 
 
