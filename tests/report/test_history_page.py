@@ -112,8 +112,9 @@ class TestWords:
 class TestTables:
     def test_changes_have_the_level_that_they_came_to_and_their_own_ratio(self, page: Page) -> None:
         rows = _rows(_found(page))
-        level, change = rows["update-index rose to 0.93 between 8.0.12 and 8.0.33"]
+        level, change = rows["update-index rose from 0.56 to 0.93 between 8.0.12 and 8.0.33"]
         assert level.startswith("0.928 ±")
+        assert level.endswith("%"), "how far it is from the oldest is no verdict"
         assert change.startswith("1.667 ±")
         assert change.endswith(" +")
 

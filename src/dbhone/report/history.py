@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbhone.analysis.change_points import find_changes
 from dbhone.analysis.history import Change, History, Lineage, Segment, Series
@@ -120,6 +120,18 @@ def _told(change: Change, series: Series) -> str:
     return f"{words} in all, {how}"
 
 
+def _told_alone(change: Change, series: Series) -> str:
+    """Return a change in words, with what it fell or rose from where it had changed before."""
+    told = _told(change, series)
+    if change is series.overall:
+        return told
+    before = series.segments[series.segments.index(change.level) - 1]
+    if before is series.segments[0]:
+        return told
+    verb, _, rest = told.partition(" ")
+    return f"{verb} from {_figure(before.ratio)} {rest}"
+
+
 def _figure(value: float) -> str:
     return f"{value:.3f}" if abs(value - 1) < 0.02 else f"{value:.2f}"
 
@@ -213,21 +225,17 @@ def _unchanged_row(name: str, series: Sequence[Series]) -> Row:
 
 
 def _change_row(name: str, change: Change, series: Series) -> Row:
+    falls = change.ratio < 1
+    verdict, tone = (Verdict.SLOWER, Tone.WORSE) if falls else (Verdict.FASTER, Tone.BETTER)
     return Row(
         cells=(
-            Cell(text=f"{name} {_told(change, series)}"),
-            _ratio_cell(change.level, change),
-            _ratio_cell(change, change),
+            Cell(text=f"{name} {_told_alone(change, series)}"),
+            # How far it is from the oldest is no verdict: only the change is tested.
+            _ratio_cell(change.level),
+            replace(_ratio_cell(change), verdict=verdict.value, tone=tone),
         )
     )
 
 
-def _ratio_cell(found: Segment | Change, change: Change) -> Cell:
-    tone = Tone.WORSE if change.ratio < 1 else Tone.BETTER
-    return Cell(
-        text=ratio(found.ratio),
-        margin=margin(half_width(found)),
-        verdict=(Verdict.SLOWER if change.ratio < 1 else Verdict.FASTER).value,
-        tone=tone,
-        detail=ends(found),
-    )
+def _ratio_cell(found: Segment | Change) -> Cell:
+    return Cell(text=ratio(found.ratio), margin=margin(half_width(found)), detail=ends(found))
