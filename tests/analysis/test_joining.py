@@ -274,6 +274,19 @@ class TestRunsThatAreNoHistories:
         assert len(effects) == STEPS
         assert all(each.ratio == pytest.approx(0.5, rel=0.05) for each in effects)
 
+    def test_a_control_that_is_the_same_in_both_counts_in_both(self) -> None:
+        one, two = plain(1, rel="5.6", pgo="8.0"), plain(2, plain="5.6", fast="8.0")
+        whole = joined(one, two)
+        assert [each.name for each in whole.run.subjects] == ["rel", "pgo", "control"]
+        assert whole.lineage.links.runs["control"] == {0, 1}
+        blocks = {each.subject: each.blocks for each in analysed(whole).summaries}
+        assert blocks == {"pgo": 24, "control": 24}
+
+    def test_a_control_of_another_base_stays_its_runs_own(self) -> None:
+        whole = joined(plain(1, rel="5.6", pgo="8.0"), plain(2, fast="8.0", faster="8.4"))
+        assert "control of run 2" in whole.everything.subjects
+        assert whole.lineage.links.runs["control"] == {0}
+
     def test_a_name_that_means_something_else_in_the_other_run_gets_its_runs_number(self) -> None:
         whole = joined(plain(1, rel="5.6", pgo="8.0"), plain(2, rel="5.6", pgo="8.4"))
         names = [each.name for each in whole.run.subjects]

@@ -32,8 +32,9 @@ class Joined:
 
     ``run`` has the subjects of all, their common steps, and the controls of the run that the
     base is from: the oldest version, or where not all runs are histories the base of the first
-    run. ``samples`` are of these. ``lineage`` is of ``everything``, where the controls of the
-    other runs are, too, under names of their own; it has no versions where there is no history.
+    run. Another run's controls are taken for these if they are the same base over again.
+    ``samples`` are of these. ``lineage`` is of ``everything``, where all other controls are, too,
+    under names of their own; it has no versions where there is no history.
     """
 
     run: Run
@@ -52,7 +53,7 @@ def join(parts: Sequence[Part]) -> Joined:
         _check_alike(chained[0], each)
     steps = _common_steps(chained)
     order = _version_order(chained) if history else _subject_order(chained)
-    # The control that is shown is that of the base's own run.
+    # The controls that are shown are those of the base's own run, and others that are the same.
     home = next(each for each in chained if order[0] in each.compared)
     names = [_names(each, home) for each in chained]
     everything = together(
@@ -243,7 +244,10 @@ def _version_order(parts: Sequence[Part]) -> tuple[str, ...]:
 
 def _links(parts: Sequence[Part], home: Part) -> Links:
     """Tell which runs measured what, and by what each subject is compared with earlier runs'."""
-    runs = dict.fromkeys(home.run.controls, frozenset((parts.index(home),)))
+    runs = {
+        name: frozenset(at for at, part in enumerate(parts) if name in _names(part, home).values())
+        for name in home.run.controls
+    }
     anchors: dict[str, str] = {}
     for at, part in enumerate(parts):
         shared = _anchors(parts[:at], part)
@@ -255,11 +259,23 @@ def _links(parts: Sequence[Part], home: Part) -> Links:
 
 
 def _names(part: Part, home: Part) -> dict[str, str]:
-    """Return what a part's subjects are called in the whole: a control is its run's own."""
-    again = {
-        name: name if part is home else f"{name} of {part.title}" for name in part.run.controls
-    }
+    """Return what a part's subjects are called in the whole.
+
+    A control of the same base is the whole's own, any other one is its run's.
+    """
+    again: dict[str, str] = {}
+    for control in _controls(part):
+        same = (
+            each.name
+            for each in _controls(home)
+            if not differences(each, control) and each.name not in again.values()
+        )
+        again[control.name] = next(same, f"{control.name} of {part.title}")
     return {name: name for name in part.compared} | again
+
+
+def _controls(part: Part) -> list[Subject]:
+    return [each for each in part.run.subjects if each.role is Role.CONTROL]
 
 
 def _titles(parts: Iterable[Part]) -> str:

@@ -95,15 +95,21 @@ def _warnings(whole: Joined, alone: Sequence[Analysis]) -> tuple[Warning, ...]:
 
 def _how(whole: Joined) -> Warning:
     order = [each.name for each in whole.run.subjects]
-    anchors = sorted(set(whole.lineage.links.anchors.values()), key=order.index)
-    titles = joined([each.title for each in whole.parts])
+    links = whole.lineage.links
+    anchors = sorted(set(links.anchors.values()), key=order.index)
+    shared = [name for name in order if len(links.runs[name]) > 1]
     what = "versions" if whole.lineage.versions else "subjects"
+    how = f": {joined(shared)} are told over the blocks of all runs that measured them"
+    if anchors:
+        how = (
+            f" by way of {joined(anchors)}, measured in both of two runs: ratios of {what} that no"
+            " run measured side by side are products of two ratios, and their intervals carry both"
+            " runs' noise"
+        )
     return Warning(
         code="joined",
-        text=f"{titles} were joined by way of {joined(anchors)}, measured in both of two runs:"
-        f" ratios of {what} that no run measured side by side are products of two ratios, and"
-        " their intervals carry both runs' noise; figures that are no ratios are of different"
-        " hours",
+        text=f"{joined([each.title for each in whole.parts])} were joined{how}; figures that are no"
+        " ratios are of different hours",
     )
 
 
