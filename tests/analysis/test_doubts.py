@@ -152,6 +152,20 @@ def test_warnings_of_the_control_come_first_and_the_runs_own_are_kept() -> None:
     assert own in found
 
 
+@pytest.mark.parametrize(
+    ("effects", "where"), [((1.05, 1.0), "on all held-out"), ((1.0, 1.05), "on all in-sample")]
+)
+def test_a_control_that_differs_is_told_with_the_steps_it_differs_on(
+    effects: tuple[float, float], where: str
+) -> None:
+    run = replace(
+        _sound(), steps=tuple(replace(s, in_sample=s.set == "main") for s in _sound().steps)
+    )
+    told = _doubts(run, samples(run, Shape(effects={"control": effects}, spread=1e-3)))
+    (found,) = [each.text for each in told if each.code == "control-differs"]
+    assert where in found or " on main" in found or " on cte" in found
+
+
 def test_a_warning_that_the_run_carries_is_not_repeated() -> None:
     own = Warning(code="too-few-blocks", text="the machine was needed")
     run = replace(_sound(), warnings=(own,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -63,6 +64,15 @@ def test_it_is_not_trusted_without_a_reason(
     shape: Shape, changes: dict[str, object], words: str
 ) -> None:
     assert _answers(_page(shape, **changes))["To be trusted?"].startswith(words)
+
+
+def test_what_noise_would_have_hidden_is_told_where_nothing_was_found() -> None:
+    quiet = _answers(_page(Shape(effects={})))["To be trusted?"]
+    assert quiet.startswith("As far as the control shows, yes: ")
+    assert re.search(r"and less than \d\.\d % would hardly have been found\.", quiet)
+    noisy = _answers(_page(Shape(effects={}, spread=0.5)))["To be trusted?"]
+    assert noisy.startswith("Of large differences only: ")
+    assert re.search(r"and less than \d\d\.\d % would hardly have been found\.", noisy)
 
 
 def test_a_history_has_no_winner_to_trust() -> None:

@@ -80,7 +80,7 @@ def _control_differs(analysis: Analysis, control: str) -> Iterator[Warning]:
     if not differing:
         return
     worst = max(differing, key=lambda each: abs(np.log(each.ratio)))
-    where = worst.step if isinstance(worst, Effect) else f"{worst.group or 'all'} steps together"
+    where = worst.step if isinstance(worst, Effect) else _together(worst, analysis)
     yield Warning(
         code="control-differs",
         text=f"{control} is {analysis.base} over again and yet differs from it in "
@@ -88,6 +88,13 @@ def _control_differs(analysis: Analysis, control: str) -> Iterator[Warning]:
         "something other than the builds is measured here, so trust no figure of this run",
         subject=control,
     )
+
+
+def _together(worst: Summary, analysis: Analysis) -> str:
+    """Return the steps of a summary in words: ``all held-out steps together``."""
+    parts = {each.in_sample for each in analysis.throughput_effects}
+    part = ("in-sample " if worst.in_sample else "held-out ") if len(parts) > 1 else ""
+    return f"{worst.group or 'all'} {part}steps together"
 
 
 def _control_noisy(analysis: Analysis, control: str, winner: Summary) -> Iterator[Warning]:

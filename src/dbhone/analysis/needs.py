@@ -71,8 +71,8 @@ def lacking(run: Run, samples: Samples, analysis: Analysis) -> Iterator[Warning]
     if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
         yield Warning(
             code="too-few-blocks",
-            text=f"only {analysis.blocks} of the {MINIMUM_BLOCKS} blocks that a verdict needs "
-            f"were measured: {found.verdict_words}",
+            text=f"only {MINIMUM_BLOCKS - found.verdict_blocks} of the {MINIMUM_BLOCKS} blocks that"
+            f" a verdict needs were measured whole: {found.verdict_words}",
         )
     elif any(each.verdict == Verdict.NOT_ENOUGH_DATA for each in effects):
         yield _without_verdict(effects, found)

@@ -13,6 +13,8 @@ from dbhone.report.wording import joined
 from dbhone.units import count_of
 
 _MOST_NAMED = 6
+_LARGE = 0.1
+"""A difference beyond which nobody needs a laboratory to find it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +98,21 @@ def _noise(found: Findings) -> str:
         return "Not yet: too little was measured."
     noise = f"{analysis.base} against itself (A/A, {control}) {_differs(score)}"
     winner = None if found.history else find_winner(analysis, run.subjects)
-    beside = f", {winner.subject} {_differs(winner)}" if winner is not None else ""
-    return f"As far as the control shows, yes: {noise}{beside}."
+    if winner is not None:
+        return f"As far as the control shows, yes: {noise}, {winner.subject} {_differs(winner)}."
+    missed = None if found.history else _missed(found)
+    if missed is None:
+        return f"As far as the control shows, yes: {noise}."
+    much = "Of large differences only" if missed > _LARGE else "As far as the control shows, yes"
+    return f"{much}: {noise}, and less than {missed * 100:.1f}\u00a0% would hardly have been found."
+
+
+def _missed(found: Findings) -> float | None:
+    """Return the largest difference that might be there and would not have been found."""
+    subjects = [each for each in found.run.subjects if each.role is not Role.BASE]
+    wanted = [each for each in subjects if each.role is Role.CANDIDATE] or subjects
+    scores = [overall(found.analysis, each.name) for each in wanted]
+    return max((each.findable for each in scores if each and each.findable), default=None)
 
 
 def _differs(score: Summary) -> str:
