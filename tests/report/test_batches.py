@@ -113,3 +113,11 @@ def test_they_are_in_every_report_of_a_batch_and_in_no_other() -> None:
 
 def test_the_method_says_that_each_load_is_another() -> None:
     assert "random values of the block's own" in (page().method or "")
+
+
+def test_a_statement_has_no_percentiles() -> None:
+    assert page().latencies == ()
+    metrics = page().metrics
+    assert metrics is None or not any("latency" in each.title for each in metrics.columns)
+    served = replace(page().run, suite="sysbench:micro")
+    assert build_page(served, samples()).latencies

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dbhone.analysis.levels import Level
 from dbhone.measurement.metric import LATENCY_P50, LATENCY_P95, LATENCY_P99, Metric
 from dbhone.measurement.record import Step, Subject
+from dbhone.report.batches import is_batch
 from dbhone.report.material import EMPTY, Material, heading, label, serves
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import number
@@ -32,8 +33,11 @@ def latencies(of: Material) -> tuple[Latencies, ...]:
 
 def _table(of: Material, in_sample: bool) -> Table | None:
     steps = of.steps(in_sample=in_sample)
-    if not serves(steps) or not any(
-        _known(of, each, step) for each in of.subjects for step in steps
+    # What a batch runs is one statement: its seconds have a table of their own.
+    if (
+        is_batch(of.run)
+        or not serves(steps)
+        or not any(_known(of, each, step) for each in of.subjects for step in steps)
     ):
         return None
     return Table(

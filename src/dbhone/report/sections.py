@@ -17,6 +17,7 @@ from dbhone.measurement.metric import (
 )
 from dbhone.measurement.record import COLD, Group, Role, Subject
 from dbhone.report.batches import is_batch
+from dbhone.report.latencies import PERCENTILES
 from dbhone.report.material import EMPTY, Material, label, serves, subject_row
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import capital, compiler, figure, reach
@@ -170,7 +171,7 @@ def metrics_table(of: Material) -> Table | None:
 
     What a server needs for an operation has a table of its own.
     """
-    elsewhere = [THROUGHPUT]
+    elsewhere = [THROUGHPUT, *(PERCENTILES if is_batch(of.run) else ())]
     if serves(of.run.steps):
         elsewhere += [CPU_SECONDS, CONTEXT_SWITCHES]
     known = {(each.metric, each.in_sample) for each in of.analysis.summaries}
