@@ -260,3 +260,9 @@ def test_a_run_of_another_kind_matches_nothing_and_says_so() -> None:
     (table,) = page.beside_tables
     assert table.rows == ()
     assert f"{len(run.steps)} steps of this run without a like there" in table.caption
+
+
+def test_subjects_that_do_not_differ_in_what_was_compared_stand_for_nobody(server: Page) -> None:
+    # It compares two DBMS; all subjects here are of one.
+    with pytest.raises(UsageError, match="has a DBMS that is compared"):
+        with_published(server, ["callaghan-build-times"])

@@ -67,7 +67,7 @@ def pairs(asked: Asked, run: Run) -> tuple[Pair, ...]:
         Pair(theirs=theirs, mine=mine, why=f"by its {_WORDS[publication.by]}")
         for theirs in publication.candidates
         for mine in own
-        if fits(publication, theirs, mine)
+        if fits(publication, theirs, mine) and _contrasts(publication, mine, run)
     )
     if not found and len(own) == len(publication.candidates) == 1:
         why = "as the only candidate of both"
@@ -85,8 +85,16 @@ def pairs(asked: Asked, run: Run) -> tuple[Pair, ...]:
 
 def fits(publication: Publication, theirs: str, mine: Subject) -> bool:
     """Return whether a published subject stands for one of the run's, by what that is."""
-    values = {By.VARIANT: _plain(mine.variant), By.VERSION: mine.version, By.DBMS: mine.dbms}
-    return values[publication.by] in publication.subjects[theirs]
+    return _value(publication.by, mine) in publication.subjects[theirs]
+
+
+def _contrasts(publication: Publication, mine: Subject, run: Run) -> bool:
+    """Return whether a subject differs from its base in what the publication compares."""
+    return run.base is None or _value(publication.by, mine) != _value(publication.by, run.base)
+
+
+def _value(by: By, of: Subject) -> str:
+    return {By.VARIANT: _plain(of.variant), By.VERSION: of.version, By.DBMS: of.dbms}[by]
 
 
 _WORDS = {By.VARIANT: "variant", By.VERSION: "version", By.DBMS: "DBMS"}
