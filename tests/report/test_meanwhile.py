@@ -59,6 +59,14 @@ def test_the_page_draws_each_step_with_one_axis_of_time(page: Page) -> None:
     assert '<a href="#meanwhile">' in text
 
 
+def test_what_is_too_short_for_a_line_is_not_drawn() -> None:
+    run = a_server_run()
+    page = build_page(run, server_samples(run), observations(run, blocks=3, seconds=2))
+    assert page.meanwhile == ()
+    assert "seconds since the slice began" not in render(page, "html").decode()
+    assert render(page, "series").decode().count("\r\n") > 1, "the data have it"
+
+
 def test_too_many_counters_are_counted_and_left_to_the_data() -> None:
     run = a_server_run()
     run = replace(run, steps=run.steps[:1])

@@ -16,6 +16,8 @@ from dbhone.report.material import Material
 from dbhone.units import count_of
 
 _MOST_STEPS = 4
+_LEAST_SECONDS = 3
+"""How many points make a line; a slice of a second or two has none that could be drawn."""
 _MOST_COUNTERS = 8
 _POINTS_OF_ALL, _LEAST_POINTS = 480, 20
 """How many points the lines of a panel have together, lest the page grow too large."""
@@ -53,10 +55,13 @@ def meanwhile(of: Material, observations: Sequence[Observation]) -> tuple[Meanwh
     observed = {each.set for each in observations}
     steps = [each for each in _by_effect(of) if each.set in observed][:_MOST_STEPS]
     points = max(_LEAST_POINTS, min(MOST_POINTS, _POINTS_OF_ALL // max(1, len(of.subjects))))
-    courses = find_courses(observations, [each.set for each in steps], most_points=points)
-    return tuple(
-        _meanwhile(step, [each for each in courses if each.set == step.set]) for step in steps
-    )
+    courses = [
+        each
+        for each in find_courses(observations, [each.set for each in steps], most_points=points)
+        if len(each.at) >= _LEAST_SECONDS
+    ]
+    found = (_meanwhile(step, [one for one in courses if one.set == step.set]) for step in steps)
+    return tuple(each for each in found if each.panels)
 
 
 def meanwhile_note(of: Material, shown: Sequence[Meanwhile]) -> str:
