@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.build.transforms.base import Pass
 from dbhone.experiment.events import Stage
-from dbhone.experiment.load import parse
+from dbhone.experiment.load import load_shipped, parse
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.plan import BuildOutlook, block_order, make_plan
 from tests.experiment.test_load import GOOD
@@ -94,3 +95,12 @@ def test_optional_subjects_for_which_there_is_no_time_are_left_out() -> None:
     assert plan.left_out == ("late",)
     assert not any("late" in step.what for step in plan.steps)
     assert make_plan(short, outlook, lambda _: True).left_out == ()
+
+
+def test_no_more_is_measured_than_the_most_blocks_take() -> None:
+    shipped = load_shipped("postgresql-builds")
+    long = replace(shipped, design=replace(shipped.design, budget_seconds=1e6, max_blocks=9))
+    plan = make_plan(long, outlook, lambda _: True)
+    assert plan.block is not None
+    assert plan.blocks == 9
+    assert plan.measuring == pytest.approx(9 * plan.block)

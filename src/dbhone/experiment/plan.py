@@ -24,6 +24,7 @@ DRIVER_STARTS = 0.3
 """Seconds that a server's driver takes to start, connect and end."""
 SERVER_STARTS = 5.0
 """To start a server on a copy of its data and to stop it."""
+_ROUNDING = 1e-9
 _FOR_MEASURING = 0.25
 """The share of the budget that optional subjects leave for measuring."""
 
@@ -58,8 +59,8 @@ class Plan:
 
     @property
     def blocks(self) -> int | None:
-        """How many blocks there is time for, None where only trying tells."""
-        return None if self.block is None else int(self.measuring // self.block)
+        """How many blocks there will be, None where only trying tells."""
+        return None if self.block is None else int(self.measuring / self.block + _ROUNDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,11 +105,12 @@ def make_plan(experiment: Experiment, outlook: Outlook, is_kept: SourceIsKept) -
         )
         for each in present
     )
-    preparing = sum(step.expected for step in steps)
+    left = max(0.0, budget - sum(step.expected for step in steps))
+    block = _block_seconds(experiment, len(present))
     return Plan(
         steps=tuple(steps),
-        measuring=max(0.0, budget - preparing),
-        block=_block_seconds(experiment, len(present)),
+        measuring=left if block is None else min(left, experiment.design.max_blocks * block),
+        block=block,
         left_out=tuple(each.name for each in experiment.subjects if each not in present),
     )
 

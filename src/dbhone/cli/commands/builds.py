@@ -39,7 +39,8 @@ def command(context: Context, remove: bool, everything: bool) -> None:
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("digest", "DBMS", "variant", "compiler", "built"):
-        table.add_column(heading)
+        whole = heading in ("digest", "built")
+        table.add_column(heading, no_wrap=whole, overflow="fold")
     table.add_column("took", justify="right")
     table.add_column("binary", justify="right")
     for each in builds:

@@ -60,7 +60,7 @@ def _table(plan: Plan) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("#", justify="right")
     table.add_column("stage")
-    table.add_column("what")
+    table.add_column("what", overflow="fold")
     table.add_column("expected", justify="right")
     for number, step in enumerate(plan.steps, 1):
         expected = "done" if step.done else f"about {duration(step.expected)}"
