@@ -176,11 +176,7 @@ def open_session(home: Home) -> Iterator[Session]:
         _make_home(home)
         descriptor = _claim(home.sessions / session.id)
     except OSError as error:
-        reason = disk_full(error, "opening the home folder")
-        raise reason or MachineError(
-            f"cannot use the home folder {home.root}: {error.strerror}",
-            hint="choose another with --home or DBHONE_HOME",
-        ) from error
+        raise _unusable(home, error) from error
     _sweep(home)
     os.environ[SESSION_VARIABLE] = session.id
     try:
@@ -191,6 +187,22 @@ def open_session(home: Home) -> Iterator[Session]:
             remove_tree(session.scratch)
         (home.sessions / session.id).unlink(missing_ok=True)
         os.close(descriptor)
+
+
+def make_root(home: Home) -> None:
+    """Make the home's own folder unless it is there. Raises MachineError where that cannot be."""
+    try:
+        home.root.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
+    except OSError as error:
+        raise _unusable(home, error) from error
+
+
+def _unusable(home: Home, error: OSError) -> MachineError:
+    reason = disk_full(error, "opening the home folder")
+    return reason or MachineError(
+        f"cannot use the home folder {home.root}: {error.strerror}",
+        hint="choose another with --home or DBHONE_HOME",
+    )
 
 
 def make_folder(path: Path, *, shared: bool) -> None:

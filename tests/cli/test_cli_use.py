@@ -74,13 +74,18 @@ def test_the_version_is_told(home: Path) -> None:
         (("compare", "npm:a@1.0.0", "npm:b@1.0.0"), "next: say it: --dbms mysql"),
         (("report", "1", "2"), "there are no runs yet"),
         (("serve", "--port", "x"), "'x' is not a valid integer range"),
+        (
+            ("history", "mysql", "--output", "/nonexistent/h.toml"),
+            "cannot write /nonexistent/h.toml: there is no folder /nonexistent\n next: name",
+        ),
+        (("compare", "known:mysql@5.7", "known:mysql@8.0", "--train", "a"), "ready-made takes no"),
         (("build", "known:mysql@8.0.13"), "there is no known version of mysql '8.0.13'"),
     ],
 )
 def test_wrong_use_is_told_with_exit_code_2(home: Path, words: tuple[str, ...], said: str) -> None:
     done = hone(home, *words)
     assert said in done.stderr
-    assert done.returncode == (1 if words[-1] == "dir:/nonexistent" else 2)
+    assert done.returncode == 2
 
 
 def test_a_wrong_file_is_refused_before_anything_starts(home: Path, tmp_path: Path) -> None:
@@ -137,13 +142,22 @@ def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
     assert "is a file" in done.stderr
 
 
+def test_a_home_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = hone(tmp_path / "other", "--home", str(tmp_path / "file" / "home"), "runs")
+    assert done.returncode == 1
+    assert "cannot use the home folder" in done.stderr
+    assert "next: choose another with --home or DBHONE_HOME" in done.stderr
+
+
 def test_output_that_nobody_reads_is_no_fault(home: Path) -> None:
     command = [sys.executable, "-m", "dbhone", "--home", str(home), "plan", "try"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        assert b"Traceback" not in process.stderr.read()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
 
 
 def test_a_named_config_is_shown_with_its_source_and_its_reasons(

@@ -85,7 +85,8 @@ class TestVersions:
         ("words", "said"),
         [
             (("8.0.12",), "a history needs two versions or more"),
-            (("5.7", "8.0.12", "5.7.22"), "5.7.22 is 5.7.22, which is named before"),
+            (("5.7", "8.0.12", "5.7.22"), "5.7 and 5.7.22 are both 5.7.22"),
+            (("5.7.22", "8.0.12", "5.7.22"), "5.7.22 is named twice"),
             (("5.7", "9.9"), "there is no known version of mysql '9.9'"),
         ],
     )

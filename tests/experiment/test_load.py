@@ -100,6 +100,7 @@ CASES = [
     ('size = "smoke"', 'size = "smok"', ("there is no size 'smok'", "'smoke'")),
     ('["main"]', '["mane"]', ("there is no set 'mane'", "'main'")),
     ('["main"]', "[]", ("training.sets", None)),
+    ('["main"]', '"main"', ('training.sets: give a list, such as ["main"]', None)),
     ('[training]\nsets = ["main"]', "", ("is profile-guided and must be trained", "[training]")),
     ('"apt:sqlite3"', '"atp:sqlite3"', ("x.toml:5: sources.sqlite: ", "'apt'")),
     ('dbms = "sqlite"', 'dbms = "sqlight"', ("there is no DBMS 'sqlight'", "'sqlite'")),

@@ -81,7 +81,7 @@ def test_pipes_and_sockets_are_left_out_and_told(
 def test_what_is_no_folder_is_refused(
     session: Session, folder: Path, told: list[str], name: str, part: str
 ) -> None:
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(UsageError) as caught:
         acquire(f"dir:{folder / name}", session, notify=told.append)
     assert part in caught.value.message
     assert str(folder / name) in caught.value.message

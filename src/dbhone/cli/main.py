@@ -25,6 +25,8 @@ from dbhone.home import locate
 
 _DRAWER = "dbhone.cli.commands"
 _WIDTH_OF_FILES = 140
+_READER_GONE = (BrokenPipeError, SystemExit)
+"""What is raised when whoever read our output has gone: the second is Rich's."""
 
 
 class _Commands(click.Group):
@@ -42,7 +44,7 @@ class _Commands(click.Group):
         """Invoke the command; what it raises and none of us foresaw is kept in the chosen home."""
         try:
             return super().invoke(ctx)
-        except (HoneError, click.ClickException, click.exceptions.Exit, BrokenPipeError):
+        except (HoneError, click.ClickException, click.exceptions.Exit, *_READER_GONE):
             raise
         except BaseException as error:
             raise _meaning(error, ctx.params["home"]) from error
@@ -101,8 +103,8 @@ def _run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return 2
-    except BrokenPipeError:
-        # Whoever read our output has gone; there is nobody to tell.
+    except _READER_GONE:
+        # There is nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except BaseException as error:  # noqa: BLE001 - the last resort: no user ever sees a traceback

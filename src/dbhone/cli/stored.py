@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dbhone.cli.context import Context
 from dbhone.errors import UsageError
+from dbhone.home import make_root
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
 
@@ -15,7 +16,7 @@ from dbhone.measurement.store import Store
 def open_store(context: Context) -> Iterator[Store]:
     """Open the store of the home folder; make it if there is none."""
     home = context.home
-    home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_root(home)
     with Store.open(home.database) as store:
         yield store
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import click
 
 from dbhone.cli.context import Context
+from dbhone.cli.output import write_output
 from dbhone.cli.running import Duration, Percent, execute_new
 from dbhone.cli.words import numbers, words
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.writing import Wishes, Work
-from dbhone.files import write_whole
 from dbhone.report.page import Page
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -89,7 +89,7 @@ def write_or_execute(context: Context, experiment: Experiment, asked: Asked) -> 
     """Write the experiment where it is asked for; else execute it, and return what it found."""
     if asked.output is None:
         return execute_new(context, experiment, refresh=asked.refresh)
-    write_whole(asked.output, experiment.text)
+    write_output(asked.output, experiment.text)
     context.err.print(
         f"wrote {asked.output}: 'hone run {asked.output}' executes it", soft_wrap=True
     )

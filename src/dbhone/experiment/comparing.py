@@ -115,10 +115,9 @@ def check_together(first: Side, second: Side, train: tuple[str, ...]) -> None:
             hint="add --train point-query, or for SQLite --train main",
         )
     if train and not guided:
-        raise UsageError(
-            f"neither {first.word} nor {second.word} takes training",
-            hint="add pgo to a variant, or leave --train out",
-        )
+        one, other = first.word, second.word
+        neither = f"{one} takes no" if one == other else f"neither {one} nor {other} takes"
+        raise UsageError(f"{neither} training", hint="add pgo to a variant, or leave --train out")
 
 
 def compare_text(request: CompareRequest) -> str:

@@ -45,7 +45,9 @@ def choose_versions(
         chosen = [each for each in known.of(dbms) if each.usual]
     for at, each in enumerate(chosen):
         if each in chosen[:at]:
-            raise UsageError(f"{words[at]} is {each.name}, which is named before")
+            first, word = words[chosen.index(each)], words[at]
+            same = f"{first} and {word} are both {each.name}"
+            raise UsageError(f"{word} is named twice" if word == first else same)
     if len(chosen) < 2:
         names = ", ".join(each.name for each in known.of(dbms)) or "none"
         raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import TypeVar
@@ -47,6 +48,8 @@ class Locator:
             return ExperimentError(f"{where}: there is no such key", hint=nearest(keys[-1], known))
         if error["type"] == "missing":
             return ExperimentError(f"{self.name}: '{'.'.join(keys)}' is missing")
+        if error["type"] in ("tuple_type", "list_type"):
+            return ExperimentError(f"{where}: give a list, such as [{json.dumps(error['input'])}]")
         message = error["msg"].removeprefix("Value error, ")
         return ExperimentError(f"{where}: {message[0].lower()}{message[1:]}")
 

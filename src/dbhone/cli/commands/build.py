@@ -13,6 +13,7 @@ from dbhone.build.manifest import Build
 from dbhone.build.timings import trace
 from dbhone.build.variant import Variant, parse_variant
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.output import write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.timings import side_by_side
 from dbhone.errors import UsageError
@@ -21,7 +22,6 @@ from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.production import Product, Workshop, goal_of, load_dbms, recognise
 from dbhone.experiment.writing import usual_suite
-from dbhone.files import write_whole
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_word
 from dbhone.source.reference import kind_of, parse_reference
@@ -99,7 +99,7 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     if chosen.timings:
         context.out.print(side_by_side(builds, chosen.slowest))
     if chosen.trace is not None:
-        write_whole(chosen.trace, trace(builds))
+        write_output(chosen.trace, trace(builds))
         context.err.print(f"wrote {chosen.trace}: open it in ui.perfetto.dev", soft_wrap=True)
     for build in builds:
         context.out.print(str(build.folder), soft_wrap=True)

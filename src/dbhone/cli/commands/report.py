@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.output import write_output
 from dbhone.cli.stored import find_run, open_store
-from dbhone.files import write_whole
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_joined_page, build_page, with_published
 from dbhone.report.rendering import find_format, formats, render
@@ -53,7 +53,7 @@ def command(
     with open_store(context) as store:
         page = with_published(_page(store, runs or ("last",), format_name), beside)
     if output is not None:
-        write_whole(output, render(page, format_name))
+        write_output(output, render(page, format_name))
         context.err.print(f"wrote {output}", soft_wrap=True)
     elif format_name == "text" and context.out.is_terminal:
         show(page, context.out)

@@ -11,6 +11,7 @@ from dbhone.cli.lines import headed
 from dbhone.cli.stored import find_run, open_store
 from dbhone.home import is_alive
 from dbhone.measurement.record import Run, RunState
+from dbhone.report.findings import found_in
 from dbhone.units import duration, size
 
 
@@ -22,13 +23,14 @@ def command(context: Context, run: str) -> None:
     with open_store(context) as store:
         found = find_run(store, run)
         done = store.done(found.id)
+        warnings = found_in(found, store.samples(found.id)).warnings
     blocks = len({each.block for each in done})
     failures = sum(each.failure is not None for each in done)
     out = context.out
     out.print(headed(f"run {found.id}", found.title))
     out.print(_facts(found, context, blocks, failures))
     out.print(_subjects(found))
-    for warning in found.warnings:
+    for warning in warnings:
         out.print(Text.assemble(("warning:", "yellow"), f" {warning.text}"))
     if found.state is not RunState.DONE:
         out.print(f"'hone resume {found.id}' goes on with it.")

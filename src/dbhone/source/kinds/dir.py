@@ -32,9 +32,12 @@ def _check(root: Path, into: Path) -> None:
     try:
         mode = root.stat().st_mode
     except OSError as error:
-        raise SourceError(f"cannot read the source folder {root}: {error.strerror}") from error
+        raise UsageError(
+            f"cannot read the source folder {root}: {error.strerror}",
+            hint="give the folder that holds the source tree",
+        ) from error
     if not stat.S_ISDIR(mode):
-        raise SourceError(
+        raise UsageError(
             f"{root} is not a folder", hint="give the folder that holds the source tree"
         )
     if into.resolve().is_relative_to(root.resolve()):
