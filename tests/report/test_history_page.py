@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from dbhone.analysis.declared import version_order
+from dbhone.analysis.history import Change, Segment, Series
 from dbhone.measurement.record import Group, Role
+from dbhone.report.history import _told
 from dbhone.report.page import Page, build_joined_page, build_page, tables
 from dbhone.report.rendering import render
 from dbhone.report.table import Table, plain
@@ -117,6 +119,27 @@ class TestTables:
         assert level.endswith("%"), "how far it is from the oldest is no verdict"
         assert change.startswith("1.667 ±")
         assert change.endswith(" +")
+
+    def test_a_fall_that_ends_above_the_oldest_is_told_with_where_it_began(self) -> None:
+        low, high = (
+            Segment(versions=versions, ratio=ratio, low=ratio / 1.1, high=ratio * 1.1)
+            for versions, ratio in ((("8.0",), 1.04), (("5.6", "5.7"), 1.31))
+        )
+        change = Change(
+            before="5.7", after="8.0", ratio=0.7, low=0.6, high=0.8, p_adjusted=0.01, level=low
+        )
+        series = Series(
+            step="scan",
+            group=None,
+            in_sample=False,
+            versions=("5.6", "5.7", "8.0"),
+            segments=(high, low),
+            changes=(change,),
+            overall=None,
+            seemingly=None,
+            findable=0.1,
+        )
+        assert _told(change, series) == "fell from 1.31 to 1.04 between 5.7 and 8.0"
 
     def test_groups_come_first_and_what_did_not_change_last(self, page: Page) -> None:
         names = list(_rows(_found(page)))

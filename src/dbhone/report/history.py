@@ -107,29 +107,23 @@ def _short_names(run: Run) -> dict[str, str]:
     }
 
 
-def _told(change: Change, series: Series) -> str:
+def _told(change: Change, series: Series, *, alone: bool = False) -> str:
     """Return a change in words: ``fell to 0.55 between 5.7.22 and 8.0.12``.
 
-    Where a change from end to end lies is said as a guess, for it is one.
+    From what it fell or rose is told where its level alone would say the contrary, and of a later
+    change if it stands ``alone``. Where a change from end to end lies is said as a guess, for it
+    is one.
     """
     verb = "fell" if change.ratio < 1 else "rose"
-    words = f"{verb} to {_figure(change.level.ratio)}"
-    if change is not series.overall:
-        return f"{words} between {change.before} and {change.after}"
-    how = f"seemingly with {series.seemingly}" if series.seemingly else "little by little"
-    return f"{words} in all, {how}"
-
-
-def _told_alone(change: Change, series: Series) -> str:
-    """Return a change in words, with what it fell or rose from where it had changed before."""
-    told = _told(change, series)
+    words = f"to {_figure(change.level.ratio)}"
     if change is series.overall:
-        return told
+        how = f"seemingly with {series.seemingly}" if series.seemingly else "little by little"
+        return f"{verb} {words} in all, {how}"
     before = series.segments[series.segments.index(change.level) - 1]
-    if before is series.segments[0]:
-        return told
-    verb, _, rest = told.partition(" ")
-    return f"{verb} from {_figure(before.ratio)} {rest}"
+    contrary = (change.ratio < 1) is not (change.level.ratio < 1)
+    if contrary if before is series.segments[0] else alone:
+        words = f"from {_figure(before.ratio)} {words}"
+    return f"{verb} {words} between {change.before} and {change.after}"
 
 
 def _figure(value: float) -> str:
@@ -229,7 +223,7 @@ def _change_row(name: str, change: Change, series: Series) -> Row:
     verdict, tone = (Verdict.SLOWER, Tone.WORSE) if falls else (Verdict.FASTER, Tone.BETTER)
     return Row(
         cells=(
-            Cell(text=f"{name} {_told_alone(change, series)}"),
+            Cell(text=f"{name} {_told(change, series, alone=True)}"),
             # How far it is from the oldest is no verdict: only the change is tested.
             _ratio_cell(change.level),
             replace(_ratio_cell(change), verdict=verdict.value, tone=tone),
