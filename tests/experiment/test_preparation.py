@@ -42,8 +42,9 @@ class Builder(Workshop):
 
 @pytest.fixture(autouse=True)
 def builds_are_expected_to_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let it not be learnt that builds are there in no time."""
+    """Let every compiler be there, and let it not be learnt that builds are there in no time."""
     monkeypatch.setattr("dbhone.experiment.pace.Pace.learn", lambda *_: None)
+    monkeypatch.setattr(Preparation, "_not_built", lambda *_: None)
 
 
 def prepared(session: Session, folder: Path, measured: Sequence[str]) -> set[str]:
@@ -69,7 +70,6 @@ def prepared(session: Session, folder: Path, measured: Sequence[str]) -> set[str
         journal = Journal(run, store, lambda _: None, experiment.design.budget_seconds)
         workshop = Builder(session, tree, folder / "builds")
         preparation = Preparation(experiment, run, workshop, journal)
-        preparation._not_built = lambda _: None  # type: ignore[method-assign]
         return set(preparation.products())
 
 

@@ -226,6 +226,23 @@ def test_a_build_that_answers_otherwise_is_broken_and_takes_no_part(
     assert {each["subject"] for each in found["effects"]} == {"control"}
 
 
+def test_a_base_beside_which_nothing_is_sound_is_not_measured(
+    hone: Hone, report: dict[str, Any]
+) -> None:
+    digests = {each["subject"]: each["digest"] for each in report["builds"]}
+    text = "".join(each for each in SMALL.splitlines(keepends=True) if "control" not in each)
+    (hone.folder / "alone.toml").write_text(text)
+    path = replace_driver(hone, digests["pgo"], "#!/bin/sh\nexit 0")
+    try:
+        done = hone("run", "alone.toml", code=1)
+    finally:
+        restore(path)
+    assert "nothing is left to compare with rel" in done.stderr
+    assert "says why" in done.stderr
+    assert "pgo" in hone("show", "last").stdout
+    assert "every build but rel broke" in hone("report", "last").stdout
+
+
 def test_pruning_keeps_what_is_needed_and_all_of_it_goes_on_demand(hone: Hone) -> None:
     assert "removed" in hone("builds", "--prune").stdout
     assert "removed" in hone("builds", "--prune", "--all").stdout

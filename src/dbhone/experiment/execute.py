@@ -134,6 +134,9 @@ class Execution:
                 broken.add(name)
                 self._break(name, products[name], reason)
         self._journal.tick()
+        if broken and broken == set(products) - {base}:
+            told = f"nothing is left to compare with {base}: all others are broken"
+            raise DriverError(told, hint=f"'hone show {self._run.id}' says why")
         return {name: product for name, product in products.items() if name not in broken}
 
     def _describe(self, name: str, product: Product, broken: str | None = None) -> None:

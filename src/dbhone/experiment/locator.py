@@ -49,9 +49,14 @@ class Locator:
         if error["type"] == "missing":
             return ExperimentError(f"{self.name}: '{'.'.join(keys)}' is missing")
         if error["type"] in ("tuple_type", "list_type"):
-            return ExperimentError(f"{where}: give a list, such as [{json.dumps(error['input'])}]")
+            return ExperimentError(f"{where}: give a list, such as [{_written(error)}]")
         message = error["msg"].removeprefix("Value error, ")
         return ExperimentError(f"{where}: {message[0].lower()}{message[1:]}")
+
+
+def _written(error: ErrorDetails) -> str:
+    """Return the value that was given, as it stands in a file."""
+    return json.dumps(error["input"], default=str)
 
 
 def _known_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
