@@ -39,7 +39,7 @@ def test_time_is_that_of_as_many_blocks(blocks: int, seconds: float) -> None:
 def test_too_few_blocks_say_how_long_more_would_take() -> None:
     few = replace(samples(noisy(2, (2, 1, 4), (1, 1), spread=1e-4)), block_seconds=15.0)
     assert _told(few)["too-few-blocks"].text == (
-        "only 4 of the 6 blocks that a verdict needs were measured: "
+        "only 4 of the 6 blocks that a verdict needs were measured whole: "
         "2 more blocks (about 30.0 s) would give one"
     )
 
