@@ -9,7 +9,7 @@ import pytest
 
 from dbhone.analysis.declared import version_order
 from dbhone.analysis.history import Change, Segment, Series
-from dbhone.measurement.record import Group, Role
+from dbhone.measurement.record import Group, Role, Warning
 from dbhone.report.history import _told
 from dbhone.report.page import Page, build_joined_page, build_page, tables
 from dbhone.report.rendering import render
@@ -248,6 +248,17 @@ class TestJoined:
             "Design of run 8",
             "Begun of run 8",
         ]
+
+    def test_what_several_runs_have_to_say_in_the_same_words_is_told_once(self) -> None:
+        first = replace(a_history(), id=7, warnings=(Warning(code="awake", text="no CPU slept"),))
+        runs = [(each, history_samples(each)) for each in (first, replace(first, id=8))]
+        said = [each.text for each in build_joined_page(runs).footnotes]
+        assert [each for each in said if "no CPU slept" in each] == [
+            "run 7 and run 8: no CPU slept"
+        ]
+        (how,) = (each for each in said if "were joined" in each)
+        assert "by way of" not in how, "every version was measured by both"
+        assert "5.6.14, 5.7.22, 8.0.12, 8.0.33 and control are told over the blocks of all" in how
 
     def test_tells_how_to_repeat_each_run(self, joined: Page) -> None:
         assert [each.name for each in joined.repeat][1:] == ["newer.toml"]

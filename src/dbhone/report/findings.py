@@ -84,11 +84,17 @@ def found_together(runs: Sequence[tuple[Run, Samples]]) -> Findings:
 
 
 def _warnings(whole: Joined, alone: Sequence[Analysis]) -> tuple[Warning, ...]:
-    """Return each run's own doubts: it is where something was measured that may be wrong."""
+    """Return the runs' own doubts: it is where something was measured that may be wrong.
+
+    What is said of several runs in the same words is told once.
+    """
+    titles: dict[Warning, list[str]] = {}
+    for each, analysis in zip(whole.parts, alone, strict=True):
+        for warning in doubts(each.run, each.samples, analysis):
+            titles.setdefault(warning, []).append(each.title)
     found = [
-        replace(warning, text=f"{each.title}: {warning.text}")
-        for each, analysis in zip(whole.parts, alone, strict=True)
-        for warning in doubts(each.run, each.samples, analysis)
+        replace(warning, text=f"{joined(names)}: {warning.text}")
+        for warning, names in titles.items()
     ]
     return tuple(sorted(found, key=lambda warning: warning.code not in CONTROL_CODES))
 
