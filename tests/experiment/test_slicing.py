@@ -124,3 +124,5 @@ def test_notes_tell_of_slices_and_how_many_rounds_were_left_out() -> None:
     assert "a slice took 0.25 s, and a step had 10 rounds in a block" in notes["short-slices"]
     notes = dict(slice_notes([sliced(0, "a", 2), sliced(0, "b", 2), sliced(1, "a", 1)]))
     assert notes["unsettled"].startswith("3 of 20 rounds at the beginning of passes were left out")
+    notes = dict(slice_notes([sliced(0, "a", 1), sliced(0, "b", 1)]))
+    assert notes["unsettled"].startswith("1 of 10 rounds at the beginning of passes was left out")

@@ -30,6 +30,7 @@ def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
     if left_out:
         yield (
             "unsettled",
-            f"{left_out} of {count_of(total, 'round')} at the beginning of passes were left out:"
-            " the servers had not settled, or the slices were too short for what they were asked",
+            f"{left_out} of {count_of(total, 'round')} at the beginning of passes"
+            f" {'was' if left_out == 1 else 'were'} left out: the servers had not settled, or the"
+            " slices were too short for what they were asked",
         )
