@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.doubts import CONTROL_CODES, doubts
-from dbhone.measurement.record import READY_MADE, Role, Run, RunState, Samples, Warning
+from dbhone.analysis.doubts import CONTROL_CODES, _together, doubts
+from dbhone.measurement.record import READY_MADE, Role, Run, RunState, Samples, Step, Warning
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
 
 
@@ -152,18 +152,22 @@ def test_warnings_of_the_control_come_first_and_the_runs_own_are_kept() -> None:
     assert own in found
 
 
-@pytest.mark.parametrize(
-    ("effects", "where"), [((1.05, 1.0), "on all held-out"), ((1.0, 1.05), "on all in-sample")]
-)
-def test_a_control_that_differs_is_told_with_the_steps_it_differs_on(
-    effects: tuple[float, float], where: str
-) -> None:
+def test_steps_together_are_told_with_the_part_that_they_are_of() -> None:
     run = replace(
         _sound(), steps=tuple(replace(s, in_sample=s.set == "main") for s in _sound().steps)
     )
-    told = _doubts(run, samples(run, Shape(effects={"control": effects}, spread=1e-3)))
-    (found,) = [each.text for each in told if each.code == "control-differs"]
-    assert where in found or " on main" in found or " on cte" in found
+    both = analyse(samples(run, Shape()), base="rel", steps=run.steps)
+    said = {(each.in_sample, each.group): _together(each, both) for each in both.summaries}
+    assert said[False, None] == "all held-out steps together"
+    assert said[True, None] == "all in-sample steps together"
+    alone = analyse(samples(_sound(), Shape()), base="rel", steps=_plain(_sound()))
+    assert {_together(each, alone) for each in alone.summaries if each.group is None} == {
+        "all steps together"
+    }
+
+
+def _plain(run: Run) -> tuple[Step, ...]:
+    return tuple(replace(each, in_sample=False) for each in run.steps)
 
 
 def test_a_warning_that_the_run_carries_is_not_repeated() -> None:
