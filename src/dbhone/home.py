@@ -218,7 +218,7 @@ def make_folder(path: Path, *, shared: bool) -> None:
 
 
 def _make_home(home: Home) -> None:
-    home.root.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
+    make_root(home)
     mode = stat.S_IMODE(home.root.stat().st_mode)
     if os.geteuid() == 0 and mode | _PASSABLE != mode and _holds_nothing_else(home):
         home.root.chmod(mode | _PASSABLE)

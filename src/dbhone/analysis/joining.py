@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.ages import age
@@ -74,7 +74,7 @@ def join(parts: Sequence[Part]) -> Joined:
         samples=picked(everything, dict(zip(shown, shown, strict=True)), everything.steps),
         everything=everything,
         lineage=Lineage(
-            versions=order if history else (), controls=controls, links=_links(chained, home)
+            versions=order if history else (), controls=controls, links=_links(chained, names, home)
         ),
         parts=chained,
     )
@@ -242,10 +242,13 @@ def _version_order(parts: Sequence[Part]) -> tuple[str, ...]:
     return tuple(order)
 
 
-def _links(parts: Sequence[Part], home: Part) -> Links:
-    """Tell which runs measured what, and by what each subject is compared with earlier runs'."""
+def _links(parts: Sequence[Part], names: Sequence[Mapping[str, str]], home: Part) -> Links:
+    """Tell which runs measured what, and by what each subject is compared with earlier runs'.
+
+    ``names`` has for each part what its subjects are called in the whole.
+    """
     runs = {
-        name: frozenset(at for at, part in enumerate(parts) if name in _names(part, home).values())
+        name: frozenset(at for at, called in enumerate(names) if name in called.values())
         for name in home.run.controls
     }
     anchors: dict[str, str] = {}
