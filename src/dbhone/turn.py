@@ -8,6 +8,9 @@ the kernel frees it when its holder ends, however it ends.
 A run lets go of the turn between its pieces of work for a moment only. So that another hone
 gets it then, whoever wants the turn first takes a place at its head, and keeps it until the
 turn is theirs: who had the turn last finds that place taken, and waits in its turn.
+
+Who has the turn listens on its socket, and answers nobody: the kernel tells whoever connects
+which process that is (SO_PEERCRED in unix(7)).
 """
 
 from __future__ import annotations
@@ -15,19 +18,27 @@ from __future__ import annotations
 import contextlib
 import errno
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
 
 _TURN = "\0dbhone-turn"
 _NEXT = "\0dbhone-turn-next"
 _POLL = 0.2
+_CREDENTIALS = struct.Struct("3i")
+_SOMEBODY = "another hone"
+_NAMES = ("hone", "dbhone", "__main__.py")
 
 
 @contextlib.contextmanager
-def machine_turn(waiting: Callable[[], None]) -> Iterator[float]:
-    """Hold the machine's turn. ``waiting`` is called once if another hone has it.
+def machine_turn(waiting: Callable[[str], None]) -> Iterator[float]:
+    """Hold the machine's turn.
 
-    Yields the seconds spent waiting.
+    If another hone has it, ``waiting`` is called once with words for who that is: "another
+    hone (process 4711: hone run mysql-builds)". Yields the seconds spent waiting.
     """
     began = time.monotonic()
     told = False
@@ -35,13 +46,14 @@ def machine_turn(waiting: Callable[[], None]) -> Iterator[float]:
     def tell() -> None:
         nonlocal told
         if not told:
-            waiting()
+            waiting(_holder())
         told = True
 
     with _socket() as turn:
         with _socket() as next_:
             _take(next_, _NEXT, tell)
             _take(turn, _TURN, tell)
+            turn.listen()
         yield time.monotonic() - began
 
 
@@ -60,3 +72,28 @@ def _take(place: socket.socket, address: str, busy: Callable[[], None]) -> None:
             return
         busy()
         time.sleep(_POLL)
+
+
+def _holder() -> str:
+    """Tell who has the turn; without a name if that cannot be known, or nobody has it now."""
+    with _socket() as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(_TURN)
+            credentials = asking.getsockopt(
+                socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
+            )
+        except OSError:
+            return _SOMEBODY
+    pid, _, _ = _CREDENTIALS.unpack(credentials)
+    return f"{_SOMEBODY} (process {pid}{_command(pid)})" if pid else _SOMEBODY
+
+
+def _command(pid: int) -> str:
+    """Return a process's command from hone's own name on, or nothing if that is not to be had."""
+    try:
+        words = psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return ""
+    named = [place for place, word in enumerate(words) if Path(word).name in _NAMES]
+    return f": hone {' '.join(words[named[0] + 1 :])}".rstrip() if named else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 from dbhone.experiment.events import Event, Note
@@ -15,7 +16,7 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
     told: list[Event] = []
 
     def other() -> None:
-        with machine_turn(lambda: None):
+        with machine_turn(lambda _: None):
             holding.set()
             release.wait()
 
@@ -32,6 +33,7 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
     holding.wait()
     during = workshop.in_turn(lambda: workshop.waited)
     thread.join()
-    assert told == [Note(text="another hone is building or measuring here: taking turns")]
+    told_whom = f"another hone (process {os.getpid()})"
+    assert told == [Note(text=f"{told_whom} is building or measuring here: taking turns")]
     assert during > 0
     assert workshop.waited == during

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
+from dbhone import turn
 from dbhone.turn import machine_turn
 
 
@@ -13,13 +18,13 @@ def test_a_second_holder_waits_and_is_told_once() -> None:
     holding, release = threading.Event(), threading.Event()
 
     def first() -> None:
-        with machine_turn(lambda: None):
+        with machine_turn(lambda _: None):
             holding.set()
             release.wait()
             order.append("first")
 
-    def waiting() -> None:
-        told.append("waiting")
+    def waiting(other: str) -> None:
+        told.append(other)
         release.set()
 
     thread = threading.Thread(target=first)
@@ -30,7 +35,7 @@ def test_a_second_holder_waits_and_is_told_once() -> None:
         assert waited > 0
     thread.join()
     assert order == ["first", "second"]
-    assert told == ["waiting"]
+    assert told == [f"another hone (process {os.getpid()})"]
 
 
 def test_who_waits_comes_before_who_had_the_turn_last() -> None:
@@ -38,14 +43,48 @@ def test_who_waits_comes_before_who_had_the_turn_last() -> None:
     wanted = threading.Event()
 
     def other() -> None:
-        with machine_turn(wanted.set):
+        with machine_turn(lambda _: wanted.set()):
             order.append("other")
 
     thread = threading.Thread(target=other)
-    with machine_turn(lambda: None):
+    with machine_turn(lambda _: None):
         thread.start()
         wanted.wait()
-    with machine_turn(lambda: None):
+    with machine_turn(lambda _: None):
         order.append("again")
     thread.join()
     assert order == ["other", "again"]
+
+
+_HOLDER = """
+import sys
+from dbhone import turn
+turn._TURN, turn._NEXT = ("\\0" + name for name in sys.argv[3:])
+with turn.machine_turn(lambda _: None):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_who_waits_is_told_which_command_is_waited_for(tmp_path: Path) -> None:
+    script = tmp_path / "hone"
+    script.write_text(_HOLDER, encoding="utf-8")
+    told: list[str] = []
+    ours = [address.removeprefix("\0") for address in (turn._TURN, turn._NEXT)]
+    with subprocess.Popen(
+        [sys.executable, str(script), "run", "mysql-builds", *ours],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+
+        def waiting(words: str) -> None:
+            told.append(words)
+            other.communicate()
+
+        with machine_turn(waiting):
+            pass
+    command = " ".join(["hone run mysql-builds", *ours])
+    assert told == [f"another hone (process {other.pid}: {command})"]

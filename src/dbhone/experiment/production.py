@@ -114,9 +114,9 @@ class Workshop:
             return self._waited
         return self._waited + time.monotonic() - self._waits_since
 
-    def _waiting(self) -> None:
+    def _waiting(self, other: str) -> None:
         if not self._told:
-            self.listen(Note(text="another hone is building or measuring here: taking turns"))
+            self.listen(Note(text=f"{other} is building or measuring here: taking turns"))
         self._told = True
 
     def tree(self, reference: str) -> SourceTree:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 from rich.table import Table
 
@@ -62,7 +60,7 @@ def command(context: Context, remove: bool, everything: bool) -> None:
 def _prune(context: Context, *, everything: bool) -> None:
     with context.session() as session, open_store(context) as store:
         keep = frozenset() if everything else _needed(store)
-        with machine_turn(partial(context.err.print, "waiting for another hone to finish")):
+        with machine_turn(lambda other: context.err.print(f"waiting for {other} to finish")):
             pruned = prune(session.home, keep)
     context.out.print(f"removed {pruned.folders} builds, freed {size(pruned.bytes)}")
 
