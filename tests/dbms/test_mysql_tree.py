@@ -83,6 +83,12 @@ SAID = {
     "mysqld  Ver 8.0.12 for Linux on x86_64 (MySQL Community Server - GPL)": ("mysql", "8.0.12"),
     "mysqld  Ver 5.6.14 for Linux on x86_64 (MySQL Community Server (GPL))": ("mysql", "5.6.14"),
     "/x/bin/mysqld  Ver 8.0.39 for Linux on x86_64 (Source distribution)": ("mysql", "8.0.39"),
+    "mysqld  Ver 8.0.36-0ubuntu0.22.04.1 for Linux on x86_64 ((Ubuntu))": ("mysql", "8.0.36"),
+    "mysqld  Ver 9.7.2-4 for Linux on x86_64 ((Debian))": ("mysql", "9.7.2"),
+    "mysqld  Ver 10.3.39-MariaDB-0+deb10u1 for debian-linux-gnu on x86_64 ((Debian))": (
+        "mariadb",
+        "10.3.39",
+    ),
     "mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server (GPL), Release 28, Revision 4)": (
         "percona",
         "8.0.36-28",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,23 @@ class TestOtherVersions:
     def test_several_log_files_become_one_of_their_size(self) -> None:
         result = chosen({"innodb_log_file_size": "1G", "innodb_log_files_in_group": "4"})
         assert result.values["innodb_log_file_size"] == "4096M"
+
+    def test_a_name_that_a_version_takes_and_ignores_counts_as_unknown(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for version, file_size in (("10.4.12", "512M"), ("10.5.29", "1G")):
+            server = replace(MARIADB, version=version)
+            names = KNOWN | {"innodb_log_files_in_group"}
+            monkeypatch.setitem(known._asked, server, names)
+            choice = choose(
+                lives.Mariadb(),
+                server,
+                PLACE,
+                proposed={"innodb_redo_log_capacity": "1G"},
+                wanted=(),
+                drop_unknown=False,
+            )
+            assert choice.values["innodb_log_file_size"] == file_size
 
     def test_a_proposal_is_translated_without_a_word(self) -> None:
         result = chosen({}, innodb_redo_log_capacity="1G")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.dbms.base_server import Place, Room
+from dbhone.dbms.base_server import Installation, Place, Room
 from tests.instance.lives import Postgresql
 
 DBMS = Postgresql()
@@ -54,6 +54,16 @@ def test_any_value_can_be_read_back(value: str) -> None:
     match = re.fullmatch(r"search_path = '((?:[^'\\]|''|\\\\)*)'\n", line, re.DOTALL)
     assert match is not None
     assert match[1].replace("''", "'").replace("\\\\", "\\") == value
+
+
+@pytest.mark.parametrize(
+    ("version", "told"), [("9.6.24", False), ("17.11", False), ("18.6", True), ("19devel", True)]
+)
+def test_no_version_keeps_checksums_of_its_pages(tmp_path: Path, version: str, told: bool) -> None:
+    initdb = tmp_path / "bin/initdb"
+    server = Installation(dbms="postgresql", version=version, prefix=tmp_path, server=initdb)
+    (program,) = DBMS.initialise(server, place_in(tmp_path))
+    assert ("--no-data-checksums" in program.argv) is told
 
 
 def test_there_is_no_network_and_a_private_socket() -> None:

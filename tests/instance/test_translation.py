@@ -26,6 +26,9 @@ def translated(table: str, known: set[str], name: str, **wanted: str) -> dict[st
         ("mysql", "expire_logs_days", "7", "binlog_expire_logs_seconds", "604800"),
         ("mysql", "binlog_expire_logs_seconds", "172800", "expire_logs_days", "2"),
         ("mysql", "log_warnings", "2", "log_error_verbosity", "3"),
+        ("mysql", "log_warnings", "9", "log_error_verbosity", "3"),
+        ("mysql", "log_warnings", "ON", "log_error_verbosity", "2"),
+        ("mysql", "ssl", "OFF", "tls_version", ""),
         ("mariadb", "log_error_verbosity", "3", "log_warnings", "2"),
         ("mysql", "log_slave_updates", "on", "log_replica_updates", "on"),
         ("mysql", "table_cache", "400", "table_open_cache", "400"),
@@ -57,7 +60,8 @@ def test_what_cannot_be_said_exactly_is_not_said() -> None:
     assert translated(
         "postgresql", {"wal_keep_segments"}, "wal_keep_size", wal_keep_size="1MB"
     ) is (None)
-    assert translated("mysql", {"log_error_verbosity"}, "log_warnings", log_warnings="9") is None
+    assert translated("mysql", {"log_error_verbosity"}, "log_warnings", log_warnings="x") is None
+    assert translated("mysql", {"tls_version"}, "ssl", ssl="ON") is None
 
 
 def test_a_setting_without_another_name_has_no_translation() -> None:

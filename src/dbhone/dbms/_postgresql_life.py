@@ -23,7 +23,7 @@ from dbhone.dbms.base_server import (
     ServerDbms,
     Settings,
 )
-from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_settings import Wanted, version_key
 
 _PORT = 5432
 _VERSION = re.compile(r"\(PostgreSQL\) (\d\S*)")
@@ -97,6 +97,8 @@ class PostgresqlLife(ServerDbms):
             # The same order of texts on each machine, and none of a library's that changes.
             "--locale=C",
             "-N",  # 9.6 spells it --nosync
+            # On by default since 18; with them, also a read may write to the log.
+            *(("--no-data-checksums",) if version_key(installation.version) >= (18,) else ()),
         )
         return (Program(argv=argv, env=_environment(installation)),)
 

@@ -49,17 +49,21 @@ class Change(_Section):
     """What became of one setting.
 
     ``since`` is the first version that has it, ``until`` the first that has it no more; both
-    are for people. ``became`` is the name for the same thing elsewhere. Its value is this
-    one's times ``factor``, with ``unit`` behind it; or what stands in ``values``; or ``form``
-    with this value in place of ``{}``; or the same. ``note`` says what people should know.
+    are for people. Since ``ignored`` it takes the name and does nothing: as if it had it no more.
+    ``became`` is the name for the same thing elsewhere. The value there is this one's times
+    ``factor``, with ``unit`` behind it; or what stands in ``values``, where numbers above
+    ``most`` mean what that means; or ``form`` with this value in place of ``{}``; or the same.
+    ``note`` says what people should know.
     """
 
     since: str = ""
     until: str = ""
+    ignored: str = ""
     became: str = ""
     factor: int = Field(default=1, ge=1)
     unit: str = ""
     values: dict[str, str] = {}
+    most: int | None = None
     form: str = ""
     note: str = ""
 
@@ -82,6 +86,12 @@ class SettingsTable(_Section):
     settings: dict[str, Change]
     products: dict[str, Product] = {}
     together: tuple[tuple[str, ...], ...] = ()
+
+    def ignored(self, version: str) -> frozenset[str]:
+        """Return the names that this version still takes, and that do nothing in it."""
+        here = version_key(version)
+        since = ((name, each.ignored) for name, each in self.settings.items() if each.ignored)
+        return frozenset(name for name, first in since if version_key(first) <= here)
 
     def rivals(self, name: str) -> frozenset[str]:
         """Return other names for what ``name`` says: of them, one goes before the others."""
@@ -133,6 +143,8 @@ def told(change: Change, version: str, title: str) -> str:
         text = f"{title} has had no such setting since {change.until}"
     elif change.since and here < version_key(change.since):
         text = f"{title} has this setting only since {change.since}"
+    elif change.ignored and version_key(change.ignored) <= here:
+        text = f"{title} takes it and does nothing since {change.ignored}"
     else:
         text = ""
     return f"{text} ({change.note})" if text and change.note else text

@@ -11,6 +11,8 @@ from dbhone.dbms.base_versions import Span
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)(\S*) for .*\((?:MySQL|Source distribution)")
 _OTHERS = re.compile(r"MariaDB|^-(?:rel)?\d")
 """Versions that are MariaDB's or Percona's, whoever compiled them."""
+_PACKAGED = re.compile(r"\bVer (\d+\.\d+\.\d+)(?!\S*MariaDB)\S* for .*\(\((?:Debian|Ubuntu)\)\)")
+"""What a distribution's own says, with the distribution's number after the version."""
 
 
 class Mysql(MysqlServer):
@@ -24,6 +26,9 @@ class Mysql(MysqlServer):
 
     def version_in(self, printed: str) -> str | None:
         """Return the numbers in ``mysqld  Ver 8.0.12 for Linux on x86_64 (MySQL …``."""
+        packaged = _PACKAGED.search(printed)
+        if packaged:
+            return packaged[1]
         found = _SAID.search(printed)
         return found[1] if found and not _OTHERS.search(found[2]) else None
 

@@ -79,8 +79,9 @@ class _Choice:
     def __init__(self, dbms: ServerDbms, installation: Installation, place: Place) -> None:
         self.dbms = dbms
         self.installation = installation
-        self.known = known_settings(dbms, installation, place)
         self.table: SettingsTable = settings_table(dbms.settings_table)
+        ignored = self.table.ignored(installation.version)
+        self.known = known_settings(dbms, installation, place) - ignored
         self.fixed = {
             name: value for name, value in dbms.fixed_settings(place).items() if name in self.known
         }

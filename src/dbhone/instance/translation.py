@@ -82,6 +82,8 @@ class Translator:
 
 def forth(change: Change, value: str) -> str | None:
     """Return the value under the newer name, None if it cannot be said there."""
+    if change.most is not None and value.isdigit():
+        value = str(min(int(value), change.most))
     if change.values:
         return _looked_up(change.values, value)
     if change.form:
