@@ -33,7 +33,7 @@ def test_a_settings_file_is_looked_for_beside_the_experiment(tmp_path: Path) -> 
     (tmp_path / "my.cnf").write_text("[mysqld]\nmax_connections = 77\n")
     file = tmp_path / "x.toml"
     file.write_text(f'{EXPERIMENT}file = "my.cnf"\nset = {{ sync_binlog = 1 }}\n')
-    first, second = load_file(file).subjects
+    first, second, _ = load_file(file).subjects
     said = [(each.name, each.value, each.origin) for each in first.settings]
     assert said == [
         ("max_connections", "77", Origin.FILE),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dbhone.errors import UsageError
-from dbhone.experiment.beginning import begin, take_over
+from dbhone.experiment.beginning import as_begun, begin, take_over
 from dbhone.experiment.load import parse
 from dbhone.home import Home, Session, open_session
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
+from tests.measurement.store_records import STEPS, subject
 
 EXPERIMENT = """\
 title = "t"
@@ -27,6 +29,18 @@ suite = "speedtest1"
 [design]
 budget = "8m"
 """
+
+
+def test_a_run_that_was_measured_without_a_control_goes_on_without_one(
+    store: Store, session: Session
+) -> None:
+    experiment = parse(EXPERIMENT, name="x.toml")
+    assert [each.name for each in experiment.subjects] == ["rel", "o3", "control"]
+    run = begin(experiment, session, store)
+    assert as_begun(experiment, run) == experiment
+    measured = replace(run, subjects=(subject("rel"), subject("o3")), steps=STEPS)
+    names = [each.name for each in as_begun(experiment, measured).subjects]
+    assert names == ["rel", "o3"]
 
 
 @pytest.fixture

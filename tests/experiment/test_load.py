@@ -64,6 +64,16 @@ def test_whatever_is_declared_as_the_base_is_a_control() -> None:
     assert subject(GOOD, "rel").role is Role.BASE
     assert subject(GOOD, "control").role is Role.CONTROL
     assert subject(GOOD, "control").copy_number == 1
+
+
+def test_a_file_without_a_control_gets_one_unless_it_refuses() -> None:
+    without = GOOD.replace('control = { like = "rel", rebuild = true }\n', "")
+    names = [(each.name, each.role) for each in parse(without, name="x.toml").subjects]
+    assert names == [("rel", Role.BASE), ("pgo", Role.CANDIDATE), ("control", Role.CONTROL)]
+    taken = without.replace("pgo = {", "control = {")
+    assert [each.name for each in parse(taken, name="x.toml").subjects][-1] == "control-2"
+    refused = f"{without}control = false\n"
+    assert [each.name for each in parse(refused, name="x.toml").subjects] == ["rel", "pgo"]
     assert subject(GOOD, "pgo").role is Role.CANDIDATE
 
 

@@ -275,7 +275,8 @@ def test_a_plan_counts_that_each_block_is_loaded_anew() -> None:
     text = BATCH.format(dbms="mariadb", variant="o3", set="run-1", suite="batch:insert-select")
     plan = make_plan(parse(text, name="x.toml"), outlook, lambda _: True)
     runs, load = 4 * (0.1 + 0.3), 2 * 0.1 + 5.0
-    assert plan.block == pytest.approx(2 * (runs + 5.0 + load))
+    subjects = 3
+    assert plan.block == pytest.approx(subjects * (runs + 5.0 + load))
 
 
 @pytest.mark.parametrize("name", shipped_names())

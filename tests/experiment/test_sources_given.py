@@ -54,7 +54,7 @@ def test_a_relative_folder_is_beside_the_user_not_beside_the_file(
     text = file.read_text().replace("[workload]", '[workload]\nsuite = "sysbench:micro"')
     file.write_text('base = "rel"\n' + text)
     monkeypatch.chdir(tmp_path)
-    (subject, _) = load_file(file, sources=["dir:tree"]).subjects
+    subject, *_ = load_file(file, sources=["dir:tree"]).subjects
     assert subject.source == f"dir:{tmp_path / 'tree'}"
 
 

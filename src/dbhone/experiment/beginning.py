@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from dbhone import __version__
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Experiment
 from dbhone.home import Session, is_alive
 from dbhone.measurement.machine import read_machine
-from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.record import Role, Run, RunState
 from dbhone.measurement.store import NewRun, Store
 from dbhone.units import duration, whole_minutes
 
@@ -30,6 +32,20 @@ def begin(experiment: Experiment, session: Session, store: Store) -> Run:
             hone_version=__version__,
         )
     )
+
+
+def as_begun(experiment: Experiment, run: Run) -> Experiment:
+    """Return the experiment without a control that the run has measured without till now.
+
+    Before 2026-11-23 a file that had no control was measured without one.
+    """
+    if not run.steps:
+        return experiment
+    there = {each.name for each in run.subjects}
+    subjects = (
+        each for each in experiment.subjects if each.name in there or each.role is not Role.CONTROL
+    )
+    return dataclasses.replace(experiment, subjects=tuple(subjects))
 
 
 def take_over(run: Run, session: Session, store: Store, *, budget: float | None = None) -> None:

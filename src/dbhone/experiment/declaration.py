@@ -148,7 +148,11 @@ class BlocksSection(_Section):
 
 
 class DesignSection(_Section):
-    """``[design]``: how to measure, when to stop, and whether CPUs may sleep meanwhile."""
+    """``[design]``: how to measure, when to stop, and whether CPUs may sleep meanwhile.
+
+    With ``control``, which is usual, the base is measured twice, whether or not the file has a
+    subject for that.
+    """
 
     target: Percent = 0.02
     budget: Duration = 8 * 60.0
@@ -157,6 +161,7 @@ class DesignSection(_Section):
     awake: bool = False
     slices: Annotated[Slices, BeforeValidator(_slices)] = Slices.AUTO
     allot: bool = True
+    control: bool = True
 
 
 class ExperimentFile(_Section):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
 from dbhone import registry
@@ -17,6 +19,7 @@ from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.production import load_dbms
 from dbhone.experiment.training_sets import TrainingSets
+from dbhone.experiment.writing import CONTROL
 from dbhone.instance import pulling
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_word
@@ -44,8 +47,14 @@ class Subjects:
         self._training = TrainingSets(where, declared, suite)
 
     def all(self) -> tuple[SubjectDeclaration, ...]:
-        """Return the subjects in the file's order. Raises ExperimentError, UnknownName."""
-        return _with_controls(tuple(self._subject(name) for name in self.declared.subjects))
+        """Return the subjects in the file's order. Raises ExperimentError, UnknownName.
+
+        The base once more stands behind them if none of them is that, unless it is refused.
+        """
+        found = _with_controls(tuple(self._subject(name) for name in self.declared.subjects))
+        if not self.declared.design.control or any(each.role is Role.CONTROL for each in found):
+            return found
+        return (*found, _control(found))
 
     def _merged(self, name: str, seen: tuple[str, ...] = ()) -> SubjectSection:
         """Return the subject's section with what it takes over from the one it is like."""
@@ -152,6 +161,15 @@ def _with_controls(subjects: tuple[SubjectDeclaration, ...]) -> tuple[SubjectDec
         else each
         for each in subjects
     )
+
+
+def _control(subjects: Sequence[SubjectDeclaration]) -> SubjectDeclaration:
+    """Return the base once more, under a name that no subject has."""
+    base = next(each for each in subjects if each.role is Role.BASE)
+    taken = {each.name for each in subjects}
+    others = (f"{CONTROL}-{number}" for number in itertools.count(2))
+    name = next(each for each in itertools.chain((CONTROL,), others) if each not in taken)
+    return dataclasses.replace(base, name=name, role=Role.CONTROL)
 
 
 def _recipe(each: SubjectDeclaration) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.lines import headed
 from dbhone.cli.running import Duration, execute
 from dbhone.cli.stored import find_run, open_store
-from dbhone.experiment.beginning import take_over
+from dbhone.experiment.beginning import as_begun, take_over
 from dbhone.experiment.load import parse
 from dbhone.source.versions import known_versions
 
@@ -38,7 +38,7 @@ def command(context: Context, run: str, budget: float | None) -> None:
             name=found.experiment_name,
             versions=known_versions(context.home),
         )
-        experiment = dataclasses.replace(experiment, design=design)
+        experiment = dataclasses.replace(as_begun(experiment, found), design=design)
         context.err.print(headed(f"run {found.id}", f"{found.title} (goes on)"), soft_wrap=True)
         execute(context, experiment, found, session=session, store=store)
 
