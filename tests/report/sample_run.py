@@ -165,12 +165,16 @@ def a_run(**changes: object) -> Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How synthetic measurements come out. ``drift`` is the change over all blocks."""
+    """How synthetic measurements come out.
+
+    ``drift`` is the change over all blocks, ``bursts`` the share of slices that are much slower.
+    """
 
     blocks: int = 14
     seed: int = 7
     spread: float = 0.012
     drift: float = 0.0
+    bursts: float = 0.04
     effects: Mapping[str, tuple[float, float]] = field(default_factory=lambda: EFFECTS)
     missing: Callable[[str, str, int], bool] = lambda subject, step, block: False
 
@@ -190,7 +194,7 @@ def samples(run: Run, shape: Shape | None = None) -> Samples:
         for s, one in enumerate(run.subjects):
             for k, step in enumerate(run.steps):
                 held_out, in_sample = shape.effects.get(one.name, (1.0, 1.0))
-                noise = rng.gauss(0, shape.spread) - (0.2 if rng.random() < 0.04 else 0.0)
+                noise = rng.gauss(0, shape.spread) - (0.2 if rng.random() < shape.bursts else 0.0)
                 if one.broken is not None or shape.missing(one.name, step.name, block):
                     continue
                 own = math.log(in_sample if step.in_sample else held_out)

@@ -16,6 +16,7 @@ from dbhone.analysis.cube import Array, cube, place
 from dbhone.analysis.naming import listed
 from dbhone.analysis.needs import lacking
 from dbhone.analysis.server_doubts import client_heavy, driver_errors
+from dbhone.analysis.shape_doubts import odd_shapes
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
     Analysis,
@@ -54,6 +55,7 @@ def doubts(run: Run, samples: Samples, analysis: Analysis) -> tuple[Warning, ...
         *driver_errors(samples),
         *client_heavy(run, samples),
         *_drift(base),
+        *(odd_shapes(run.base.name, samples) if run.base else ()),
         *_values(analysis),
     ]
     carried = {(each.code, each.subject, each.step) for each in run.warnings}

@@ -23,7 +23,7 @@ def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
         "short-slices",
         "it was measured in short slices: the clients of all subjects stayed connected, frozen but"
         f" for one's; a slice took {typical:.2g} s, and a step had {count_of(rounds, 'round')} in a"
-        " block, each with a slice of every subject",
+        " block, each with a slice of every subject; slices in a burst or a stall count less",
     )
     left_out = sum(not one.counted for slices in passes.values() for one in slices)
     total = sum(len(slices) for slices in passes.values())

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import numpy as np
+
+from dbhone.analysis.estimate import trimmed
 from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.winner import overall
 from dbhone.report.wording import joined
@@ -37,5 +40,14 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
         "+ faster (other metrics: better), - slower (worse), ~ no difference found, "
         "? not enough data. Verdicts are corrected (Holm) for the number of comparisons: "
         f"{joined(named)}{apart}; so an interval that misses 1 may still come with no difference "
-        "found."
+        f"found.{_trimming(analysis.blocks)}"
     )
+
+
+def _trimming(blocks: int) -> str:
+    """Tell what the trimmed mean leaves out; nothing if that is nothing."""
+    cut = int(trimmed(np.array([blocks]))[0])
+    if not cut:
+        return ""
+    number = f"{cut} highest and {cut} lowest" if cut > 1 else "highest and the lowest"
+    return f" Of {blocks} blocks, the {number} ratios are cut off (a trimmed mean)."
