@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from dbhone.analysis.verdict import Verdict
 from dbhone.measurement.record import Role, Run
 from dbhone.report.outcome import Answer, outcome
 from dbhone.report.page import Page, build_page
@@ -76,6 +77,28 @@ def test_the_loss_that_could_hide_is_the_intervals_end() -> None:
     )
     assert found.low is not None
     assert f"{(1 - found.low) * 100:.1f} %" in outcome(page).sentence
+
+
+def test_a_larger_loss_than_is_tolerated_is_no_answer() -> None:
+    page = compared_page(1.0)
+    loss = float(outcome(page).sentence.rpartition("hide is ")[2].split(" ")[0]) / 100
+    assert outcome(page, tolerance=loss + 0.001).answer is Answer.NOT_SLOWER
+    found = outcome(page, tolerance=loss - 0.001)
+    assert found.answer is Answer.NOT_KNOWN
+    assert f"more than the {loss - 0.001:.1%} that are tolerated" in found.sentence
+    assert outcome(compared_page(0.8), tolerance=0.5).answer is Answer.SLOWER
+
+
+def test_steps_that_are_slower_are_named_though_all_together_are_not() -> None:
+    page = compared_page(1.2)
+    effects = tuple(
+        replace(each, verdict=Verdict.SLOWER) if each.step == "update-one_range=100" else each
+        for each in page.analysis.effects
+    )
+    changed = replace(page, analysis=replace(page.analysis, effects=effects))
+    found = outcome(changed)
+    assert found.answer is Answer.NOT_SLOWER
+    assert found.sentence.endswith("; but slower on update-one_range=100")
 
 
 def test_exit_codes_are_those_that_are_promised() -> None:

@@ -28,6 +28,8 @@ from dbhone.source.reference import kind_of, parse_reference
 from dbhone.source.versions import PREFIX, KnownVersion, KnownVersions
 
 SYNTAX = "SOURCE or SOURCE#VARIANT"
+COMPARISON = "compare"
+"""What the experiments are called that are written here."""
 _VARIANT = "rel"
 _LONGEST = 36
 _FOREIGN = re.compile(r"[^A-Za-z0-9._+-]+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from dbhone.analysis.naming import listed
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict
 from dbhone.analysis.winner import overall
 from dbhone.measurement.record import Role, Subject
@@ -30,8 +31,10 @@ class Outcome:
     sentence: str
 
 
-def outcome(page: Page) -> Outcome:
+def outcome(page: Page, *, tolerance: float | None = None) -> Outcome:
     """Return whether the one candidate of a page is slower than its base.
+
+    With a ``tolerance``, a fraction, it is "not slower" only if no larger loss could hide.
 
     It is judged by the summary that a winner is found by: over all held-out steps, over the
     in-sample ones only where there is no other. Whatever makes that summary doubtful as a whole
@@ -50,25 +53,26 @@ def outcome(page: Page) -> Outcome:
     if found is None:
         sentence = f"{candidate.name} and {page.run.base.name} were not measured together"
         return Outcome(answer=Answer.NOT_KNOWN, sentence=sentence)
-    return _judged(page, candidate, found)
+    return _judged(page, candidate, found, tolerance)
 
 
-def _judged(page: Page, candidate: Subject, found: Summary) -> Outcome:
+def _judged(page: Page, candidate: Subject, found: Summary, tolerance: float | None) -> Outcome:
     base = page.analysis.base
     pair = f"{candidate.name} runs {spoken(found.ratio, found)} times as fast as {base}"
     match found.verdict:
         case Verdict.FASTER:
-            return Outcome(answer=Answer.NOT_SLOWER, sentence=f"{pair}: faster")
+            sentence = f"{pair}: faster{_though(page, candidate)}"
+            return Outcome(answer=Answer.NOT_SLOWER, sentence=sentence)
         case Verdict.SLOWER:
             return Outcome(answer=Answer.SLOWER, sentence=f"{pair}: slower")
         case Verdict.NO_DIFFERENCE:
             loss = max(0.0, 1 - (found.low if found.low is not None else found.ratio))
-            least = (found.findable or 0.0) * 100
+            hides = tolerance is not None and loss > tolerance
+            much = f", more than the {tolerance:.1%} that are tolerated" if hides else ""
             return Outcome(
-                answer=Answer.NOT_SLOWER,
-                sentence=f"no difference found between {candidate.name} and {base}; one of"
-                f" {least:.1f} % would have been found, and the largest loss that could hide is"
-                f" {loss * 100:.1f} %",
+                answer=Answer.NOT_KNOWN if hides else Answer.NOT_SLOWER,
+                sentence=f"no difference found between {candidate.name} and {base}; the largest"
+                f" loss that could hide is {loss * 100:.1f} %{much}{_though(page, candidate)}",
             )
         case _:
             return Outcome(
@@ -76,3 +80,13 @@ def _judged(page: Page, candidate: Subject, found: Summary) -> Outcome:
                 sentence=f"not enough data: {count_of(found.blocks, 'block')}, and a verdict needs"
                 f" {MINIMUM_BLOCKS}; {page.needs.verdict_words}",
             )
+
+
+def _though(page: Page, candidate: Subject) -> str:
+    """Name the steps on which the candidate is slower, though it is not in all; nothing if none."""
+    slower = [
+        each.step
+        for each in page.analysis.throughput_effects
+        if each.subject == candidate.name and each.verdict == Verdict.SLOWER
+    ]
+    return f"; but slower on {listed(slower)}" if slower else ""

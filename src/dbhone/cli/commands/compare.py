@@ -7,11 +7,13 @@ from typing import Any
 
 import click
 
+from dbhone.cli.answering import answer, tolerance_option
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.progress import shown
 from dbhone.cli.written import Asked, asks, write_or_execute
 from dbhone.errors import UsageError
 from dbhone.experiment.comparing import (
+    COMPARISON,
     CompareRequest,
     Side,
     check_together,
@@ -22,7 +24,6 @@ from dbhone.experiment.comparing import (
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.production import Workshop, recognise
-from dbhone.report.outcome import outcome
 from dbhone.source.versions import known_versions
 
 
@@ -30,6 +31,7 @@ from dbhone.source.versions import known_versions
 class _Asked(Asked):
     dbms: str | None
     train: tuple[str, ...]
+    tolerance: float | None
 
 
 @click.command(
@@ -42,6 +44,7 @@ class _Asked(Asked):
 @click.argument("second", metavar="B")
 @click.option("--dbms", metavar="DBMS", help="What both are, if their sources do not tell.")
 @click.option("--train", multiple=True, metavar="SET", help="Set to train on; may be repeated.")
+@tolerance_option
 @asks
 @pass_context
 def command(context: Context, /, first: str, second: str, **options: Any) -> int:
@@ -52,15 +55,14 @@ def command(context: Context, /, first: str, second: str, **options: Any) -> int
     and runs twice as the A/A control.
 
     Exit codes: 0 B is not slower; 1 something failed or broke; 2 wrong use; 3 B is slower;
-    4 there is no answer: not enough data, or the control differs.
+    4 there is no answer: not enough data, a larger loss than is tolerated could hide, or the
+    control differs.
     """
     asked = _Asked(**options)
     page = write_or_execute(context, _experiment(context, first, second, asked), asked)
     if page is None:
         return 0
-    found = outcome(page)
-    context.err.print(f"exit code {found.answer.value}: {found.sentence}", soft_wrap=True)
-    return found.answer.value
+    return answer(context, page, asked.tolerance)
 
 
 def _experiment(context: Context, first: str, second: str, asked: _Asked) -> Experiment:
@@ -71,7 +73,7 @@ def _experiment(context: Context, first: str, second: str, asked: _Asked) -> Exp
     request = CompareRequest(
         first=one, second=two, train=asked.train, work=asked.work, wishes=asked.wishes
     )
-    return parse(compare_text(request), name="compare", versions=known)
+    return parse(compare_text(request), name=COMPARISON, versions=known)
 
 
 def _dbms(context: Context, side: Side, asked: _Asked) -> str:

@@ -6,11 +6,14 @@ import dataclasses
 
 import click
 
+from dbhone.cli.answering import answer, tolerance_option
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.lines import headed
 from dbhone.cli.running import Duration, execute
 from dbhone.cli.stored import find_run, open_store
+from dbhone.errors import UsageError
 from dbhone.experiment.beginning import as_begun, take_over
+from dbhone.experiment.comparing import COMPARISON
 from dbhone.experiment.load import parse
 from dbhone.source.versions import known_versions
 
@@ -20,15 +23,22 @@ from dbhone.source.versions import known_versions
 @click.option(
     "--budget", type=Duration(), help="Time for the whole run, what it has used already included."
 )
+@tolerance_option
 @pass_context
-def command(context: Context, run: str, budget: float | None) -> None:
+def command(
+    context: Context, run: str, budget: float | None, tolerance: float | None
+) -> int | None:
     """Go on with RUN (a number, or `last`) from what is finished.
 
     The run keeps its seed and its order, so it ends as if it had not been cut off. One that
-    ended because its budget was spent measures on with a larger one.
+    ended because its budget was spent measures on with a larger one. That of `hone compare`
+    answers with the exit codes of that.
     """
     with context.session() as session, open_store(context) as store:
         found = find_run(store, run)
+        compares = found.experiment_name == COMPARISON
+        if tolerance is not None and not compares:
+            raise UsageError(f"run {found.id} is not of 'hone compare': nothing is to be tolerated")
         take_over(found, session, store, budget=budget)
         design = found.design
         if budget is not None:
@@ -40,7 +50,8 @@ def command(context: Context, run: str, budget: float | None) -> None:
         )
         experiment = dataclasses.replace(as_begun(experiment, found), design=design)
         context.err.print(headed(f"run {found.id}", f"{found.title} (goes on)"), soft_wrap=True)
-        execute(context, experiment, found, session=session, store=store)
+        page = execute(context, experiment, found, session=session, store=store)
+    return answer(context, page, tolerance) if compares else None
 
 
 PLUGIN = command
