@@ -22,7 +22,7 @@ from dbhone.analysis.verdict import (
     Verdict,
 )
 from dbhone.errors import HoneError
-from dbhone.measurement.metric import METRICS, Better, Metric
+from dbhone.measurement.metric import METRICS, THROUGHPUT, Better, Metric
 from dbhone.measurement.record import Group, Samples, Step
 
 CONFIDENCE = 0.95
@@ -81,6 +81,17 @@ class _Part:
     family: Family
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compared:
+    """One metric's comparisons before they are corrected: on steps, and of parts of them."""
+
+    metric: Metric
+    pairs: list[tuple[int, int]]
+    rows: Rows
+    parts: list[_Part]
+    sums: Rows
+
+
 def analyse(
     samples: Samples,
     *,
@@ -94,14 +105,14 @@ def analyse(
 
     ``steps`` are the run's, ``controls`` those subjects that are the base over again. A metric
     that was not measured yields nothing. ``links`` tell of the samples of several runs. What is
-    corrected together are the families of one metric, see ``families.py``. Raises HoneError if
+    corrected together are the families of the throughput, and those of all other metrics
+    together, see ``families.py``. Raises HoneError if
     the base is not among the subjects, a step is not described, or something was measured twice
     in one block.
     """
     frame = _frame(samples, base, controls, steps, links)
     where = place(samples)
-    effects: list[Effect] = []
-    summaries: list[Summary] = []
+    compared: list[_Compared] = []
     left_out: set[LeftOut] = set()
     unusable = blocks = 0
     for metric in metrics:
@@ -113,9 +124,13 @@ def analyse(
         found = _against_base(frame, logs)
         pairs, rows = _pairs(frame, found)
         parts, sums = _parts(frame, metric, (logs, found), left_out)
-        tests, judged = judge((rows, sums), CONFIDENCE)
-        effects += _effects(frame, metric, pairs, (rows.estimates, tests))
-        summaries += _summaries(frame, metric, parts, (sums.estimates, judged))
+        each = _Compared(metric=metric, pairs=pairs, rows=rows, parts=parts, sums=sums)
+        compared.append(each)
+    effects: list[Effect] = []
+    summaries: list[Summary] = []
+    for each, (tests, judged) in zip(compared, _tested(compared), strict=True):
+        effects += _effects(frame, each.metric, each.pairs, (each.rows.estimates, tests))
+        summaries += _summaries(frame, each.metric, each.parts, (each.sums.estimates, judged))
     return Analysis(
         base=base,
         confidence=CONFIDENCE,
@@ -125,6 +140,22 @@ def analyse(
         left_out=tuple(sorted(left_out, key=partial(_place, frame))),
         unusable=unusable,
     )
+
+
+def _tested(compared: Sequence[_Compared]) -> list[tuple[Tests, Tests]]:
+    """Return the tests of each metric's comparisons, on steps and of parts.
+
+    The throughput, by which subjects are judged, is corrected by itself; all other metrics are
+    corrected together, so that the more of them there are, the more each has to show.
+    """
+    tests: dict[str, tuple[Tests, Tests]] = {}
+    for own in (True, False):
+        those = [each for each in compared if (each.metric is THROUGHPUT) == own]
+        if those:
+            judged = judge([rows for each in those for rows in (each.rows, each.sums)], CONFIDENCE)
+            pairs = zip(judged[::2], judged[1::2], strict=True)
+            tests |= {each.metric.name: pair for each, pair in zip(those, pairs, strict=True)}
+    return [tests[each.metric.name] for each in compared]
 
 
 def _place(frame: _Frame, left_out: LeftOut) -> tuple[str, int, int]:

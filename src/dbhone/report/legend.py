@@ -39,8 +39,8 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
         f"± is half of the {analysis.confidence * 100:.0f} % interval, relative to the ratio. "
         "+ faster (other metrics: better), - slower (worse), ~ no difference found, "
         "? not enough data. Verdicts are corrected (Holm) for the number of comparisons: "
-        f"{joined(named)}{apart}; so an interval that misses 1 may still come with no difference "
-        f"found.{_trimming(analysis.blocks)}"
+        f"{joined(named)}{apart}, and those of all other metrics; so an interval that misses 1 may "
+        f"still come with no difference found.{_trimming(analysis.blocks)}"
     )
 
 
