@@ -54,14 +54,21 @@ class UsageError(HoneError):
 
 
 class UnknownName(UsageError):
-    """A name that does not exist, with the nearest that do."""
+    """A name that does not exist, with the nearest that do, or with a better ``hint``."""
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str], *, where: str | None = None
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        *,
+        where: str | None = None,
+        hint: str | None = None,
     ) -> None:
-        names = sorted(known)
         message = f"there is no {kind} '{name}'"
-        super().__init__(f"{where}: {message}" if where else message, hint=nearest(name, names))
+        super().__init__(
+            f"{where}: {message}" if where else message, hint=hint or nearest(name, known)
+        )
         self.kind = kind
         self.name = name
 

@@ -72,6 +72,28 @@ def test_what_is_not_known_is_told_with_the_nearest(
     assert next_ in error.value.hint
 
 
+@pytest.mark.parametrize(
+    ("reference", "next_"),
+    [
+        ("known:mariadb@10.4", "the nearest known are 10.2.11 and 10.11.5; "),
+        ("known:mariadb@5.5", "the nearest known is 10.1.8; "),
+        ("known:mysql@8.0.9", "the nearest known are 5.7.22 and 8.0.12; "),
+        ("known:postgresql@99", "the nearest known is 18.6; "),
+        ("known:sqlite@3.40", "none is known: "),
+        ("known:mysql@trunc", "did you mean 'trunk'?"),
+    ],
+)
+def test_the_nearest_of_a_number_are_the_next_older_and_the_next_newer(
+    reference: str, next_: str, tmp_path: Path
+) -> None:
+    known = _with(tmp_path, '[mysql.trunk]\nsource = "dir:/opt/mysql"\n')
+    with pytest.raises(UnknownName) as error:
+        known.meaning(reference)
+    assert error.value.hint is not None
+    assert error.value.hint.startswith(next_)
+    assert ("versions.toml" in error.value.hint) is ("trunk" not in next_)
+
+
 def test_a_users_file_adds_versions_and_goes_before_what_ships(
     tmp_path: Path, shipped: KnownVersions
 ) -> None:

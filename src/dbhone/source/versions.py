@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -79,13 +79,16 @@ class KnownVersions:
     def find(self, dbms: str, word: str) -> KnownVersion:
         """Return the version that ``word`` names, or the newest of the series that it names.
 
-        ``8.0`` is the newest known 8.0. Raises UnknownName, with the nearest versions.
+        ``8.0`` is the newest known 8.0. Raises UnknownName, with the versions next to a number
+        by age, and with those next to another word by its letters.
         """
         known = self.of(dbms)
         named = [each for each in known if each.name == word]
         series = [each for each in known if each.name.startswith(f"{word}.")]
         if not named and not series:
-            raise UnknownName(f"known version of {dbms}", word, [each.name for each in known])
+            names = [each.name for each in known]
+            hint = _neighbours(word, names) if _is_number(word) else None
+            raise UnknownName(f"known version of {dbms}", word, names, hint=hint)
         return (named or series)[-1]
 
     def meaning(self, reference: str) -> str:
@@ -117,6 +120,22 @@ def known_versions(home: Home | None = None) -> KnownVersions:
         found |= _parse(_read(own), str(own), of_user=True)
     order = sorted(found, key=lambda key: (key[0], age(key[1])))
     return KnownVersions(tuple(found[key] for key in order))
+
+
+def _is_number(word: str) -> bool:
+    return word[:1].isdecimal()
+
+
+def _neighbours(word: str, names: Iterable[str]) -> str:
+    """Return a hint that names the next older and the next newer of ``names``, sorted by age."""
+    numbers = [each for each in names if _is_number(each)]
+    older = [each for each in numbers if age(each) <= age(word)]
+    newer = [each for each in numbers if age(each) > age(word)]
+    near = (*older[-1:], *newer[:1])
+    if not near:
+        return f"none is known: put it into {FILE} in hone's home"
+    told = f"nearest known are {' and '.join(near)}" if near[1:] else f"nearest known is {near[0]}"
+    return f"the {told}; more can be put into {FILE} in hone's home"
 
 
 def _read(path: Path) -> str:
