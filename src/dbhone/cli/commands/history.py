@@ -73,7 +73,7 @@ def _new(context: Context, dbms: str, asked: _Asked) -> Experiment:
 
 
 def _joining(context: Context, dbms: str, asked: _Asked) -> Experiment:
-    said = [name for name in ("suite", "size", "threads") if getattr(asked, name)]
+    said = [name for name in ("suite", "size", "threads") if getattr(asked, name) is not None]
     if said:
         raise UsageError(
             f"--{said[0]} cannot be chosen with --join: what joins a run does the same work"
