@@ -53,6 +53,35 @@ def test_status_tells_what_goes_up_and_down_from_what_only_grows(server: str) ->
     }
 
 
+@pytest.mark.parametrize(
+    ("dbms", "name", "levels", "counters"),
+    [
+        (
+            "mariadb",
+            "status",
+            {
+                *("Delayed_insert_threads", "Error_log_buffered_bytes", "Innodb_ibuf_size"),
+                *("Innodb_checkpoint_age", "Innodb_checkpoint_target_age"),
+                *("Innodb_read_views_memory", "Innodb_descriptors_memory"),
+                *("Innodb_adaptive_hash_cells", "Innodb_adaptive_hash_heap_buffers"),
+            },
+            {
+                *("Delayed_writes", "Delayed_errors", "Error_log_expired_events"),
+                *("Innodb_ibuf_discarded_inserts", "Innodb_ibuf_discarded_deletes"),
+                *("Innodb_ibuf_discarded_delete_marks", "Innodb_ibuf_merged_inserts"),
+                *("Innodb_ibuf_merges", "Innodb_adaptive_hash_hash_searches"),
+            },
+        ),
+        ("postgresql", "pg_stat_io", {"op_bytes"}, {"reads", "read_bytes", "hits"}),
+    ],
+)
+def test_other_versions_have_counters_beside_levels_of_like_names(
+    dbms: str, name: str, levels: set[str], counters: set[str]
+) -> None:
+    found = source(dbms, name).read([(each, "1") for each in levels | counters])
+    assert {each.name for each in found if each.level} == levels
+
+
 @pytest.mark.parametrize("server", ["mysql-8.0.12", "mariadb-10.1.8"])
 def test_a_metric_of_innodb_is_of_one_kind_whatever_the_version_says(server: str) -> None:
     found = readings(server, "innodb")

@@ -13,13 +13,15 @@ from dbhone.dbms.base_counters import CounterSource
 # INNODB_METRICS says differently in each version. So their names tell it, as in every version
 # a name means the same.
 _STATUS = re.compile(
-    r"Threads_(?:cached|connected|running)|Threadpool_(?:idle_)?threads"
+    r"Threads_(?:cached|connected|running)|Threadpool_(?:idle_)?threads|Delayed_insert_threads"
     r"|Open_(?:files|streams|tables|table_definitions)|Max_used_connections|Prepared_stmt_count"
     r"|Innodb_buffer_pool_pages_(?:data|dirty|free|misc|old|total|latched)"
     r"|Innodb_buffer_pool_bytes_(?:data|dirty)|Innodb_buffer_pool_load_incomplete"
     r"|Innodb_(?:data|os_log)_pending_\w+|Innodb_row_lock_(?:current_waits|time_avg|time_max)"
     r"|Innodb_(?:page_size|num_open_files|history_list_length|current_row_locks)"
-    r"|Innodb_checkpoint_(?:age|max_age)|Innodb_(?:mem|ibuf)_(?!merge)\w+|Innodb_undo_tablespaces_\w+"
+    r"|Innodb_checkpoint_(?:age|max_age|target_age)|Innodb_(?:read_views|descriptors)_memory"
+    r"|Innodb_(?:mem|ibuf)_(?!merge|discarded)\w+|Innodb_undo_tablespaces_\w+"
+    r"|Innodb_adaptive_hash_(?:cells|heap_buffers)|Error_log_buffered_bytes"
     r"|Innodb_num_page_compressed_trim_op_saved|Innodb_redo_log_(?:capacity_resized|logical_size"
     r"|physical_size|enabled|read_only)"
     r"|Key_blocks_\w+|Qcache_(?:free_\w+|queries_in_cache|total_blocks)|Aria_pagecache_blocks_\w+"

@@ -29,7 +29,8 @@ SOURCES = (
     _view("pg_stat_bgwriter", "buffers written; until 16 checkpoints, too"),
     _view("pg_stat_checkpointer", "checkpoints, from 17 on"),
     _view("pg_stat_wal", "the write-ahead log, from 14 on"),
-    _view("pg_stat_io", "reads and writes, from 16 on"),
+    # Until 17 it has the size of a block in each row.
+    _view("pg_stat_io", "reads and writes, from 16 on", "op_bytes"),
     _view(
         "pg_stat_user_tables",
         "scans and rows of all tables",
