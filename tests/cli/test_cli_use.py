@@ -10,6 +10,23 @@ import pytest
 
 from tests.experiment.test_load import GOOD
 
+LEVERS = """\
+title = "levers"
+base = "rel"
+
+[sources]
+postgresql = "apt:postgresql"
+
+[subjects]
+rel = { dbms = "postgresql", source = "postgresql" }
+far = { like = "rel", levers = ["cpus=9999"] }
+beyond = { like = "far", optional = true }
+
+[workload]
+suite = "sysbench:micro"
+size = "smoke"
+"""
+
 
 def hone(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dbhone", "--home", str(home), *words]
@@ -110,6 +127,15 @@ def test_a_plan_does_nothing(home: Path, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "control: rel with gcc" in done.stdout
     assert not list(home.glob("builds/*"))
+
+
+def test_a_plan_tells_which_levers_this_machine_cannot_give(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(LEVERS)
+    done = hone(home, "plan", "x.toml")
+    assert done.returncode == 0
+    reason = "the lever cpus=9999: hone cannot use the CPU 9999"
+    assert f"warning  far cannot be measured here: {reason}" in done.stdout
+    assert f"warning  beyond would be left out: {reason}" in done.stdout
 
 
 def test_brackets_in_a_title_are_brackets(home: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import MachineError, SettingsError
-from dbhone.experiment.levers import lacking, pull, settings_with, uses_huge_pages
+from dbhone.experiment.levers import lacking, lacks, pull, settings_with, uses_huge_pages
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import pulling
@@ -62,6 +62,12 @@ def test_what_the_machine_lacks_is_told_with_the_lever() -> None:
     error = lacking(*declared("far"))
     assert isinstance(error, MachineError)
     assert error.message == "the lever cpus=8: hone cannot use the CPU 8, but 0-3 only"
+
+
+def test_all_subjects_that_lack_a_lever_are_told() -> None:
+    found = {each.name: error.message for each, error in lacks(parse(TEXT, name="x.toml"))}
+    assert list(found) == ["far", "huge", "twice"]
+    assert found["far"].startswith("the lever cpus=8: ")
 
 
 def test_huge_pages_are_counted_for_all_servers_that_have_them() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.base_settings import Origin, Wanted
@@ -36,6 +36,14 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration) -> HoneError | 
                 hint="leave out the one or the other",
             )
     return None
+
+
+def lacks(experiment: Experiment) -> Iterator[tuple[SubjectDeclaration, HoneError]]:
+    """Yield each subject whose levers cannot be had, with the error that tells why."""
+    for each in experiment.subjects:
+        error = lacking(experiment, each) if each.levers else None
+        if error is not None:
+            yield each, error
 
 
 def pull(experiment: Experiment, subject: SubjectDeclaration) -> Pulled:

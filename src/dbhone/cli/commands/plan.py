@@ -6,7 +6,9 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.lines import told
 from dbhone.cli.running import Duration, source_option, with_design
+from dbhone.experiment.levers import lacks
 from dbhone.experiment.load import load_named
 from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.plan import Plan
@@ -48,6 +50,14 @@ def command(
     short = shortage(plan, design)
     if short is not None:
         context.out.print(f"{short[0].upper()}{short[1:]}.")
+    for subject, error in lacks(declared):
+        fate = "would be left out" if subject.optional else "cannot be measured here"
+        context.out.print(
+            told("warning", f"{subject.name} {fate}: {error.message}", "bold yellow"),
+            soft_wrap=True,
+        )
+        if error.hint is not None:
+            context.out.print(told("next", error.hint), soft_wrap=True)
 
 
 def _blocks(plan: Plan) -> str:
