@@ -46,7 +46,7 @@ def declared(name: str, text: str = TEXT) -> tuple[Experiment, SubjectDeclaratio
 
 def test_what_the_machine_has_is_pulled() -> None:
     experiment, subject = declared("jemalloc")
-    assert lacking(experiment, subject) is None
+    assert lacking(experiment, subject, "") is None
     pulled = pull(experiment, subject)
     assert pulled.environment() == {"LD_PRELOAD": "/lib/jemalloc"}
     assert pulled.whole.cpus == frozenset({0, 1})
@@ -59,13 +59,14 @@ def test_a_subject_without_levers_asks_for_nothing() -> None:
 
 
 def test_what_the_machine_lacks_is_told_with_the_lever() -> None:
-    error = lacking(*declared("far"))
+    error = lacking(*declared("far"), "")
     assert isinstance(error, MachineError)
     assert error.message == "the lever cpus=8: hone cannot use the CPU 8, but 0-3 only"
 
 
 def test_all_subjects_that_lack_a_lever_are_told() -> None:
-    found = {each.name: error.message for each, error in lacks(parse(TEXT, name="x.toml"))}
+    experiment = parse(TEXT, name="x.toml")
+    found = {each.name: error.message for each, error in lacks(experiment, lambda _: "")}
     assert list(found) == ["far", "huge", "twice"]
     assert found["far"].startswith("the lever cpus=8: ")
 
@@ -73,17 +74,26 @@ def test_all_subjects_that_lack_a_lever_are_told() -> None:
 def test_huge_pages_are_counted_for_all_servers_that_have_them() -> None:
     # Each needs 600 MiB, a tenth more, and 320 MiB besides: 490 pages; two do not fit into 900.
     text = TEXT.replace('settings = { huge_pages = "off" }', "levers = []")
-    assert lacking(*declared("huge", text)) is None
-    error = lacking(*declared("huge"))
+    assert lacking(*declared("huge", text), "") is None
+    error = lacking(*declared("huge"), "")
     assert error is not None
     assert "2 servers with a cache of 600.0 MiB would need 980 huge pages" in error.message
     assert error.hint == "reserve them, as root: sysctl vm.nr_hugepages=1080"
     # Cold servers run one after the other.
-    assert lacking(*declared("huge", f'{TEXT}regime = "cold"\n')) is None
+    assert lacking(*declared("huge", f'{TEXT}regime = "cold"\n'), "") is None
     experiment, subject = declared("huge", text)
     assert settings_with(subject, pull(experiment, subject)) == (
         Wanted(name="huge_pages", value="on"),
     )
+
+
+@pytest.mark.parametrize(("version", "refused"), [("5.7.22", True), ("8.0.39", False)])
+def test_the_version_of_a_server_tells_whether_it_needs_a_right(
+    version: str, *, refused: bool
+) -> None:
+    text = TEXT.replace("postgresql", "mysql").replace('"600M"', '"100M"')
+    error = lacking(*declared("huge", text), version)
+    assert (error is not None) is refused
 
 
 def test_only_huge_pages_are_reserved_memory() -> None:
@@ -93,7 +103,7 @@ def test_only_huge_pages_are_reserved_memory() -> None:
 
 def test_a_setting_that_contradicts_a_lever_is_refused() -> None:
     small = TEXT.replace('"600M"', '"100M"')
-    assert lacking(*declared("huge", small)) is None
-    error = lacking(*declared("twice", small))
+    assert lacking(*declared("huge", small), "") is None
+    error = lacking(*declared("twice", small), "")
     assert isinstance(error, SettingsError)
     assert "huge_pages = off contradicts its levers, which want on" in error.message

@@ -16,7 +16,7 @@ from dbhone.experiment.model import SubjectDeclaration
 from dbhone.home import Home, Session
 from dbhone.measurement.record import Role
 from dbhone.source.tree import SourceTree
-from tests.build.tiny import make_spec, make_tree
+from tests.build.tiny import Tiny, make_spec, make_tree
 
 SUBJECT = SubjectDeclaration(
     name="pgo",
@@ -61,6 +61,18 @@ def test_an_instrumented_build_of_a_moved_home_is_expected_to_be_made_again(
     assert not found.done
     assert not found.guessed
     assert found.expected > 0
+
+
+def test_a_version_is_known_once_its_source_is_kept(
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prospect = outlook.Prospect(session.home)
+    assert prospect.version(SUBJECT) == ""
+    monkeypatch.setattr(outlook, "recall", lambda reference, home: tree)
+    monkeypatch.setattr(outlook, "load_dbms", lambda _: Tiny())
+    assert prospect.version(SUBJECT) == (tree.path / "VERSION").read_text().strip() != ""
+    ready = dataclasses.replace(SUBJECT, variant=parse_variant("ready-made"))
+    assert prospect.version(ready) == ""
 
 
 @pytest.mark.usefixtures("instrumented")

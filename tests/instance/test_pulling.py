@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.myrocks import MyRocks
 from dbhone.dbms.mysql import Mysql
+from dbhone.dbms.percona import Percona
 from dbhone.errors import UnknownName, UsageError
 from dbhone.instance import pulling
 from dbhone.instance.levers.base import Need, Offer, Traces
@@ -96,15 +99,36 @@ def test_huge_pages_that_are_not_reserved_are_told_with_their_number() -> None:
     assert "no huge pages" in refused("huge-pages", huge_page_bytes=0)
 
 
-def test_mysql_needs_a_right_for_huge_pages() -> None:
-    mysql = dataclasses.replace(NEED, dbms=Mysql())
-    found = pulling.refusal(("huge-pages",), mysql, OFFER)
-    assert found is not None
-    assert "MySQL wants huge pages as shared memory" in found.reason
-    assert found.hint.endswith("sysctl vm.hugetlb_shm_group=995")
+@pytest.mark.parametrize(
+    ("dbms", "version", "refused"),
+    [
+        (Mysql(), "8.0.26", True),
+        (Mysql(), "8.0.27", False),
+        (Mysql(), "8.4.0", False),
+        (Mysql(), "", False),  # not known yet: only the start tells
+        (Percona(), "8.0.27-18", False),
+        (lives.Mariadb(), "10.4.34", True),
+        (lives.Mariadb(), "10.5.3", False),
+        (lives.Postgresql(), "16.1", False),
+    ],
+)
+def test_old_servers_need_a_right_for_huge_pages(
+    dbms: ServerDbms, version: str, *, refused: bool
+) -> None:
+    need = dataclasses.replace(NEED, dbms=dbms, version=version)
+    found = pulling.refusal(("huge-pages",), need, OFFER)
+    assert (found is not None) is refused
+    if found is not None:
+        assert f"{dbms.title} {version} wants huge pages as shared memory" in found.reason
+        assert found.hint.endswith("sysctl vm.hugetlb_shm_group=995")
     allowed = dataclasses.replace(OFFER, may_share_huge=True)
-    assert pulling.refusal(("huge-pages",), mysql, allowed) is None
-    assert pulling.refusal(("huge-pages",), NEED, OFFER) is None  # MariaDB
+    assert pulling.refusal(("huge-pages",), need, allowed) is None
+
+
+def test_a_cache_that_no_setting_puts_into_huge_pages_is_refused() -> None:
+    found = pulling.refusal(("huge-pages",), dataclasses.replace(NEED, dbms=MyRocks()), OFFER)
+    assert found is not None
+    assert found.reason == "no setting of MyRocks puts its cache into huge pages"
 
 
 def test_huge_pages_are_for_all_servers_that_run_at_once() -> None:

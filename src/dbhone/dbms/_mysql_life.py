@@ -27,6 +27,7 @@ from dbhone.dbms.base_server import (
     Settings,
 )
 from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_versions import Span
 from dbhone.errors import ServerError, UsageError
 from dbhone.units import parse_size
 
@@ -45,8 +46,9 @@ class MysqlLife(ServerDbms):
     protocol = Protocol.MYSQL
     stop_signal = signal.SIGTERM
     cache_setting = "innodb_buffer_pool_size"
-    huge_pages = MappingProxyType({"large_pages": "ON"})
-    huge_pages_by_shmget = True
+    huge_pages: Settings = MappingProxyType({"large_pages": "ON"})
+    # MySQL's and Percona's trees map them since 8.0.27 (large_page_alloc-linux.h of InnoDB).
+    huge_pages_by_shmget: Span | None = Span(until="8.0.27")
     # Where its files are and who runs it is said on the command line; its log comes to hone.
     reserved = frozenset(
         {

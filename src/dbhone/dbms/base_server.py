@@ -18,6 +18,7 @@ from types import MappingProxyType
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_counters import CounterSource
 from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_versions import Span
 
 Settings = Mapping[str, str]
 """The server's settings by name, with values as its settings file writes them, unquoted."""
@@ -123,8 +124,8 @@ class ServerDbms(Dbms):
 
     huge_pages: Settings = MappingProxyType({})
     """The settings that put its cache into huge pages; none where it has no such thing."""
-    huge_pages_by_shmget: bool = False
-    """Whether it asks for them as System V shared memory, for which it needs a right."""
+    huge_pages_by_shmget: Span | None = None
+    """The versions that ask for them as System V shared memory, for which they need a right."""
     counters: tuple[CounterSource, ...] = ()
     """What the server counts of itself; not every version has all."""
 

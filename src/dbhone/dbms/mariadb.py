@@ -25,6 +25,7 @@ from dbhone.dbms._cmake import configure, variant_flags
 from dbhone.dbms._mysql_life import MysqlLife
 from dbhone.dbms._options import expand
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
+from dbhone.dbms.base_versions import Span
 from dbhone.errors import SourceError
 
 _OPTIONS = (
@@ -75,7 +76,7 @@ class MariaDb(MysqlLife):
     name = "mariadb"
     title = "MariaDB"
     reference = "apt:mariadb"
-    huge_pages_by_shmget = False  # since 10.5
+    huge_pages_by_shmget = Span(until="10.5")
     build_seconds = 1200.0
     needs_cxx = True
     takes_options = True

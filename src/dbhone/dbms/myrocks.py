@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Maker
@@ -23,6 +24,8 @@ class MyRocks(MysqlServer):
     builds = Span(since="5.6", until="8.1")
     reference = "git:https://github.com/facebook/mysql-5.6@fb-mysql-8.0.32"
     cache_setting = "rocksdb_block_cache_size"
+    # large_pages is for InnoDB; RocksDB allocates each block of its cache by itself.
+    huge_pages = MappingProxyType({})
     build_packages = (
         *MysqlServer.build_packages,
         "libbz2-dev",

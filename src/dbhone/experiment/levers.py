@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
 
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.base_settings import Origin, Wanted
@@ -17,10 +18,14 @@ from dbhone.workload import work
 from dbhone.workload.suite import Regime
 
 
-def lacking(experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
-    """Return the error that tells why the subject's levers cannot be had, None if they can."""
+def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -> HoneError | None:
+    """Return the error that tells why the subject's levers cannot be had, None if they can.
+
+    ``version`` is that of its DBMS, empty where it is not known yet.
+    """
     for word in subject.levers:
-        found = pulling.refusal((word,), _need(experiment, subject, word))
+        need = dataclasses.replace(_need(experiment, subject, word), version=version)
+        found = pulling.refusal((word,), need)
         if found is not None:
             return MachineError(f"the lever {word}: {found.reason}", hint=found.hint or None)
     brought = pull(experiment, subject).whole.settings
@@ -38,10 +43,12 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration) -> HoneError | 
     return None
 
 
-def lacks(experiment: Experiment) -> Iterator[tuple[SubjectDeclaration, HoneError]]:
+def lacks(
+    experiment: Experiment, version: Callable[[SubjectDeclaration], str]
+) -> Iterator[tuple[SubjectDeclaration, HoneError]]:
     """Yield each subject whose levers cannot be had, with the error that tells why."""
     for each in experiment.subjects:
-        error = lacking(experiment, each) if each.levers else None
+        error = lacking(experiment, each, version(each)) if each.levers else None
         if error is not None:
             yield each, error
 

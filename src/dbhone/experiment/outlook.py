@@ -11,7 +11,7 @@ from dbhone.build.catalogue import all_builds
 from dbhone.build.manifest import Build, Manifest
 from dbhone.build.toolchain import Compiler, find_compiler
 from dbhone.build.transforms.base import Pass
-from dbhone.errors import HoneError
+from dbhone.errors import HoneError, SourceError
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import BuildOutlook, Plan, make_plan
 from dbhone.experiment.production import load_dbms
@@ -39,6 +39,19 @@ class Prospect:
     def is_kept(self, reference: str) -> bool:
         """Return whether the source needs no fetching."""
         return recall(reference, self._home) is not None
+
+    def version(self, subject: SubjectDeclaration) -> str:
+        """Return the version of a subject's DBMS, empty where its source tells it only later."""
+        tree = recall(subject.source, self._home)
+        if tree is None:
+            return ""
+        if subject.variant.ready_made:
+            adopted = adoption.find(self._home, tree)
+            return adopted.manifest.version if adopted is not None else ""
+        try:
+            return load_dbms(subject.dbms).version(tree.path)
+        except SourceError:
+            return ""  # whoever builds it will be told
 
     def build(self, subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
         """Return the outlook of one pass of a subject's build."""

@@ -82,7 +82,9 @@ class Preparation:
         reason = self._not_built(each)
         if reason is not None:
             return ToolError(reason, hint="'hone doctor' tells what to do")
-        return lacking(self._experiment, each) if each.levers else None
+        if not each.levers:
+            return None
+        return lacking(self._experiment, each, self._prospect.version(each))
 
     def _not_built(self, each: SubjectDeclaration) -> str | None:
         """Say why a subject cannot be built here, None if it can: its variant is tried."""

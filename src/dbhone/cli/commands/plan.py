@@ -28,7 +28,8 @@ def command(
     """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
     loaded = load_named(experiment, known_versions(context.home), sources)
     declared = with_design(loaded, budget=budget)
-    plan = Prospect(context.home).plan(declared)
+    prospect = Prospect(context.home)
+    plan = prospect.plan(declared)
     context.out.print(declared.title, style="bold")
     context.out.print(_table(plan))
     design = declared.design
@@ -50,7 +51,7 @@ def command(
     short = shortage(plan, design)
     if short is not None:
         context.out.print(f"{short[0].upper()}{short[1:]}.")
-    for subject, error in lacks(declared):
+    for subject, error in lacks(declared, prospect.version):
         fate = "would be left out" if subject.optional else "cannot be measured here"
         context.out.print(
             told("warning", f"{subject.name} {fate}: {error.message}", "bold yellow"),

@@ -56,12 +56,14 @@ class Need:
     """What a lever is pulled for: ``servers`` servers at once, with caches of ``cache_bytes``.
 
     ``value`` is what the user wrote after the ``=``, canonical, and empty without one.
+    ``version`` is that of the DBMS, empty as long as it is not known.
     """
 
     value: str
     dbms: ServerDbms
     cache_bytes: int
     servers: int
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,14 +23,15 @@ class _HugePages(Lever):
     summary = "the server's cache in the kernel's reserved huge pages"
     slot = Slot.PAGES
     remedy = (
-        "were the huge pages still free when it started? MariaDB before 10.5 wants them as shared"
-        " memory, which is allowed to the group in /proc/sys/vm/hugetlb_shm_group"
+        "were the huge pages still free when it started? MariaDB before 10.5 and MySQL before"
+        " 8.0.27 want them as shared memory, which is allowed to the group in"
+        " /proc/sys/vm/hugetlb_shm_group"
     )
 
     def refusal(self, need: Need, offer: Offer) -> Refusal | None:
         """Say how many are missing, and how they are reserved."""
         if not need.dbms.huge_pages:
-            return Refusal(reason=f"{need.dbms.title} has no setting for huge pages")
+            return Refusal(reason=f"no setting of {need.dbms.title} puts its cache into huge pages")
         if not offer.huge_page_bytes:
             return Refusal(reason="this kernel has no huge pages that can be reserved")
         each = math.ceil((need.cache_bytes * _OVERHEAD + _BESIDE) / offer.huge_page_bytes)
@@ -46,11 +47,14 @@ class _HugePages(Lever):
         )
 
     def _without_right(self, need: Need, offer: Offer) -> Refusal | None:
-        if offer.may_share_huge or not need.dbms.huge_pages_by_shmget:
+        versions = need.dbms.huge_pages_by_shmget
+        if versions is None or not need.version or not versions.holds(need.version):
+            return None
+        if offer.may_share_huge:
             return None
         return Refusal(
-            reason=f"{need.dbms.title} wants huge pages as shared memory, which the account that"
-            " servers run as may not have",
+            reason=f"{need.dbms.title} {need.version} wants huge pages as shared memory, which the"
+            " account that servers run as may not have",
             hint=f"allow it to its group, as root: sysctl vm.hugetlb_shm_group={offer.group}",
         )
 
