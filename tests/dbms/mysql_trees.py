@@ -21,6 +21,16 @@ STRING_APPEND(CMAKE_C_FLAGS " -fprofile-partial-training")
 """
 
 
+_PSI = (
+    ((5, 7), ("THREAD", "MUTEX", "MEMORY")),
+    ((8, 0, 1), ("DATA_LOCK",)),
+    ((8, 0, 33), ("SERVER_TELEMETRY_TRACES",)),
+    ((8, 4), ("METRICS",)),
+    ((9, 7), ("SERVER_TELEMETRY_LOGS",)),
+)
+"""Switches of the performance schema, with versions that have them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
     """What a tree of MySQL's kind has; the defaults are those of MySQL's own."""
@@ -42,6 +52,7 @@ class Tree:
         for folder in self.folders:
             (root / folder).mkdir(parents=True)
         self._write_cmake(root / "cmake")
+        self._write_perfschema(root / "storage/perfschema/CMakeLists.txt")
         if new:
             self._write_plugin(root / "plugin/group_replication/CMakeLists.txt")
             put(root / "CMakeLists.txt", "IF(NOT PATCHELF_EXECUTABLE)\n")
@@ -61,6 +72,12 @@ class Tree:
             script,
             ("" if stumbles else guard) + "ADD_INSTALL_RPATH_FOR_PROTOBUF(group_replication)\n",
         )
+
+    def _write_perfschema(self, script: Path) -> None:
+        default = "${DISABLE_ALL_PSI}" if numbers(self.version) >= (9, 7) else "OFF"
+        names = (each for since, some in _PSI if numbers(self.version) >= since for each in some)
+        lines = (f'OPTION(DISABLE_PSI_{each} "Exclude it" {default})\n' for each in names)
+        put(script, "MYSQL_ADD_PLUGIN(perfschema)\n" + "".join(lines))
 
     def _write_cmake(self, cmake: Path) -> None:
         version = numbers(self.version)

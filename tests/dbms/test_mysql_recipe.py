@@ -262,13 +262,36 @@ def test_group_replication_stays_where_a_tree_stumbles_over_its_lack(tmp_path: P
     assert plain(MYSQL, MYSQL_80.write(tmp_path / "new"))["WITH_GROUP_REPLICATION"] == "OFF"
 
 
-def test_the_performance_schemas_switches_are_those_of_the_version(tmp_path: Path) -> None:
-    old = plain(MYSQL, MYSQL_57.write(tmp_path / "old"), "no-psi")
-    new = plain(MYSQL, MYSQL_80.write(tmp_path / "new"), "no-psi")
-    assert old["DISABLE_PSI_MEMORY"] == new["DISABLE_PSI_MEMORY"] == "ON"
-    assert "DISABLE_PSI_DATA_LOCK" not in old
-    assert new["DISABLE_PSI_DATA_LOCK"] == "ON"
-    assert "DISABLE_PSI_THREAD" not in new
+@pytest.mark.parametrize(
+    ("tree", "more"),
+    [
+        (MYSQL_57, set()),
+        (MYSQL_80, {"DATA_LOCK", "SERVER_TELEMETRY_TRACES"}),
+        (MYSQL_84, {"DATA_LOCK", "SERVER_TELEMETRY_TRACES", "METRICS"}),
+        (
+            MYSQL_97,
+            {"DATA_LOCK", "SERVER_TELEMETRY_TRACES", "METRICS", "SERVER_TELEMETRY_LOGS"},
+        ),
+    ],
+)
+def test_the_performance_schemas_switches_are_those_of_the_tree_but_threads(
+    tmp_path: Path, tree: Tree, more: set[str]
+) -> None:
+    told = plain(MYSQL, tree.write(tmp_path / "tree"), "no-psi")
+    switches = {name for name in told if name.startswith("DISABLE_PSI_")}
+    assert switches == {f"DISABLE_PSI_{each}" for each in {"MUTEX", "MEMORY", *more}}
+    assert {told[each] for each in switches} == {"ON"}
+
+
+def test_a_set_may_be_one_switch(tmp_path: Path) -> None:
+    told = plain(MYSQL, MYSQL_80.write(tmp_path / "tree"), "no-psi-memory")
+    assert [name for name in told if name.startswith("DISABLE_PSI_")] == ["DISABLE_PSI_MEMORY"]
+
+
+def test_options_that_a_version_no_longer_has_are_not_passed(tmp_path: Path) -> None:
+    gone = {"WITH_LIBEVENT", "USE_LD_LLD"}
+    assert gone <= plain(MYSQL, MYSQL_80.write(tmp_path / "old")).keys()
+    assert not gone & plain(MYSQL, MYSQL_84.write(tmp_path / "new")).keys()
 
 
 def test_a_set_that_means_nothing_in_a_version_is_refused(tmp_path: Path) -> None:

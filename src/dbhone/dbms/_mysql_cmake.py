@@ -26,7 +26,7 @@ from pathlib import Path
 
 from dbhone.dbms._boost import boost_options
 from dbhone.dbms._cmake import TypeFlags, configure, written
-from dbhone.dbms._mysql_options import SETS, server_only
+from dbhone.dbms._mysql_options import server_only, sets_of
 from dbhone.dbms._needs import needs_of
 from dbhone.dbms._openssl import ssl_options
 from dbhone.dbms._options import expand
@@ -96,7 +96,7 @@ def _configure(dbms: str, request: BuildRequest, own: tuple[Option, ...]) -> tup
         *boost_options(request),
         *(("-DREPRODUCIBLE_BUILD=ON",) if takes_profiles(request.tree) else ()),
         *guided,
-        *expand(request.options, SETS, request.version),
+        *expand(request.options, sets_of(request.tree), request.version),
     )
     return configure(request, _flags(dbms, request, rest), options)
 

@@ -6,9 +6,9 @@ warn: what stands there is what the build was made with.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from dbhone.dbms._script import text_of
 from dbhone.dbms.base_versions import Option, Span
@@ -17,6 +17,10 @@ _NEW = Span(since="8.0")
 _OLD = Span(until="8.0")
 _GROUP_REPLICATION = "WITH_GROUP_REPLICATION"
 _ITS_SCRIPT = Path("plugin/group_replication/CMakeLists.txt")
+_PSI_SCRIPT = Path("storage/perfschema/CMakeLists.txt")
+_PSI_SWITCH = re.compile(r"^\s*OPTION\((DISABLE_PSI_\w+)", re.MULTILINE)
+_PSI_MEMORY = "DISABLE_PSI_MEMORY"
+_PSI_THREAD = "DISABLE_PSI_THREAD"
 
 _SERVER_ONLY = (
     Option(name="MYSQL_MAINTAINER_MODE", value="OFF"),
@@ -45,7 +49,7 @@ _SERVER_ONLY = (
     Option(name="WITH_ZLIB", value="bundled"),
     Option(name="WITH_EDITLINE", value="bundled", span=Span(since="5.6.12")),
     Option(name="WITH_LZ4", value="bundled", span=Span(since="5.7.11")),
-    Option(name="WITH_LIBEVENT", value="bundled", span=_NEW),
+    Option(name="WITH_LIBEVENT", value="bundled", span=Span(since="8.0", until="8.4")),
     Option(name="WITH_PROTOBUF", value="bundled", span=_NEW),
     Option(name="WITH_ICU", value="bundled", span=Span(since="8.0.4")),
     Option(name="WITH_ZSTD", value="bundled", span=Span(since="8.0.18")),
@@ -53,8 +57,8 @@ _SERVER_ONLY = (
     Option(name="WITH_PACKAGE_FLAGS", value="OFF", span=_NEW),
     # Link-time optimisation is the variant's, whose flags say it; a profile would turn it on.
     Option(name="WITH_LTO", value="OFF", span=Span(since="8.0.13")),
-    # Else the linker is whichever of lld and gold the machine has.
-    Option(name="USE_LD_LLD", value="OFF", span=Span(since="8.0.16", until="9.7")),
+    # Else the linker is whichever of lld and gold the machine has; 8.4 no longer looks for them.
+    Option(name="USE_LD_LLD", value="OFF", span=Span(since="8.0.16", until="8.4")),
     Option(name="USE_LD_GOLD", value="OFF", span=Span(since="8.0", until="8.0.37")),
     # Libraries that the server is linked with are beside it wherever the build is kept.
     Option(name="CMAKE_BUILD_RPATH_USE_ORIGIN", value="ON", span=_NEW),
@@ -78,54 +82,38 @@ def server_only(tree: Path) -> tuple[Option, ...]:
     )
 
 
-_PSI = (
-    ("COND", ""),
-    ("DATA_LOCK", "8.0.1"),
-    ("ERROR", "8.0"),
-    ("FILE", ""),
-    ("IDLE", ""),
-    ("MEMORY", ""),
-    ("METADATA", ""),
-    ("MUTEX", ""),
-    ("PS", ""),
-    ("RWLOCK", ""),
-    ("SERVER_TELEMETRY_TRACES", "8.0.33"),
-    ("SOCKET", ""),
-    ("SP", ""),
-    ("STAGE", ""),
-    ("STATEMENT", ""),
-    ("STATEMENT_DIGEST", ""),
-    ("TABLE", ""),
-    ("TLS_CHANNEL", "8.0.21"),
-    ("TRANSACTION", ""),
+_LEAN = (
+    Option(name="ENABLED_PROFILING", value="OFF"),
+    Option(name="OPTIMIZER_TRACE", value="OFF", span=_OLD),
+    Option(name="WITH_CLIENT_PROTOCOL_TRACING", value="OFF", span=Span(since="5.7")),
+    *(
+        Option(name=f"WITH_{engine}_STORAGE_ENGINE", value="OFF")
+        for engine in ("ARCHIVE", "BLACKHOLE", "FEDERATED")
+    ),
 )
-"""The switches of the performance schema, with the version that brought each (5.7 if empty).
 
-DISABLE_PSI_THREAD is not among them: it takes resource groups away too, and 8.0.39 had to be
-changed to link with it (mdcallag/mytools, bench/build/dec23.cmk.patch.mysql).
-"""
 
-SETS: Mapping[str, tuple[Option, ...]] = MappingProxyType(
-    {
-        "no-psi-memory": (Option(name="DISABLE_PSI_MEMORY", value="ON", span=Span(since="5.7.5")),),
-        "no-psi": tuple(
-            Option(name=f"DISABLE_PSI_{name}", value="ON", span=Span(since=since or "5.7"))
-            for name, since in _PSI
-        ),
-        "lean": (
-            Option(name="ENABLED_PROFILING", value="OFF"),
-            Option(name="OPTIMIZER_TRACE", value="OFF", span=_OLD),
-            Option(name="WITH_CLIENT_PROTOCOL_TRACING", value="OFF", span=Span(since="5.7")),
-            *(
-                Option(name=f"WITH_{engine}_STORAGE_ENGINE", value="OFF")
-                for engine in ("ARCHIVE", "BLACKHOLE", "FEDERATED")
-            ),
-        ),
+def sets_of(tree: Path) -> Mapping[str, tuple[Option, ...]]:
+    """Return the sets of options that a user can ask for by name, as far as this tree has them.
+
+    ``no-psi-memory`` is Kinoshita's (buildup-db.blogspot.com, 2024-09): in 5.7 the performance
+    schema counts memory even when it is off. ``no-psi`` and ``lean`` follow Callaghan's builds
+    rel_lessps and rel_less (mdcallag/mytools, bench/build).
+    """
+    switches = _psi_switches(tree)
+    return {
+        "no-psi-memory": tuple(each for each in switches if each.name == _PSI_MEMORY),
+        "no-psi": switches,
+        "lean": _LEAN,
     }
-)
-"""Sets of options that a user can ask for by name.
 
-``no-psi-memory`` is Kinoshita's (buildup-db.blogspot.com, 2024-09): in 5.7 the performance
-schema counts memory even when it is off. ``no-psi`` and ``lean`` follow Callaghan's builds
-rel_lessps and rel_less (mdcallag/mytools, bench/build).
-"""
+
+def _psi_switches(tree: Path) -> tuple[Option, ...]:
+    """Return what switches the performance schema's parts off, none before 5.7.
+
+    Each version brought some. DISABLE_PSI_THREAD is not among them: it takes resource groups away
+    too, and 8.0.39 had to be changed to link with it (mdcallag/mytools,
+    bench/build/dec23.cmk.patch.mysql).
+    """
+    names = _PSI_SWITCH.findall(text_of(tree / _PSI_SCRIPT))
+    return tuple(Option(name=each, value="ON") for each in sorted(names) if each != _PSI_THREAD)
