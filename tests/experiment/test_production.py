@@ -4,11 +4,58 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 
+import pytest
+
+from dbhone.build.variant import parse_variant
+from dbhone.errors import SourceError
 from dbhone.experiment.events import Event, Note
-from dbhone.experiment.production import Workshop
+from dbhone.experiment.production import Goal, Workshop, recognise
 from dbhone.home import Session
 from dbhone.turn import machine_turn
+from dbhone.workload.work import Scale
+from tests.source.make_elf import elf
+
+
+def goal(source: Path) -> Goal:
+    return Goal(
+        dbms="mysql",
+        source=f"dir:{source}",
+        variant=parse_variant("rel"),
+        compiler="gcc",
+        training=None,
+        suite="sysbench:micro",
+        scale=Scale(size="smoke"),
+        copy_number=0,
+    )
+
+
+def test_a_ready_made_server_that_is_to_be_built_is_told_as_such(
+    session: Session, tmp_path: Path
+) -> None:
+    program = tmp_path / "brought" / "bin" / "mysqld"
+    program.parent.mkdir(parents=True)
+    program.write_bytes(elf())
+    workshop = Workshop(session, lambda _: None)
+    with pytest.raises(SourceError) as planned:
+        workshop.produce(goal(tmp_path / "brought"))
+    with pytest.raises(SourceError) as asked:
+        recognise(tmp_path / "brought")
+    for error in (planned.value, asked.value):
+        assert error.message.endswith("; it holds a ready-made server, bin/mysqld")
+        assert error.hint is not None
+        assert 'variant = "ready-made"' in error.hint
+
+
+def test_what_is_neither_source_nor_server_gets_the_dbmss_own_advice(
+    session: Session, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("one")
+    with pytest.raises(SourceError) as error:
+        Workshop(session, lambda _: None).produce(goal(tmp_path / "other"))
+    assert error.value.hint == "give the whole source tree of MySQL"
 
 
 def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Session) -> None:

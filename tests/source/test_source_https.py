@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import http.server
 import io
+import os
 import ssl
 import tarfile
 import threading
@@ -16,23 +17,25 @@ from dbhone.errors import HoneError, SourceError
 from dbhone.home import Session
 from dbhone.source.kinds import https
 from dbhone.source.tree import acquire
+from tests.source.make_elf import elf
 
 
-def archive() -> bytes:
+def archive(name: str, content: bytes) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        info = tarfile.TarInfo("project-1/file")
-        info.size = 3
-        tar.addfile(info, io.BytesIO(b"one"))
+        info = tarfile.TarInfo(f"project-1/{name}")
+        info.size = len(content)
+        tar.addfile(info, io.BytesIO(content))
     return buffer.getvalue()
 
 
-CONTENT = archive()
+CONTENT = archive("file", b"one")
+SERVER = archive("bin/mysqld", elf())
 SUM = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers by the path: /good, /short (ends early), /to?URL (redirects), /500 and so on."""
+    """Answers by the path: /good, /server, /short (ends early), /to?URL (redirects), /500, …."""
 
     asked: list[str]
 
@@ -48,7 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif name.startswith("short"):
             self.answer(200, CONTENT[:50], length=len(CONTENT))
         else:
-            self.answer(200, CONTENT)
+            self.answer(200, SERVER if name.startswith("server") else CONTENT)
 
     def answer(
         self, status: int, body: bytes, *, length: int | None = None, **headers: str
@@ -119,6 +122,12 @@ def test_an_archive_is_fetched_verified_and_unpacked(
     assert [path.name for path in tree.path.iterdir()] == ["file"]
     assert tree.resolved == text
     assert any("downloading project-1.tar.gz, " in line for line in told)
+
+
+def test_a_ready_made_server_can_be_executed(server: Server, session: Session) -> None:
+    text = f"{server.url}/server.tar.gz#sha256={hashlib.sha256(SERVER).hexdigest()}"
+    tree = acquire(text, session, notify=lambda line: None)
+    assert os.access(tree.path / "bin" / "mysqld", os.X_OK)
 
 
 def test_the_same_archive_again_needs_no_server(server: Server, session: Session) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -27,7 +27,9 @@ from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.training import Lesson, train
 from dbhone.home import Session
 from dbhone.instance import adoption
+from dbhone.measurement.record import READY_MADE
 from dbhone.source.fixing import WantedFixes, fixed
+from dbhone.source.ready import find_server
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.turn import machine_turn
 from dbhone.workload import suite as suites
@@ -35,6 +37,11 @@ from dbhone.workload.drive import load_driver
 from dbhone.workload.work import Scale
 
 T = TypeVar("T")
+
+_SAY_READY_MADE = (
+    f'say so: variant = "{READY_MADE}" in an experiment, --variant {READY_MADE} with hone build,'
+    f" #{READY_MADE} behind the source with hone compare"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,11 +168,15 @@ class Workshop:
         )
 
     def _fixed(self, goal: Goal) -> SourceTree:
-        """Return the source tree with the fixes that are wanted."""
+        """Return the source tree with the fixes that are wanted.
+
+        Raises SourceError if it is not one of the wanted DBMS.
+        """
         tree = self.tree(goal.source)
+        with _advising(tree.path):
+            version = load_dbms(goal.dbms).version(tree.path)
         if not goal.fixes:
             return tree
-        version = load_dbms(goal.dbms).version(tree.path)
         wanted = WantedFixes(words=goal.fixes, dbms=goal.dbms, version=version)
         return fixed(tree, wanted, self.session, self._detail)
 
@@ -237,4 +248,20 @@ def recognise(tree: Path) -> str:
             dbms.version(tree)
             return name
     titles = ", ".join(each.title for each in known.values())
-    raise SourceError(f"this is not the source tree of a DBMS that hone knows ({titles})")
+    with _advising(tree):
+        raise SourceError(f"this is not the source tree of a DBMS that hone knows ({titles})")
+
+
+@contextlib.contextmanager
+def _advising(tree: Path) -> Iterator[None]:
+    """Let an error that a tree is no source say what to do if it holds a ready-made server."""
+    try:
+        yield
+    except SourceError as error:
+        found = find_server(tree)
+        if found is None:
+            raise
+        raise SourceError(
+            f"{error.message}; it holds a ready-made server, {found.program.relative_to(tree)}",
+            hint=_SAY_READY_MADE,
+        ) from error

@@ -20,8 +20,10 @@ import urllib3
 from dbhone import __version__
 from dbhone.errors import SourceError, UsageError
 from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
+from dbhone.source.nested import mark_executables
 from dbhone.source.pace import paced
 from dbhone.source.programs import CHECK_NETWORK
+from dbhone.source.ready import find_server
 from dbhone.source.unpack import unpack
 from dbhone.units import size
 
@@ -74,6 +76,8 @@ def _fetch(job: Fetch) -> str:
         )
     job.notify(f"unpacking {_file_name(job)}")
     unpack(archive, job)
+    if find_server(job.into) is not None:
+        mark_executables(job.into)
     return f"{job.reference.location}#sha256={found}"
 
 
