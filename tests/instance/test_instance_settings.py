@@ -24,12 +24,13 @@ PLACE = Place(
 MARIADB = Installation(
     dbms="mariadb", version="10.11.6", prefix=Path("/p"), server=Path("/p/bin/mariadbd")
 )
-KNOWN = frozenset(
-    {
+KNOWN = dict.fromkeys(
+    (
         *("socket", "datadir", "pid_file", "tmpdir", "skip_networking", "max_connections"),
         *("innodb_buffer_pool_size", "innodb_io_capacity", "sync_binlog", "innodb_doublewrite"),
         *("log_bin", "skip_log_bin", "transaction_isolation", "innodb_log_file_size"),
-    }
+    ),
+    "",
 )
 
 
@@ -114,6 +115,21 @@ def test_a_value_cannot_bring_a_line_of_its_own() -> None:
         chosen({"sync_binlog": "1\nskip_networking=OFF"})
 
 
+def test_what_nobody_set_is_told_as_the_server_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {
+        "innodb_flush_neighbors": "1",
+        "character_sets_dir": "/usr/share/charsets",
+        "plugin_load": "/x.so",
+        "performance_schema": "ON",
+        "performance_schema_digests_size": "5000",
+        "max_error_count": "64",
+    }
+    monkeypatch.setitem(known._asked, MARIADB, {**KNOWN, **own})
+    choice = chosen({"max_error_count": "1"}, performance_schema="OFF")
+    assert choice.defaults["innodb_flush_neighbors"] == "1"
+    assert {*own} & {*choice.defaults} == {"innodb_flush_neighbors"}
+
+
 class TestOtherVersions:
     def test_a_setting_with_another_name_is_set_under_it_and_told(self) -> None:
         result = chosen({"tx-isolation": "READ-COMMITTED"})
@@ -157,7 +173,7 @@ class TestOtherVersions:
     ) -> None:
         for version, file_size in (("10.4.12", "512M"), ("10.5.29", "1G")):
             server = replace(MARIADB, version=version)
-            names = KNOWN | {"innodb_log_files_in_group"}
+            names = {**KNOWN, "innodb_log_files_in_group": "2"}
             monkeypatch.setitem(known._asked, server, names)
             choice = choose(
                 lives.Mariadb(),
@@ -277,7 +293,7 @@ def test_settings_that_are_valid_only_together_are_decided_together(
     server = Installation(
         dbms="postgresql", version="15.1", prefix=Path("/p"), server=Path("/p/bin/postgres")
     )
-    names = frozenset({"wal_level", "max_wal_senders", "shared_buffers", "jit"})
+    names = dict.fromkeys(("wal_level", "max_wal_senders", "shared_buffers", "jit"), "")
     monkeypatch.setitem(known._asked, server, names)
     proposed = {"wal_level": "minimal", "max_wal_senders": "0", "jit": "off"}
     wanted = asked_by(Origin.EXPERIMENT, max_wal_senders="10")

@@ -86,9 +86,9 @@ def test_the_cache_is_as_large_as_there_is_room_for() -> None:
     assert proposed["max_connections"] == "36"
 
 
-def test_the_known_settings_are_the_first_column() -> None:
-    printed = "jit\tuser\tQuery\tBOOLEAN\nTimeZone\tuser\tClient\tSTRING\n"
-    assert DBMS.known_settings(printed) == {"jit", "timezone"}
+def test_settings_are_the_first_column_and_their_defaults_the_fifth() -> None:
+    printed = "jit\tuser\tQuery\tBOOLEAN\tTRUE\t\t\tx\t\nTimeZone\tuser\tClient\tSTRING\n"
+    assert DBMS.known_settings(printed) == {"jit": "TRUE", "timezone": ""}
 
 
 @pytest.mark.parametrize(

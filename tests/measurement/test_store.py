@@ -119,7 +119,11 @@ def test_a_servers_settings_and_where_its_builds_time_went_come_back(
     )
     settings = {"innodb_buffer_pool_size": "8G", "sync_binlog": "1"}
     told = dataclasses.replace(
-        subject("pgo"), settings=settings, timings=timings, levers=("cpus=0", "jemalloc")
+        subject("pgo"),
+        settings=settings,
+        defaults={"innodb_flush_neighbors": "0", "ssl_ca": ""},
+        timings=timings,
+        levers=("cpus=0", "jemalloc"),
     )
     store.set_subject(run_id, 1, told)
 

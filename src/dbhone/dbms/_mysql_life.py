@@ -37,7 +37,9 @@ _SHARES = ("share/mysql", "share/mariadb", "share")
 _SCRIPTS = ("system_tables", "performance_tables", "system_tables_data")
 """What makes the tables of the server itself; MariaDB 11 calls them mariadb_…, others mysql_…."""
 _TABLE = re.compile(r"^-{20,} -{5,}$", re.MULTILINE)
-_NAME = re.compile(r"^([a-z][a-z0-9_.-]*)(?: |$)", re.IGNORECASE)
+_LINE = re.compile(r"^([a-z][a-z0-9_.-]*)(?: +(.*?))? *$", re.IGNORECASE)
+_VALUES = MappingProxyType({"TRUE": "ON", "FALSE": "OFF", "(No default value)": "", None: ""})
+"""How versions write the same value, in one way."""
 
 
 class MysqlLife(ServerDbms):
@@ -150,15 +152,15 @@ class MysqlLife(ServerDbms):
             Program(argv=(*ask, "--skip-grant-tables", "--verbose", "--help"), env=env),
         )
 
-    def known_settings(self, printed: str) -> frozenset[str]:
-        """Return the names in the table, and the one way to say that there is no binary log."""
+    def known_settings(self, printed: str) -> dict[str, str]:
+        """Return what the table says, and the one way to say that there is no binary log."""
         start = _TABLE.search(printed)
-        table = printed[start.end() :] if start else ""
-        names = (match[1] for line in table.splitlines() if (match := _NAME.match(line)))
-        known = {self.canonical(name) for name in names}
+        table, _, _ = printed[start.end() :].partition("\n\n") if start else ("", "", "")
+        lines = (match for line in table.splitlines() if (match := _LINE.match(line)))
+        known = {self.canonical(each[1]): _VALUES.get(each[2], each[2]) for each in lines}
         if "log_bin" in known:
-            known |= {"skip_log_bin", "disable_log_bin"}
-        return frozenset(known)
+            known |= {"skip_log_bin": "", "disable_log_bin": ""}
+        return known
 
     def start(self, installation: Installation, place: Place) -> Program:
         """Return the server itself; without its wrappers it stays in the foreground."""

@@ -26,6 +26,8 @@ from dbhone.dbms.base_server import (
 from dbhone.dbms.base_settings import Wanted, version_key
 
 _PORT = 5432
+_AT_START = 4
+"""The column of ``postgres --describe-config`` with a setting's value where nothing sets it."""
 _VERSION = re.compile(r"\(PostgreSQL\) (\d\S*)")
 _USER = "dbhone"
 _STATUS_LINE = 7
@@ -157,10 +159,10 @@ class PostgresqlLife(ServerDbms):
         argv = (str(installation.server), "--describe-config")
         return (Program(argv=argv, env=_environment(installation)),)
 
-    def known_settings(self, printed: str) -> frozenset[str]:
-        """Return the first column."""
-        names = (line.split("\t", 1)[0] for line in printed.splitlines() if "\t" in line)
-        return frozenset(self.canonical(name) for name in names)
+    def known_settings(self, printed: str) -> dict[str, str]:
+        """Return the first column, and the fifth, which has the value at start."""
+        lines = (line.split("\t") for line in printed.splitlines() if "\t" in line)
+        return {self.canonical(each[0]): "".join(each[_AT_START : _AT_START + 1]) for each in lines}
 
     def start(self, installation: Installation, place: Place) -> Program:
         """Return the postmaster; without pg_ctl it stays in the foreground."""

@@ -176,8 +176,11 @@ class ServerDbms(Dbms):
         """Return what prints the settings that this server knows; the next if one fails."""
 
     @abstractmethod
-    def known_settings(self, printed: str) -> frozenset[str]:
-        """Return the names of the settings in what such a query printed."""
+    def known_settings(self, printed: str) -> dict[str, str]:
+        """Return the settings by name in what such a query printed, with what they are unset.
+
+        A value is empty where there is none.
+        """
 
     @abstractmethod
     def start(self, installation: Installation, place: Place) -> Program:

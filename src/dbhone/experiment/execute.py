@@ -17,7 +17,7 @@ from dbhone.experiment.ground import Ground, make_ground
 from dbhone.experiment.journal import Journal
 from dbhone.experiment.measuring import Contest, Measuring
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.preparation import Preparation, describe
+from dbhone.experiment.preparation import Preparation, Ran, describe
 from dbhone.experiment.production import Product, Workshop
 from dbhone.experiment.proof import Evidence, Examiner, difference
 from dbhone.experiment.settings_notes import changed_settings
@@ -143,8 +143,12 @@ class Execution:
         """Keep what a subject is, now that its settings are known too."""
         names = [each.name for each in self._experiment.subjects]
         declaration = self._experiment.subjects[names.index(name)]
-        settings = self._ground.settings(name) if self._ground else {}
-        described = describe(declaration, product, settings=settings, broken=broken)
+        ran = (
+            Ran(settings=self._ground.settings(name), defaults=self._ground.defaults(name))
+            if self._ground
+            else Ran()
+        )
+        described = describe(declaration, product, ran, broken=broken)
         self._journal.describe(names.index(name), described)
 
     def _break(self, name: str, product: Product, reason: str) -> None:

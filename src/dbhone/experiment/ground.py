@@ -57,6 +57,11 @@ class Ground(ABC):
         del subject
         return {}
 
+    def defaults(self, subject: str) -> Mapping[str, str]:
+        """Return what a subject's server takes by itself for what nobody set."""
+        del subject
+        return {}
+
     @abstractmethod
     def examiner(self) -> Examiner:
         """Return who proves that the products do the same."""
@@ -239,6 +244,10 @@ class _ServerGround(_Grounded):
     def settings(self, subject: str) -> Mapping[str, str]:
         """Return the settings that do not depend on where the instance is."""
         return self._setups[subject].chosen.values
+
+    def defaults(self, subject: str) -> Mapping[str, str]:
+        """Return what its server said of itself before it was set."""
+        return self._setups[subject].chosen.defaults
 
     def examiner(self) -> Examiner:
         return ServerExaminer(self._servers, self._contenders)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from dbhone.build import toolchain
 from dbhone.build.timings import timings
@@ -142,16 +143,17 @@ class Preparation:
             products[each.name] = product
             self._journal.withdraw(_LEFT_OUT, each.name)
             pace.learn(expected, self._journal.clock() - began)
-            described = describe(each, product, settings=self._recorded_settings(each.name))
+            described = describe(each, product, self._recorded(each.name))
             self._journal.describe(self._experiment.subjects.index(each), described)
             note = self._profile_note(each, product)
             self._journal.ended(Stage.BUILD, label, began, reused=product.reused, note=note)
             self._journal.tick()
         return products
 
-    def _recorded_settings(self, subject: str) -> Mapping[str, str]:
-        """Return the settings that a subject had when the run began, none before they are known."""
-        return next((each.settings for each in self._run.subjects if each.name == subject), {})
+    def _recorded(self, subject: str) -> Ran:
+        """Return how a subject's server ran when the run began, nothing before that is known."""
+        known = (each for each in self._run.subjects if each.name == subject)
+        return next((Ran(settings=each.settings, defaults=each.defaults) for each in known), Ran())
 
     def _expected(self, each: SubjectDeclaration) -> tuple[float, Pace]:
         """Return about how many seconds a build takes, and the pace that this is reckoned with."""
@@ -200,17 +202,21 @@ def _binary(product: Product) -> str:
     return manifest.files[manifest.primary].sha256
 
 
-def describe(
-    each: SubjectDeclaration,
-    product: Product,
-    *,
-    settings: Mapping[str, str] | None = None,
-    broken: str | None = None,
-) -> Subject:
-    """Return the record of a subject with its build; ``broken`` says why it takes no part.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """How a subject's server runs, as far as that does not depend on where: nothing if it is none.
 
-    ``settings`` are a server's, as far as they do not depend on where it runs.
+    ``defaults`` has what it takes by itself for what is not among the ``settings``.
     """
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+
+def describe(
+    each: SubjectDeclaration, product: Product, ran: Ran, *, broken: str | None = None
+) -> Subject:
+    """Return the record of a subject with its build; ``broken`` says why it takes no part."""
     manifest = product.build.manifest
     use = manifest.profile
     return Subject(
@@ -231,7 +237,8 @@ def describe(
         training_seconds=use.training_seconds if use else None,
         profile_coverage=use.coverage if use else None,
         broken=broken,
-        settings=dict(settings or {}),
+        settings=dict(ran.settings),
+        defaults=dict(ran.defaults),
         levers=each.levers,
         timings=None if manifest.family is None else timings(product.build),
     )

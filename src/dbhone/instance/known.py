@@ -1,6 +1,8 @@
-"""Which settings a server knows: it is asked itself."""
+"""Which settings a server knows, and what they are unless they are set: it is asked itself."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from dbhone.dbms.base_server import Installation, Place, ServerDbms
 from dbhone.errors import ServerError
@@ -8,11 +10,11 @@ from dbhone.instance.account import check_reachable, server_account
 from dbhone.instance.programs import run_program
 
 _QUERY_TIMEOUT = 60.0
-_asked: dict[Installation, frozenset[str]] = {}
+_asked: dict[Installation, dict[str, str]] = {}
 
 
-def known_settings(dbms: ServerDbms, installation: Installation, place: Place) -> frozenset[str]:
-    """Return the names of all settings that this server knows; it is asked once.
+def known_settings(dbms: ServerDbms, installation: Installation, place: Place) -> Mapping[str, str]:
+    """Return all settings that this server knows, with their defaults; it is asked once.
 
     Raises ServerError if it does not answer.
     """
@@ -22,7 +24,7 @@ def known_settings(dbms: ServerDbms, installation: Installation, place: Place) -
     return known
 
 
-def _ask(dbms: ServerDbms, installation: Installation, place: Place) -> frozenset[str]:
+def _ask(dbms: ServerDbms, installation: Installation, place: Place) -> dict[str, str]:
     account = server_account()
     check_reachable(installation.server.parent, account)
     answers = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbhone.dbms.base_server import Installation, Place, ServerDbms
 from dbhone.dbms.base_settings import LOOSE, Origin, SettingsTable, Wanted, settings_table, told
@@ -13,6 +13,7 @@ from dbhone.instance.known import known_settings
 from dbhone.instance.programs import title_of
 from dbhone.instance.translation import Translator
 
+_OFF = ("off", "0", "false")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -32,6 +33,8 @@ class Chosen:
     ``translated`` are the wanted ones that this version calls otherwise, ``dropped`` those that
     it lacks, ``ignored`` those of a user's own file that hone decides itself.
     ``unproposed`` are the ones that hone would have proposed and that the version lacks.
+    ``defaults`` has the server's own values of what is not set, but for places of files and what
+    belongs to something that is off.
     """
 
     values: dict[str, str]
@@ -39,6 +42,7 @@ class Chosen:
     dropped: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     unproposed: tuple[str, ...] = ()
+    defaults: dict[str, str] = field(default_factory=dict)
 
 
 def choose(
@@ -80,8 +84,8 @@ class _Choice:
         self.dbms = dbms
         self.installation = installation
         self.table: SettingsTable = settings_table(dbms.settings_table)
-        ignored = self.table.ignored(installation.version)
-        self.known = known_settings(dbms, installation, place) - ignored
+        self.offered = known_settings(dbms, installation, place)
+        self.known = frozenset(self.offered) - self.table.ignored(installation.version)
         self.fixed = {
             name: value for name, value in dbms.fixed_settings(place).items() if name in self.known
         }
@@ -193,13 +197,24 @@ class _Choice:
         values: dict[str, str] = {}
         for each in found.values():
             values |= each or {}
+        values |= self.values | self.fixed
         return Chosen(
-            values=values | self.values | self.fixed,
+            values=values,
             translated=tuple(self.translated),
             dropped=tuple(self.dropped),
             ignored=tuple(self.ignored),
             unproposed=tuple(name for name, each in found.items() if each is None),
+            defaults=self._defaults(values),
         )
+
+    def _defaults(self, values: Mapping[str, str]) -> dict[str, str]:
+        decided = self.decided | self.dbms.own_files | {*values}
+        off = tuple(f"{name}_" for name, value in values.items() if value.lower() in _OFF)
+        return {
+            name: value
+            for name, value in self.offered.items()
+            if not (name in decided or name.startswith(off) or value.startswith(("/", "./")))
+        }
 
     def _proposal(
         self, translator: Translator, name: str, proposed: Mapping[str, str]

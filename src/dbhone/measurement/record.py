@@ -104,7 +104,8 @@ class Subject:
     ``profile_coverage`` (share of the functions in the profile that were executed) are None
     for a subject without a profile. ``build_seconds`` is the build's own time, an
     instrumented build's not included. ``settings`` are those of the server's settings file
-    that do not depend on where the instance is; ``levers`` are what was done to it when it was
+    that do not depend on where the instance is, ``defaults`` the server's own values of others,
+    empty in old runs; ``levers`` are what was done to it when it was
     started, as words of an experiment file. ``timings`` is None in old runs, and where
     nothing was built.
     """
@@ -127,6 +128,7 @@ class Subject:
     profile_coverage: float | None
     broken: str | None
     settings: dict[str, str] = field(default_factory=dict)
+    defaults: dict[str, str] = field(default_factory=dict)
     timings: BuildTimings | None = None
     levers: tuple[str, ...] = ()
 

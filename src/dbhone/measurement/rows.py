@@ -223,6 +223,7 @@ def subject_of(row: sa.RowMapping) -> Subject:
             "flags": tuple(row["flags"]),
             "trained_on": tuple(row["trained_on"]),
             "settings": row["settings"] or {},
+            "defaults": row["defaults"] or {},
             "levers": tuple(row["levers"] or ()),
             "timings": _timings_of(row["timings"]),
         }

@@ -31,7 +31,7 @@ from dbhone.report.meanwhile import Meanwhile, meanwhile, meanwhile_note
 from dbhone.report.operations import operations_table
 from dbhone.report.pairing import parse_asked
 from dbhone.report.repeating import Repeat, repeat
-from dbhone.report.settings import settings_table, shared_settings
+from dbhone.report.settings import defaults_table, settings_table, shared_settings
 from dbhone.report.steps import metric_tables, step_table
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
@@ -98,6 +98,7 @@ class Page:
     builds: tuple[Table, ...]
     differences: Table | None
     settings: Table | None
+    defaults: Table | None
     shared_settings: tuple[tuple[str, str], ...]
     beside: tuple[Beside, ...]
     subjects: Table
@@ -201,6 +202,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         builds=build_tables(of),
         differences=differences_table(of),
         settings=settings_table(of),
+        defaults=defaults_table(of),
         shared_settings=shared_settings(of),
         beside=(),
         subjects=sections.subject_table(of),
@@ -271,6 +273,7 @@ def tables(page: Page) -> tuple[Table, ...]:
         *page.builds,
         page.differences,
         page.settings,
+        page.defaults,
         page.subjects,
     )
     return _present(found)
