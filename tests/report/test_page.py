@@ -2,12 +2,16 @@ from dataclasses import replace
 
 import pytest
 
-from dbhone.analysis.verdict import Tone
+from dbhone.analysis.verdict import Tone, Verdict
 from dbhone.measurement.record import Role, RunState, Warning
+from dbhone.report.findings import found_in
+from dbhone.report.headline import headline
 from dbhone.report.page import Page, build_page
 from dbhone.report.table import Table
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
+
+_CANDIDATES = tuple(each.name for each in SUBJECTS if each.role is Role.CANDIDATE)
 
 
 def _page(shape: Shape | None = None, **changes: object) -> Page:
@@ -92,8 +96,18 @@ def test_summary_has_no_such_column_where_everything_differs() -> None:
 
 
 def test_headline_says_so_when_every_build_is_slower() -> None:
-    slow = dict.fromkeys(("o3", "o3+native", "lto", "pgo", "lto+pgo"), (0.8, 0.8))
+    slow = dict.fromkeys(_CANDIDATES, (0.8, 0.8))
     assert _page(Shape(effects=slow)).headline.endswith("and that is slower.")
+
+
+def test_headline_calls_nothing_slower_that_has_no_such_verdict() -> None:
+    # Corrected for several comparisons, an interval below 1 may come without a difference.
+    run = a_run()
+    found = found_in(run, samples(run, Shape(effects=dict.fromkeys(_CANDIDATES, (0.8, 0.8)))))
+    open_ = tuple(replace(each, verdict=Verdict.NO_DIFFERENCE) for each in found.analysis.summaries)
+    found = replace(found, analysis=replace(found.analysis, summaries=open_))
+    assert "slower" not in headline(found, control_differs=False)
+    assert "slower" not in build_page(*odd_runs()["no noise"]).headline
 
 
 def test_headline_of_an_untrained_winner_does_not_claim_training() -> None:

@@ -143,7 +143,8 @@ def _nothing_faster(story: _Story, scores: list[Summary]) -> str:
     )
     reach = (hidden.high or 0.0) - 1
     if reach <= 0:
-        return f"{text}, and that is slower."
+        slower = best.verdict == Verdict.SLOWER
+        return f"{text}, and that is slower." if slower else f"{text}."
     return (
         f"{text}, and the largest gain that could hide is {reach * 100:.1f} % ({hidden.subject})."
     )
