@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -29,6 +30,21 @@ def test_names_the_winner_and_by_how_much() -> None:
 def test_says_that_nothing_is_faster() -> None:
     run = small()
     assert brief(found_in(run, samples(run, Shape(effects={})))) == "nothing is faster than rel"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (0.8, r"pgo is slower than rel \(0\.\d\d\)"),
+        (1.0, r"no difference found between pgo and rel \([01]\.\d+\)"),
+    ],
+)
+def test_tells_the_verdict_and_the_figure_of_the_only_candidate(ratio: float, words: str) -> None:
+    run = small()
+    pair = tuple(each for each in run.subjects if each.name in ("rel", "control", "pgo"))
+    run = replace(run, subjects=pair)
+    said = brief(found_in(run, samples(run, Shape(effects={"pgo": (ratio, ratio)}))))
+    assert re.fullmatch(words, said)
 
 
 def test_counts_the_steps_of_a_history_that_changed() -> None:

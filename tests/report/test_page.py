@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,12 @@ _CANDIDATES = tuple(each.name for each in SUBJECTS if each.role is Role.CANDIDAT
 def _page(shape: Shape | None = None, **changes: object) -> Page:
     run = a_run(**changes)
     return build_page(run, samples(run, shape))
+
+
+def _of_one(ratio: float) -> Page:
+    """Return the page of a run with one candidate, and this as its true ratio."""
+    subjects = tuple(each for each in SUBJECTS if each.name in ("rel", "control", "pgo"))
+    return _page(Shape(effects={"pgo": (ratio, ratio)}), subjects=subjects)
 
 
 def _names(table: Table) -> list[str]:
@@ -56,7 +63,31 @@ def test_headline_tells_what_can_be_told(odd: str, words: str) -> None:
 def test_headline_says_how_much_could_hide_when_nothing_is_faster() -> None:
     text = _page(Shape(effects={})).headline
     assert text.startswith("Nothing is faster than rel on speedtest1's held-out sets: the best, ")
-    assert "and the largest gain that could hide is " in text
+    assert re.search(r"; a gain of up to \d\.\d % \([\w+]+\) or a loss of up to ", text)
+    assert text.endswith(" could hide.")
+
+
+def test_headline_of_one_candidate_says_that_it_is_slower() -> None:
+    assert _of_one(0.8).headline == (
+        "pgo is slower than rel on speedtest1's held-out sets: 0.798 times as fast "
+        "(95 % interval 0.791 to 0.804, 14 blocks)."
+    )
+
+
+def test_headline_of_one_candidate_says_what_could_hide_on_both_sides() -> None:
+    page = _of_one(1.0)
+    (found,) = (
+        each
+        for each in page.analysis.throughput_summaries
+        if each.subject == "pgo" and each.group is None and not each.in_sample
+    )
+    assert found.low is not None
+    assert found.high is not None
+    assert page.headline.startswith("No difference was found between pgo and rel on speedtest1's ")
+    assert page.headline.endswith(
+        f"; a gain of up to {(found.high - 1) * 100:.1f} % or a loss of up to "
+        f"{(1 - found.low) * 100:.1f} % could hide."
+    )
 
 
 def test_headline_says_which_difference_would_have_been_found() -> None:
@@ -97,7 +128,13 @@ def test_summary_has_no_such_column_where_everything_differs() -> None:
 
 def test_headline_says_so_when_every_build_is_slower() -> None:
     slow = dict.fromkeys(_CANDIDATES, (0.8, 0.8))
-    assert _page(Shape(effects=slow)).headline.endswith("and that is slower.")
+    assert _page(Shape(effects=slow)).headline.endswith("; 5 of 5 are slower.")
+
+
+def test_headline_names_the_few_that_are_slower() -> None:
+    text = _page(Shape(effects={"o3": (0.8, 0.8), "lto": (0.7, 0.7)})).headline
+    assert text.startswith("Nothing is faster than rel on speedtest1's held-out sets: the best, ")
+    assert re.search(r"; o3 \(0\.\d+\) and lto \(0\.\d+\) are slower\.$", text)
 
 
 def test_headline_calls_nothing_slower_that_has_no_such_verdict() -> None:

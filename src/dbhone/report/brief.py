@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbhone.analysis.history import History
-from dbhone.analysis.verdict import Verdict
+from dbhone.analysis.verdict import Summary, Verdict
 from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.record import Role
 from dbhone.report.findings import Findings
@@ -40,4 +40,14 @@ def _winner(found: Findings) -> str | None:
     candidates = [each for each in run.subjects if each.role is Role.CANDIDATE]
     scores = [overall(analysis, each.name) for each in candidates if each.broken is None]
     judged = [each for each in scores if each and each.verdict != Verdict.NOT_ENOUGH_DATA]
+    if judged and len(candidates) == 1:
+        return _of_one(judged[0], analysis.base)
     return f"nothing is faster than {analysis.base}" if judged else None
+
+
+def _of_one(score: Summary, base: str) -> str:
+    """Return what came of the only candidate, which is not faster."""
+    ratio = spoken(score.ratio, score)
+    if score.verdict == Verdict.SLOWER:
+        return f"{score.subject} is slower than {base} ({ratio})"
+    return f"no difference found between {score.subject} and {base} ({ratio})"

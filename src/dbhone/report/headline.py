@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.needs import Needs
@@ -15,6 +16,8 @@ from dbhone.report.wording import compiler, joined, spoken
 from dbhone.units import count_of
 
 _MOST_NAMED = 4
+_LEAST_TOLD = 0.0005
+"""A gain or a loss that is smaller than this share would be told as 0.0 %."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +94,8 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
         return _of_controls(story, judged)
     winner = find_winner(story.analysis, whole)
     if winner is None:
-        return _nothing_faster(story, judged)
+        alone = len(candidates) == 1
+        return _of_one(story, judged[0]) if alone else _nothing_faster(story, judged)
     subject = next(each for each in whole if each.name == winner.subject)
     return _winner(story, subject, winner)
 
@@ -130,24 +134,57 @@ def _winner(story: _Story, subject: Subject, score: Summary) -> str:
     return f"{text}; on {sets}, which {which}, the verdict is: {trained.verdict}."
 
 
+def _of_one(story: _Story, score: Summary) -> str:
+    """Return what came of the only candidate, which is not faster."""
+    base, subject, reach = story.base.name, score.subject, story.reach(score)
+    if score.verdict == Verdict.SLOWER:
+        return (
+            f"{subject} is slower than {base} on {_where(story)}: "
+            f"{_times(score)} as fast ({reach})."
+        )
+    text = (
+        f"No difference was found between {subject} and {base} on {_where(story)}: "
+        f"{subject} runs {_times(score)} as fast ({reach})"
+    )
+    return f"{'; '.join([text, *_open(score, [score])])}."
+
+
 def _nothing_faster(story: _Story, scores: list[Summary]) -> str:
     best = max(scores, key=lambda each: each.ratio)
     text = (
         f"Nothing is faster than {story.base.name} on {_where(story)}: the best, "
         f"{best.subject}, runs {_times(best)} as fast ({story.reach(best)})"
     )
+    return f"{'; '.join([text, *_open(best, scores), *_slower(scores)])}."
+
+
+def _open(best: Summary, scores: Sequence[Summary]) -> Iterator[str]:
+    """Yield what noise may hide: what would have been found, then the ends of the intervals."""
     if best.findable is not None:
-        text = f"{text}; {_would_be_found(best.findable)}"
-    hidden = max(
-        (each for each in scores if each.high is not None), key=lambda each: each.high or 0.0
-    )
-    reach = (hidden.high or 0.0) - 1
-    if reach <= 0:
-        slower = best.verdict == Verdict.SLOWER
-        return f"{text}, and that is slower." if slower else f"{text}."
-    return (
-        f"{text}, and the largest gain that could hide is {reach * 100:.1f} % ({hidden.subject})."
-    )
+        yield _would_be_found(best.findable)
+    unsure = [each for each in scores if each.verdict == Verdict.NO_DIFFERENCE]
+    ends = {
+        "gain": [(each.high - 1, each.subject) for each in unsure if each.high is not None],
+        "loss": [(1 - each.low, each.subject) for each in unsure if each.low is not None],
+    }
+    largest = {what: max(sizes) for what, sizes in ends.items() if sizes}
+    told = [
+        f"a {what} of up to {size * 100:.1f} %{f' ({subject})' if len(scores) > 1 else ''}"
+        for what, (size, subject) in largest.items()
+        if size >= _LEAST_TOLD
+    ]
+    if told:
+        yield f"{' or '.join(told)} could hide"
+
+
+def _slower(scores: Sequence[Summary]) -> Iterator[str]:
+    """Yield which of several are slower, by name if they are few."""
+    slower = [each for each in scores if each.verdict == Verdict.SLOWER]
+    if len(slower) > _MOST_NAMED:
+        yield f"{len(slower)} of {len(scores)} are slower"
+    elif slower:
+        named = [f"{each.subject} ({spoken(each.ratio, each)})" for each in slower]
+        yield f"{joined(named)} {'is' if len(slower) == 1 else 'are'} slower"
 
 
 def _would_be_found(difference: float) -> str:
