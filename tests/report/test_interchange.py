@@ -22,6 +22,19 @@ from tests.report.sample_servers import Shape, a_server_run, a_sweep_run, server
 from tests.report.test_formats import hostile_pages
 
 Golden = Callable[[str, bytes], None]
+_TYPES = {
+    "command": str,
+    "mean": float,
+    "median": float,
+    "user": float,
+    "system": float,
+    "min": float,
+    "max": float,
+    "times": list,
+    "exit_codes": list,
+    "parameters": dict,
+}
+"""What hyperfine always writes, with the types that strict readers want."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,10 +196,28 @@ class TestHyperfine:
             assert each["exit_codes"] == [0] * len(times)
             assert len(each["memory_usage_byte"]) == len(times)
 
-    def test_what_is_not_known_is_null(self) -> None:
-        run, measured = odd_runs()["one block"]
+    def test_cpu_time_is_told_as_a_whole(self) -> None:
+        run, measured = _small(a_server_run())
         first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
-        assert (first["stddev"], first["user"], first["system"]) == (None, None, None)
+        mine = (measured.subject == measured.subjects.index("rel")) & (measured.step == 0)
+        assert first["user"] == pytest.approx(measured.values["cpu_seconds"][mine].mean())
+        assert first["system"] == 0.0
+
+    @pytest.mark.parametrize("odd", odd_runs())
+    def test_types_are_those_of_hyperfine(self, odd: str) -> None:
+        report = json.loads(render(build_page(*odd_runs()[odd]), "hyperfine"))
+        for each in report["results"]:
+            assert {key: type(value) for key, value in each.items() if key in _TYPES} == _TYPES
+            assert type(each["stddev"]) is (float if len(each["times"]) > 1 else type(None))
+            assert {type(second) for second in each["times"]} == {float}
+            assert {type(size) for size in each.get("memory_usage_byte", [])} <= {int}
+            assert {type(code) for code in each["exit_codes"]} == {int}
+            assert {type(value) for value in each["parameters"].values()} == {str}
+
+    def test_cpu_time_that_is_not_known_is_zero(self) -> None:
+        run, measured = odd_runs()["throughput only"]
+        first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
+        assert (first["user"], first["system"]) == (0.0, 0.0)
 
     def test_parameters_tell_what_was_measured(self) -> None:
         run, measured = _small(a_server_run())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.measurement.metric import METRICS, PEAK_MEMORY, THROUGHPUT, Metric
+from dbhone.measurement.metric import CPU_SECONDS, METRICS, PEAK_MEMORY, THROUGHPUT, Metric
 from dbhone.measurement.record import Step, Subject
 from dbhone.report.page import Page
 
@@ -44,13 +44,20 @@ class Timing:
     """How long an operation took one subject on one step, in each block in which it is known.
 
     ``seconds`` are wall time for each operation: the inverse of throughput, that of all clients
-    together. ``memory`` has the peak memory in bytes beside each, empty where it was not measured.
+    together. ``memory`` has the peak memory in bytes beside each, ``cpu`` the subject's CPU seconds
+    for each operation; both are empty where they were not measured.
     """
 
     subject: Subject
     step: Step
     seconds: tuple[float, ...]
     memory: tuple[float, ...]
+    cpu: tuple[float, ...]
+
+    @property
+    def cpu_mean(self) -> float:
+        """The arithmetic mean of the CPU seconds, 0 where they were not measured."""
+        return statistics.fmean(self.cpu) if self.cpu else 0.0
 
     @property
     def mean(self) -> float:
@@ -96,14 +103,20 @@ def timings(page: Page) -> Iterator[Timing]:
 
 def _timing(subject: Subject, step: Step, measured: list[Slice]) -> Timing:
     rates = [each.value(THROUGHPUT) or 0.0 for each in measured]
-    memory = [each.value(PEAK_MEMORY) for each in measured]
-    known = tuple(each for each in memory if each is not None)
     return Timing(
         subject=subject,
         step=step,
         seconds=tuple(1 / each for each in rates),
-        memory=known if len(known) == len(measured) else (),
+        memory=_whole(measured, PEAK_MEMORY),
+        cpu=_whole(measured, CPU_SECONDS),
     )
+
+
+def _whole(measured: list[Slice], metric: Metric) -> tuple[float, ...]:
+    """Return the values of a metric, none if any is missing."""
+    values = [each.value(metric) for each in measured]
+    known = tuple(each for each in values if each is not None)
+    return known if len(known) == len(values) else ()
 
 
 class _Rows:

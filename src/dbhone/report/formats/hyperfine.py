@@ -13,8 +13,9 @@ from dbhone.report.slices import Timing, timings
 class Hyperfine(Format):
     """hyperfine's ``--export-json``: a result for each subject and step, a time for each block.
 
-    Times are seconds for one operation. dbhone does not part CPU time into user and system,
-    which are null; a slice that failed has no time, so each exit code is 0.
+    Times are seconds for one operation. dbhone does not part CPU time into user and system: all
+    of it is in ``user``, and ``system`` is 0. Both are numbers always, since readers that know
+    hyperfine's types reject null there. A slice that failed has no time, so each exit code is 0.
     """
 
     name = "hyperfine"
@@ -37,8 +38,8 @@ def _result(of: Timing) -> dict[str, Any]:
         "mean": of.mean,
         "stddev": of.standard_deviation,
         "median": of.median,
-        "user": None,
-        "system": None,
+        "user": of.cpu_mean,
+        "system": 0.0,
         "min": min(of.seconds),
         "max": max(of.seconds),
         "times": list(of.seconds),
