@@ -214,6 +214,26 @@ def test_a_run_of_many_steps_stays_small() -> None:
 
 
 class TestPictures:
+    def test_words_that_stand_for_it_name_candidates_and_not_the_control(self) -> None:
+        run = a_run()
+        effects = {"lto+pgo": (1.1, 1.1), "control": (1.2, 1.2)}
+        page = build_page(run, samples(run, Shape(effects=effects)))
+        picture = chart.summary_picture(page, in_sample=False)
+        assert picture is not None
+        assert re.search(
+            r": lto\+pgo 1\.\d{3} \(1\.\d{3} to 1\.\d{3}\), faster; ", picture.alternative
+        )
+        assert "control" not in picture.alternative
+        assert picture.alternative.endswith(" The table Held-out by group below has all figures.")
+
+    def test_words_for_many_subjects_count_the_rest(self) -> None:
+        few = SUBJECTS[:2]
+        subjects = (*few, *(subject(f"pgo{number}") for number in range(15)))
+        run = a_run(subjects=subjects, steps=a_run().steps[12:16])
+        picture = chart.summary_picture(build_page(run, samples(run)), in_sample=False)
+        assert picture is not None
+        assert "; and 3 more. " in picture.alternative
+
     def test_axis_reaches_as_far_to_the_left_as_to_the_right(self) -> None:
         for reach in (0.032, 0.1, 0.3, 0.7, 1.0, 4.0):
             for most in (1, 3):

@@ -15,11 +15,11 @@ import altair as alt
 
 from dbhone.analysis.verdict import Effect, Summary, Tone, tone
 from dbhone.analysis.winner import scored_in_sample
-from dbhone.measurement.record import Group
+from dbhone.measurement.record import Group, Role
 from dbhone.report.drawing import Picture, named_axis, svg
 from dbhone.report.material import label
 from dbhone.report.page import Page
-from dbhone.report.wording import printable
+from dbhone.report.wording import ends, printable, ratio
 
 MOST_MARKS = 1500
 """A picture of more single effects than this would be neither legible nor small."""
@@ -62,12 +62,10 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     chart = layers.properties(width=340, height=alt.Step(20)).facet(
         row=alt.Row("panel:N", sort=panels, header=_header(300)), spacing=6
     )
-    best = max(shown, key=lambda each: (each.group is None, each.ratio))
+    table = page.parts[page.in_sample.index(in_sample)]
     return Picture(
         svg=svg(chart, prefix=f"s{int(in_sample)}"),
-        alternative=f"Throughput of {len(names)} subjects relative to {page.analysis.base}, "
-        f"with intervals; the highest over all steps is {best.subject} at {best.ratio:.3f}. "
-        "The table above has the same figures.",
+        alternative=f"{_told(page, shown)} The table {table.title} below has all figures.",
     )
 
 
@@ -85,9 +83,25 @@ def glance_picture(page: Page) -> Picture | None:
     return Picture(
         svg=svg(chart, prefix="g"),
         title=f"Throughput relative to {page.analysis.base}",
-        alternative=f"Throughput of {len(names)} subjects relative to {page.analysis.base}, with "
-        "intervals and the A/A control's as a band. The summary has the same figures.",
+        alternative=f"{_told(page, shown)} The table of the summary has all figures.",
     )
+
+
+def _told(page: Page, shown: Sequence[Summary]) -> str:
+    """Return what a picture of summaries shows over all steps, of candidates if there are any."""
+    scores = {each.subject: each for each in shown if each.group is None}
+    drawn = [each for each in page.ordered if each.name in scores]
+    named = [each for each in drawn if each.role is Role.CANDIDATE] or drawn
+    told = [_in_words(scores[each.name]) for each in named[:_MOST_AT_A_GLANCE]]
+    more = len(named) - len(told)
+    words = "; ".join([*told, *([f"and {more} more"] if more else [])])
+    return printable(f"Throughput relative to {page.analysis.base} over all steps: {words}.")
+
+
+def _in_words(score: Summary) -> str:
+    """Return a subject with its figure and verdict: ``pgo 1.071 (1.060 to 1.082), faster``."""
+    interval = f" ({ends(score)})" if ends(score) else ""
+    return f"{score.subject} {ratio(score.ratio)}{interval}, {score.verdict}"
 
 
 def _summary_layers(
