@@ -35,7 +35,7 @@ _CUT_OFF = """() => [...document.querySelectorAll('table, figure, svg, pre, p')]
     .filter(it => !it.closest('.unseen'))
     .filter(it => it.getBoundingClientRect().right > innerWidth + 1)
     .map(it => it.outerHTML.slice(0, 120))"""
-_FOCUSABLE = """() => [...document.querySelectorAll('a[href], summary, [tabindex="0"]')]
+_FOCUSABLE = """() => [...document.querySelectorAll('a[href], summary, input, [tabindex="0"]')]
     .filter(it => it.checkVisibility()).length"""
 _FOCUSED = """() => {
     const it = document.activeElement;
@@ -159,6 +159,21 @@ def test_the_keyboard_reaches_everything_in_order_and_leaves_again(page: Page) -
     places = [each["place"] for each in found]
     assert places == sorted(places)
     assert [each for each in found if not (each["outlined"] and each["within"])] == []
+
+
+def test_ends_of_intervals_are_shown_when_asked_for_on_paper_too(page: Page) -> None:
+    box, hinted = page.locator("#ends"), page.locator("td.number[title]")
+    if not hinted.count():
+        pytest.skip("there is no interval on this page")
+    shown = "it => getComputedStyle(it, '::after').content"
+    assert hinted.first.evaluate(shown) == "none"
+    box.focus()
+    page.keyboard.press("Space")
+    assert hinted.first.evaluate(shown) == f'"{hinted.first.get_attribute("title")}"'
+    assert page.evaluate(_OVERFLOWING) == []
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": _PAPER, "height": 1000})
+    assert page.evaluate(_CUT_OFF) == []
 
 
 def test_paper_holds_every_table_and_picture(page: Page) -> None:
