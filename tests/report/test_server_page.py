@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dbhone.measurement.record import COLD, Warning
@@ -37,6 +38,14 @@ def sweep() -> Page:
 
 def _rows(table: Table) -> dict[str, list[str]]:
     return {row.cells[0].text: [plain(cell) for cell in row.cells[1:]] for row in table.rows}
+
+
+def _reading(count: float) -> Page:
+    """Return the page of servers that read so many bytes for each operation."""
+    run = a_server_run()
+    found = server_samples(run, Shape(blocks=3))
+    read = np.full_like(found.values["bytes_read"], count)
+    return build_page(run, replace(found, values={**found.values, "bytes_read": read}))
 
 
 def _value(text: str) -> float:
@@ -132,6 +141,22 @@ class TestOperations:
         overall, by_group = server.operations[0], server.operations_by_group[0]
         assert not [each for each in overall.columns if "Written" in each.title]
         assert by_group.columns[-1].title == "Written, KiB/op"
+
+    def test_a_ratio_to_nearly_nothing_is_not_told(self) -> None:
+        page = _reading(16.0)
+        assert not [each for each in page.operations[0].columns if "Read" in each.title]
+        assert not [each for each in page.step_metrics if each.title.startswith("Read")]
+        assert [each for each in _reading(640.0).operations[0].columns if "Read" in each.title]
+
+    def test_where_one_group_takes_enough_the_others_have_no_ratio(self, server: Page) -> None:
+        table = server.operations_by_group[0]
+        point = next(at for at, row in enumerate(table.rows) if row.cells[0].text == "point")
+        written = [row.cells[-1].text for row in table.rows[point + 1 : point + 5]]
+        assert written == ["0", "", "", ""]
+        assert (
+            "Client CPU and written: bare ratios, of the steps where neither side is zero and, of "
+            "bytes, rel takes 64 B or more; empty where its median step takes less."
+        ) in table.caption
 
     def test_groups_are_all_that_have_steps(self, server: Page) -> None:
         headings = [row.cells[0].text for row in server.operations_by_group[0].rows if row.heading]

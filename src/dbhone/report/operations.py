@@ -5,20 +5,20 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from dbhone.measurement.metric import METRICS
 from dbhone.measurement.record import Group, Role, Subject
 from dbhone.report.material import EMPTY, Material, heading, serves, subject_row
-from dbhone.report.steps import OPERATIONS, Scale, bare_ratio
+from dbhone.report.steps import LEAST_BYTES, OPERATIONS, Scale, bare_ratio
 from dbhone.report.table import Cell, Column, Row, Table
-from dbhone.report.wording import capital, figure
+from dbhone.report.wording import capital, figure, joined
+from dbhone.units import size
 
 
 def operations_table(of: Material, in_sample: bool, *, by_group: bool) -> Table | None:
     """Return what an operation takes, over all steps of a part or also by group.
 
     None if the part is not a server's or nothing of it was measured. What the base's median
-    step takes nothing of, such as bytes where all data is cached, has no column: a ratio to
-    nearly nothing tells nothing.
+    step takes nearly nothing of, such as bytes where all data is cached, has no column, and where
+    only some groups do, a ratio in those alone: a ratio to nearly nothing tells nothing.
     """
     groups = of.groups(in_sample=in_sample)
     by_group = by_group and len(groups) > 1
@@ -26,7 +26,7 @@ def operations_table(of: Material, in_sample: bool, *, by_group: bool) -> Table 
     scales = [
         scale
         for scale in OPERATIONS
-        if any(_of_base(of, (in_sample, group), scale) for group in shown)
+        if any(scale.reaches(_of_base(of, (in_sample, group), scale)) for group in shown)
     ]
     if not scales or not serves(of.steps(in_sample=in_sample)):
         return None
@@ -39,13 +39,27 @@ def operations_table(of: Material, in_sample: bool, *, by_group: bool) -> Table 
     return Table(
         title=f"Per operation by group, {part}" if by_group else f"Per operation, {part}",
         caption=f"{of.base}'s own figure, that of the median step; the others as ratios to it, "
-        "geometric means over the steps, with an interval where a metric is compared.",
+        "geometric means over the steps, with an interval where a metric is compared."
+        f"{_bare(of.base, scales)}",
         columns=(
             Column(title="Subject", numeric=False),
             *(Column(title=f"{capital(each.title)}, {each.unit}") for each in scales),
         ),
         rows=tuple(rows),
     )
+
+
+def _bare(base: str, scales: Sequence[Scale]) -> str:
+    """Return how figures without an interval are read, and fields without a figure."""
+    bare = [each for each in scales if each.is_bare]
+    if not bare:
+        return ""
+    titles = capital(joined([each.title for each in bare]))
+    words = f" {titles}: bare ratios, of the steps where neither side is zero"
+    if any(each.least for each in bare):
+        enough = f"{base} takes {size(LEAST_BYTES)} or more"
+        words = f"{words} and, of bytes, {enough}; empty where its median step takes less"
+    return f"{words}."
 
 
 def _rows(of: Material, in_sample: bool, group: Group | None, scales: Sequence[Scale]) -> list[Row]:
@@ -58,17 +72,17 @@ def _rows(of: Material, in_sample: bool, group: Group | None, scales: Sequence[S
 def _cell(of: Material, subject: Subject, part: tuple[bool, Group | None], scale: Scale) -> Cell:
     in_sample, group = part
     steps = of.steps(in_sample=in_sample, group=group)
-    metric = scale.metric
     own = _of_base(of, part, scale)
     if subject.role is Role.BASE:
         return EMPTY if own is None else scale.cell(own)
-    if not own:
+    if not scale.reaches(own):
         return EMPTY
-    if metric in METRICS:
+    if not scale.is_bare:
+        metric = scale.metric.name
         return figure(
-            of.analysis.summary(subject.name, in_sample=in_sample, group=group, metric=metric.name)
+            of.analysis.summary(subject.name, in_sample=in_sample, group=group, metric=metric)
         )
-    ratios = [bare_ratio(of, subject, step, metric) for step in steps]
+    ratios = [bare_ratio(of, subject, step, scale) for step in steps]
     usable = [each for each in ratios if each is not None]
     return Cell(text=f"{statistics.geometric_mean(usable):.3f}") if usable else EMPTY
 

@@ -20,16 +20,34 @@ from dbhone.measurement.record import Step, Subject
 from dbhone.report.material import EMPTY, Material, heading, label, serves
 from dbhone.report.table import Cell, Column, Row, Table, signed
 from dbhone.report.wording import capital, figure, number
+from dbhone.units import size
+
+LEAST_BYTES = 64
+"""A page of 16 KiB in 256 operations: below that it is by chance which subject has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How a metric's absolute figures are shown: its unit's name, and how many it has."""
+    """How a metric's absolute figures are shown: its unit's name, and how many it has.
+
+    ``least`` is what the base takes at least, in the metric's own unit, where a bare ratio to it
+    tells something.
+    """
 
     metric: Metric
     title: str
     unit: str
     factor: float = 1.0
+    least: float = 0.0
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether ratios have no interval: the metric is shown but not compared."""
+        return self.metric not in METRICS
+
+    def reaches(self, value: float | None) -> bool:
+        """Return whether the base takes enough for ratios to it."""
+        return value is not None and value > 0 and value >= self.least
 
     def cell(self, value: float | None) -> Cell:
         """Return an absolute figure as a cell."""
@@ -42,8 +60,8 @@ OPERATIONS = (
     Scale(metric=CPU_SECONDS, title="server CPU", unit="µs/op", factor=1e6),
     Scale(metric=CLIENT_CPU_SECONDS, title="client CPU", unit="µs/op", factor=1e6),
     Scale(metric=CONTEXT_SWITCHES, title="context switches", unit="per op"),
-    Scale(metric=BYTES_READ, title="read", unit="KiB/op", factor=1 / 1024),
-    Scale(metric=BYTES_WRITTEN, title="written", unit="KiB/op", factor=1 / 1024),
+    Scale(metric=BYTES_READ, title="read", unit="KiB/op", factor=1 / 1024, least=LEAST_BYTES),
+    Scale(metric=BYTES_WRITTEN, title="written", unit="KiB/op", factor=1 / 1024, least=LEAST_BYTES),
 )
 """What an operation takes, in the order in which it is shown."""
 
@@ -62,7 +80,10 @@ def metric_tables(of: Material, in_sample: bool) -> tuple[Table, ...]:
     tables = (
         _table(of, scale, in_sample, title=f"{capital(scale.title)} of each step, {part}")
         for scale in (P95, *OPERATIONS)
-        if any(of.level(of.base, step, scale.metric) for step in of.steps(in_sample=in_sample))
+        if any(
+            scale.reaches(of.level(of.base, step, scale.metric))
+            for step in of.steps(in_sample=in_sample)
+        )
     )
     return tuple(tables)
 
@@ -72,9 +93,10 @@ def _table(of: Material, scale: Scale, in_sample: bool, *, title: str) -> Table:
     base = [Column(title=f"{of.base}, {scale.unit}")] if absolute else []
     what = capital(scale.title) if scale is RATE else f"{capital(scale.title)} (less is better)"
     own = f": {of.base}'s own, then the others'" if absolute else ""
+    empty = f" Empty where {of.base} takes less than {size(scale.least)}." if scale.least else ""
     return Table(
         title=title,
-        caption=f"{what} of each step{own} as a ratio to {of.base}'s.",
+        caption=f"{what} of each step{own} as a ratio to {of.base}'s.{empty}",
         columns=(
             Column(title="Step", numeric=False),
             *base,
@@ -90,25 +112,25 @@ def _rows(of: Material, scale: Scale, in_sample: bool, *, absolute: bool) -> Ite
         yield heading(group.value, width)
         for step in of.steps(in_sample=in_sample, group=group):
             own = [scale.cell(of.level(of.base, step, scale.metric))] if absolute else []
-            ratios = (_signed_cell(of, subject, step, scale.metric) for subject in of.others)
+            ratios = (_signed_cell(of, subject, step, scale) for subject in of.others)
             yield Row(cells=(Cell(text=step.name, detail=step.title), *own, *ratios))
 
 
-def _signed_cell(of: Material, subject: Subject, step: Step, metric: Metric) -> Cell:
+def _signed_cell(of: Material, subject: Subject, step: Step, scale: Scale) -> Cell:
     """Return the ratio; in a history with a sign where throughput changed."""
-    sign = of.arrows.get((subject.name, step.name), "") if metric is THROUGHPUT else ""
-    return signed(ratio_cell(of, subject, step, metric), sign)
+    sign = of.arrows.get((subject.name, step.name), "") if scale is RATE else ""
+    return signed(ratio_cell(of, subject, step, scale), sign)
 
 
-def ratio_cell(of: Material, subject: Subject, step: Step, metric: Metric) -> Cell:
+def ratio_cell(of: Material, subject: Subject, step: Step, scale: Scale) -> Cell:
     """Return the effect, or for what is not compared the bare ratio to the base."""
-    if metric in METRICS:
-        return figure(of.effect(subject, step, metric))
-    ratio = bare_ratio(of, subject, step, metric)
+    if not scale.is_bare:
+        return figure(of.effect(subject, step, scale.metric))
+    ratio = bare_ratio(of, subject, step, scale)
     return EMPTY if ratio is None else Cell(text=f"{ratio:.3f}")
 
 
-def bare_ratio(of: Material, subject: Subject, step: Step, metric: Metric) -> float | None:
-    """Return the ratio of two levels, None where one is missing or zero."""
-    mine, base = of.level(subject, step, metric), of.level(of.base, step, metric)
-    return mine / base if mine and base else None
+def bare_ratio(of: Material, subject: Subject, step: Step, scale: Scale) -> float | None:
+    """Return the ratio of two levels, None where one is missing or zero, or the base's too low."""
+    mine, base = of.level(subject, step, scale.metric), of.level(of.base, step, scale.metric)
+    return mine / base if mine and base and scale.reaches(base) else None
