@@ -33,6 +33,11 @@ def keeps_awake(run: Run) -> bool:
     return _table(run, "design").get("awake") is True
 
 
+def observes(run: Run) -> bool:
+    """Return whether the file lets servers be observed while they are measured."""
+    return _table(run, "observe").get("enabled") is not False
+
+
 def _table(run: Run, name: str) -> Mapping[str, Any]:
     try:
         found = tomllib.loads(run.experiment).get(name, {})

@@ -35,6 +35,7 @@ from dbhone.report.settings import defaults_table, settings_table, shared_settin
 from dbhone.report.steps import metric_tables, step_table
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
+from dbhone.report.unmeasured import unmeasured
 from dbhone.report.wording import joined
 
 
@@ -165,9 +166,10 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     levels = find_levels(findings.samples, confidence=analysis.confidence)
     of = _material(findings, levels)
     history = history_view(of, found) if found else None
-    alerts, footnotes = _doubts(findings)
+    alerts, notes = _doubts(findings)
     parts = of.parts()
     shown = meanwhile(of, observations)
+    footnotes = (*notes, *unmeasured(findings.run, findings.samples, observations, shown))
     return Page(
         run=findings.run,
         samples=findings.samples,
