@@ -91,6 +91,30 @@ class TestWhoStandsForWhom:
         pair = _one(page, "hiroi10-pgo").pair
         assert (pair.mine.name, pair.why) == ("lto", "as the only candidate of both")
 
+    @pytest.mark.parametrize(
+        ("base", "candidate"),
+        [
+            ({"variant": "ready-made"}, {"variant": "ready-made", "dbms": "mariadb"}),
+            ({"variant": "rel"}, {"variant": "ready-made", "dbms": "mariadb"}),
+            ({"variant": "rel"}, {"variant": "rel+lto", "version": "16.1"}),
+        ],
+    )
+    def test_unlike_pairs_are_not_set_beside_by_themselves(
+        self, base: dict[str, str], candidate: dict[str, str]
+    ) -> None:
+        changes = {"rel": base, "lto": candidate}
+        run = a_sweep_run()
+        subjects = tuple(
+            replace(each, **changes.get(each.name, {}))  # type: ignore[arg-type]
+            for each in run.subjects
+            if each.name != "lto+pgo"
+        )
+        page = build_page(run := replace(run, subjects=subjects), server_samples(run))
+        with pytest.raises(UsageError, match="no candidate of run 12 has a variant") as error:
+            with_published(page, ["hiroi10-pgo"])
+        assert error.value.hint == "say who stands for whom: --beside hiroi10-pgo:pgo=lto"
+        assert _one(page, "hiroi10-pgo:pgo=lto").pair.why == "as you said"
+
     def test_debug_information_makes_no_other_variant(self, server: Page) -> None:
         subjects = tuple(
             replace(each, variant="rel+g+lto") if each.name == "lto" else each

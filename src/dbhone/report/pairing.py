@@ -54,7 +54,8 @@ def pairs(asked: Asked, run: Run) -> tuple[Pair, ...]:
     """Return who stands for whom, in the publication's order.
 
     Without the user's word it is every sound candidate of a variant, version or DBMS that the
-    publication names, else the only candidate of both. Raises UsageError if there is no pair.
+    publication names, else the only candidate of both if it differs from its base in what was
+    compared there, and in nothing graver. Raises UsageError if there is no pair.
     """
     own = [each for each in run.subjects if each.role is Role.CANDIDATE and each.broken is None]
     if asked.said:
@@ -69,7 +70,8 @@ def pairs(asked: Asked, run: Run) -> tuple[Pair, ...]:
         for mine in own
         if fits(publication, theirs, mine) and _contrasts(publication, mine, run)
     )
-    if not found and len(own) == len(publication.candidates) == 1:
+    alone = len(own) == len(publication.candidates) == 1
+    if not found and alone and _like(publication, own[0], run):
         why = "as the only candidate of both"
         return (Pair(theirs=publication.candidates[0], mine=own[0], why=why),)
     if not found:
@@ -91,6 +93,18 @@ def fits(publication: Publication, theirs: str, mine: Subject) -> bool:
 def _contrasts(publication: Publication, mine: Subject, run: Run) -> bool:
     """Return whether a subject differs from its base in what the publication compares."""
     return run.base is None or _value(publication.by, mine) != _value(publication.by, run.base)
+
+
+def _like(publication: Publication, mine: Subject, run: Run) -> bool:
+    """Return whether a subject and its base differ as those of the publication do.
+
+    Builds of two versions or servers are no two builds of one, nor are two servers versions of one.
+    """
+    graver = {By.VARIANT: (By.VERSION, By.DBMS), By.VERSION: (By.DBMS,), By.DBMS: ()}
+    return _contrasts(publication, mine, run) and not any(
+        run.base is not None and _value(by, mine) != _value(by, run.base)
+        for by in graver[publication.by]
+    )
 
 
 def _value(by: By, of: Subject) -> str:
