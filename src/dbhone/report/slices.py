@@ -26,7 +26,8 @@ class Figure:
 class Slice:
     """What was measured of one subject on one step in one block, in the metrics compared.
 
-    ``block`` is the block's number; ``figures`` are as many as are known, one at least.
+    Of several short slices the throughput is the level that was fitted to them. ``block`` is the
+    block's number; ``figures`` are as many as are known, one at least.
     """
 
     subject: Subject

@@ -17,7 +17,10 @@ _PARTING = re.compile(r"[\s/]+")
 
 
 class GoBenchmark(Format):
-    """Go's benchmark format (golang.org/design/14313-benchmark-format), one line for each slice.
+    """Go's benchmark format (golang.org/design/14313-benchmark-format).
+
+    There is a line for each subject, step and block; where that was several short slices,
+    throughput is the level that was fitted to them.
 
     A name is ``GROUP/set=…/key=…/subject=…-THREADS``. Held-out and in-sample steps differ in the
     configuration, by which benchstat parts its tables: it never averages over both.
@@ -27,7 +30,7 @@ class GoBenchmark(Format):
     suffix = ".bench"
 
     def render(self, page: Page) -> bytes:
-        """Return the lines: configuration, units, and slices block after block."""
+        """Return the lines: configuration, units, and measurements block after block."""
         return ("\n".join(_lines(page)) + "\n").encode("utf-8", "replace")
 
 
