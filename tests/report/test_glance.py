@@ -45,7 +45,7 @@ def test_it_can_be_trusted_as_far_as_the_control_shows() -> None:
         "As far as the control shows, yes: rel against itself (A/A, control) differs by 0."
     )
     assert "lto+pgo differs by 6.1 % (±1.5 %)" in said
-    assert said.endswith("3 notes below say what to mind.")
+    assert said.endswith("4 notes below say what to mind.")
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,10 @@ def test_it_is_not_trusted_without_a_reason(
 def test_what_noise_would_have_hidden_is_told_where_nothing_was_found() -> None:
     quiet = _answers(_page(Shape(effects={})))["To be trusted?"]
     assert quiet.startswith("As far as the control shows, yes: ")
-    assert re.search(r"and less than \d\.\d % would hardly have been found\.", quiet)
+    assert re.search(r"half of such runs would have missed a difference of \d\.\d %\.", quiet)
     noisy = _answers(_page(Shape(effects={}, spread=0.5)))["To be trusted?"]
     assert noisy.startswith("Of large differences only: ")
-    assert re.search(r"and less than \d\d\.\d % would hardly have been found\.", noisy)
+    assert re.search(r"half of such runs would have missed a difference of \d\d\.\d %\.", noisy)
 
 
 def test_a_history_has_no_winner_to_trust() -> None:

@@ -81,8 +81,8 @@ class TestWords:
         run = a_history()
         page = build_page(run, history_samples(run, truth={}))
         assert page.headline == (
-            "From 5.6.14 to 8.0.33, no change was found in 32 steps of sysbench:micro (the "
-            "smallest that would have been found: 8 to 16 %)."
+            "From 5.6.14 to 8.0.33, no change was found in 32 steps of sysbench:micro ("
+            "half of such runs would have found one of 8 to 16 %)."
         )
 
     def test_too_few_blocks_give_no_verdict(self) -> None:

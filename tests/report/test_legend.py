@@ -16,7 +16,10 @@ def test_what_is_corrected_together_is_counted_and_the_control_is_apart() -> Non
 
 def test_a_kind_without_comparisons_is_not_named() -> None:
     told = legend(analysed(samples(VALUES[:2]), controls=("b",)), ("b",))
-    assert "the number of comparisons: 4 figures of the control; so" in told
+    assert (
+        "the number of comparisons: 4 figures of the control, and those of all other metrics; so"
+        in told
+    )
 
 
 def test_where_nothing_was_measured_there_is_nothing_to_read() -> None:

@@ -97,7 +97,10 @@ def test_headline_says_which_difference_would_have_been_found() -> None:
         key=lambda each: (each.metric == "throughput", each.subject != "control", each.ratio),
     )
     assert best.findable is not None
-    assert f"a difference of {best.findable * 100:.1f} % would have been found" in page.headline
+    assert (
+        f"a difference of {best.findable * 100:.1f} % would have been found in half"
+        in page.headline
+    )
 
 
 def test_headline_says_how_much_more_a_verdict_needs() -> None:

@@ -104,7 +104,10 @@ def _noise(found: Findings) -> str:
     if missed is None:
         return f"As far as the control shows, yes: {noise}."
     much = "Of large differences only" if missed > _LARGE else "As far as the control shows, yes"
-    return f"{much}: {noise}, and less than {missed * 100:.1f}\u00a0% would hardly have been found."
+    return (
+        f"{much}: {noise}; half of such runs would have missed a difference of"
+        f" {missed * 100:.1f}\u00a0%."
+    )
 
 
 def _missed(found: Findings) -> float | None:

@@ -188,7 +188,7 @@ def _slower(scores: Sequence[Summary]) -> Iterator[str]:
 
 
 def _would_be_found(difference: float) -> str:
-    return f"a difference of {difference * 100:.1f} % would have been found"
+    return f"a difference of {difference * 100:.1f} % would have been found in half of such runs"
 
 
 def _times(summary: Summary) -> str:

@@ -140,7 +140,7 @@ def _sentence(of: Material, found: History, short: Mapping[str, str]) -> str | N
     if not changed:
         return (
             f"{span}, no change was found in {count_of(len(known), 'step')} of {of.run.suite} "
-            f"(the smallest that would have been found: {_findable(known)})."
+            f"(half of such runs would have found one of {_findable(known)})."
         )
     told = [f"{short[each.step or '']} {_life(each)}" for each in changed[:_MOST_TOLD]]
     more = len(changed) - len(told)

@@ -33,7 +33,7 @@ _SPREAD: dict[str, Callable[[Summary], float | None]] = {
 }
 _OF_LEVERS = " Levers were pulled when the server was started, and seen to have taken effect."
 _WOULD_FIND = (
-    "Would find: the smallest difference that would have been found where none was; "
+    "Would find: where no difference was found, the one that half of such runs would have found; "
     "where there is not enough data, what a verdict needs."
 )
 _SHORT = {LATENCY_P95.name: "p95 latency"}

@@ -197,8 +197,8 @@ def _footnotes(of: _Table) -> Iterator[str]:
     least = [each.findable for each in effects if each.findable is not None]
     if least:
         low, high = (f"{end:.1%}" for end in (min(least), max(least)))
-        sizes = low if low == high else f"{low} to {high}, by step,"
-        yield f"~ no difference found; one of {sizes} would have been"
+        sizes = low if low == high else f"{low} to {high}, by step"
+        yield f"~ no difference found; half of such runs would have found one of {sizes}"
     if of.steps:
         yield (
             f"{_MEAN}: of unlike steps' figures, which have no interval as one; what changed has,"
