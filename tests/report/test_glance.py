@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbhone.measurement.record import Role
+from dbhone.measurement.record import Role, RunState
 from dbhone.report.page import Page, build_page
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
@@ -32,6 +32,14 @@ def test_it_says_what_was_compared_and_how() -> None:
         "21 steps of sysbench:micro with 1 to 64 clients, in 10 blocks of all subjects in random "
         "order, on AMD EPYC 9R14, 8 cores."
     )
+
+
+def test_a_block_that_was_cut_off_does_not_count_as_whole() -> None:
+    cut = Shape(blocks=8, missing=lambda _, step, block: block == 7 and "rtree" in step)
+    said = _answers(_page(cut, state=RunState.INTERRUPTED))["Measured"]
+    assert ", in 7 blocks and a part of another of all subjects" in said
+    whole = _answers(_page(Shape(blocks=8), state=RunState.INTERRUPTED))["Measured"]
+    assert ", in 8 blocks of all subjects" in whole
 
 
 def test_versions_that_are_the_subjects_names_are_not_told_twice() -> None:

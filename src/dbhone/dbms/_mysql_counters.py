@@ -21,7 +21,7 @@ _STATUS = re.compile(
     r"|Innodb_(?:page_size|num_open_files|history_list_length|current_row_locks)"
     r"|Innodb_checkpoint_(?:age|max_age|target_age)|Innodb_(?:read_views|descriptors)_memory"
     r"|Innodb_(?:mem|ibuf)_(?!merge|discarded)\w+|Innodb_undo_tablespaces_\w+"
-    r"|Innodb_adaptive_hash_(?:cells|heap_buffers)|Error_log_buffered_bytes"
+    r"|Innodb_adaptive_hash_(?:cells|heap_buffers)|Error_log_(?:buffered_bytes|latest_write)"
     r"|Innodb_num_page_compressed_trim_op_saved|Innodb_redo_log_(?:capacity_resized|logical_size"
     r"|physical_size|enabled|read_only)"
     r"|Key_blocks_\w+|Qcache_(?:free_\w+|queries_in_cache|total_blocks)|Aria_pagecache_blocks_\w+"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dbhone.analysis.verdict import Summary, Verdict, half_width
 from dbhone.analysis.winner import find_winner, overall
-from dbhone.measurement.record import Role, Subject, Warning
+from dbhone.measurement.record import Role, RunState, Subject, Warning
 from dbhone.report.findings import Findings
 from dbhone.report.wording import joined
 from dbhone.units import count_of
@@ -70,9 +70,21 @@ def _measured(found: Findings) -> str:
         clients = f" with {numbers} client{'' if threads == [1] else 's'}"
     return (
         f"{count_of(len(run.steps), 'step')} of {run.suite}{clients}, in "
-        f"{count_of(found.analysis.blocks, 'block')} of all subjects in random order, on "
+        f"{_blocks(found)} of all subjects in random order, on "
         f"{machine.cpu_model}, {count_of(machine.cores, 'core')}."
     )
+
+
+def _blocks(found: Findings) -> str:
+    """Return how many blocks there are; of a run that was cut off, how many are whole."""
+    counts: dict[bool, int] = {}
+    for each in found.analysis.throughput_summaries:
+        if each.group is None:
+            counts[each.in_sample] = max(each.blocks, counts.get(each.in_sample, 0))
+    told, whole = found.analysis.blocks, min(counts.values(), default=0)
+    if found.run.state is RunState.DONE or whole >= told:
+        return count_of(told, "block")
+    return f"{count_of(whole, 'block')} and a part of another"
 
 
 def _trust(found: Findings, alerts: tuple[Warning, ...], notes: int) -> Iterator[str]:
