@@ -64,6 +64,7 @@ class MysqlLife(ServerDbms):
     )
     own_files = OWN_FILES
     data_settings = DATA_SETTINGS
+    loading_settings = frozenset({"character_set_server", "collation_server"})
     settings_table = "mysql"
     cnf_sections = frozenset({"mysqld", "server"})
     """The sections of a my.cnf that this server reads."""

@@ -119,6 +119,8 @@ class ServerDbms(Dbms):
     """Settings that name files and peers of the user's own server: not followed from its file."""
     data_settings: frozenset[str] = frozenset()
     """Settings that a data directory is made with: hone's is made as the server does by itself."""
+    loading_settings: frozenset[str] = frozenset()
+    """Settings that decide what loaded tables are: asked of a server when it is loaded, too."""
     settings_table: str
     """The name of the table below ``settings/`` that tells what became of settings."""
 

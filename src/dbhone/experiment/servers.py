@@ -16,7 +16,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.build.manifest import Build
 from dbhone.dbms.base_server import Installation, Place, Room, ServerDbms
-from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_settings import LOOSE, Wanted
 from dbhone.errors import DriverError, ServerError, ToolError
 from dbhone.files import digest_of_file, remove_tree
 from dbhone.home import Session
@@ -217,7 +217,14 @@ class Servers:
 
     def _key(self, contender: Contender, tables: Tables) -> str:
         seed = () if tables.seed is None else (tables.seed,)
-        what = [self.demand.driver.name, tables.tables, tables.rows, self._scripts, *seed]
+        what: list[object] = [
+            self.demand.driver.name,
+            tables.tables,
+            tables.rows,
+            self._scripts,
+            *seed,
+        ]
+        what += [[each.name, each.value, each.origin] for each in _loading(contender)]
         return data.key(contender.dbms.name, contender.installation.version, what)
 
     def _load(
@@ -225,9 +232,12 @@ class Servers:
     ) -> data.Saved:
         driver = self.demand.driver
         self._notify(f"loading {tables.tables} × {tables.rows:,} rows")
-        # What a server is asked to be while it is measured must not decide what is loaded.
+        # What else a server is asked to be while it is measured must not decide what is loaded.
         plain = Contender(
-            dbms=contender.dbms, installation=contender.installation, settings=(), env={}
+            dbms=contender.dbms,
+            installation=contender.installation,
+            settings=_loading(contender),
+            env={},
         )
         with self._instance(plain, None) as server:
             place = server.place
@@ -308,4 +318,15 @@ def installation_of(dbms: ServerDbms, build: Build) -> Installation:
         prefix=found.prefix,
         server=build.path(build.manifest.primary),
         libraries=tuple(build.folder / each for each in build.manifest.libraries),
+    )
+
+
+def _loading(contender: Contender) -> tuple[Wanted, ...]:
+    """Return those of the settings asked of a server that decide what its tables are."""
+    dbms = contender.dbms
+    names = dbms.loading_settings
+    return tuple(
+        each
+        for each in contender.settings
+        if dbms.canonical(each.name).removeprefix(LOOSE) in names
     )

@@ -18,7 +18,7 @@ from dbhone.instance.logs import check_space, keep_log, read_log
 from dbhone.instance.programs import run_program, title_of
 
 _INITIALISE_TIMEOUT = 900.0
-_FORMAT = 1
+_FORMAT = 2
 """Counts up when data that was saved before must not be used any more."""
 _CONTENT = "data"
 
