@@ -87,7 +87,7 @@ class Bench:
         both = [(task, way) for task in self.tasks for way in ways]
         for _ in range(max(1, round(seconds / PASS / len(both)))):
             for task, way in _CHANCE.sample(both, len(both)):
-                with machine_turn(lambda: None):
+                with machine_turn(lambda _: None):
                     rounds = self._fresh(task, way) if way.fresh else self._frozen(task, way)
                 self.found.setdefault((task.set, way.name), []).append(rounds)
                 print(".", end="", flush=True)
@@ -152,7 +152,7 @@ class Bench:
     def settling(self, task: Task, slices: int) -> list[float]:
         """Return the operations in each moment after a thaw, relative to those from 0.25 s on."""
         moments = np.zeros((2, 50))
-        with machine_turn(lambda: None), self.connected(task) as contestants:
+        with machine_turn(lambda _: None), self.connected(task) as contestants:
             for _ in range(slices):
                 for each in contestants:
                     with each.client.thawed():
@@ -225,7 +225,7 @@ def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
             arena = ServerArena(servers, dict.fromkeys(NAMES, contender), observing, print)
             tasks = demand.tasks(suites.full_names(suite, steps))
             with contextlib.ExitStack() as stack:
-                with machine_turn(lambda: print("waiting for another hone")):
+                with machine_turn(lambda _: print("waiting for another hone")):
                     stack.enter_context(arena.open(NAMES, 0))
                 yield Bench(arena, session, tasks)
     finally:
