@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from dbhone.build import builder
+from dbhone.build.spec import BuildSpec
 from dbhone.build.transforms.base import Pass
 from dbhone.build.variant import parse_variant
 from dbhone.experiment import outlook
@@ -45,6 +46,22 @@ def instrumented(tree: SourceTree, session: Session) -> None:
     builder.make(make_spec(tree, "pgo", pass_=Pass.INSTRUMENT), session, lambda _: None)
 
 
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the DBMS of the subjects be the tiny one."""
+    monkeypatch.setattr(outlook, "load_dbms", lambda _: Tiny())
+
+
+@pytest.mark.usefixtures("instrumented")
+def test_a_build_by_a_recipe_that_has_changed_is_not_taken_for_done(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BuildSpec, "digest", lambda _: "another")
+    found = outlook.Prospect(session.home).build(SUBJECT, Pass.INSTRUMENT)
+    assert not found.done
+    assert not found.guessed
+
+
 @pytest.mark.usefixtures("instrumented")
 def test_a_build_that_is_there_takes_no_time(session: Session) -> None:
     found = outlook.Prospect(session.home).build(SUBJECT, Pass.INSTRUMENT)
@@ -69,7 +86,6 @@ def test_a_version_is_known_once_its_source_is_kept(
     prospect = outlook.Prospect(session.home)
     assert prospect.version(SUBJECT) == ""
     monkeypatch.setattr(outlook, "recall", lambda reference, home: tree)
-    monkeypatch.setattr(outlook, "load_dbms", lambda _: Tiny())
     assert prospect.version(SUBJECT) == (tree.path / "VERSION").read_text().strip() != ""
     ready = dataclasses.replace(SUBJECT, variant=parse_variant("ready-made"))
     assert prospect.version(ready) == ""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dbhone.build import builder
 from dbhone.build.catalogue import all_builds
 from dbhone.build.manifest import Build, Manifest
+from dbhone.build.spec import BuildSpec
 from dbhone.build.toolchain import Compiler, find_compiler
 from dbhone.build.transforms.base import Pass
 from dbhone.errors import HoneError, SourceError
@@ -63,24 +64,51 @@ class Prospect:
         identity = f"{subject.dbms} {subject.source} {subject.compiler} {flags} {options} {copy}"
         builds = all_builds(self._home)
         like = [each for each in builds if self._is_like(each, subject, pass_, compiler)]
-        kept = last_tree(subject.source, self._home)
-        done = (
-            kept is not None
-            and not subject.fixes
-            and any(
-                each.manifest.source_digest == kept.digest
-                and each.manifest.copy_number == copy
-                and builder.find(self._home, each.manifest.digest) is not None
-                for each in like
-            )
-        )
-        if done:
+        if compiler is not None and self._is_there(subject, pass_, compiler, like):
             return BuildOutlook(identity=identity, expected=0.0, done=True)
         if not like:
             guess = _guess(subject, pass_, [each.manifest for each in builds])
             return BuildOutlook(identity=identity, expected=guess, done=False, guessed=True)
         expected = statistics.median(each.manifest.seconds for each in like)
         return BuildOutlook(identity=identity, expected=expected, done=False)
+
+    def _is_there(
+        self,
+        subject: SubjectDeclaration,
+        pass_: Pass,
+        compiler: Compiler,
+        like: Sequence[Build],
+    ) -> bool:
+        """Return whether nothing of this pass needs to be built, as far as can be told.
+
+        What a profile makes of the last pass is known once there is a profile: a build of the same
+        tree counts as there while the instrumented one is.
+        """
+        tree = last_tree(subject.source, self._home)
+        if tree is None or subject.fixes or not like:
+            return False
+        if pass_ is Pass.USE:
+            trained = self.build(subject, Pass.INSTRUMENT).done
+            return trained and any(
+                each.manifest.source_digest == tree.digest
+                and each.manifest.copy_number == subject.copy_number
+                and builder.find(self._home, each.manifest.digest) is not None
+                for each in like
+            )
+        spec = BuildSpec(
+            dbms=load_dbms(subject.dbms),
+            tree=tree,
+            variant=subject.variant,
+            pass_=pass_,
+            compiler=compiler,
+            profile=None,
+            copy_number=subject.copy_number,
+            options=subject.options,
+        )
+        try:
+            return builder.find(self._home, spec.digest()) is not None
+        except HoneError:
+            return False  # whoever builds it will be told
 
     def _ready_made(self, subject: SubjectDeclaration) -> BuildOutlook:
         tree = last_tree(subject.source, self._home)
