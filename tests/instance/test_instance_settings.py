@@ -130,6 +130,17 @@ def test_what_nobody_set_is_told_as_the_server_has_it(monkeypatch: pytest.Monkey
     assert {*own} & {*choice.defaults} == {"innodb_flush_neighbors"}
 
 
+def test_who_asks_for_a_character_set_gets_its_own_collation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    proposed = {"character_set_server": "latin1", "collation_server": "latin1_swedish_ci"}
+    monkeypatch.setitem(known._asked, MARIADB, {**KNOWN, **proposed})
+    assert chosen({}, **proposed).values.items() >= proposed.items()
+    asked = chosen({"character-set-server": "utf8mb4"}, **proposed)
+    assert asked.values["character_set_server"] == "utf8mb4"
+    assert "collation_server" not in asked.values
+
+
 class TestOtherVersions:
     def test_a_setting_with_another_name_is_set_under_it_and_told(self) -> None:
         result = chosen({"tx-isolation": "READ-COMMITTED"})

@@ -35,6 +35,7 @@ def proposed(room: Room) -> Settings:
         # What versions take by themselves differs: latin1 till MySQL 5.7 and MariaDB 11.5, then
         # utf8mb4 by Unicode's rules, which costs a sort or DISTINCT of texts most of its time.
         "character_set_server": "latin1",
+        "collation_server": "latin1_swedish_ci",
         # Would answer what was asked before without asking the engine.
         "query_cache_type": "OFF",
         "query_cache_size": "0",

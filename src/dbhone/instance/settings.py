@@ -208,12 +208,14 @@ class _Choice:
         )
 
     def _defaults(self, values: Mapping[str, str]) -> dict[str, str]:
-        decided = self.decided | self.dbms.own_files | {*values}
+        decided = self.decided | self.dbms.own_files
+        topics = {_topic(name) for name in values}
         off = tuple(f"{name}_" for name, value in values.items() if value.lower() in _OFF)
         return {
             name: value
             for name, value in self.offered.items()
             if not (name in decided or name.startswith(off) or value.startswith(("/", "./")))
+            and _topic(name) not in topics
         }
 
     def _proposal(
