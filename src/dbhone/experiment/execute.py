@@ -103,7 +103,7 @@ class Execution:
         for each in self._run.subjects:
             if not each.settings or each.name not in products:
                 continue
-            changed = changed_settings(each.settings, ground.settings(each.name))
+            changed = changed_settings(each.settings, ground.ran(each.name).settings)
             if changed:
                 raise UsageError(
                     f"the settings of {each.name} are no longer what they were when run"
@@ -143,11 +143,7 @@ class Execution:
         """Keep what a subject is, now that its settings are known too."""
         names = [each.name for each in self._experiment.subjects]
         declaration = self._experiment.subjects[names.index(name)]
-        ran = (
-            Ran(settings=self._ground.settings(name), defaults=self._ground.defaults(name))
-            if self._ground
-            else Ran()
-        )
+        ran = self._ground.ran(name) if self._ground else Ran()
         described = describe(declaration, product, ran, broken=broken)
         self._journal.describe(names.index(name), described)
 

@@ -21,6 +21,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.observing import Observing
 from dbhone.experiment.passes import FreshPasses, Passes
 from dbhone.experiment.plan import DRIVER_STARTS, SERVER_STARTS
+from dbhone.experiment.preparation import Ran
 from dbhone.experiment.production import Product, Workshop, load_dbms
 from dbhone.experiment.proof import EmbeddedExaminer, Examiner, ServerExaminer
 from dbhone.experiment.rehearsal import Rehearsal
@@ -52,15 +53,10 @@ class Ground(ABC):
     ordered: bool
     """Whether the sets of a block are run in the suite's order, each on what the last left."""
 
-    def settings(self, subject: str) -> Mapping[str, str]:
-        """Return the settings of a subject's server, those left out that hone insists on."""
+    def ran(self, subject: str) -> Ran:
+        """Return how a subject's server runs."""
         del subject
-        return {}
-
-    def defaults(self, subject: str) -> Mapping[str, str]:
-        """Return what a subject's server takes by itself for what nobody set."""
-        del subject
-        return {}
+        return Ran()
 
     @abstractmethod
     def examiner(self) -> Examiner:
@@ -241,13 +237,10 @@ class _ServerGround(_Grounded):
             text = f"to count what [observe] asks for, all servers that know it run with {words}"
             self._journal.warn("observed-settings", text)
 
-    def settings(self, subject: str) -> Mapping[str, str]:
-        """Return the settings that do not depend on where the instance is."""
-        return self._setups[subject].chosen.values
-
-    def defaults(self, subject: str) -> Mapping[str, str]:
-        """Return what its server said of itself before it was set."""
-        return self._setups[subject].chosen.defaults
+    def ran(self, subject: str) -> Ran:
+        """Return its settings, and what its server said of itself before it was set."""
+        chosen = self._setups[subject].chosen
+        return Ran(settings=chosen.values, defaults=chosen.defaults)
 
     def examiner(self) -> Examiner:
         return ServerExaminer(self._servers, self._contenders)
