@@ -19,7 +19,7 @@ from dbhone.experiment.production import load_dbms
 from dbhone.home import Home
 from dbhone.instance import adoption
 from dbhone.measurement.record import READY_MADE
-from dbhone.source.tree import last_tree, recall
+from dbhone.source.tree import SourceTree, last_tree, recall
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
 _INSTRUMENTED = 1.2
@@ -87,14 +87,19 @@ class Prospect:
         tree = last_tree(subject.source, self._home)
         if tree is None or subject.fixes or not like:
             return False
-        if pass_ is Pass.USE:
-            trained = self.build(subject, Pass.INSTRUMENT).done
-            return trained and any(
-                each.manifest.source_digest == tree.digest
-                and each.manifest.copy_number == subject.copy_number
-                and builder.find(self._home, each.manifest.digest) is not None
-                for each in like
-            )
+        if pass_ is not Pass.USE:
+            return self._is_made(subject, pass_, compiler, tree)
+        return self._is_made(subject, Pass.INSTRUMENT, compiler, tree) and any(
+            each.manifest.source_digest == tree.digest
+            and each.manifest.copy_number == subject.copy_number
+            and builder.find(self._home, each.manifest.digest) is not None
+            for each in like
+        )
+
+    def _is_made(
+        self, subject: SubjectDeclaration, pass_: Pass, compiler: Compiler, tree: SourceTree
+    ) -> bool:
+        """Return whether there is a build of just this, without a profile."""
         spec = BuildSpec(
             dbms=load_dbms(subject.dbms),
             tree=tree,
