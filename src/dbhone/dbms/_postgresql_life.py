@@ -23,11 +23,14 @@ from dbhone.dbms.base_server import (
     ServerDbms,
     Settings,
 )
-from dbhone.dbms.base_settings import Wanted, version_key
+from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_versions import Span
 
 _PORT = 5432
 _AT_START = 4
 """The column of ``postgres --describe-config`` with a setting's value where nothing sets it."""
+_CHECKED = Span(since="18")
+"""The versions that check their pages by themselves."""
 _VERSION = re.compile(r"\(PostgreSQL\) (\d\S*)")
 _USER = "dbhone"
 _STATUS_LINE = 7
@@ -99,8 +102,8 @@ class PostgresqlLife(ServerDbms):
             # The same order of texts on each machine, and none of a library's that changes.
             "--locale=C",
             "-N",  # 9.6 spells it --nosync
-            # On by default since 18; with them, also a read may write to the log.
-            *(("--no-data-checksums",) if version_key(installation.version) >= (18,) else ()),
+            # On by default there; with them, also a read may write to the log.
+            *(("--no-data-checksums",) if _CHECKED.holds(installation.version) else ()),
         )
         return (Program(argv=argv, env=_environment(installation)),)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
 from dbhone.dbms.base_server import ServerDbms
@@ -24,8 +23,7 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -
     ``version`` is that of its DBMS, empty where it is not known yet.
     """
     for word in subject.levers:
-        need = dataclasses.replace(_need(experiment, subject, word), version=version)
-        found = pulling.refusal((word,), need)
+        found = pulling.refusal((word,), _need(experiment, subject, word, version))
         if found is not None:
             return MachineError(f"the lever {word}: {found.reason}", hint=found.hint or None)
     brought = pull(experiment, subject).whole.settings
@@ -73,7 +71,9 @@ def settings_with(subject: SubjectDeclaration, pulled: Pulled) -> tuple[Wanted, 
     return (*subject.settings, *brought)
 
 
-def _need(experiment: Experiment, subject: SubjectDeclaration, word: str = "") -> Need:
+def _need(
+    experiment: Experiment, subject: SubjectDeclaration, word: str = "", version: str = ""
+) -> Need:
     """Return what levers are pulled for: all servers with this one are up at once, unless cold."""
     dbms = _server(subject)
     several = sum(word in each.levers for each in experiment.subjects)
@@ -84,6 +84,7 @@ def _need(experiment: Experiment, subject: SubjectDeclaration, word: str = "") -
         dbms=dbms,
         cache_bytes=pulling.wanted_cache(dbms, _effective(subject), proposed),
         servers=min(1, several) if cold else several,
+        version=version,
     )
 
 

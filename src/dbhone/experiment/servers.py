@@ -217,14 +217,8 @@ class Servers:
 
     def _key(self, contender: Contender, tables: Tables) -> str:
         seed = () if tables.seed is None else (tables.seed,)
-        what: list[object] = [
-            self.demand.driver.name,
-            tables.tables,
-            tables.rows,
-            self._scripts,
-            *seed,
-        ]
-        what += [[each.name, each.value, each.origin] for each in _loading(contender)]
+        asked = [[each.name, each.value, each.origin] for each in _loading(contender)]
+        what = [self.demand.driver.name, tables.tables, tables.rows, self._scripts, *seed, *asked]
         return data.key(contender.dbms.name, contender.installation.version, what)
 
     def _load(
