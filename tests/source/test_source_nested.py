@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import io
 import lzma
 import os
-import tarfile
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,7 @@ from dbhone.errors import SourceError
 from dbhone.source.kinds.base import Fetch
 from dbhone.source.nested import unpack_server
 from dbhone.source.ready import find_server
+from tests.source.make_archives import tarred, zipped
 from tests.source.make_elf import OTHER_MACHINE, elf
 
 JobFor = Callable[[str], Fetch]
@@ -22,29 +20,6 @@ JobFor = Callable[[str], Fetch]
 @pytest.fixture
 def job(job_for: JobFor) -> Fetch:
     return job_for("npm:a@1.0.0")
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Return a zip file whose members have lost their execute bits."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name, (2020, 1, 2, 3, 4, 6)), content)
-    return buffer.getvalue()
-
-
-def tarred(files: Mapping[str, bytes], *, linked: Mapping[str, str] | None = None) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-        for name, target in (linked or {}).items():
-            info = tarfile.TarInfo(name)
-            info.type, info.linkname = tarfile.SYMTYPE, target
-            archive.addfile(info)
-    return buffer.getvalue()
 
 
 def unpacked(content: bytes, job: Fetch) -> set[str]:

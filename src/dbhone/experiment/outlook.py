@@ -19,6 +19,7 @@ from dbhone.experiment.production import load_dbms
 from dbhone.home import Home
 from dbhone.instance import adoption
 from dbhone.measurement.record import READY_MADE
+from dbhone.source.opening import as_opened
 from dbhone.source.tree import SourceTree, last_tree, recall
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
@@ -47,7 +48,7 @@ class Prospect:
         if tree is None:
             return ""
         if subject.variant.ready_made:
-            adopted = adoption.find(self._home, tree)
+            adopted = self._adopted(tree)
             return adopted.manifest.version if adopted is not None else ""
         try:
             return load_dbms(subject.dbms).version(tree.path)
@@ -117,8 +118,11 @@ class Prospect:
 
     def _ready_made(self, subject: SubjectDeclaration) -> BuildOutlook:
         tree = last_tree(subject.source, self._home)
-        done = tree is not None and adoption.find(self._home, tree) is not None
+        done = tree is not None and self._adopted(tree) is not None
         return BuildOutlook(identity=subject.source, expected=0.0 if done else _ADOPTION, done=done)
+
+    def _adopted(self, tree: SourceTree) -> Build | None:
+        return adoption.find(self._home, as_opened(tree, self._home))
 
     def _compiler(self, name: str) -> Compiler | None:
         if name not in self._compilers:

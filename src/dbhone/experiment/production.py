@@ -29,6 +29,7 @@ from dbhone.home import Session
 from dbhone.instance import adoption
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.fixing import WantedFixes, fixed
+from dbhone.source.opening import opened
 from dbhone.source.ready import find_server
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.turn import machine_turn
@@ -192,7 +193,7 @@ class Workshop:
 
     def adopt(self, source: str) -> Product:
         """Return the ready-made server that a source brings, whichever DBMS it is."""
-        tree = self.tree(source)
+        tree = opened(self.tree(source), self.session, self._detail)
         found = adoption.find(self.session.home, tree)
         build = found or self.in_turn(lambda: adoption.adopt(tree, self.session))
         return Product(build=build, tree=tree, reused=found is not None)

@@ -40,8 +40,22 @@ def unpack_server(archive: Path, job: Fetch) -> None:
     Raises what ``unpack`` raises.
     """
     unpack_to(archive, job.into, job, name=archive.name)
-    _open(job.into, job, deepest=_DEEPEST)
-    mark_executables(job.into)
+    open_server(job.into, job)
+
+
+def open_server(root: Path, job: Fetch) -> None:
+    """Unpack archives below ``root`` in their places, down to a server.
+
+    Without a server in them, they stay as they were packed. Programs and scripts become
+    executable. Raises what ``unpack`` raises.
+    """
+    _open(root, job, deepest=_DEEPEST)
+    mark_executables(root)
+
+
+def has_archives(root: Path) -> bool:
+    """Whether there are archives below ``root`` that may have a server in them."""
+    return next(_archives(root), None) is not None
 
 
 def mark_executables(root: Path) -> None:
