@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.analysis.verdict import Summary, Tone, differs, half_width, tone
+from dbhone.analysis.verdict import Effect, Summary, Tone, differs, half_width, tone
 from dbhone.analysis.winner import overall
 from dbhone.experiment.beginning import begin
 from dbhone.experiment.execute import Desk, Execution
@@ -30,7 +30,7 @@ from dbhone.source.versions import known_versions
 
 _PLANT = "shared_preload_libraries=pg_stat_statements"
 """Counting and timing each statement costs CPU in every one of them."""
-_CONTROL, _PLANTED = "control", "planted"
+_CONTROL, PLANTED = "control", "planted"
 _EXPERIMENT = """\
 title = "Is there a false alarm?"
 base = "server"
@@ -91,15 +91,15 @@ def main() -> None:
         )
         for seed in range(1, options.runs + 1)
     ]
-    measured, rows = [], []
-    for each in _measured(texts, locate(options.home)):
-        measured.append(each)
+    runs, rows = [], []
+    for each in measured(texts, locate(options.home)):
+        runs.append(each)
         rows.append(row(found_in(*each)))
         print(line(rows[-1]), flush=True)
-    print("\n".join(conclusion(rows, measured)))
+    print("\n".join(conclusion(rows, runs)))
 
 
-def _measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, Samples]]:
+def measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, Samples]]:
     """Execute each experiment; yield its run with what was measured."""
     with open_session(home) as session, Store.open(home.database) as store:
         desk = Desk(session=session, store=store, listen=lambda _: None)
@@ -124,7 +124,7 @@ def row(found: Findings) -> Row:
             if differs(each)
         ),
         control=overall(analysis, _CONTROL),
-        planted=overall(analysis, _PLANTED),
+        planted=overall(analysis, PLANTED),
     )
 
 
@@ -144,16 +144,17 @@ def conclusion(rows: Sequence[Row], measured: Sequence[tuple[Run, Samples]]) -> 
     found = sum(each.planted is not None and tone(each.planted) is Tone.WORSE for each in rows)
     told = [f"{raised} of {len(rows)} runs raise a false alarm, {found} find the planted slowdown"]
     if len(measured) > 1:
-        whole = overall(found_together(measured).analysis, _PLANTED)
+        whole = overall(found_together(measured).analysis, PLANTED)
         assert whole is not None
-        held = sum(_holds(each.planted, whole.ratio) for each in rows)
+        held = sum(holds(each.planted, whole.ratio) for each in rows)
         told.append(
             f"all together: planted {_told(whole)}, held by {held} of {len(rows)} runs' intervals"
         )
     return told
 
 
-def _holds(found: Summary | None, value: float) -> bool:
+def holds(found: Effect | Summary | None, value: float) -> bool:
+    """Whether the interval of what was found holds a ratio."""
     if found is None or found.low is None or found.high is None:
         return False
     return found.low <= value <= found.high

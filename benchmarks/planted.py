@@ -1,0 +1,145 @@
+"""Whether a slowdown of a size that is known is found, and held by the interval.
+
+Usage: ``.venv/bin/python -m benchmarks.planted --home FOLDER [--percent 3] [--budget 25m]``
+
+Builds PostgreSQL, the same once more (the A/A control), and the same with a patch: before the
+server tells its client that it is ready for the next query, it computes for a fixed share of the
+time that has gone by since it last did so, which is what the query took, whatever that was: the
+server's work, the client's, the network's. So with one client, which waits for each answer, the
+throughput is that share less on any step, on any machine, and at any noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from pathlib import Path
+
+from benchmarks.alarms import PLANTED, holds, line, measured, row
+from dbhone.analysis.verdict import Effect, Summary, half_width
+from dbhone.errors import SourceError
+from dbhone.home import Home, locate, open_session
+from dbhone.report.findings import Findings, found_in
+from dbhone.report.wording import margin, ratio
+from dbhone.source.tree import SourceTree, acquire
+
+_FILE = "src/backend/tcop/dest.c"
+_ANCHOR = re.compile(r"^void\nReadyForQuery\(CommandDest dest\)\n\{\n", re.MULTILINE)
+_LONGEST = 0.1
+"""Seconds between two queries of a client that is measured; what is longer was a pause."""
+_COST = """\
+#include <time.h>
+
+static double
+planted_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static void
+planted_cost(void)
+{
+	static double last = 0.0;
+	double		took = planted_now() - last;
+	double		until = last + took * (1.0 + SHARE);
+
+	while (took < LONGEST && planted_now() < until)
+		;
+	last = planted_now();
+}
+
+"""
+_EXPERIMENT = """\
+title = "Is a slowdown of {percent:g} % found?"
+base = "server"
+
+[sources]
+server = "{source}"
+
+[subjects]
+server = {{ dbms = "postgresql", source = "server", variant = "rel" }}
+control = {{ like = "server" }}
+planted = {{ like = "server", fixes = ["{patch}"] }}
+
+[workload]
+suite = "sysbench:micro"
+sets = ["point-query", "hot-points", "read-only_range=100", "update-index"]
+threads = [1]
+size = "quick"
+seconds = "3s"
+
+[design]
+target = "0.1%"
+budget = "{budget}"
+seed = {seed}
+blocks = {{ min = 6, max = 60 }}
+"""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--source", default="apt:postgresql")
+    parser.add_argument("--percent", type=float, default=3.0)
+    parser.add_argument("--budget", default="25m")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    home = locate(options.home)
+    true = 1.0 - options.percent / 100.0
+    text = _EXPERIMENT.format(
+        percent=options.percent,
+        source=options.source,
+        patch=write_patch(options.source, true, home, options.home),
+        budget=options.budget,
+        seed=options.seed,
+    )
+    for each in measured([text], home):
+        print("\n".join(told(found_in(*each), true)))
+
+
+def told(found: Findings, true: float) -> list[str]:
+    """Return what a run found, all together, by group and by step, and whether it is true."""
+    judged = found.analysis.judged(PLANTED)
+    held = sum(holds(each, true) for each in judged)
+    lines = (
+        f"  {_name(each)}: {ratio(each.ratio)} {margin(half_width(each))} ({each.verdict})"
+        + ("" if holds(each, true) else ", which does not hold it")
+        for each in judged
+    )
+    last = f"truly {ratio(true)}: held by {held} of {len(judged)} intervals"
+    return [line(row(found)), *lines, last]
+
+
+def _name(each: Effect | Summary) -> str:
+    return each.step if isinstance(each, Effect) else f"all {each.group or 'steps'}"
+
+
+def write_patch(source: str, true: float, home: Home, folder: Path) -> Path:
+    """Write the patch that makes the throughput ``true`` times what it is; return its file."""
+    with open_session(home) as session:
+        tree = acquire(source, session, notify=lambda _: None)
+    path = folder.absolute() / f"planted-{true:g}.patch"
+    path.write_text(patch(tree, true))
+    return path
+
+
+def patch(tree: SourceTree, true: float) -> str:
+    """Return the patch for a tree. Raises SourceError if it is none of PostgreSQL."""
+    file = tree.path / _FILE
+    old = file.read_text() if file.is_file() else ""
+    found = _ANCHOR.search(old)
+    if found is None:
+        raise SourceError(f"{tree.reference} has no ReadyForQuery in {_FILE}")
+    cost = _COST.replace("SHARE", f"{1.0 / true - 1.0:.9f}").replace("LONGEST", f"{_LONGEST}")
+    new = old[: found.start()] + cost + found[0] + "\tplanted_cost();\n" + old[found.end() :]
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    return "".join(difflib.unified_diff(before, after, f"a/{_FILE}", f"b/{_FILE}"))
+
+
+if __name__ == "__main__":
+    main()

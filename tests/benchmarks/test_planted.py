@@ -1,0 +1,58 @@
+"""A slowdown of a known size: the patch that makes it, and what is told of a run with it."""
+
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from benchmarks.planted import patch, told
+from dbhone.errors import SourceError
+from dbhone.measurement.record import Role
+from dbhone.report.findings import found_in
+from dbhone.source.tree import SourceTree
+from tests.report.sample_run import Shape, a_run, samples, subject
+
+DEST = "typedef int CommandDest;\n\nvoid\nReadyForQuery(CommandDest dest)\n{\n\t(void) dest;\n}\n"
+
+
+def a_tree(root: Path) -> SourceTree:
+    return SourceTree(
+        reference="dir:/here",
+        resolved="dir:/here",
+        digest="0" * 64,
+        path=root,
+        fetched_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+def test_the_patch_applies_and_compiles(tmp_path: Path) -> None:
+    file = tmp_path / "src" / "backend" / "tcop" / "dest.c"
+    file.parent.mkdir(parents=True)
+    file.write_text(DEST)
+    (tmp_path / "planted.patch").write_text(patch(a_tree(tmp_path), 0.97))
+    for words in (
+        ("git", "apply", "planted.patch"),
+        ("gcc", "-std=gnu99", "-Wall", "-Werror", "-c", str(file), "-o", "dest.o"),
+    ):
+        subprocess.run(words, cwd=tmp_path, check=True)
+    assert "took * (1.0 + 0.030927835)" in file.read_text()
+    assert "{\n\tplanted_cost();\n\t(void) dest;" in file.read_text()
+
+
+def test_another_tree_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no ReadyForQuery"):
+        patch(a_tree(tmp_path), 0.97)
+
+
+@pytest.mark.parametrize(("true", "holds"), [(0.94, True), (1.2, False)])
+def test_each_interval_is_held_against_the_truth(true: float, *, holds: bool) -> None:
+    subjects = (subject("rel", role=Role.BASE, variant="rel"), subject("planted"))
+    run = a_run(id=1, subjects=subjects)
+    shape = Shape(effects={"planted": (0.94, 0.94)}, blocks=14, seed=1)
+    first, *each, last = told(found_in(run, samples(run, shape)), true)
+    assert first.startswith("run 1: 14 blocks; control not measured")
+    assert each[0].startswith("  all steps: 0.9")
+    assert each[0].endswith("(slower)") is holds
+    held = sum("does not hold" not in line for line in each)
+    assert last == f"truly {true:.3f}: held by {held} of {len(each)} intervals"
