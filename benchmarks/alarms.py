@@ -31,6 +31,19 @@ from dbhone.source.versions import known_versions
 _PLANT = "shared_preload_libraries=pg_stat_statements"
 """Counting and timing each statement costs CPU in every one of them."""
 _CONTROL, PLANTED = "control", "planted"
+WORK = """\
+suite = "sysbench:micro"
+sets = ["point-query", "hot-points", "read-only_range=100", "update-index"]
+size = "quick"
+seconds = "3s"
+
+[design]
+target = "0.1%"
+budget = "{budget}"
+seed = {seed}
+blocks = {{ min = 6, max = 60 }}
+"""
+"""The end of an experiment: of its ``[workload]``, and how it is measured."""
 _EXPERIMENT = """\
 title = "Is there a false alarm?"
 base = "server"
@@ -44,16 +57,6 @@ control = {{ like = "server" }}
 planted = {{ like = "server", settings = {{ {setting} = "{value}" }} }}
 
 [workload]
-suite = "sysbench:micro"
-sets = ["point-query", "hot-points", "read-only_range=100", "update-index"]
-size = "quick"
-seconds = "3s"
-
-[design]
-target = "0.1%"
-budget = "{budget}"
-seed = {seed}
-blocks = {{ min = 6, max = 60 }}
 """
 
 
@@ -81,7 +84,7 @@ def main() -> None:
     options = parser.parse_args()
     setting, _, value = options.plant.partition("=")
     texts = [
-        _EXPERIMENT.format(
+        (_EXPERIMENT + WORK).format(
             dbms=options.dbms,
             source=options.source,
             setting=setting,

@@ -16,7 +16,7 @@ import difflib
 import re
 from pathlib import Path
 
-from benchmarks.alarms import PLANTED, holds, line, measured, row
+from benchmarks.alarms import PLANTED, WORK, holds, line, measured, row
 from dbhone.analysis.verdict import Effect, Summary, half_width
 from dbhone.errors import SourceError
 from dbhone.home import Home, locate, open_session
@@ -66,17 +66,7 @@ control = {{ like = "server" }}
 planted = {{ like = "server", fixes = ["{patch}"] }}
 
 [workload]
-suite = "sysbench:micro"
-sets = ["point-query", "hot-points", "read-only_range=100", "update-index"]
 threads = [1]
-size = "quick"
-seconds = "3s"
-
-[design]
-target = "0.1%"
-budget = "{budget}"
-seed = {seed}
-blocks = {{ min = 6, max = 60 }}
 """
 
 
@@ -91,7 +81,7 @@ def main() -> None:
     options = parser.parse_args()
     home = locate(options.home)
     true = 1.0 - options.percent / 100.0
-    text = _EXPERIMENT.format(
+    text = (_EXPERIMENT + WORK).format(
         percent=options.percent,
         source=options.source,
         patch=write_patch(options.source, true, home, options.home),
