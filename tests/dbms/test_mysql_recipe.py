@@ -137,6 +137,12 @@ def test_each_flag_about_a_profile_is_given_once(tmp_path: Path, tree: Tree, pas
         assert (flag in given) is not by_tree
 
 
+def test_newer_versions_are_expected_to_take_longer() -> None:
+    times = [MYSQL.seconds_of(each) for each in ("5.6.51", "5.7.44", "8.0.46", "9.7.2")]
+    assert times == sorted(set(times))
+    assert MYSQL.seconds_of("") == MYSQL.seconds_of("8.4.0") == times[2]
+
+
 def test_before_8_0_19_a_profile_is_told_by_flags(tmp_path: Path) -> None:
     tree = MYSQL_8018.write(tmp_path / "tree")
     told = options_of(MYSQL.recipe(request(MYSQL, tree, "pgo", Pass.USE)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -95,7 +94,7 @@ def test_a_version_is_known_once_its_source_is_kept(
 def test_builds_by_other_means_tell_how_fast_this_machine_is(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outlook, "load_dbms", lambda _: SimpleNamespace(build_seconds=1e6))
+    monkeypatch.setattr(outlook, "load_dbms", lambda _: Tiny(build_seconds=1e6))
     plain = dataclasses.replace(SUBJECT, name="rel", variant=parse_variant("rel"))
     prospect = outlook.Prospect(session.home)
     found = prospect.build(plain, Pass.PLAIN)
@@ -108,7 +107,28 @@ def test_builds_by_other_means_tell_how_fast_this_machine_is(
 def test_what_was_never_built_here_is_guessed(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outlook, "load_dbms", lambda _: SimpleNamespace(build_seconds=30.0))
+    monkeypatch.setattr(outlook, "load_dbms", lambda _: Tiny(build_seconds=30.0))
     found = outlook.Prospect(session.home).build(SUBJECT, Pass.INSTRUMENT)
     assert found.guessed
     assert found.expected > 0
+
+
+@pytest.mark.usefixtures("instrumented")
+def test_builds_of_another_version_tell_how_long_one_of_this_takes(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Growing(Tiny):
+        def seconds_of(self, version: str) -> float:
+            return 50.0 if version == "2.0" else 5.0
+
+    monkeypatch.setattr(outlook, "load_dbms", lambda _: Growing())
+    newer = make_tree(tmp_path / "newer")
+    (newer.path / "VERSION").write_text("2.0\n")
+    prospect = outlook.Prospect(session.home)
+    plain = dataclasses.replace(SUBJECT, variant=parse_variant("rel"))
+    again = dataclasses.replace(SUBJECT, copy_number=1)
+    old = prospect.build(plain, Pass.PLAIN), prospect.build(again, Pass.INSTRUMENT)
+    monkeypatch.setattr(outlook, "last_tree", lambda reference, home: newer)
+    new = prospect.build(plain, Pass.PLAIN), prospect.build(again, Pass.INSTRUMENT)
+    assert [each.guessed for each in new] == [True, False]
+    assert [each.expected for each in new] == pytest.approx([10 * each.expected for each in old])

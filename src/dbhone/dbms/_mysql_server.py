@@ -19,6 +19,12 @@ from dbhone.errors import SourceError
 _MAKES_ITSELF = (5, 7)
 _SHA2_BY_DEFAULT = (8, 0)
 _NATIVE_IS_OFF = (8, 4)
+_BUILD_SECONDS = (
+    (Span(until="5.7"), 230.0),
+    (Span(since="5.7", until="8.0"), 900.0),
+    (Span(since="9"), 4500.0),
+)
+"""About how long two cores take for the server of versions that are not like 8.0."""
 
 
 class MysqlServer(MysqlLife):
@@ -40,6 +46,11 @@ class MysqlServer(MysqlLife):
         "libtirpc-dev",
         "pkg-config",
     )
+
+    def seconds_of(self, version: str) -> float:
+        """Return about how long two cores take: each major version has grown."""
+        times = (time for span, time in _BUILD_SECONDS if version and span.holds(version))
+        return next(times, self.build_seconds)
 
     def version(self, tree: Path) -> str:
         """Return what the tree's own file says; a tree of another maker is told as such."""

@@ -130,13 +130,21 @@ class Dbms(ABC):
     reference: str
     """The source to use when the user names none."""
     build_seconds: float
-    """About how long two cores take for one build: for plans before the first build."""
+    """About how long two cores take for one build of a usual version: see ``seconds_of``."""
     needs_cxx: bool = False
     """Whether a C++ compiler takes part in a build."""
     build_packages: tuple[str, ...] = ()
     """Debian's packages of the libraries that a build needs."""
     takes_options: bool = False
     """Whether its recipe knows what to do with the build options of a request."""
+
+    def seconds_of(self, version: str) -> float:
+        """Return about how long two cores take for one build: for plans before the first.
+
+        ``version`` is empty where it is not known yet.
+        """
+        del version
+        return self.build_seconds
 
     @abstractmethod
     def version(self, tree: Path) -> str:

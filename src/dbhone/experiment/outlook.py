@@ -50,10 +50,7 @@ class Prospect:
         if subject.variant.ready_made:
             adopted = self._adopted(tree)
             return adopted.manifest.version if adopted is not None else ""
-        try:
-            return load_dbms(subject.dbms).version(tree.path)
-        except SourceError:
-            return ""  # whoever builds it will be told
+        return _version_of(subject.dbms, tree)
 
     def build(self, subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
         """Return the outlook of one pass of a subject's build."""
@@ -67,11 +64,17 @@ class Prospect:
         like = [each for each in builds if self._is_like(each, subject, pass_, compiler)]
         if compiler is not None and self._is_there(subject, pass_, compiler, like):
             return BuildOutlook(identity=identity, expected=0.0, done=True)
+        version = self._last_version(subject)
         if not like:
-            guess = _guess(subject, pass_, [each.manifest for each in builds])
+            guess = _guess(subject, pass_, version, [each.manifest for each in builds])
             return BuildOutlook(identity=identity, expected=guess, done=False, guessed=True)
-        expected = statistics.median(each.manifest.seconds for each in like)
+        expected = statistics.median(_as_of(version, each.manifest) for each in like)
         return BuildOutlook(identity=identity, expected=expected, done=False)
+
+    def _last_version(self, subject: SubjectDeclaration) -> str:
+        """Return the version that a source had when it was last fetched, empty if it never was."""
+        tree = last_tree(subject.source, self._home)
+        return "" if tree is None else _version_of(subject.dbms, tree)
 
     def _is_there(
         self,
@@ -149,18 +152,33 @@ class Prospect:
         )
 
 
-def _guess(subject: SubjectDeclaration, pass_: Pass, made: Iterable[Manifest]) -> float:
+def _version_of(dbms: str, tree: SourceTree) -> str:
+    try:
+        return load_dbms(dbms).version(tree.path)
+    except SourceError:
+        return ""  # whoever builds it will be told
+
+
+def _guess(
+    subject: SubjectDeclaration, pass_: Pass, version: str, made: Iterable[Manifest]
+) -> float:
     """Return about how long a build takes whose like was never made here.
 
     Builds of the same DBMS by other means tell how fast this machine is; without any, its cores.
     """
     plain = [
-        each.seconds / _effort(each.variant, each.pass_)
+        _as_of(version, each) / _effort(each.variant, each.pass_)
         for each in made
         if each.dbms == subject.dbms and each.variant != READY_MADE
     ]
-    usual = load_dbms(subject.dbms).build_seconds * 2 / builder.available_cores()
+    usual = load_dbms(subject.dbms).seconds_of(version) * 2 / builder.available_cores()
     return (statistics.median(plain) if plain else usual) * _effort(subject.variant.name, pass_)
+
+
+def _as_of(version: str, made: Manifest) -> float:
+    """Return the seconds that a build took, as they would be for another version."""
+    dbms = load_dbms(made.dbms)
+    return made.seconds * dbms.seconds_of(version or made.version) / dbms.seconds_of(made.version)
 
 
 def _effort(variant: str, pass_: Pass) -> float:
