@@ -21,7 +21,7 @@ _SHA2_BY_DEFAULT = (8, 0)
 _NATIVE_IS_OFF = (8, 4)
 _BUILD_SECONDS = (
     (Span(until="5.7"), 230.0),
-    (Span(since="5.7", until="8.0"), 900.0),
+    (Span(since="5.7", until="8.0"), 500.0),
     (Span(since="9"), 4500.0),
 )
 """About how long two cores take for the server of versions that are not like 8.0."""

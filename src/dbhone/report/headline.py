@@ -55,9 +55,9 @@ class _Story:
 
 
 def headline(found: Findings, *, control_differs: bool, history: str | None = None) -> str:
-    """Return what was found, in one sentence that stands alone.
+    """Return what was found, in a sentence or two that stand alone.
 
-    ``history`` is what is said of a history where there is something to say.
+    ``history`` is what is said of a history's changes where there is something to say.
     """
     run = found.run
     if run.base is None:
@@ -66,10 +66,11 @@ def headline(found: Findings, *, control_differs: bool, history: str | None = No
         return f"There is no verdict: the base {run.base.name} broke ({run.base.broken})."
     candidates = [each for each in run.subjects if each.role is Role.CANDIDATE]
     story = _Story(run=run, base=run.base, analysis=found.analysis, needs=found.needs)
-    sentence = history or _finding(story, candidates)
+    versions = found.history.versions if found.history else ()
+    told = _of_versions(story, versions, history) if history else _finding(story, candidates)
     if control_differs:
-        return f"Not to be trusted, since {run.base.name} differs from itself here: {sentence}"
-    return sentence
+        return f"Not to be trusted, since {run.base.name} differs from itself here: {told}"
+    return told
 
 
 def _finding(story: _Story, candidates: list[Subject]) -> str:
@@ -147,6 +148,18 @@ def _of_one(story: _Story, score: Summary) -> str:
         f"{subject} runs {_times(score)} as fast ({reach})"
     )
     return f"{'; '.join([text, *_open(score, [score])])}."
+
+
+def _of_versions(story: _Story, versions: Sequence[str], changes: str) -> str:
+    """Return how the newest version does beside the oldest, and what changed between them."""
+    oldest, newest = versions[0], versions[-1]
+    score = overall(story.analysis, newest) if story.base.name == oldest else None
+    if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
+        return f"From {oldest} to {newest}, {changes}"
+    if score.verdict != Verdict.FASTER:
+        return f"{_of_one(story, score)} On the way, {changes}"
+    times = f"{_times(score)} as fast as {oldest} ({story.reach(score)})"
+    return f"{newest} runs {_where(story)} {times}. On the way, {changes}"
 
 
 def _nothing_faster(story: _Story, scores: list[Summary]) -> str:

@@ -131,15 +131,17 @@ def _figure(value: float) -> str:
 
 
 def _sentence(of: Material, found: History, short: Mapping[str, str]) -> str | None:
-    """Return the headline: the largest changes, or how large one could be that was not found."""
+    """Return the largest changes, or how large one could be that was not found.
+
+    The headline says before it from which version to which.
+    """
     known = [each for each in found.steps if each.findable is not None]
     if not known:
         return None
-    span = f"From {found.versions[0]} to {found.versions[-1]}"
     changed = sorted((each for each in found.steps if each.told), key=_largest, reverse=True)
     if not changed:
         return (
-            f"{span}, no change was found in {count_of(len(known), 'step')} of {of.run.suite} "
+            f"no change was found in {count_of(len(known), 'step')} of {of.run.suite} "
             f"(half of such runs would have found one of {_findable(known)})."
         )
     told = [f"{short[each.step or '']} {_life(each)}" for each in changed[:_MOST_TOLD]]
@@ -147,7 +149,7 @@ def _sentence(of: Material, found: History, short: Mapping[str, str]) -> str | N
     if more:
         told.append(f"and {more} more")
     count = f"{len(changed)} of {count_of(len(found.steps), 'step')}"
-    return f"{span}, {count} of {of.run.suite} changed: {'; '.join(told)}."
+    return f"{count} of {of.run.suite} changed: {'; '.join(told)}."
 
 
 def _largest(series: Series) -> float:

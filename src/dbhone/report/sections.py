@@ -48,20 +48,25 @@ def summary_table(of: Material) -> Table:
     parts = of.parts()
     scores = {each.name: overall(of.analysis, each.name) for each in of.others}
     hidden = any(each is not None and _is_open(each) for each in scores.values())
+    built = not all(each.ready_made for each in of.subjects)
     rows = [
         subject_row(
             subject,
             (
                 *(_score(subject, of.find(subject, part, None)) for part in parts),
                 *([_would_find(scores.get(subject.name))] if hidden else []),
-                Cell(text=_build_time(subject)),
+                *([Cell(text=_build_time(subject))] if built else []),
                 Cell(text=size(subject.binary_bytes)),
             ),
         )
         for subject in of.subjects
     ]
-    open_ = ["Would find"] if hidden else []
-    titles = [*(of.part_title(part) for part in parts), *open_, "Build time", "Binary"]
+    titles = [
+        *(of.part_title(part) for part in parts),
+        *(["Would find"] if hidden else []),
+        *(["Build time"] if built else []),
+        "Binary",
+    ]
     return Table(
         title="Summary",
         caption=" ".join(
