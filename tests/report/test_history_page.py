@@ -73,8 +73,8 @@ class TestWords:
     def test_headline_tells_how_the_newest_does_and_what_changed(self, page: Page) -> None:
         assert page.headline.startswith(
             "8.0.33 runs sysbench:micro 1.006 times as fast as 5.6.14 (95 % interval 1.001 to "
-            "1.011, 12 blocks). On the way, 2 of 32 steps of sysbench:micro changed: update-index "
-            "fell to 0.56 between 5.7.22 and 8.0.12 and rose to 0.93 between 8.0.12 and 8.0.33; "
+            "1.011, 12 blocks). On the way, 2 of 32 steps changed: update-index fell "
+            "to 0.56 between 5.7.22 and 8.0.12 and rose to 0.93 between 8.0.12 and 8.0.33; "
             "scan rose "
         )
         assert page.winner is None
@@ -86,7 +86,7 @@ class TestWords:
         assert page.headline.startswith(
             "8.0.33 is slower than 5.6.14 on sysbench:micro: 0.699 times as fast (95 % interval 0.6"
         )
-        assert " On the way, 32 of 32 steps of sysbench:micro changed: " in page.headline
+        assert " On the way, 32 of 32 steps changed: " in page.headline
 
     def test_without_the_oldest_for_a_base_only_changes_are_told(self) -> None:
         run = a_history()
@@ -95,7 +95,9 @@ class TestWords:
             replace(each, role=roles.get(each.name, each.role)) for each in run.subjects
         )
         page = build_page(replace(run, subjects=subjects), history_samples(run, truth={}))
-        assert page.headline.startswith("From 5.6.14 to 8.0.33, no change was found in 32 steps")
+        assert page.headline.startswith(
+            "From 5.6.14 to 8.0.33 on sysbench:micro, no change was found in 32 steps ("
+        )
 
     def test_headline_tells_what_would_have_been_found_where_nothing_changed(self) -> None:
         run = a_history()
@@ -105,8 +107,8 @@ class TestWords:
             "0.998 times as fast (95 % interval 0.993 to 1.003, 12 blocks); "
         )
         assert page.headline.endswith(
-            " On the way, no change was found in 32 steps of sysbench:micro ("
-            "half of such runs would have found one of 8 to 16 %)."
+            " On the way, no change was found in 32 steps (half of such runs would have found one of "
+            "8 to 16 %)."
         )
 
     def test_too_few_blocks_give_no_verdict(self) -> None:

@@ -155,7 +155,7 @@ def _of_versions(story: _Story, versions: Sequence[str], changes: str) -> str:
     oldest, newest = versions[0], versions[-1]
     score = overall(story.analysis, newest) if story.base.name == oldest else None
     if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
-        return f"From {oldest} to {newest}, {changes}"
+        return f"From {oldest} to {newest} on {_where(story)}, {changes}"
     if score.verdict != Verdict.FASTER:
         return f"{_of_one(story, score)} On the way, {changes}"
     times = f"{_times(score)} as fast as {oldest} ({story.reach(score)})"

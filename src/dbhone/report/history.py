@@ -59,7 +59,7 @@ def history_view(of: Material, found: History) -> HistoryView:
     return HistoryView(
         found=found,
         short=short,
-        sentence=_sentence(of, found, short),
+        sentence=_sentence(found, short),
         table=_table(of, found, short),
     )
 
@@ -130,7 +130,7 @@ def _figure(value: float) -> str:
     return f"{value:.3f}" if abs(value - 1) < 0.02 else f"{value:.2f}"
 
 
-def _sentence(of: Material, found: History, short: Mapping[str, str]) -> str | None:
+def _sentence(found: History, short: Mapping[str, str]) -> str | None:
     """Return the largest changes, or how large one could be that was not found.
 
     The headline says before it from which version to which.
@@ -141,7 +141,7 @@ def _sentence(of: Material, found: History, short: Mapping[str, str]) -> str | N
     changed = sorted((each for each in found.steps if each.told), key=_largest, reverse=True)
     if not changed:
         return (
-            f"no change was found in {count_of(len(known), 'step')} of {of.run.suite} "
+            f"no change was found in {count_of(len(known), 'step')} "
             f"(half of such runs would have found one of {_findable(known)})."
         )
     told = [f"{short[each.step or '']} {_life(each)}" for each in changed[:_MOST_TOLD]]
@@ -149,7 +149,7 @@ def _sentence(of: Material, found: History, short: Mapping[str, str]) -> str | N
     if more:
         told.append(f"and {more} more")
     count = f"{len(changed)} of {count_of(len(found.steps), 'step')}"
-    return f"{count} of {of.run.suite} changed: {'; '.join(told)}."
+    return f"{count} changed: {'; '.join(told)}."
 
 
 def _largest(series: Series) -> float:
