@@ -107,8 +107,8 @@ class TestWords:
             "0.998 times as fast (95 % interval 0.993 to 1.003, 12 blocks); "
         )
         assert page.headline.endswith(
-            " On the way, no change was found in 32 steps (half of such runs would have found one of "
-            "8 to 16 %)."
+            " On the way, no change was found in 32 steps (half of such runs would have found "
+            "one of 8 to 16 %)."
         )
 
     def test_too_few_blocks_give_no_verdict(self) -> None:
