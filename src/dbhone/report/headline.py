@@ -156,10 +156,13 @@ def _of_versions(story: _Story, versions: Sequence[str], changes: str) -> str:
     score = overall(story.analysis, newest) if story.base.name == oldest else None
     if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
         return f"From {oldest} to {newest} on {_where(story)}, {changes}"
-    if score.verdict != Verdict.FASTER:
-        return f"{_of_one(story, score)} On the way, {changes}"
-    times = f"{_times(score)} as fast as {oldest} ({story.reach(score)})"
-    return f"{newest} runs {_where(story)} {times}. On the way, {changes}"
+    where, times, reach = _where(story), f"{_times(score)} as fast", story.reach(score)
+    first = {
+        Verdict.FASTER.value: f"{newest} runs {where} {times} as {oldest} ({reach})",
+        Verdict.SLOWER.value: f"{newest} is slower than {oldest} on {where}: {times} ({reach})",
+    }
+    usual = f"No difference was found between {newest} and {oldest} on {where}: {times} ({reach})"
+    return f"{first.get(score.verdict, usual)}. On the way, {changes}"
 
 
 def _nothing_faster(story: _Story, scores: list[Summary]) -> str:
