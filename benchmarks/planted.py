@@ -2,11 +2,15 @@
 
 Usage: ``.venv/bin/python -m benchmarks.planted --home FOLDER [--percent 3] [--budget 25m]``
 
-Builds PostgreSQL, the same once more (the A/A control), and the same with a patch: before the
-server tells its client that it is ready for the next query, it computes for a fixed share of the
-time that has gone by since it last did so, which is what the query took, whatever that was: the
-server's work, the client's, the network's. So with one client, which waits for each answer, the
-throughput is that share less on any step, on any machine, and at any noise.
+Measures PostgreSQL, the same once more (the A/A control), and the same built with a patch: before
+the server tells its client that it is ready for the next query, it computes for a fixed share of
+the time that has gone by since it last did so, which is what the query took, whatever that was: the
+server's work, the client's, the network's. One client waits for each answer, so the patch alone
+makes the throughput that share less, on any machine and at any noise.
+
+Two things keep this from being the whole truth. The patched server is another binary, whose code
+lies elsewhere in memory. And what goes on by itself meanwhile, such as the writing of a log that a
+commit waits for, is waited for the less.
 """
 
 from __future__ import annotations
