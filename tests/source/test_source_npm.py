@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import http.server
-import io
 import json
 import os
 import shutil
-import tarfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.home import Session
 from dbhone.source.ready import find_server
 from dbhone.source.tree import SourceTree, acquire
+from tests.source.make_archives import tarred
 from tests.source.make_elf import elf
 
 needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
@@ -35,13 +35,7 @@ def tarball(name: str, version: str) -> bytes:
         "package/server/share/errmsg.sys": version.encode(),
         "package/server/mysqld": elf(),
     }
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for path, content in files.items():
-            info = tarfile.TarInfo(path)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
+    return gzip.compress(tarred(files))
 
 
 class Registry:
