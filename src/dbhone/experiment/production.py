@@ -29,7 +29,7 @@ from dbhone.home import Session
 from dbhone.instance import adoption
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.fixing import WantedFixes, fixed
-from dbhone.source.opening import opened
+from dbhone.source.opening import as_opened, opened
 from dbhone.source.ready import find_server
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.turn import machine_turn
@@ -193,10 +193,13 @@ class Workshop:
 
     def adopt(self, source: str) -> Product:
         """Return the ready-made server that a source brings, whichever DBMS it is."""
-        tree = opened(self.tree(source), self.session, self._detail)
+        tree = as_opened(self.tree(source), self.session.home)
         found = adoption.find(self.session.home, tree)
-        build = found or self.in_turn(lambda: adoption.adopt(tree, self.session))
-        return Product(build=build, tree=tree, reused=found is not None)
+        if found is not None:
+            return Product(build=found, tree=tree, reused=True)
+        whole = opened(tree, self.session, self._detail)
+        build = self.in_turn(lambda: adoption.adopt(whole, self.session))
+        return Product(build=build, tree=whole, reused=False)
 
     def _ready_made(self, goal: Goal) -> Product:
         product = self.adopt(goal.source)
