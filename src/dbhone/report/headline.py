@@ -139,15 +139,19 @@ def _of_one(story: _Story, score: Summary) -> str:
     """Return what came of the only candidate, which is not faster."""
     base, subject, reach = story.base.name, score.subject, story.reach(score)
     if score.verdict == Verdict.SLOWER:
-        return (
-            f"{subject} is slower than {base} on {_where(story)}: "
-            f"{_times(score)} as fast ({reach})."
-        )
+        return f"{_is_slower(story, score)}."
     text = (
         f"No difference was found between {subject} and {base} on {_where(story)}: "
         f"{subject} runs {_times(score)} as fast ({reach})"
     )
     return f"{'; '.join([text, *_open(score, [score])])}."
+
+
+def _is_slower(story: _Story, score: Summary) -> str:
+    return (
+        f"{score.subject} is slower than {story.base.name} on {_where(story)}: "
+        f"{_times(score)} as fast ({story.reach(score)})"
+    )
 
 
 def _of_versions(story: _Story, versions: Sequence[str], changes: str) -> str:
@@ -157,12 +161,15 @@ def _of_versions(story: _Story, versions: Sequence[str], changes: str) -> str:
     if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
         return f"From {oldest} to {newest} on {_where(story)}, {changes}"
     where, times, reach = _where(story), f"{_times(score)} as fast", story.reach(score)
-    first = {
-        Verdict.FASTER.value: f"{newest} runs {where} {times} as {oldest} ({reach})",
-        Verdict.SLOWER.value: f"{newest} is slower than {oldest} on {where}: {times} ({reach})",
-    }
-    usual = f"No difference was found between {newest} and {oldest} on {where}: {times} ({reach})"
-    return f"{first.get(score.verdict, usual)}. On the way, {changes}"
+    if score.verdict == Verdict.SLOWER:
+        first = _is_slower(story, score)
+    elif score.verdict == Verdict.FASTER:
+        first = f"{newest} runs {where} {times} as {oldest} ({reach})"
+    else:
+        first = (
+            f"No difference was found between {newest} and {oldest} on {where}: {times} ({reach})"
+        )
+    return f"{first}. On the way, {changes}"
 
 
 def _nothing_faster(story: _Story, scores: list[Summary]) -> str:
