@@ -33,7 +33,7 @@ _PLANT = "shared_preload_libraries=pg_stat_statements"
 _CONTROL, PLANTED = "control", "planted"
 WORK = """\
 suite = "sysbench:micro"
-sets = ["point-query", "hot-points", "read-only_range=100", "update-index"]
+sets = [{steps}]
 size = "quick"
 seconds = "3s"
 
@@ -44,6 +44,7 @@ seed = {seed}
 blocks = {{ min = 6, max = 60 }}
 """
 """The end of an experiment: of its ``[workload]``, and how it is measured."""
+_STEPS = ("point-query", "hot-points", "read-only_range=100", "update-index")
 _EXPERIMENT = """\
 title = "Is there a false alarm?"
 base = "server"
@@ -89,6 +90,7 @@ def main() -> None:
             source=options.source,
             setting=setting,
             value=value,
+            steps=listed(_STEPS),
             budget=options.budget,
             seed=seed,
         )
@@ -100,6 +102,11 @@ def main() -> None:
         rows.append(row(found_in(*each)))
         print(line(rows[-1]), flush=True)
     print("\n".join(conclusion(rows, runs)))
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as an experiment lists them."""
+    return ", ".join(f'"{each}"' for each in words)
 
 
 def measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, Samples]]:

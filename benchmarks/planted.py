@@ -1,16 +1,18 @@
 """Whether a slowdown of a size that is known is found, and held by the interval.
 
-Usage: ``.venv/bin/python -m benchmarks.planted --home FOLDER [--percent 3] [--budget 25m]``
+Usage: ``.venv/bin/python -m benchmarks.planted --home FOLDER [--percent 3] [--budget 20m]``
 
-Measures PostgreSQL, the same once more (the A/A control), and the same built with a patch: before
-the server tells its client that it is ready for the next query, it computes for a fixed share of
-the time that has gone by since it last did so, which is what the query took, whatever that was: the
-server's work, the client's, the network's. One client waits for each answer, so the patch alone
-makes the throughput that share less, on any machine and at any noise.
+Measures PostgreSQL, the same once more (the A/A control), and the same told at its start to be
+slower: it was built with a patch that computes, before the server tells its client that it is ready
+for the next query, for a fixed share of the time that has gone by since it last did so. That is
+what the query took, whatever that was: the server's work, the client's, the network's. One client
+waits for each answer, so this makes the throughput that share less, on any machine and at any
+noise. All subjects are of the same build and differ by their server's name alone, which is equally
+long: code lies alike in all.
 
-Two things keep this from being the whole truth. The patched server is another binary, whose code
-lies elsewhere in memory. And what goes on by itself meanwhile, such as the writing of a log that a
-commit waits for, is waited for the less.
+What goes on by itself meanwhile, such as the writing of a log that a commit waits for, is waited
+for the less. So the size is true of reads, and those are measured in a run of their own; a second
+run tells what becomes of it on writes.
 """
 
 from __future__ import annotations
@@ -18,22 +20,29 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+from functools import partial
 from pathlib import Path
 
-from benchmarks.alarms import PLANTED, WORK, holds, line, measured, row
+from benchmarks.alarms import PLANTED, WORK, holds, line, listed, measured, row
 from dbhone.analysis.verdict import Effect, Summary, half_width
 from dbhone.errors import SourceError
 from dbhone.home import Home, locate, open_session
 from dbhone.report.findings import Findings, found_in
 from dbhone.report.wording import margin, ratio
 from dbhone.source.tree import SourceTree, acquire
+from dbhone.units import parse_duration
 
 _FILE = "src/backend/tcop/dest.c"
 _ANCHOR = re.compile(r"^void\nReadyForQuery\(CommandDest dest\)\n\{\n", re.MULTILINE)
 _LONGEST = 0.1
 """Seconds between two queries of a client that is measured; what is longer was a pause."""
+_TOLD, _UNTOLD = "planted", "without"
+"""The servers' names, of equal length."""
 _COST = """\
+#include <string.h>
 #include <time.h>
+
+extern char *cluster_name;
 
 static double
 planted_now(void)
@@ -47,10 +56,17 @@ planted_now(void)
 static void
 planted_cost(void)
 {
+	static int	planted = -1;
 	static double last = 0.0;
-	double		took = planted_now() - last;
-	double		until = last + took * (1.0 + SHARE);
+	double		took;
+	double		until;
 
+	if (planted < 0)
+		planted = strcmp(cluster_name, "NAME") == 0;
+	if (!planted)
+		return;
+	took = planted_now() - last;
+	until = last + took * (1.0 + SHARE);
 	while (took < LONGEST && planted_now() < until)
 		;
 	last = planted_now();
@@ -65,13 +81,20 @@ base = "server"
 server = "{source}"
 
 [subjects]
-server = {{ dbms = "postgresql", source = "server", variant = "rel" }}
 control = {{ like = "server" }}
-planted = {{ like = "server", fixes = ["{patch}"] }}
+planted = {{ like = "server", settings = {{ cluster_name = "{told}" }} }}
+
+[subjects.server]
+dbms = "postgresql"
+source = "server"
+variant = "rel"
+fixes = ["{patch}"]
+settings = {{ cluster_name = "{untold}" }}
 
 [workload]
-threads = [1]
 """
+_READS = ("point-query", "hot-points", "random-points_range=100", "read-only_range=100")
+_WRITES = ("update-index", "insert")
 
 
 def main() -> None:
@@ -80,20 +103,25 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--source", default="apt:postgresql")
     parser.add_argument("--percent", type=float, default=3.0)
-    parser.add_argument("--budget", default="25m")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--budget", default="20m", help="of the reads; half of it for the writes")
     options = parser.parse_args()
     home = locate(options.home)
     true = 1.0 - options.percent / 100.0
-    text = (_EXPERIMENT + WORK).format(
+    text = partial(
+        (_EXPERIMENT + WORK).format,
         percent=options.percent,
         source=options.source,
         patch=write_patch(options.source, true, home, options.home),
-        budget=options.budget,
-        seed=options.seed,
+        told=_TOLD,
+        untold=_UNTOLD,
     )
-    for each in measured([text], home):
-        print("\n".join(told(found_in(*each), true)))
+    reads = parse_duration(options.budget)
+    texts = (
+        text(steps=listed(_READS), budget=f"{reads:.0f}s", seed=1),
+        text(steps=listed(_WRITES), budget=f"{reads / 2:.0f}s", seed=2),
+    )
+    for each in measured(texts, home):
+        print("\n".join(told(found_in(*each), true)), flush=True)
 
 
 def told(found: Findings, true: float) -> list[str]:
@@ -129,7 +157,8 @@ def patch(tree: SourceTree, true: float) -> str:
     found = _ANCHOR.search(old)
     if found is None:
         raise SourceError(f"{tree.reference} has no ReadyForQuery in {_FILE}")
-    cost = _COST.replace("SHARE", f"{1.0 / true - 1.0:.9f}").replace("LONGEST", f"{_LONGEST}")
+    cost = _COST.replace("SHARE", f"{1.0 / true - 1.0:.9f}")
+    cost = cost.replace("LONGEST", f"{_LONGEST}").replace("NAME", _TOLD)
     new = old[: found.start()] + cost + found[0] + "\tplanted_cost();\n" + old[found.end() :]
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     return "".join(difflib.unified_diff(before, after, f"a/{_FILE}", f"b/{_FILE}"))

@@ -37,6 +37,7 @@ def test_the_patch_applies_and_compiles(tmp_path: Path) -> None:
     ):
         subprocess.run(words, cwd=tmp_path, check=True)
     assert "took * (1.0 + 0.030927835)" in file.read_text()
+    assert 'strcmp(cluster_name, "planted")' in file.read_text()
     assert "{\n\tplanted_cost();\n\t(void) dest;" in file.read_text()
 
 
