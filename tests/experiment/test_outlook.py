@@ -11,10 +11,12 @@ from dbhone.build import builder
 from dbhone.build.spec import BuildSpec
 from dbhone.build.transforms.base import Pass
 from dbhone.build.variant import parse_variant
+from dbhone.dbms.base import Edit
 from dbhone.experiment import outlook
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.home import Home, Session
 from dbhone.measurement.record import Role
+from dbhone.source.editing import edited
 from dbhone.source.tree import SourceTree
 from tests.build.tiny import Tiny, make_spec, make_tree
 
@@ -65,6 +67,26 @@ def test_a_build_by_a_recipe_that_has_changed_is_not_taken_for_done(
 def test_a_build_that_is_there_takes_no_time(session: Session) -> None:
     found = outlook.Prospect(session.home).build(SUBJECT, Pass.INSTRUMENT)
     assert (found.done, found.expected) == (True, 0.0)
+
+
+def test_a_build_of_a_tree_that_is_changed_first_takes_no_time_either(
+    tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit = Edit(
+        name="faster", why="slow", file=Path("work.c"), template=None, replace={"s += i": "s -= i"}
+    )
+
+    class Edited(Tiny):
+        def edits(self, version: str) -> tuple[Edit, ...]:
+            return (edit,)
+
+    monkeypatch.setattr(outlook, "load_dbms", lambda _: Edited())
+    prospect = outlook.Prospect(session.home)
+    assert not prospect.build(SUBJECT, Pass.INSTRUMENT).done
+    changed = edited(tree, (edit,), session, lambda _: None)
+    spec = make_spec(changed, "pgo", pass_=Pass.INSTRUMENT, dbms=Edited())
+    builder.make(spec, session, lambda _: None)
+    assert prospect.build(SUBJECT, Pass.INSTRUMENT).done
 
 
 @pytest.mark.usefixtures("instrumented")

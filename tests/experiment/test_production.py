@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 from pathlib import Path
 
 import pytest
 
+from dbhone.build.transforms.base import Pass
 from dbhone.build.variant import parse_variant
 from dbhone.errors import SourceError
 from dbhone.experiment.events import Event, Note
@@ -15,6 +17,7 @@ from dbhone.experiment.production import Goal, Workshop, recognise
 from dbhone.home import Session
 from dbhone.turn import machine_turn
 from dbhone.workload.work import Scale
+from tests.dbms.mysql_trees import Tree
 from tests.source.make_elf import elf
 
 
@@ -46,6 +49,19 @@ def test_a_ready_made_server_that_is_to_be_built_is_told_as_such(
         assert error.message.endswith("; it holds a ready-made server, bin/mysqld")
         assert error.hint is not None
         assert 'variant = "ready-made"' in error.hint
+
+
+def test_a_tree_is_built_as_it_needs_to_be(session: Session, tmp_path: Path) -> None:
+    tree = Tree(version="5.6.35", folders=("storage/rocksdb",)).write(tmp_path / "myrocks")
+    script = Path("storage/rocksdb/get_rocksdb_files.sh")
+    (tree / script).write_text("bv=rocksdb/util/build_version.cc\n")
+    told: list[Event] = []
+    spec = Workshop(session, told.append).spec(
+        dataclasses.replace(goal(tree), dbms="myrocks"), Pass.PLAIN, None
+    )
+    assert (spec.tree.path / script).read_text() == "bv=/dev/null\n"
+    assert spec.tree.resolved == f"dir:{tree} with nothing-written-into-the-tree"
+    assert any(f"changing {script}: " in str(each) for each in told)
 
 
 def test_what_is_neither_source_nor_server_gets_the_dbmss_own_advice(

@@ -10,8 +10,9 @@ from pathlib import Path
 from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
 from dbhone.dbms._mysql_life import DATABASE, MysqlLife, command
 from dbhone.dbms._mysql_tree import Maker, version_of
+from dbhone.dbms._needs import edits_of
 from dbhone.dbms._openssl import ssl_programs
-from dbhone.dbms.base import BuildRequest, Recipe
+from dbhone.dbms.base import BuildRequest, Edit, Recipe
 from dbhone.dbms.base_server import Installation, Place, Program
 from dbhone.dbms.base_versions import Numbers, Option, Span, numbers
 from dbhone.errors import SourceError
@@ -60,6 +61,10 @@ class MysqlServer(MysqlLife):
         """Return CMake, ninja, bison, which makes the SQL parser, and what trees call besides."""
         launcher = ("perl",) if takes_profiles(tree) else ()
         return ("cmake", "ninja", "bison", *launcher, *ssl_programs(tree))
+
+    def edits(self, version: str) -> tuple[Edit, ...]:
+        """Return what old trees need that no flag can give them."""
+        return edits_of(self.name, version)
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, the server, then the files that it needs.

@@ -7,6 +7,7 @@ nothing and writes nothing; only the core acts.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -43,6 +44,22 @@ class Artifact:
     made: Path
     kept: Path
     tree: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What must be another in one ``file`` of a tree before it can be built here, and ``why``.
+
+    A file that is not there is begun as a copy of ``template``. Of ``replace``, which maps text to
+    what stands in its place, that is done which is found; a tree in which nothing is found has no
+    need of it.
+    """
+
+    name: str
+    why: str
+    file: Path
+    template: Path | None
+    replace: Mapping[str, str]
 
 
 class GuidancePass(StrEnum):
@@ -149,6 +166,11 @@ class Dbms(ABC):
     @abstractmethod
     def version(self, tree: Path) -> str:
         """Return the version of the source tree; raise SourceError if it is not one of ours."""
+
+    def edits(self, version: str) -> tuple[Edit, ...]:
+        """Return what must be another in source trees of this version before they are built."""
+        del version
+        return ()
 
     @abstractmethod
     def recipe(self, request: BuildRequest) -> Recipe:

@@ -19,6 +19,7 @@ from dbhone.experiment.production import load_dbms
 from dbhone.home import Home
 from dbhone.instance import adoption
 from dbhone.measurement.record import READY_MADE
+from dbhone.source.editing import as_edited
 from dbhone.source.opening import as_opened
 from dbhone.source.tree import SourceTree, last_tree, recall
 
@@ -76,6 +77,17 @@ class Prospect:
         tree = last_tree(subject.source, self._home)
         return "" if tree is None else _version_of(subject.dbms, tree)
 
+    def _last_edited(self, subject: SubjectDeclaration) -> SourceTree | None:
+        """Return what is built of the tree that a source had when it was last fetched."""
+        tree = last_tree(subject.source, self._home)
+        if tree is None:
+            return None
+        edits = load_dbms(subject.dbms).edits(_version_of(subject.dbms, tree))
+        try:
+            return as_edited(tree, edits, self._home)
+        except HoneError:
+            return None  # whoever builds it will be told
+
     def _is_there(
         self,
         subject: SubjectDeclaration,
@@ -88,7 +100,7 @@ class Prospect:
         What a profile makes of the last pass is known once there is a profile: a build of the same
         tree counts as there while the instrumented one is.
         """
-        tree = last_tree(subject.source, self._home)
+        tree = self._last_edited(subject)
         if tree is None or subject.fixes or not like:
             return False
         if pass_ is not Pass.USE:

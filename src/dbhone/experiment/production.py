@@ -28,6 +28,7 @@ from dbhone.experiment.training import Lesson, train
 from dbhone.home import Session
 from dbhone.instance import adoption
 from dbhone.measurement.record import READY_MADE
+from dbhone.source.editing import edited
 from dbhone.source.fixing import WantedFixes, fixed
 from dbhone.source.opening import as_opened, opened
 from dbhone.source.ready import find_server
@@ -169,13 +170,14 @@ class Workshop:
         )
 
     def _fixed(self, goal: Goal) -> SourceTree:
-        """Return the source tree with the fixes that are wanted.
+        """Return the source tree with what it needs here, and with the fixes that are wanted.
 
         Raises SourceError if it is not one of the wanted DBMS.
         """
-        tree = self.tree(goal.source)
+        tree, dbms = self.tree(goal.source), load_dbms(goal.dbms)
         with _advising(tree.path):
-            version = load_dbms(goal.dbms).version(tree.path)
+            version = dbms.version(tree.path)
+        tree = edited(tree, dbms.edits(version), self.session, self._detail)
         if not goal.fixes:
             return tree
         wanted = WantedFixes(words=goal.fixes, dbms=goal.dbms, version=version)

@@ -1,0 +1,122 @@
+"""What trees have changed before they are built: trees that are made so, and those left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone.dbms._needs import edits_of
+from dbhone.dbms.base import Edit
+from dbhone.errors import SourceError
+from dbhone.home import Session
+from dbhone.source.editing import as_edited, edited
+from dbhone.source.tree import SourceTree, acquire, kept_tree
+
+SCRIPT = "storage/rocksdb/get_rocksdb_files.sh"
+BEFORE = {
+    "storage/rocksdb/CMakeLists.txt": "COMMAND env -i ${CMAKE_SOURCE_DIR}/a.sh\n",
+    SCRIPT: "bv=rocksdb/util/build_version.cc\necho > $bv\n",
+    "rocksdb/util/build_version.cc.in": 'sha = "@@GIT_SHA@@"\n#define CHANGES @GIT_MOD@\n',
+}
+AFTER = {
+    "storage/rocksdb/CMakeLists.txt": "COMMAND env -i PATH=$ENV{PATH} ${CMAKE_SOURCE_DIR}/a.sh\n",
+    SCRIPT: "bv=/dev/null\necho > $bv\n",
+    "rocksdb/util/build_version.cc": 'sha = "@@GIT_SHA@@"\n#define CHANGES 1\n',
+}
+
+
+def ignore(text: str) -> None:
+    del text
+
+
+def make(root: Path, files: dict[str, str], session: Session) -> SourceTree:
+    root.mkdir()
+    (root / "README").write_text("a server\n")
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return acquire(f"dir:{root}", session, notify=ignore)
+
+
+def myrocks(version: str = "5.6.35") -> tuple[Edit, ...]:
+    return edits_of("myrocks", version)
+
+
+def test_what_a_tree_needs_makes_another_tree_and_leaves_the_first(
+    tmp_path: Path, session: Session
+) -> None:
+    tree = make(tmp_path / "release", BEFORE, session)
+    told: list[str] = []
+    found = edited(tree, myrocks(), session, told.append)
+    for name, text in AFTER.items():
+        assert (found.path / name).read_text() == text
+    for name, text in BEFORE.items():
+        assert (tree.path / name).read_text() == text
+    assert found.digest != tree.digest
+    names = "path-for-make, nothing-written-into-the-tree, rocksdb-version"
+    assert found.resolved == f"{tree.resolved} with {names}"
+    assert told[0] == (
+        "changing storage/rocksdb/CMakeLists.txt: CMake has a script call make without any PATH,"
+        " and make finds no program then"
+    )
+
+
+def test_it_is_made_once_and_needs_nothing_more(tmp_path: Path, session: Session) -> None:
+    tree = make(tmp_path / "release", BEFORE, session)
+    assert as_edited(tree, myrocks(), session.home) is None
+    told: list[str] = []
+    first = edited(tree, myrocks(), session, ignore)
+    again = edited(tree, myrocks(), session, told.append)
+    assert again.digest == first.digest
+    assert told == []
+    assert as_edited(tree, myrocks(), session.home) == kept_tree(first.digest, session.home)
+    assert edited(first, myrocks(), session, ignore) is first
+
+
+def test_other_versions_need_less(tmp_path: Path, session: Session) -> None:
+    tree = make(tmp_path / "release", BEFORE, session)
+    found = edited(tree, myrocks("8.0.32"), session, ignore)
+    assert "env -i $" in (found.path / "storage/rocksdb/CMakeLists.txt").read_text()
+    assert (found.path / SCRIPT).read_text() == AFTER[SCRIPT]
+
+
+@pytest.mark.parametrize("files", [{}, AFTER])
+def test_a_tree_in_which_nothing_is_found_is_left_as_it_is(
+    tmp_path: Path, session: Session, files: dict[str, str]
+) -> None:
+    tree = make(tmp_path / "release", files, session)
+    assert edited(tree, myrocks(), session, ignore) is tree
+    assert as_edited(tree, myrocks(), session.home) is tree
+
+
+def test_nothing_outside_is_changed(tmp_path: Path, session: Session) -> None:
+    outside = tmp_path / "outside.sh"
+    outside.write_text(BEFORE[SCRIPT])
+    root = tmp_path / "release"
+    (root / SCRIPT).parent.mkdir(parents=True)
+    (root / SCRIPT).symlink_to(outside)
+    tree = acquire(f"dir:{root}", session, notify=ignore)
+    with pytest.raises(SourceError, match=f"{SCRIPT} leads out of the source tree"):
+        edited(tree, myrocks(), session, ignore)
+    assert outside.read_text() == BEFORE[SCRIPT]
+
+
+def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
+    root = tmp_path / "release"
+    (root / "rocksdb/util").mkdir(parents=True)
+    (root / "rocksdb/util/build_version.cc.in").write_text("@GIT_MOD@\n")
+    (root / "rocksdb/util/build_version.cc").symlink_to(tmp_path / "made.cc")
+    tree = acquire(f"dir:{root}", session, notify=ignore)
+    with pytest.raises(SourceError, match="leads out of the source tree"):
+        edited(tree, myrocks(), session, ignore)
+    assert not (tmp_path / "made.cc").exists()
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, session: Session) -> None:
+    other = tmp_path / "other"
+    (other / SCRIPT).parent.mkdir(parents=True)
+    (other / SCRIPT).write_bytes(b"\xff\xfe\x00")
+    tree = acquire(f"dir:{other}", session, notify=ignore)
+    with pytest.raises(SourceError, match=f"{SCRIPT} of the source tree is no text"):
+        edited(tree, myrocks(), session, ignore)
