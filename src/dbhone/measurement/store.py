@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
 
 import sqlalchemy as sa
 
-from dbhone.errors import StoreError, UsageError
+from dbhone.errors import UsageError
 from dbhone.measurement import columns, progress
 from dbhone.measurement.database import Database, open_database, open_to_read
 from dbhone.measurement.progress import DONE, Progress
@@ -33,21 +33,17 @@ from dbhone.measurement.record import (
     Subject,
     Warning,
 )
+from dbhone.measurement.recording import Described, insert, put, record
 from dbhone.measurement.rows import (
     Done,
     NewRun,
     RunChange,
     RunSummary,
     change_values,
-    check_measurement,
     done_of,
-    invocation_values,
     machine_values,
-    measurement_values,
-    packed,
     run_of,
     run_values,
-    step_of,
     step_values,
     subject_values,
     summary_of,
@@ -55,13 +51,12 @@ from dbhone.measurement.rows import (
     warning_values,
 )
 from dbhone.measurement.series import Observation
-from dbhone.measurement.series_rows import observation_of, series_values
-from dbhone.measurement.slice_rows import slice_values, sliced_of
+from dbhone.measurement.series_rows import observation_of
+from dbhone.measurement.slice_rows import sliced_of
 from dbhone.measurement.tables import (
     COUNTS,
     INVOCATIONS,
     MACHINES,
-    MEASUREMENTS,
     OUTPUTS,
     RUNS,
     SERIES,
@@ -111,9 +106,9 @@ class Store:
         """Keep a run that begins now, and return it with its number."""
         with self._database.writing("beginning a run") as connection:
             machine = machine_values(new.machine)
-            machine_id = _put(connection, MACHINES, {"digest": machine.pop("digest")}, machine)
+            machine_id = put(connection, MACHINES, {"digest": machine.pop("digest")}, machine)
             values = run_values(new, machine_id, datetime.now(UTC))
-            run_id = _insert(connection, RUNS, values)
+            run_id = insert(connection, RUNS, values)
             return _run(connection, run_id)
 
     def set_subject(self, run_id: int, position: int, subject: Subject) -> None:
@@ -121,7 +116,7 @@ class Store:
         with self._changing(run_id, f"describing {subject.name}") as connection:
             values = subject_values(run_id, position, subject)
             key = {name: values.pop(name) for name in ("run_id", "name")}
-            _put(connection, SUBJECTS, key, values)
+            put(connection, SUBJECTS, key, values)
 
     def set_steps(self, run_id: int, steps: Sequence[Step]) -> None:
         """Keep the steps of the run, in this order; those known are updated, none is removed."""
@@ -129,14 +124,14 @@ class Store:
             for position, step in enumerate(steps):
                 values = step_values(run_id, position, step)
                 key = {name: values.pop(name) for name in ("run_id", "set_name", "step_key")}
-                _put(connection, STEPS, key, values)
+                put(connection, STEPS, key, values)
 
     def add_warning(self, run_id: int, warning: Warning) -> None:
         """Keep a warning; of one code about one subject and step the latest text is kept."""
         with self._changing(run_id, f"keeping the warning {warning.code}") as connection:
             values = warning_values(run_id, warning)
             message = {"message": values.pop("message")}
-            _put(connection, WARNINGS, values, message)
+            put(connection, WARNINGS, values, message)
 
     def withdraw_warning(self, run_id: int, code: str, subject: str) -> None:
         """Forget what a warning said of a subject, if it was given: it is so no longer."""
@@ -157,9 +152,9 @@ class Store:
     def record_all(self, run_id: int, invocations: Iterable[Invocation]) -> None:
         """Keep many invocations at once, or none of them: the fast way for those at hand."""
         with self._changing(run_id, "recording") as connection:
-            known = _Known(connection, run_id)
+            described = Described(connection, run_id)
             for invocation in invocations:
-                _record(connection, known, invocation)
+                record(connection, described, invocation)
 
     def done(self, run_id: int) -> tuple[Done, ...]:
         """Return the invocations that count, in the order in which they were made."""
@@ -313,58 +308,6 @@ class Store:
             yield connection
 
 
-class _Known:
-    """The ids of what was described of a run, by name."""
-
-    def __init__(self, connection: sa.Connection, run_id: int) -> None:
-        subject = SUBJECTS.c
-        subjects = sa.select(subject.name, subject.id).where(subject.run_id == run_id)
-        steps = sa.select(STEPS).where(STEPS.c.run_id == run_id)
-        self.run_id = run_id
-        self.subjects = {row.name: row.id for row in connection.execute(subjects)}
-        found = connection.execute(steps).mappings()
-        self.steps = {step_of(row).name: row["id"] for row in found}
-
-    def subject(self, name: str) -> int:
-        return self._of(self.subjects, name, "subject")
-
-    def step(self, name: str) -> int:
-        return self._of(self.steps, name, "step")
-
-    def _of(self, ids: Mapping[str, int], name: str, kind: str) -> int:
-        if name not in ids:
-            raise StoreError(f"run {self.run_id} has no {kind} '{name}': nothing is recorded")
-        return ids[name]
-
-
-def _record(connection: sa.Connection, known: _Known, invocation: Invocation) -> None:
-    run_id = known.run_id
-    values = invocation_values(run_id, known.subject(invocation.subject), invocation)
-    for measurement in invocation.measurements:
-        check_measurement(measurement)
-    try:
-        invocation_id = _insert(connection, INVOCATIONS, values)
-    except sa.exc.IntegrityError as error:
-        raise StoreError(
-            f"run {run_id} has already measured {invocation.subject} on {invocation.set}"
-            f" in block {invocation.block}: nothing is recorded"
-        ) from error
-    output = {"invocation_id": invocation_id, "zlib": packed(invocation.raw_output)}
-    connection.execute(sa.insert(OUTPUTS), output)
-    if invocation.series:
-        observed = [series_values(invocation_id, each) for each in invocation.series]
-        connection.execute(sa.insert(SERIES), observed)
-    if invocation.slices:
-        sliced = [slice_values(invocation_id, each) for each in invocation.slices]
-        connection.execute(sa.insert(SLICES), sliced)
-    measured = [
-        measurement_values(invocation_id, run_id, known.step(each.step), each)
-        for each in invocation.measurements
-    ]
-    if measured:
-        connection.execute(sa.insert(MEASUREMENTS), measured)
-
-
 def _require(connection: sa.Connection, run_id: int) -> None:
     if connection.scalar(sa.select(RUNS.c.id).where(RUNS.c.id == run_id)) is None:
         raise UsageError(f"there is no run {run_id}", hint="'hone runs' lists the runs")
@@ -384,25 +327,3 @@ def _run(connection: sa.Connection, run_id: int) -> Run:
         steps=rows(STEPS, STEPS.c.position, STEPS.c.id),
         warnings=rows(WARNINGS, WARNINGS.c.id),
     )
-
-
-def _insert(connection: sa.Connection, table: sa.Table, values: Mapping[str, Any]) -> int:
-    key = connection.execute(sa.insert(table), dict(values)).inserted_primary_key
-    assert key is not None
-    return int(key[0])
-
-
-def _put(
-    connection: sa.Connection, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any]
-) -> int:
-    """Insert a row, or update the one that has this key; return its id.
-
-    It is written out because databases spell an upsert each in its own way.
-    """
-    same = sa.and_(*(table.c[name] == value for name, value in key.items()))
-    found = connection.scalar(sa.select(table.c.id).where(same))
-    if found is None:
-        return _insert(connection, table, {**key, **values})
-    if values:
-        connection.execute(sa.update(table).where(same).values(**values))
-    return int(found)
