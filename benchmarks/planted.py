@@ -92,6 +92,7 @@ fixes = ["{patch}"]
 settings = {{ cluster_name = "{untold}" }}
 
 [workload]
+threads = [1]
 """
 _READS = ("point-query", "hot-points", "random-points_range=100", "read-only_range=100")
 _WRITES = ("update-index", "insert")
@@ -107,21 +108,26 @@ def main() -> None:
     options = parser.parse_args()
     home = locate(options.home)
     true = 1.0 - options.percent / 100.0
+    file = write_patch(options.source, true, home, options.home)
+    texts = experiments(options.source, file, true, parse_duration(options.budget))
+    for each in measured(texts, home):
+        print("\n".join(told(found_in(*each), true)), flush=True)
+
+
+def experiments(source: str, patch_file: Path, true: float, seconds: float) -> tuple[str, str]:
+    """Return the experiment of the reads, which takes ``seconds``, and that of the writes."""
     text = partial(
         (_EXPERIMENT + WORK).format,
-        percent=options.percent,
-        source=options.source,
-        patch=write_patch(options.source, true, home, options.home),
+        percent=100.0 * (1.0 - true),
+        source=source,
+        patch=patch_file,
         told=_TOLD,
         untold=_UNTOLD,
     )
-    reads = parse_duration(options.budget)
-    texts = (
-        text(steps=listed(_READS), budget=f"{reads:.0f}s", seed=1),
-        text(steps=listed(_WRITES), budget=f"{reads / 2:.0f}s", seed=2),
+    return (
+        text(steps=listed(_READS), budget=f"{seconds:.0f}s", seed=1),
+        text(steps=listed(_WRITES), budget=f"{seconds / 2:.0f}s", seed=2),
     )
-    for each in measured(texts, home):
-        print("\n".join(told(found_in(*each), true)), flush=True)
 
 
 def told(found: Findings, true: float) -> list[str]:
