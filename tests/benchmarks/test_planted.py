@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planted import patch, told
+from benchmarks.planted import experiments, patch, told
 from dbhone.errors import SourceError
+from dbhone.experiment.load import parse
 from dbhone.measurement.record import Role
 from dbhone.report.findings import found_in
 from dbhone.source.tree import SourceTree
@@ -39,6 +40,20 @@ def test_the_patch_applies_and_compiles(tmp_path: Path) -> None:
     assert "took * (1.0 + 0.030927835)" in file.read_text()
     assert 'strcmp(cluster_name, "planted")' in file.read_text()
     assert "{\n\tplanted_cost();\n\t(void) dest;" in file.read_text()
+
+
+def test_one_build_is_measured_by_one_client() -> None:
+    texts = experiments("apt:postgresql", Path("/there/planted.patch"), 0.97, 1200.0)
+    reads, writes = (parse(each, name="planted") for each in texts)
+    assert reads.scale.threads == writes.scale.threads == (1,)
+    assert (reads.design.budget_seconds, writes.design.budget_seconds) == (1200.0, 600.0)
+    for each in (reads, writes):
+        base = each.base
+        (planted,) = (one for one in each.subjects if one.role is Role.CANDIDATE)
+        assert base.fixes == planted.fixes == ("/there/planted.patch",)
+        names = [subject.settings[0].value for subject in (base, planted)]
+        assert names == ["without", "planted"]
+        assert len(set(map(len, names))) == 1
 
 
 def test_another_tree_is_refused(tmp_path: Path) -> None:
