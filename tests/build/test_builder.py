@@ -105,6 +105,18 @@ def test_a_failed_configure_is_told_with_the_packages_that_it_may_want(
     assert caught.value.hint == "if a library is missing: apt-get install libaio-dev zlib1g-dev"
 
 
+def test_a_header_that_is_missing_is_told_with_the_packages_that_it_may_be_in(
+    tmp_path: Path, session: Session
+) -> None:
+    spec = make_spec(
+        make_tree(tmp_path / "source", work="#include <boost/no/such.hpp>\n"),
+        dbms=Tiny(build_packages=("libboost-dev",)),
+    )
+    with pytest.raises(BuildError, match=r"boost/no/such\.hpp") as caught:
+        builder.make(spec, session, ignore)
+    assert caught.value.hint == "if a library is missing: apt-get install libboost-dev"
+
+
 def test_a_full_disk_is_told_as_such(tmp_path: Path, session: Session) -> None:
     tree = make_tree(tmp_path / "source", work='#error "No space left on device"\n')
     with pytest.raises(MachineError, match="no space left on the disk"):

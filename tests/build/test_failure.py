@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbhone.build.failure import first_error
+from dbhone.build.failure import first_error, lacks_header
 
 CMAKE = """\
 $ cmake -G Ninja -S /source -B . -DERROR=no
@@ -60,3 +60,15 @@ def test_the_first_error_is_told_with_its_reason(log: str, cause: str | None) ->
 
 def test_a_long_error_is_cut() -> None:
     assert len(first_error("error: " + "x" * 1000) or "") == 300
+
+
+@pytest.mark.parametrize(
+    ("cause", "lacks"),
+    [
+        ("b.c:1:10: fatal error: x.h: No such file or directory", True),
+        ("b.c:1:10: fatal error: 'x.h' file not found", True),
+        ("b.c:1:10: error: 'x.h' was not declared in this scope", False),
+    ],
+)
+def test_a_missing_header_is_told_from_other_causes(cause: str, *, lacks: bool) -> None:
+    assert lacks_header(cause) is lacks

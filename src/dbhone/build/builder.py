@@ -15,7 +15,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.build import manifest as records
 from dbhone.build.advance import advance
-from dbhone.build.failure import first_error
+from dbhone.build.failure import first_error, lacks_header
 from dbhone.build.keeping import is_made, keep, open_to_all
 from dbhone.build.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
 from dbhone.build.profile import training_environment
@@ -213,11 +213,11 @@ class _Making:
             return ProfileError("the profile does not match the source that is built", log=kept)
         what = f"building {self.spec.dbms.title} as {self.spec.variant.name} failed"
         cause = first_error(text) or f"{step.argv[0]} {finished.ending()}"
-        return BuildError(f"{what}: {cause}", hint=self._advice(step, kept), log=kept)
+        return BuildError(f"{what}: {cause}", hint=self._advice(step, cause, kept), log=kept)
 
-    def _advice(self, step: BuildStep, log: Path | None) -> str | None:
+    def _advice(self, step: BuildStep, cause: str, log: Path | None) -> str | None:
         packages = self.spec.dbms.build_packages
-        if step.phase is Phase.CONFIGURE and packages:
+        if packages and (step.phase is Phase.CONFIGURE or lacks_header(cause)):
             return f"if a library is missing: apt-get install {' '.join(packages)}"
         return "read the log's last lines" if log else None
 

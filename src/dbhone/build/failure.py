@@ -10,6 +10,8 @@ _ERROR_LINE = re.compile(r"\berror[: ]|\*\*\* ", re.IGNORECASE)
 _NO_ERROR = ("$ ", "-- ")
 """How the command's own line begins, and CMake's about what it found or did not."""
 _CMAKE = re.compile(r"CMake Error(?: at (\S+) \(.*\):|: |:$)")
+_NO_HEADER = re.compile(r"fatal error: .*(?:No such file or directory|file not found)")
+"""What gcc and clang say of a header that is not there."""
 _LONGEST = 300
 
 
@@ -26,6 +28,11 @@ def first_error(text: str) -> str | None:
         if _ERROR_LINE.search(line):
             return line.strip()[:_LONGEST]
     return None
+
+
+def lacks_header(cause: str) -> bool:
+    """Return whether the cause of a failure is a header that the machine may lack."""
+    return _NO_HEADER.search(cause) is not None
 
 
 def _cmake_error(line: str, place: str | None, below: Sequence[str]) -> str:
