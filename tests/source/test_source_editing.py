@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms._needs import edits_of
+from dbhone.dbms._needs import all_edits, edits_of
 from dbhone.dbms.base import Edit
 from dbhone.errors import SourceError
 from dbhone.home import Session
@@ -79,6 +79,12 @@ def test_other_versions_need_less(tmp_path: Path, session: Session) -> None:
     found = edited(tree, myrocks("8.0.32"), session, ignore)
     assert "env -i $" in (found.path / "storage/rocksdb/CMakeLists.txt").read_text()
     assert (found.path / SCRIPT).read_text() == AFTER[SCRIPT]
+
+
+@pytest.mark.parametrize("edit", [each.what for each in all_edits()], ids=lambda each: each.name)
+def test_no_edit_is_needed_once_it_is_made(edit: Edit) -> None:
+    for old, new in edit.replace.items():
+        assert old not in new
 
 
 @pytest.mark.parametrize("files", [{}, AFTER])

@@ -28,6 +28,7 @@ class MyRocks(MysqlServer):
     huge_pages = MappingProxyType({})
     build_packages = (
         *MysqlServer.build_packages,
+        "libboost-dev",
         "libbz2-dev",
         "liblz4-dev",
         "libsnappy-dev",
