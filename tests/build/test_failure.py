@@ -49,6 +49,11 @@ BARE = "CMake Error: The source directory does not exist.\nSpecify --help for us
             "configure: error: no acceptable C compiler",
         ),
         ("cc -o dlerror b.c\nb.c: fatal error: x.h: No\n", "b.c: fatal error: x.h: No"),
+        (
+            'a.c:3:5: warning: too few\n    3 |   print("(error %d)");\n      |   ^\n'
+            "b.c:2:1: error: 'x' undeclared\n",
+            "b.c:2:1: error: 'x' undeclared",
+        ),
         ("make: *** [Makefile:3: all] Error 2\n", "make: *** [Makefile:3: all] Error 2"),
         ("all went well\n", None),
         ("", None),

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 _ERROR_LINE = re.compile(r"\berror[: ]|\*\*\* ", re.IGNORECASE)
 _NO_ERROR = ("$ ", "-- ")
 """How the command's own line begins, and CMake's about what it found or did not."""
+_EXCERPT = re.compile(r"\s*\d*\s\|")
+"""How a compiler's quotation of the source begins, which may speak of errors, too."""
 _CMAKE = re.compile(r"CMake Error(?: at (\S+) \(.*\):|: |:$)")
 _NO_HEADER = re.compile(r"fatal error: .*(?:No such file or directory|file not found)")
 """What gcc and clang say of a header that is not there."""
@@ -20,7 +22,11 @@ def first_error(text: str) -> str | None:
 
     CMake puts only the place in its first line, and the reason, indented, in those below.
     """
-    lines = [line for line in text.splitlines() if not line.startswith(_NO_ERROR)]
+    lines = [
+        line
+        for line in text.splitlines()
+        if not line.startswith(_NO_ERROR) and not _EXCERPT.match(line)
+    ]
     for number, line in enumerate(lines):
         found = _CMAKE.match(line)
         if found:
