@@ -20,12 +20,6 @@ from dbhone.errors import SourceError
 _MAKES_ITSELF = (5, 7)
 _SHA2_BY_DEFAULT = (8, 0)
 _NATIVE_IS_OFF = (8, 4)
-_BUILD_SECONDS = (
-    (Span(until="5.7"), 230.0),
-    (Span(since="5.7", until="8.0"), 500.0),
-    (Span(since="9"), 4500.0),
-)
-"""About how long two cores take for the server of versions that are not like 8.0."""
 
 
 class MysqlServer(MysqlLife):
@@ -37,6 +31,12 @@ class MysqlServer(MysqlLife):
     build_options: tuple[Option, ...] = ()
     """The options that this maker's trees have besides MySQL's."""
     build_seconds = 2700.0
+    seconds_by_version: tuple[tuple[Span, float], ...] = (
+        (Span(until="5.7"), 230.0),
+        (Span(since="5.7", until="8.0"), 500.0),
+        (Span(since="9"), 4500.0),
+    )
+    """About how long two cores take for the server of versions that are not like 8.0."""
     needs_cxx = True
     takes_options = True
     programs = ("mysqld",)
@@ -50,7 +50,7 @@ class MysqlServer(MysqlLife):
 
     def seconds_of(self, version: str) -> float:
         """Return about how long two cores take: each major version has grown."""
-        times = (time for span, time in _BUILD_SECONDS if version and span.holds(version))
+        times = (time for span, time in self.seconds_by_version if version and span.holds(version))
         return next(times, self.build_seconds)
 
     def version(self, tree: Path) -> str:

@@ -23,6 +23,7 @@ class MyRocks(MysqlServer):
     maker = Maker.MYROCKS
     builds = Span(since="5.6", until="8.1")
     reference = "git:https://github.com/facebook/mysql-5.6@fb-mysql-8.0.32"
+    seconds_by_version = ((_OLD, 800.0),)
     cache_setting = "rocksdb_block_cache_size"
     # large_pages is for InnoDB; RocksDB allocates each block of its cache by itself.
     huge_pages = MappingProxyType({})
