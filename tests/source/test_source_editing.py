@@ -119,10 +119,12 @@ def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
     assert not (tmp_path / "made.cc").exists()
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path, session: Session) -> None:
-    other = tmp_path / "other"
-    (other / SCRIPT).parent.mkdir(parents=True)
-    (other / SCRIPT).write_bytes(b"\xff\xfe\x00")
-    tree = acquire(f"dir:{other}", session, notify=ignore)
-    with pytest.raises(SourceError, match=f"{SCRIPT} of the source tree is no text"):
-        edited(tree, myrocks(), session, ignore)
+def test_nothing_else_in_a_file_is_changed(tmp_path: Path, session: Session) -> None:
+    root = tmp_path / "release"
+    (root / SCRIPT).parent.mkdir(parents=True)
+    (root / SCRIPT).write_bytes(b"# \xe4\r\nbv=rocksdb/util/build_version.cc\n\t\r\n")
+    (root / SCRIPT).chmod(0o755)
+    tree = acquire(f"dir:{root}", session, notify=ignore)
+    script = edited(tree, myrocks(), session, ignore).path / SCRIPT
+    assert script.read_bytes() == b"# \xe4\r\nbv=/dev/null\n\t\r\n"
+    assert script.stat().st_mode & 0o111

@@ -20,7 +20,7 @@ Notify = Callable[[str], None]
 def edited(tree: SourceTree, edits: Sequence[Edit], session: Session, notify: Notify) -> SourceTree:
     """Return the tree as it can be built: itself, or one that is made of it, now or before.
 
-    Raises SourceError if a file that is to be changed lies outside the tree, or is no text.
+    Raises SourceError if a file that is to be changed lies outside the tree.
     """
     needed = _needed(tree.path, edits)
     if not needed:
@@ -61,17 +61,17 @@ def _inputs(edits: Sequence[Edit]) -> tuple[str, ...]:
     )
 
 
-def _changed(root: Path, edit: Edit) -> str | None:
-    """Return the text that a file is to have, None if it may stay as it is."""
+def _changed(root: Path, edit: Edit) -> bytes | None:
+    """Return what a file is to have, None if it may stay as it is."""
     file = _inside(root, edit.file)
     if file.is_file():
-        before = text = _read(file, edit.file)
+        before = text = file.read_bytes()
     elif edit.template is not None and _inside(root, edit.template).is_file():
-        before, text = None, _read(root / edit.template, edit.template)
+        before, text = None, (root / edit.template).read_bytes()
     else:
         return None
     for old, new in edit.replace.items():
-        text = text.replace(old, new)
+        text = text.replace(old.encode(), new.encode())
     return None if text == before else text
 
 
@@ -82,14 +82,7 @@ def _inside(root: Path, name: Path) -> Path:
     return root / name
 
 
-def _read(file: Path, name: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{name} of the source tree is no text") from error
-
-
 def _write(root: Path, edit: Edit) -> None:
     text = _changed(root, edit)
     if text is not None:
-        (root / edit.file).write_text(text, encoding="utf-8")
+        (root / edit.file).write_bytes(text)
