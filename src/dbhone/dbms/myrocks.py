@@ -56,16 +56,29 @@ class MyRocks(MysqlServer):
 
     def proposed_settings(self, room: Room, version: str) -> Settings:
         """Return MySQL's with RocksDB for the engine, whose cache has the room."""
+        settings = super().proposed_settings(room, version)
+        innodb = _without_innodb(settings) if _OLD.holds(version) else _small_innodb(settings)
         return {
-            **super().proposed_settings(room, version),
+            **innodb,
             "rocksdb": "ON",
             "default_storage_engine": "ROCKSDB",
             "rocksdb_block_cache_size": str(room.cache_bytes),
             # As innodb_flush_log_at_trx_commit=2: written at each commit, synced each second.
             "rocksdb_flush_log_at_trx_commit": "2",
-            # It holds the server's own tables only.
-            "innodb_buffer_pool_size": "128M",
         }
+
+
+def _small_innodb(settings: Settings) -> Settings:
+    """Return them for a server whose own tables, and nothing else, are InnoDB's."""
+    return {**settings, "innodb_buffer_pool_size": "128M"}
+
+
+def _without_innodb(settings: Settings) -> Settings:
+    """Return them for a server that runs either of the engines: 5.6 starts with both only if
+    it is told that this is meant, and keeps temporary tables in InnoDB by itself.
+    """
+    kept = {name: value for name, value in settings.items() if not name.startswith("innodb_")}
+    return {**kept, "innodb": "OFF", "default_tmp_storage_engine": "MyISAM"}
 
 
 PLUGIN = MyRocks()
