@@ -223,6 +223,9 @@ def test_a_build_that_answers_otherwise_is_broken_and_takes_no_part(
     found = json.loads(hone("report", "last", "--format", "json").stdout)
     pgo = next(each for each in found["builds"] if each["subject"] == "pgo")
     assert "results differ from the base's" in pgo["broken"]
+    assert [each["subject"] for each in found["warnings"] if pgo["broken"] in each["text"]] == [
+        "pgo"
+    ]
     assert {each["subject"] for each in found["effects"]} == {"control"}
 
 

@@ -149,9 +149,7 @@ class Execution:
 
     def _break(self, name: str, product: Product, reason: str) -> None:
         self._describe(name, product, broken=reason)
-        text = f"{name} is broken and takes no part: {reason}"
-        self._journal.warn("broken", text, subject=name)
-        self._journal.note(text)
+        self._journal.note(f"{name} is broken and takes no part: {reason}")
 
     def _measure(self, contest: Contest, products: dict[str, Product]) -> str:
         for code, text in terms(self._experiment):
