@@ -12,6 +12,7 @@ from dbhone.report.table import Table
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
 
+_OPEN = Verdict.NO_DIFFERENCE
 _CANDIDATES = tuple(each.name for each in SUBJECTS if each.role is Role.CANDIDATE)
 
 
@@ -144,8 +145,12 @@ def test_headline_calls_nothing_slower_that_has_no_such_verdict() -> None:
     # Corrected for several comparisons, an interval below 1 may come without a difference.
     run = a_run()
     found = found_in(run, samples(run, Shape(effects=dict.fromkeys(_CANDIDATES, (0.8, 0.8)))))
-    open_ = tuple(replace(each, verdict=Verdict.NO_DIFFERENCE) for each in found.analysis.summaries)
-    found = replace(found, analysis=replace(found.analysis, summaries=open_))
+    analysis = replace(
+        found.analysis,
+        effects=tuple(replace(each, verdict=_OPEN) for each in found.analysis.effects),
+        summaries=tuple(replace(each, verdict=_OPEN) for each in found.analysis.summaries),
+    )
+    found = replace(found, analysis=analysis)
     assert "slower" not in headline(found, control_differs=False)
     assert "slower" not in build_page(*odd_runs()["no noise"]).headline
 

@@ -10,6 +10,7 @@ from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Summary, Verdict, 
 from dbhone.analysis.winner import find_winner, overall, scored_in_sample
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
+from dbhone.report.apart import apart
 from dbhone.report.findings import Findings
 from dbhone.report.material import workload
 from dbhone.report.wording import compiler, joined, spoken
@@ -94,11 +95,16 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
     if not candidates:
         return _of_controls(story, judged)
     winner = find_winner(story.analysis, whole)
-    if winner is None:
-        alone = len(candidates) == 1
-        return _of_one(story, judged[0]) if alone else _nothing_faster(story, judged)
-    subject = next(each for each in whole if each.name == winner.subject)
-    return _winner(story, subject, winner)
+    best = winner or max(judged, key=lambda each: each.ratio)
+    strays = apart(story.analysis, best)
+    if winner is not None:
+        subject = next(each for each in whole if each.name == winner.subject)
+        told = _winner(story, subject, winner)
+    elif len(candidates) == 1:
+        told = _of_one(story, best, hidden=not strays)
+    else:
+        told = _nothing_faster(story, best, judged, hidden=not strays)
+    return f"{told} But {strays}" if strays else told
 
 
 def _of_controls(story: _Story, scores: list[Summary]) -> str:
@@ -135,8 +141,11 @@ def _winner(story: _Story, subject: Subject, score: Summary) -> str:
     return f"{text}; on {sets}, which {which}, the verdict is: {trained.verdict}."
 
 
-def _of_one(story: _Story, score: Summary) -> str:
-    """Return what came of the only candidate, which is not faster."""
+def _of_one(story: _Story, score: Summary, *, hidden: bool) -> str:
+    """Return what came of the only candidate, which is not faster.
+
+    ``hidden`` is whether to tell what noise may hide: of use where no step shows a difference.
+    """
     base, subject, reach = story.base.name, score.subject, story.reach(score)
     if score.verdict == Verdict.SLOWER:
         return f"{_is_slower(story, score)}."
@@ -144,7 +153,7 @@ def _of_one(story: _Story, score: Summary) -> str:
         f"No difference was found between {subject} and {base} on {_where(story)}: "
         f"{subject} runs {_times(score)} as fast ({reach})"
     )
-    return f"{'; '.join([text, *_open(score, [score])])}."
+    return f"{'; '.join([text, *(_open(score, [score]) if hidden else ())])}."
 
 
 def _is_slower(story: _Story, score: Summary) -> str:
@@ -172,13 +181,15 @@ def _of_versions(story: _Story, versions: Sequence[str], changes: str) -> str:
     return f"{first}. On the way, {changes}"
 
 
-def _nothing_faster(story: _Story, scores: list[Summary]) -> str:
-    best = max(scores, key=lambda each: each.ratio)
+def _nothing_faster(
+    story: _Story, best: Summary, scores: Sequence[Summary], *, hidden: bool
+) -> str:
     text = (
         f"Nothing is faster than {story.base.name} on {_where(story)}: the best, "
         f"{best.subject}, runs {_times(best)} as fast ({story.reach(best)})"
     )
-    return f"{'; '.join([text, *_open(best, scores), *_slower(scores)])}."
+    unseen = _open(best, scores) if hidden else ()
+    return f"{'; '.join([text, *unseen, *_slower(scores)])}."
 
 
 def _open(best: Summary, scores: Sequence[Summary]) -> Iterator[str]:

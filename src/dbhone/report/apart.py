@@ -1,0 +1,41 @@
+"""The steps that go another way than all of them together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict
+from dbhone.report.wording import joined, spoken
+
+_NAMED = 3
+
+
+def apart(analysis: Analysis, score: Summary) -> str:
+    """Return a sentence on the steps whose verdict is another difference than the score's.
+
+    ``score`` is a subject's figure over all steps, or over those of a group; of the steps it is
+    made of, those count whose own verdict, corrected for their number, says faster where the
+    score does not, or slower where it does not. Empty if there is none.
+    """
+    steps = [
+        each
+        for each in analysis.throughput_effects
+        if each.subject == score.subject
+        and each.in_sample is score.in_sample
+        and score.group in (None, each.group)
+    ]
+    told: list[str] = []
+    for verdict in (Verdict.FASTER, Verdict.SLOWER):
+        found = [each for each in steps if each.verdict == verdict != score.verdict]
+        if found:
+            of = "" if told else f" of {len(steps)} steps"
+            told.append(f"{verdict} on {len(found)}{of} ({_named(found)})")
+    return f"{score.subject} is {' and '.join(told)}." if told else ""
+
+
+def _named(steps: Sequence[Effect]) -> str:
+    """Return the steps with their ratios, the largest differences first."""
+    ordered = sorted(steps, key=lambda each: (-abs(math.log(each.ratio)), each.step))
+    told = joined([f"{each.step} {spoken(each.ratio, each)}" for each in ordered[:_NAMED]])
+    return told if len(steps) <= _NAMED else f"most on {told}"
