@@ -114,4 +114,6 @@ def test_headline_of_a_winner_says_where_it_is_slower() -> None:
     step = _steps(_found().analysis)[0]
     text = headline(_with(Verdict.FASTER, {step: (0.9, Verdict.SLOWER)}), control_differs=False)
     assert text.startswith("On this machine pgo ")
-    assert re.search(rf"\. But pgo is slower on 1 of \d+ steps \({re.escape(step)} 0\.90\)\.$", text)
+    assert re.search(
+        rf"\. But pgo is slower on 1 of \d+ steps \({re.escape(step)} 0\.90\)\.$", text
+    )
