@@ -10,6 +10,7 @@ import pytest
 from dbhone.dbms.base_counters import CounterSource, Reading, quoted
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.mariadb import MariaDb
+from dbhone.dbms.myrocks import MyRocks
 from dbhone.dbms.mysql import Mysql
 from dbhone.dbms.postgresql import Postgresql
 
@@ -17,6 +18,7 @@ ANSWERS = sorted((Path(__file__).parent / "answers").glob("*.json"))
 SYSTEMS: dict[str, ServerDbms] = {
     "mysql": Mysql(),
     "mariadb": MariaDb(),
+    "myrocks": MyRocks(),
     "postgresql": Postgresql(),
 }
 
@@ -70,6 +72,18 @@ def test_status_tells_what_goes_up_and_down_from_what_only_grows(server: str) ->
                 *("Innodb_ibuf_discarded_inserts", "Innodb_ibuf_discarded_deletes"),
                 *("Innodb_ibuf_discarded_delete_marks", "Innodb_ibuf_merged_inserts"),
                 *("Innodb_ibuf_merges", "Innodb_adaptive_hash_hash_searches"),
+            },
+        ),
+        (
+            "myrocks",
+            "status",
+            {
+                *("rocksdb_memtable_total", "rocksdb_memtable_unflushed", "rocksdb_num_iterators"),
+                "rocksdb_manual_compactions_running",
+            },
+            {
+                *("rocksdb_memtable_hit", "rocksdb_manual_compactions_processed"),
+                *("rocksdb_number_keys_read", "rocksdb_bytes_written"),
             },
         ),
         ("postgresql", "pg_stat_io", {"op_bytes"}, {"reads", "read_bytes", "hits"}),

@@ -25,6 +25,7 @@ _STATUS = re.compile(
     r"|Innodb_num_page_compressed_trim_op_saved|Innodb_redo_log_(?:capacity_resized|logical_size"
     r"|physical_size|enabled|read_only)"
     r"|Key_blocks_\w+|Qcache_(?:free_\w+|queries_in_cache|total_blocks)|Aria_pagecache_blocks_\w+"
+    r"|rocksdb_(?:memtable_(?:total|unflushed)|manual_compactions_(?:pending|running)|num_iterators)"
     r"|Memory_used(?:_initial)?|Global_connection_memory|Current_tls_\w+|Slave_\w+|Rpl_\w+|Ssl_\w+"
     r"|Uptime\w*|Performance_schema_session_connect_attrs_longest_seen|Not_flushed_delayed_rows"
 )
