@@ -141,6 +141,23 @@ def test_headline_names_the_few_that_are_slower() -> None:
     assert re.search(r"; o3 \(0\.\d+\) and lto \(0\.\d+\) are slower\.$", text)
 
 
+def test_headline_says_why_an_interval_that_misses_1_is_no_difference() -> None:
+    run = a_run(subjects=tuple(each for each in SUBJECTS if each.name in ("rel", "control", "pgo")))
+    found = found_in(run, samples(run, Shape(effects={"pgo": (1.0, 1.0)})))
+
+    def told(low: float, high: float) -> str:
+        summaries = tuple(
+            replace(each, low=low, high=high, verdict=_OPEN) for each in found.analysis.summaries
+        )
+        analysis = replace(found.analysis, summaries=summaries)
+        return headline(replace(found, analysis=analysis), control_differs=False)
+
+    by_chance = "14 blocks; one of several comparisons can show that by chance)"
+    assert by_chance in told(1.03, 1.13)
+    assert by_chance in told(0.90, 0.98)
+    assert "by chance" not in told(0.95, 1.05)
+
+
 def test_headline_calls_nothing_slower_that_has_no_such_verdict() -> None:
     # Corrected for several comparisons, an interval below 1 may come without a difference.
     run = a_run()

@@ -69,10 +69,11 @@ def lacking(run: Run, samples: Samples, analysis: Analysis) -> Iterator[Warning]
     effects = analysis.throughput_effects
     found = needs(run, samples, analysis)
     if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
+        whole = MINIMUM_BLOCKS - found.verdict_blocks
         yield Warning(
             code="too-few-blocks",
-            text=f"only {MINIMUM_BLOCKS - found.verdict_blocks} of the {MINIMUM_BLOCKS} blocks that"
-            f" a verdict needs were measured whole: {found.verdict_words}",
+            text=f"only {whole} of the {MINIMUM_BLOCKS} blocks that a verdict needs"
+            f" {'was' if whole == 1 else 'were'} measured whole: {found.verdict_words}",
         )
     elif any(each.verdict == Verdict.NOT_ENOUGH_DATA for each in effects):
         yield _without_verdict(effects, found)

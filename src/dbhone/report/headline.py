@@ -19,6 +19,7 @@ from dbhone.units import count_of
 _MOST_NAMED = 4
 _LEAST_TOLD = 0.0005
 """A gain or a loss that is smaller than this share would be told as 0.0 %."""
+_BY_CHANCE = "one of several comparisons can show that by chance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,8 @@ class _Story:
             return f"{summary.blocks} blocks"
         low, high = (spoken(each, summary) for each in (summary.low, summary.high))
         confidence = f"{self.analysis.confidence * 100:.0f} %"
-        return f"{confidence} interval {low} to {high}, {summary.blocks} blocks"
+        chance = f"; {_BY_CHANCE}" if _looks_different(summary) else ""
+        return f"{confidence} interval {low} to {high}, {summary.blocks} blocks{chance}"
 
 
 def headline(found: Findings, *, control_differs: bool, history: str | None = None) -> str:
@@ -223,6 +225,13 @@ def _slower(scores: Sequence[Summary]) -> Iterator[str]:
 
 def _would_be_found(difference: float) -> str:
     return f"a difference of {difference * 100:.1f} % would have been found in half of such runs"
+
+
+def _looks_different(summary: Summary) -> bool:
+    """Return whether its interval misses 1 though, corrected for others, it is no difference."""
+    if summary.low is None or summary.high is None:
+        return False
+    return summary.verdict == Verdict.NO_DIFFERENCE and not summary.low <= 1 <= summary.high
 
 
 def _times(summary: Summary) -> str:
