@@ -100,7 +100,7 @@ class Stand:
     servers: Sleepers
     session: Session
     observe: bool = False
-    slow: list[str] = field(default_factory=list)
+    slow: list[tuple[str, bool]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         names = {name: cast(Contender, name) for name in NAMES}
@@ -108,7 +108,10 @@ class Stand:
         servers = cast(Servers, self.servers)
         self.arena = ServerArena(servers, names, observing, lambda _: None)
         sets = frozenset({"sleep"})
-        self.passes = FrozenPasses(self.arena, self.session, sets, 1, self.slow.append)
+        self.passes = FrozenPasses(self.arena, self.session, sets, 1, self._tell)
+
+    def _tell(self, set_name: str, lasting: bool) -> None:
+        self.slow.append((set_name, lasting))
 
     def turns(self, announce: Callable[[str, int], None] = lambda *_: None) -> dict[str, Turn]:
         one = Pass(block=0, set="sleep", task=sleeping(), subjects=NAMES, timeout=60.0)
@@ -187,19 +190,70 @@ def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
     with stand(servers, session) as made:
         made.turns()
         made.turns()
-        assert made.slow == ["sleep"]
+        assert made.slow == [("sleep", True)]
     assert servers.fresh == [*NAMES, *NAMES]
     assert nothing_runs()
 
 
-def test_longer_operations_get_longer_slices_and_the_first_was_a_trial(
+def looks(monkeypatch: pytest.MonkeyPatch, *found: Rounds | None) -> None:
+    """Have these rounds be what fits after each look, and the usual ones from then on."""
+    coming = iter(found)
+    monkeypatch.setattr(
+        "dbhone.experiment.frozen_passes.fitting_rounds", lambda first, *_: next(coming, first)
+    )
+
+
+@pytest.mark.parametrize(("slow", "times"), [(None, 2), (Rounds(seconds=1.0, count=1), 1)])
+def test_a_moment_of_standstill_at_the_beginning_changes_nothing(
+    session: Session, monkeypatch: pytest.MonkeyPatch, slow: Rounds | None, times: int
+) -> None:
+    looks(monkeypatch, *[slow] * times)
+    servers = Sleepers()
+    with stand(servers, session) as made:
+        slices = made.turns()["old"].turnout.slices
+        assert made.slow == []
+    assert [one.round for one in slices] == list(range(max(ROUNDS.count, times + 1)))
+    assert servers.fresh == []
+
+
+def test_a_set_that_was_measured_in_slices_is_so_again_after_a_pass_that_stood_still(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = Sleepers()
+    with stand(servers, session) as made:
+        made.turns()
+        looks(monkeypatch, None, None, None)
+        made.turns()
+        assert made.slow == [("sleep", False)]
+        again = made.turns()
+    assert servers.fresh == [*NAMES]
+    assert len(again["old"].turnout.slices) == ROUNDS.count
+    assert nothing_runs()
+
+
+def test_slow_operations_are_looked_at_again_only_where_they_are_new(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     longer = Rounds(seconds=0.4, count=3)
     monkeypatch.setattr("dbhone.experiment.frozen_passes.fitting_rounds", lambda *_: longer)
     with stand(Sleepers(), session) as made:
-        first, *others = made.turns()["old"].turnout.slices
-    assert not first.counted
+        trials = [
+            [one.counted for one in made.turns()["old"].turnout.slices].index(True)
+            for _ in range(2)
+        ]
+    assert trials == [3, 1]
+
+
+def test_longer_operations_get_longer_slices_and_the_first_were_trials(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer = Rounds(seconds=0.4, count=3)
+    monkeypatch.setattr("dbhone.experiment.frozen_passes.fitting_rounds", lambda *_: longer)
+    with stand(Sleepers(), session) as made:
+        slices = made.turns()["old"].turnout.slices
+    trials, others = slices[:-3], slices[-3:]
+    assert trials
+    assert not any(one.counted for one in trials)
     assert [one.counted for one in others] == [True] * 3
     assert all(one.seconds >= 0.4 for one in others)
 
@@ -237,7 +291,7 @@ def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
         made.arena.ready(NAMES)
         servers.up[1].dead = True
         made.turns()
-    assert made.slow == ["sleep"]
+    assert made.slow == [("sleep", True)]
     assert [each.name for each in servers.up] == [*NAMES, *NAMES]
     assert sorted(servers.fresh) == sorted(NAMES)
 

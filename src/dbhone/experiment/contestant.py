@@ -125,10 +125,10 @@ class Contestant:
 
     @property
     def client_rate(self) -> float:
-        """How many events each client ended in a second of the last slice, on average."""
+        """How many events each client ended in a second of the best slice, on average."""
         clients = self.task.run.threads if self.task.run else 1
-        counted = self.measured[-1].counted
-        return counted.finished / counted.seconds / clients
+        rates = (each.counted.finished / each.counted.seconds for each in self.measured)
+        return max(rates) / clients
 
     @property
     def cpu_seconds(self) -> float:

@@ -28,12 +28,17 @@ from dbhone.home import Session
 from dbhone.instance.awake import Vigil
 from dbhone.measurement.conditions import between, read_conditions
 
+_LOOKS = 3
+"""Slices of each subject after which it is believed how slow a set's operations are, where that
+is new: a single slice may fall into a moment in which the whole machine stood still."""
+
 
 class FrozenPasses(Passes):
     """Measures some sets in short slices, the others by fresh drivers.
 
-    A set of which too few operations end in a slice is one of the others from then on, which is
-    told to ``slow``.
+    A set of which too few operations end in a slice is one of the others from then on; one that
+    was measured in slices before is so for the one pass. ``slow`` is told the set, and whether
+    it is for good.
     """
 
     def __init__(
@@ -42,12 +47,13 @@ class FrozenPasses(Passes):
         session: Session,
         sets: frozenset[str],
         seed: int,
-        slow: Callable[[str], None],
+        slow: Callable[[str, bool], None],
     ) -> None:
         super().__init__(arena)
         self._servers = arena
         self._session = session
         self._sets = set(sets)
+        self._usual: dict[str, Rounds] = {}
         self._seed = seed
         self._slow = slow
         self._fresh = FreshPasses(arena)
@@ -59,16 +65,19 @@ class FrozenPasses(Passes):
                 yield from self._frozen(one, vigil, announce)
                 return
             except _TooSlow:
-                self._sets.remove(one.set)
-                self._slow(one.set)
+                lasting = one.set not in self._usual
+                if lasting:
+                    self._sets.remove(one.set)
+                self._slow(one.set, lasting)
                 self._servers.ready(one.subjects)  # one of them may have died meanwhile
         yield from self._fresh.turns(one, vigil, announce)
 
     def _frozen(self, one: Pass, vigil: Vigil, announce: Announce) -> list[Turn]:
         spun = vigil.cpu_seconds()
         started, before = datetime.now(UTC), read_conditions()
-        with _FrozenPass(self._servers, self._session, one, self._seed) as frozen:
-            frozen.measure(announce)
+        usual = self._usual.get(one.set)
+        with _FrozenPass(self._servers, self._session, one, self._seed, usual) as frozen:
+            self._usual[one.set] = frozen.measure(announce)
             turnouts = frozen.turnouts()
             own = frozen.cpu_seconds + vigil.cpu_seconds() - spun
         conditions = between(before, read_conditions(), own_cpu_seconds=own)
@@ -91,12 +100,16 @@ class _TooSlow(Exception):
 class _FrozenPass:
     """One pass. Leaving it ends all clients."""
 
-    def __init__(self, arena: ServerArena, session: Session, one: Pass, seed: int) -> None:
+    def __init__(
+        self, arena: ServerArena, session: Session, one: Pass, seed: int, usual: Rounds | None
+    ) -> None:
         assert one.task.run is not None
         self._arena = arena
         self._one = one
         self._seed = seed
         self._seconds = one.task.run.seconds
+        self._first = first_rounds(self._seconds)
+        self._usual = usual or self._first
         self._folder = session.workdir("slices")
         self._stack = contextlib.ExitStack()
         self._contestants: dict[str, Contestant] = {}
@@ -118,15 +131,19 @@ class _FrozenPass:
         """The CPU time of all subjects' servers and clients in the pass."""
         return sum(each.cpu_seconds for each in self._contestants.values())
 
-    def measure(self, announce: Announce) -> None:
-        """Connect all clients, measure round after round, let the clients end."""
+    def measure(self, announce: Announce) -> Rounds:
+        """Connect all clients, measure round after round, let the clients end.
+
+        Returns how the pass was cut. Raises _TooSlow.
+        """
         for name in self._one.subjects:
             self._start(name)
         for each in self._contestants.values():
             each.connect()
-        self._rounds(announce)
+        rounds = self._rounds(announce)
         for each in self._contestants.values():
             each.end()
+        return rounds
 
     def _start(self, name: str) -> None:
         folder = self._folder / name
@@ -142,27 +159,37 @@ class _FrozenPass:
             name=name, client=client, running=running, task=self._one.task
         )
 
-    def _rounds(self, announce: Announce) -> None:
+    def _rounds(self, announce: Announce) -> Rounds:
         began = time.monotonic()
-        first = first_rounds(self._seconds)
         announce(self._one.subjects[0], 0)
-        self._round(0, first, began)
-        rounds = self._fitting(first)
-        self._trials = 0 if rounds == first else 1
+        rounds, looks = self._looked(began)
+        self._trials = 0 if rounds == self._first else looks
         total = rounds.count + self._trials
-        for number in range(1, total):
+        for number in range(looks, total):
             done = number * len(self._one.subjects) // total
             announce(self._one.subjects[done], done)
             self._round(number, rounds, began)
+        return rounds
 
-    def _fitting(self, first: Rounds) -> Rounds:
-        """Return how the rest of the pass is cut. Raises _TooSlow."""
+    def _looked(self, began: float) -> tuple[Rounds, int]:
+        """Measure rounds until it is known how the pass is cut; return that, and how many.
+
+        One is enough where it is as usual. Raises _TooSlow.
+        """
+        for looks in range(1, _LOOKS + 1):
+            self._round(looks - 1, self._first, began)
+            rounds = self._fitting()
+            if rounds == self._usual:
+                break
+        if rounds is None:
+            raise _TooSlow
+        return rounds, looks
+
+    def _fitting(self) -> Rounds | None:
+        """Return how the pass is best cut, None if it had better not be."""
         known = [each for each in self._contestants.values() if each.error is None]
         rate = min((each.client_rate for each in known), default=math.inf)
-        found = fitting_rounds(first, self._seconds, rate)
-        if found is None:
-            raise _TooSlow
-        return found
+        return fitting_rounds(self._first, self._seconds, rate)
 
     def _round(self, number: int, rounds: Rounds, began: float) -> None:
         order = round_order(self._seed, self._one.block, self._one.set, number, self._one.subjects)

@@ -297,8 +297,10 @@ class _ServerGround(_Grounded):
             subjects,
         )
 
-    def _slow(self, set_name: str) -> None:
-        text = f"too few operations of {set_name} end in a short slice: each slice has a new client"
+    def _slow(self, set_name: str, lasting: bool) -> None:
+        few = f"too few operations of {set_name} end in a short slice"
+        once = "in a pass that stood still for seconds each slice had a new client"
+        text = f"{few}: {'each slice has a new client' if lasting else once}"
         self._journal.warn("slow-operations", text, step=set_name)
 
     def _warn(self, code: str, text: str, subject: str) -> None:
