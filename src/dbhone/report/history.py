@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,7 +10,7 @@ from dbhone.analysis.history import Change, History, Lineage, Segment, Series
 from dbhone.analysis.verdict import Tone, Verdict, half_width
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run, Samples
-from dbhone.report.material import EMPTY, Material, heading, label, workload
+from dbhone.report.material import EMPTY, Material, heading, label, short_names
 from dbhone.report.table import Cell, Column, Row, Table, signed
 from dbhone.report.wording import ends, figure, joined, margin, ratio
 from dbhone.units import count_of
@@ -55,7 +54,7 @@ def arrows(found: History) -> dict[tuple[str, str], str]:
 
 def history_view(of: Material, found: History) -> HistoryView:
     """Say what was found."""
-    short = _short_names(of.run)
+    short = short_names(of.run)
     return HistoryView(
         found=found,
         short=short,
@@ -93,18 +92,6 @@ def _group(series: Series) -> str:
 
 def _arrow(change: Change) -> str:
     return "↓" if change.ratio < 1 else "↑"
-
-
-def _short_names(run: Run) -> dict[str, str]:
-    """Return the steps' names as sentences have them: ``update-index``, where that is plain."""
-    words = {step.name: workload(step).partition("_")[0] for step in run.steps if not step.key}
-    sets = {workload(step): words[step.name] for step in run.steps if not step.key}
-    plain = {word for word, count in Counter(sets.values()).items() if count == 1}
-    return {
-        step.name: step.name.replace(workload(step), word, 1) if word in plain else step.name
-        for step in run.steps
-        for word in (words.get(step.name, step.name),)
-    }
 
 
 def _told(change: Change, series: Series, *, alone: bool = False) -> str:

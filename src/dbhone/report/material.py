@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -126,6 +127,18 @@ def serves(steps: Iterable[Step]) -> bool:
 def workload(step: Step) -> str:
     """Return a step's set without its number of threads."""
     return step.set if step.threads is None else step.set.partition("@")[0]
+
+
+def short_names(run: Run) -> dict[str, str]:
+    """Return the steps' names as sentences have them: ``update-index``, where that is plain."""
+    words = {step.name: workload(step).partition("_")[0] for step in run.steps if not step.key}
+    sets = {workload(step): words[step.name] for step in run.steps if not step.key}
+    plain = {word for word, count in Counter(sets.values()).items() if count == 1}
+    return {
+        step.name: step.name.replace(workload(step), word, 1) if word in plain else step.name
+        for step in run.steps
+        for word in (words.get(step.name, step.name),)
+    }
 
 
 def label(subject: Subject) -> str:
