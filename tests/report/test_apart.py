@@ -13,6 +13,7 @@ from dbhone.report.apart import apart
 from dbhone.report.findings import Findings, found_in
 from dbhone.report.headline import headline
 from tests.report.sample_run import SUBJECTS, a_run, samples
+from tests.report.sample_servers import a_server_run, server_samples
 
 _VERDICTS = (Verdict.FASTER, Verdict.SLOWER, Verdict.NO_DIFFERENCE, Verdict.NOT_ENOUGH_DATA)
 
@@ -62,7 +63,7 @@ def test_steps_count_that_differ_otherwise_than_the_whole(whole: Verdict) -> Non
     analysis = _with(whole, steps).analysis
     score = overall(analysis, "pgo")
     assert score is not None
-    told = apart(analysis, score)
+    told = apart(a_run(), analysis, score)
     assert (f"faster on 1 of {len(others) + 2} steps ({first} 2.07)" in told) == (
         whole != Verdict.FASTER
     )
@@ -75,7 +76,7 @@ def test_nothing_is_told_where_no_step_differs_or_all_do_alike() -> None:
         analysis = _with(verdict, steps).analysis
         score = overall(analysis, "pgo")
         assert score is not None
-        assert apart(analysis, score) == ""
+        assert apart(a_run(), analysis, score) == ""
 
 
 def test_of_many_steps_the_largest_differences_are_named() -> None:
@@ -84,8 +85,10 @@ def test_of_many_steps_the_largest_differences_are_named() -> None:
     analysis = _with(Verdict.NO_DIFFERENCE, ratios).analysis
     score = overall(analysis, "pgo")
     assert score is not None
-    largest = f"(most on {steps[-1]} {1 + 0.1 * len(steps):.2f}, "
-    assert f"faster on {len(steps)} of {len(steps)} steps {largest}" in apart(analysis, score)
+    largest = f"(most on {steps[-1]} {1 + 0.1 * len(steps):.2f} and "
+    assert f"faster on {len(steps)} of {len(steps)} steps {largest}" in apart(
+        a_run(), analysis, score
+    )
 
 
 def test_a_step_that_the_build_was_trained_on_is_not_among_them() -> None:
@@ -95,7 +98,21 @@ def test_a_step_that_the_build_was_trained_on_is_not_among_them() -> None:
     analysis = _with(Verdict.NO_DIFFERENCE, trained).analysis
     score = overall(analysis, "pgo")
     assert score is not None
-    assert apart(analysis, score) == ""
+    assert apart(a_run(), analysis, score) == ""
+
+
+def test_steps_are_named_as_short_as_is_plain() -> None:
+    run = a_server_run()
+    analysis = found_in(run, server_samples(run)).analysis
+    effects = tuple(
+        replace(each, ratio=0.5, low=0.4, high=0.6, verdict=Verdict.SLOWER)
+        for each in analysis.effects
+    )
+    score = overall(analysis, "lto")
+    assert score is not None
+    told = apart(run, replace(analysis, effects=effects), replace(score, verdict=_VERDICTS[2]))
+    assert " 0.50 and " in told
+    assert "_range" not in told
 
 
 def test_headline_without_a_difference_says_where_there_is_one_and_not_what_could_hide() -> None:

@@ -98,7 +98,7 @@ def test_steps_that_are_slower_are_named_though_all_together_are_not() -> None:
     changed = replace(page, analysis=replace(page.analysis, effects=effects))
     found = outcome(changed)
     assert found.answer is Answer.NOT_SLOWER
-    assert found.sentence.endswith("; but slower on update-one_range=100")
+    assert found.sentence.endswith("; but slower on update-one")
 
 
 def test_exit_codes_are_those_that_are_promised() -> None:

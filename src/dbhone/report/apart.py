@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict
+from dbhone.measurement.record import Run
+from dbhone.report.material import short_names
 from dbhone.report.wording import joined, spoken
 
-_NAMED = 3
+_NAMED = 2
 
 
-def apart(analysis: Analysis, score: Summary) -> str:
+def apart(run: Run, analysis: Analysis, score: Summary) -> str:
     """Return a sentence on the steps whose verdict is another difference than the score's.
 
     ``score`` is a subject's figure over all steps, or over those of a group; of the steps it is
@@ -30,12 +32,12 @@ def apart(analysis: Analysis, score: Summary) -> str:
         found = [each for each in steps if each.verdict == verdict != score.verdict]
         if found:
             of = "" if told else f" of {len(steps)} steps"
-            told.append(f"{verdict} on {len(found)}{of} ({_named(found)})")
+            told.append(f"{verdict} on {len(found)}{of} ({_named(found, short_names(run))})")
     return f"{score.subject} is {' and '.join(told)}." if told else ""
 
 
-def _named(steps: Sequence[Effect]) -> str:
+def _named(steps: Sequence[Effect], short: Mapping[str, str]) -> str:
     """Return the steps with their ratios, the largest differences first."""
     ordered = sorted(steps, key=lambda each: (-abs(math.log(each.ratio)), each.step))
-    told = joined([f"{each.step} {spoken(each.ratio, each)}" for each in ordered[:_NAMED]])
-    return told if len(steps) <= _NAMED else f"most on {told}"
+    named = [f"{short[each.step]} {spoken(each.ratio, each)}" for each in ordered[:_NAMED]]
+    return joined(named) if len(steps) <= _NAMED else f"most on {joined(named)}"

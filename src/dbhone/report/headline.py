@@ -98,7 +98,7 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
         return _of_controls(story, judged)
     winner = find_winner(story.analysis, whole)
     best = winner or max(judged, key=lambda each: each.ratio)
-    strays = apart(story.analysis, best)
+    strays = apart(story.run, story.analysis, best)
     if winner is not None:
         subject = next(each for each in whole if each.name == winner.subject)
         told = _winner(story, subject, winner)

@@ -9,6 +9,7 @@ from dbhone.analysis.naming import listed
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict
 from dbhone.analysis.winner import overall
 from dbhone.measurement.record import Role, Subject
+from dbhone.report.material import short_names
 from dbhone.report.page import Page
 from dbhone.report.wording import spoken
 from dbhone.units import count_of
@@ -84,8 +85,9 @@ def _judged(page: Page, candidate: Subject, found: Summary, tolerance: float | N
 
 def _though(page: Page, candidate: Subject) -> str:
     """Name the steps on which the candidate is slower, though it is not in all; nothing if none."""
+    short = short_names(page.run)
     slower = [
-        each.step
+        short[each.step]
         for each in page.analysis.throughput_effects
         if each.subject == candidate.name and each.verdict == Verdict.SLOWER
     ]
