@@ -7,7 +7,16 @@ import pytest
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.doubts import CONTROL_CODES, _together, doubts
-from dbhone.measurement.record import READY_MADE, Role, Run, RunState, Samples, Step, Warning
+from dbhone.measurement.record import (
+    IDENTICAL,
+    READY_MADE,
+    Role,
+    Run,
+    RunState,
+    Samples,
+    Step,
+    Warning,
+)
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
 
 
@@ -35,6 +44,17 @@ def _sound() -> Run:
 
 def test_a_sound_run_raises_no_doubt() -> None:
     assert _codes(_sound()) == []
+
+
+def test_a_candidate_that_is_the_base_byte_for_byte_and_differs_is_told_as_a_control_is() -> None:
+    same = Warning(code=IDENTICAL, text="pgo is byte for byte the same as the base", subject="pgo")
+    run = replace(_sound(), warnings=(same,))
+    (told, *others) = _doubts(run, samples(run, QUIET))
+    assert (told.code, told.subject) == ("control-differs", "pgo")
+    assert told.text.startswith("pgo is byte for byte rel and yet differs from it in ")
+    assert [each.code for each in others] == [IDENTICAL]
+    quiet = replace(QUIET, effects={})
+    assert [each.code for each in _doubts(run, samples(run, quiet))] == [IDENTICAL]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
-from dbhone.measurement.record import READY_MADE, Run, RunState, Samples, Warning
+from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Samples, Warning
 from dbhone.units import count_of, duration, percent
 
 CONTROL_CODES = ("control-differs", "control-noisy")
@@ -72,12 +72,16 @@ def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:
         )
     winner = find_winner(analysis, run.subjects)
     for control in run.controls:
-        yield from _control_differs(analysis, control)
+        yield from _control_differs(analysis, control, f"{analysis.base} over again")
         if winner is not None:
             yield from _control_noisy(analysis, control, winner)
+    for same in dict.fromkeys(each.subject for each in run.warnings if each.code == IDENTICAL):
+        if same is not None:
+            yield from _control_differs(analysis, same, f"byte for byte {analysis.base}")
 
 
-def _control_differs(analysis: Analysis, control: str) -> Iterator[Warning]:
+def _control_differs(analysis: Analysis, control: str, what: str) -> Iterator[Warning]:
+    """Tell that a subject differs from the base though it is the same: ``what`` says how."""
     differing = [each for each in analysis.judged(control) if differs(each)]
     if not differing:
         return
@@ -85,7 +89,7 @@ def _control_differs(analysis: Analysis, control: str) -> Iterator[Warning]:
     where = worst.step if isinstance(worst, Effect) else _together(worst, analysis)
     yield Warning(
         code="control-differs",
-        text=f"{control} is {analysis.base} over again and yet differs from it in "
+        text=f"{control} is {what} and yet differs from it in "
         f"{count_of(len(differing), 'figure')}, at most by {percent(worst.ratio - 1)} on {where}: "
         "something other than the builds is measured here, so trust no figure of this run",
         subject=control,

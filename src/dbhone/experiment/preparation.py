@@ -17,7 +17,7 @@ from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.pace import Pace
 from dbhone.experiment.plan import leaves_time
 from dbhone.experiment.production import Product, Workshop, goal_of
-from dbhone.measurement.record import Role, Run, Subject
+from dbhone.measurement.record import IDENTICAL, Role, Run, Subject
 from dbhone.source.tree import kept_tree
 
 _LEFT_OUT = "left-out"
@@ -194,7 +194,7 @@ class Preparation:
             candidate = product is not None and each.role is Role.CANDIDATE
             if candidate and alike and product is not None and _binary(product) == base:
                 text = f"{each.name} is byte for byte the same as the base"
-                self._journal.warn("identical", text, subject=each.name)
+                self._journal.warn(IDENTICAL, text, subject=each.name)
 
 
 def _binary(product: Product) -> str:

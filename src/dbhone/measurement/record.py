@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 COLD = "cold"
 """The code of the warning that says that servers were measured cold."""
+IDENTICAL = "identical"
+"""The code of the warning that a candidate is byte for byte the base, and runs as it does."""
 READY_MADE = "ready-made"
 """The variant of a server that somebody else has built."""
 
