@@ -203,7 +203,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, *found: Rounds | None) -> None:
     )
 
 
-@pytest.mark.parametrize(("slow", "times"), [(None, 2), (Rounds(seconds=1.0, count=1), 1)])
+@pytest.mark.parametrize(("slow", "times"), [(None, 2), (Rounds(seconds=1.2, count=1), 1)])
 def test_a_moment_of_standstill_at_the_beginning_changes_nothing(
     session: Session, monkeypatch: pytest.MonkeyPatch, slow: Rounds | None, times: int
 ) -> None:
@@ -234,8 +234,9 @@ def test_a_set_that_was_measured_in_slices_is_so_again_after_a_pass_that_stood_s
 def test_slow_operations_are_looked_at_again_only_where_they_are_new(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    longer = Rounds(seconds=0.4, count=3)
-    monkeypatch.setattr("dbhone.experiment.frozen_passes.fitting_rounds", lambda *_: longer)
+    slow = [Rounds(seconds=1.2, count=2)] * 3
+    slightly_slower = Rounds(seconds=1.5, count=2)
+    looks(monkeypatch, *slow, slightly_slower)
     with stand(Sleepers(), session) as made:
         trials = [
             [one.counted for one in made.turns()["old"].turnout.slices].index(True)

@@ -29,8 +29,10 @@ from dbhone.instance.awake import Vigil
 from dbhone.measurement.conditions import between, read_conditions
 
 _LOOKS = 3
-"""Slices of each subject after which it is believed how slow a set's operations are, where that
+"""Slices of each subject after which it is believed that a set's operations are slow, where that
 is new: a single slice may fall into a moment in which the whole machine stood still."""
+_NEW = 2.0
+"""Slices would have to be this many times as long as before for it to be new."""
 
 
 class FrozenPasses(Passes):
@@ -174,12 +176,12 @@ class _FrozenPass:
     def _looked(self, began: float) -> tuple[Rounds, int]:
         """Measure rounds until it is known how the pass is cut; return that, and how many.
 
-        One is enough where it is as usual. Raises _TooSlow.
+        One is enough where it is about as usual. Raises _TooSlow.
         """
         for looks in range(1, _LOOKS + 1):
             self._round(looks - 1, self._first, began)
             rounds = self._fitting()
-            if rounds == self._usual:
+            if rounds is not None and rounds.seconds < _NEW * self._usual.seconds:
                 break
         if rounds is None:
             raise _TooSlow
