@@ -16,23 +16,22 @@ _NAMED = 2
 def apart(run: Run, analysis: Analysis, score: Summary) -> str:
     """Return a sentence on the steps whose verdict is another difference than the score's.
 
-    ``score`` is a subject's figure over all steps, or over those of a group; of the steps it is
-    made of, those count whose own verdict, corrected for their number, says faster where the
-    score does not, or slower where it does not. Empty if there is none.
+    ``score`` is a subject's figure over all steps that it is judged by; of these, those count
+    whose own verdict, corrected for their number, says faster where the score does not, or
+    slower where it does not. Empty if there is none.
     """
     steps = [
         each
         for each in analysis.throughput_effects
-        if each.subject == score.subject
-        and each.in_sample is score.in_sample
-        and score.group in (None, each.group)
+        if each.subject == score.subject and each.in_sample is score.in_sample
     ]
+    short = short_names(run)
     told: list[str] = []
     for verdict in (Verdict.FASTER, Verdict.SLOWER):
         found = [each for each in steps if each.verdict == verdict != score.verdict]
         if found:
             of = "" if told else f" of {len(steps)} steps"
-            told.append(f"{verdict} on {len(found)}{of} ({_named(found, short_names(run))})")
+            told.append(f"{verdict} on {len(found)}{of} ({_named(found, short)})")
     return f"{score.subject} is {' and '.join(told)}." if told else ""
 
 

@@ -99,13 +99,15 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
     winner = find_winner(story.analysis, whole)
     best = winner or max(judged, key=lambda each: each.ratio)
     strays = apart(story.run, story.analysis, best)
+    # What noise may hide is of use where no step shows a difference.
+    hidden = () if strays else tuple(_open(best, judged))
     if winner is not None:
         subject = next(each for each in whole if each.name == winner.subject)
         told = _winner(story, subject, winner)
     elif len(candidates) == 1:
-        told = _of_one(story, best, hidden=not strays)
+        told = _of_one(story, best, hidden)
     else:
-        told = _nothing_faster(story, best, judged, hidden=not strays)
+        told = _nothing_faster(story, best, judged, hidden)
     return f"{told} But {strays}" if strays else told
 
 
@@ -143,11 +145,8 @@ def _winner(story: _Story, subject: Subject, score: Summary) -> str:
     return f"{text}; on {sets}, which {which}, the verdict is: {trained.verdict}."
 
 
-def _of_one(story: _Story, score: Summary, *, hidden: bool) -> str:
-    """Return what came of the only candidate, which is not faster.
-
-    ``hidden`` is whether to tell what noise may hide: of use where no step shows a difference.
-    """
+def _of_one(story: _Story, score: Summary, hidden: Sequence[str]) -> str:
+    """Return what came of the only candidate, which is not faster; ``hidden`` is what may hide."""
     base, subject, reach = story.base.name, score.subject, story.reach(score)
     if score.verdict == Verdict.SLOWER:
         return f"{_is_slower(story, score)}."
@@ -155,7 +154,7 @@ def _of_one(story: _Story, score: Summary, *, hidden: bool) -> str:
         f"No difference was found between {subject} and {base} on {_where(story)}: "
         f"{subject} runs {_times(score)} as fast ({reach})"
     )
-    return f"{'; '.join([text, *(_open(score, [score]) if hidden else ())])}."
+    return f"{'; '.join([text, *hidden])}."
 
 
 def _is_slower(story: _Story, score: Summary) -> str:
@@ -184,14 +183,13 @@ def _of_versions(story: _Story, versions: Sequence[str], changes: str) -> str:
 
 
 def _nothing_faster(
-    story: _Story, best: Summary, scores: Sequence[Summary], *, hidden: bool
+    story: _Story, best: Summary, scores: Sequence[Summary], hidden: Sequence[str]
 ) -> str:
     text = (
         f"Nothing is faster than {story.base.name} on {_where(story)}: the best, "
         f"{best.subject}, runs {_times(best)} as fast ({story.reach(best)})"
     )
-    unseen = _open(best, scores) if hidden else ()
-    return f"{'; '.join([text, *unseen, *_slower(scores)])}."
+    return f"{'; '.join([text, *hidden, *_slower(scores)])}."
 
 
 def _open(best: Summary, scores: Sequence[Summary]) -> Iterator[str]:
