@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import UTC, datetime
+from pathlib import Path
 
 from dbhone.measurement.record import (
     Design,
@@ -117,3 +119,11 @@ def begin(store: Store) -> int:
     store.set_subject(run.id, 1, subject("pgo"))
     store.set_steps(run.id, STEPS)
     return run.id
+
+
+def rows(path: Path, query: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()

@@ -1,8 +1,8 @@
+"""What the store keeps of runs, and gives back."""
+
 from __future__ import annotations
 
 import dataclasses
-import sqlite3
-import zlib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +17,6 @@ from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import (
     BuildTimings,
     Group,
-    Invocation,
     Measurement,
     Role,
     RunState,
@@ -32,14 +31,9 @@ from tests.measurement.store_records import (
     begin,
     invocation,
     measurement,
+    rows,
     subject,
 )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "store.db") as store:
-        yield store
 
 
 @pytest.fixture(scope="module")
@@ -48,19 +42,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with Store.open(tmp_path_factory.mktemp("shared") / "store.db") as store:
         store.record(begin(store), invocation(0, "rel"))
         yield store
-
-
-@pytest.fixture
-def run_id(store: Store) -> int:
-    return begin(store)
-
-
-def rows(path: Path, query: str) -> list[tuple[object, ...]]:
-    connection = sqlite3.connect(path)
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
 
 
 def test_a_new_run_is_running_and_knows_what_was_declared(store: Store) -> None:
@@ -222,90 +203,6 @@ def test_equal_machines_are_kept_once(store: Store, tmp_path: Path) -> None:
         assert run.machine == machine
 
     assert rows(tmp_path / "store.db", "SELECT count(*) FROM machines") == [(2,)]
-
-
-def test_an_invocation_is_kept_with_all_that_the_driver_printed(store: Store, run_id: int) -> None:
-    store.record(run_id, invocation(3, "pgo"))
-    store.record(run_id, invocation(3, "rel", failure="it printed nothing"))
-
-    done, failed = store.done(run_id)
-    assert (done.block, done.set, done.subject, done.failure) == (3, "main", "pgo", None)
-    assert (done.seconds, done.started_at, done.position) == (1.5, MOMENT, 1)
-    assert done.conditions == {"steal": 0.125}
-    assert (failed.subject, failed.failure) == ("rel", "it printed nothing")
-    assert store.raw_output(run_id, 3, "main", "pgo") == invocation(3, "pgo").raw_output
-    with pytest.raises(UsageError, match="has not measured pgo on main in block 4"):
-        store.raw_output(run_id, 4, "main", "pgo")
-
-
-def test_the_same_block_set_and_subject_are_refused_a_second_time(
-    store: Store, run_id: int
-) -> None:
-    store.record(run_id, invocation(1, "rel"))
-
-    with pytest.raises(StoreError, match="already measured rel on main in block 1"):
-        store.record(run_id, invocation(1, "rel"))
-    assert len(store.done(run_id)) == 1
-
-
-def test_a_superseded_pass_stays_in_the_store_and_no_longer_counts(
-    store: Store, run_id: int, tmp_path: Path
-) -> None:
-    store.record(run_id, invocation(1, "rel"))
-    store.record(run_id, invocation(2, "rel"))
-
-    assert store.supersede(run_id, 2, "main") == 1
-    assert store.supersede(run_id, 2, "main") == 0
-    again = dataclasses.replace(invocation(2, "rel"), raw_output=b"again")
-    store.record(run_id, again)
-
-    assert [each.block for each in store.done(run_id)] == [1, 2]
-    assert store.raw_output(run_id, 2, "main", "rel") == b"again"
-    kept = rows(tmp_path / "store.db", "SELECT zlib FROM outputs ORDER BY invocation_id")
-    assert [zlib.decompress(row[0]) for row in kept if isinstance(row[0], bytes)] == [
-        invocation(1, "rel").raw_output,
-        invocation(2, "rel").raw_output,
-        b"again",
-    ]
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
-def test_what_cannot_have_been_measured_is_refused_whole(
-    store: Store, run_id: int, value: float
-) -> None:
-    good = invocation(1, "rel")
-    for metric in FIGURES:
-        wrong = dataclasses.replace(good.measurements[1])
-        object.__setattr__(wrong, metric.name, value)
-        bad = dataclasses.replace(good, measurements=(good.measurements[0], wrong))
-        with pytest.raises(StoreError, match="cannot be"):
-            store.record(run_id, bad)
-
-    assert store.done(run_id) == ()
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        dataclasses.replace(invocation(1, "rel"), subject="nobody"),
-        dataclasses.replace(invocation(1, "rel"), measurements=(measurement("main/999", 1.0),)),
-    ],
-)
-def test_an_invocation_of_something_never_described_is_refused_whole(
-    store: Store, run_id: int, wrong: Invocation
-) -> None:
-    with pytest.raises(StoreError, match=r"has no (subject 'nobody'|step 'main/999')"):
-        store.record(run_id, wrong)
-    assert store.done(run_id) == ()
-
-
-def test_many_are_recorded_all_or_none(store: Store, run_id: int) -> None:
-    with pytest.raises(StoreError, match="already measured"):
-        store.record_all(run_id, [invocation(block, "rel") for block in (1, 2, 1)])
-    assert store.done(run_id) == ()
-
-    store.record_all(run_id, (invocation(block, "rel") for block in (1, 2, 3)))
-    assert [each.block for each in store.done(run_id)] == [1, 2, 3]
 
 
 def test_a_run_that_does_not_exist_is_wrong_use(store: Store) -> None:
