@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.analysis.verdict import Effect, Summary, Tone, differs, half_width, tone
+from dbhone.analysis.verdict import Direction, Effect, Summary, differs, half_width, tone
 from dbhone.analysis.winner import overall
-from dbhone.experiment.beginning import begin
-from dbhone.experiment.execute import Desk, Execution
+from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import parse
+from dbhone.experiment.run_lifecycle import begin
 from dbhone.home import Home, locate, open_session
 from dbhone.measurement.record import Run, Samples
 from dbhone.measurement.store import Store
@@ -112,7 +112,7 @@ def listed(words: Sequence[str]) -> str:
 def measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, Samples]]:
     """Execute each experiment; yield its run with what was measured."""
     with open_session(home) as session, Store.open(home.database) as store:
-        desk = Desk(session=session, store=store, listen=lambda _: None)
+        desk = ExecutionContext(session=session, store=store, listen=lambda _: None)
         for text in texts:
             experiment = parse(text, name="alarms", versions=known_versions(home))
             run = begin(experiment, session, store)
@@ -151,7 +151,7 @@ def line(each: Row) -> str:
 def conclusion(rows: Sequence[Row], measured: Sequence[tuple[Run, Samples]]) -> list[str]:
     """Return what all runs say together: their rows, and what they measured."""
     raised = sum(bool(each.alarms) for each in rows)
-    found = sum(each.planted is not None and tone(each.planted) is Tone.WORSE for each in rows)
+    found = sum(each.planted is not None and tone(each.planted) is Direction.WORSE for each in rows)
     told = [f"{raised} of {len(rows)} runs raise a false alarm, {found} find the planted slowdown"]
     if len(measured) > 1:
         whole = overall(found_together(measured).analysis, PLANTED)

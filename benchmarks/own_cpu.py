@@ -6,7 +6,7 @@ Executes an experiment (``try`` unless another is named; its builds are made fir
 home does not hold them) and compares, from the first block to the last, the CPU time of hone's
 own process with the wall time. Two shares are told: *while the driver runs*, which is what
 could disturb a measurement, and *of everything*, analysis and bookkeeping between the driver's
-runs included. The start of the warden, which happens before each driver run, is told apart.
+runs included. The start of the supervisor, which happens before each driver run, is told apart.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
-from dbhone.experiment.beginning import begin
 from dbhone.experiment.events import BlockEnded, Event, Slice
-from dbhone.experiment.execute import Desk, Execution
+from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import load_named
+from dbhone.experiment.run_lifecycle import begin
 from dbhone.home import locate, open_session
 from dbhone.measurement.store import Store
 from dbhone.process import Command, Finished, OnChunk
@@ -75,7 +75,7 @@ def main() -> None:
     home = locate(options.home)
     with open_session(home) as session, Store.open(home.database) as store:
         experiment = load_named(options.experiment)
-        desk = Desk(session=session, store=store, listen=meter.listen)
+        desk = ExecutionContext(session=session, store=store, listen=meter.listen)
         Execution(experiment, begin(experiment, session, store), desk).execute()
     report(meter)
 
@@ -87,10 +87,12 @@ def report(meter: Meter) -> None:
     print(f"blocks {meter.blocks}, driver runs {meter.slices}, measured for {wall:.1f} s")
     print(f"while the driver runs: {meter.driving_cpu / meter.driving_wall:.2%} of one core")
     print(f"of everything:         {cpu / wall:.2%} of one core")
-    print(f"start of a warden:     {1000 * warden_start():.1f} ms of CPU before each driver run")
+    print(
+        f"start of a supervisor:  {1000 * supervisor_start():.1f} ms of CPU before each driver run"
+    )
 
 
-def warden_start() -> float:
+def supervisor_start() -> float:
     """Return the CPU seconds that one start of a program costs beside the program's own."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     own = 0.0

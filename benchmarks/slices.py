@@ -30,17 +30,17 @@ from pathlib import Path
 import numpy as np
 
 from dbhone import registry
-from dbhone.analysis.cube import Array
 from dbhone.analysis.estimate import estimate
 from dbhone.analysis.rounds import levels
+from dbhone.analysis.sample_array import Array
 from dbhone.dbms.base import DRAWER
 from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.experiment.arena import ServerArena
-from dbhone.experiment.contestant import Contestant
-from dbhone.experiment.observing import Observe, Observing
-from dbhone.experiment.servers import Contender, Demand, Servers
+from dbhone.experiment.contestant import SubjectSession
+from dbhone.experiment.observe import Observe, Observing
+from dbhone.experiment.servers import Servers, ServerSpec, ServerWorkload
 from dbhone.home import Home, Session, open_session
-from dbhone.turn import machine_turn
+from dbhone.host_lock import hold_host_lock
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
 from dbhone.workload.drivers.base import ServerDriver
@@ -87,7 +87,7 @@ class Bench:
         both = [(task, way) for task in self.tasks for way in ways]
         for _ in range(max(1, round(seconds / PASS / len(both)))):
             for task, way in _CHANCE.sample(both, len(both)):
-                with machine_turn(lambda _: None):
+                with hold_host_lock(lambda _: None):
                     rounds = self._fresh(task, way) if way.fresh else self._frozen(task, way)
                 self.found.setdefault((task.set, way.name), []).append(rounds)
                 print(".", end="", flush=True)
@@ -121,7 +121,7 @@ class Bench:
         return list(zip(first, second, strict=True))
 
     @contextlib.contextmanager
-    def connected(self, task: Task) -> Iterator[list[Contestant]]:
+    def connected(self, task: Task) -> Iterator[list[SubjectSession]]:
         """Yield both subjects with connected and frozen clients."""
         folder = self.session.workdir("slices")
         contestants = []
@@ -131,7 +131,9 @@ class Bench:
                 own.mkdir()
                 client = stack.enter_context(self.arena.client(name, task, own))
                 running = self.arena.running(name)
-                contestants.append(Contestant(name=name, client=client, running=running, task=task))
+                contestants.append(
+                    SubjectSession(name=name, client=client, running=running, task=task)
+                )
             for each in contestants:
                 each.connect()
             yield contestants
@@ -139,7 +141,7 @@ class Bench:
                 each.end()
 
     @contextlib.contextmanager
-    def _others_held(self, measured: Contestant) -> Iterator[None]:
+    def _others_held(self, measured: SubjectSession) -> Iterator[None]:
         others = [self.arena.running(name).server for name in NAMES if name != measured.name]
         for each in others:
             each.freeze()
@@ -152,7 +154,7 @@ class Bench:
     def settling(self, task: Task, slices: int) -> list[float]:
         """Return the operations in each moment after a thaw, relative to those from 0.25 s on."""
         moments = np.zeros((2, 50))
-        with machine_turn(lambda _: None), self.connected(task) as contestants:
+        with hold_host_lock(lambda _: None), self.connected(task) as contestants:
             for _ in range(slices):
                 for each in contestants:
                     with each.client.thawed():
@@ -161,7 +163,7 @@ class Bench:
         return list(events / seconds / (events[25:].sum() / seconds[25:].sum()))
 
 
-def _moments(one: Contestant, count: int) -> Array:
+def _moments(one: SubjectSession, count: int) -> Array:
     """Return the events of each moment, and its seconds."""
     began = time.monotonic()
     read = [(began, one.client.finished_events())]
@@ -211,7 +213,7 @@ def installed(dbms: ServerDbms) -> Installation:
 def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
     """Yield two servers that are up, on copies of the same data."""
     dbms = registry.load(DRAWER, name, ServerDbms, what="DBMS")
-    contender = Contender(dbms=dbms, installation=installed(dbms), settings=(), env={})
+    contender = ServerSpec(dbms=dbms, installation=installed(dbms), settings=(), env={})
     suite = suites.load("sysbench:micro")
     driver = load_driver(suite.driver)
     assert isinstance(driver, ServerDriver)
@@ -219,13 +221,15 @@ def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
     root.chmod(0o711)
     try:
         with open_session(Home(root / "h")) as session:
-            demand = Demand(suite=suite, driver=driver, scale=Scale(size="quick"), servers=2)
+            demand = ServerWorkload(
+                suite=suite, driver=driver, scale=Scale(size="quick"), servers=2
+            )
             servers = Servers(session, demand, print)
             observing = Observing(Observe(enabled=False), lambda *_: None)
             arena = ServerArena(servers, dict.fromkeys(NAMES, contender), observing, print)
             tasks = demand.tasks(suites.full_names(suite, steps))
             with contextlib.ExitStack() as stack:
-                with machine_turn(lambda _: print("waiting for another hone")):
+                with hold_host_lock(lambda _: print("waiting for another hone")):
                     stack.enter_context(arena.open(NAMES, 0))
                 yield Bench(arena, session, tasks)
     finally:

@@ -37,7 +37,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, bytes], None]:
 def own_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take turns among the tests only: they must not wait for a hone that measures beside."""
     for place in ("_TURN", "_NEXT"):
-        monkeypatch.setattr(f"dbhone.turn.{place}", f"\0dbhone-tests-{os.getpid()}{place}")
+        monkeypatch.setattr(f"dbhone.host_lock.{place}", f"\0dbhone-tests-{os.getpid()}{place}")
 
 
 @pytest.fixture

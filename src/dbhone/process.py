@@ -1,6 +1,6 @@
 """The only place that starts programs.
 
-Every program runs under a warden (``warden.py``), so that nothing of it outlives hone, even
+Every program runs under a supervisor (``supervisor.py``), so that nothing of it outlives hone, even
 when hone is killed with SIGKILL. There is no shell anywhere: a program is a tuple of words.
 """
 
@@ -24,7 +24,7 @@ from typing import IO
 from dbhone.errors import MachineError, ToolError
 
 SESSION_VARIABLE = "DBHONE_SESSION"
-_WARDEN = Path(__file__).with_name("warden.py")
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", SESSION_VARIABLE})
 _CAPTURE_LIMIT = 64 * 1024 * 1024
 _GRACE = 10.0
@@ -80,7 +80,7 @@ class Command:
         return shlex.join(self.argv)
 
     def terms(self) -> tuple[str, str, str]:
-        """Return the account, the CPUs and the scheduling, as the warden reads them."""
+        """Return the account, the CPUs and the scheduling, as the supervisor reads them."""
         return (
             "-" if self.account is None else "{}:{}".format(*self.account),
             "-" if self.cpus is None else ",".join(map(str, sorted(self.cpus))),
@@ -161,9 +161,9 @@ class Process:
             raise MachineError(f"the folder {command.cwd} does not exist")
         control_reader, control_writer = os.pipe()
         status_reader, status_writer = os.pipe()
-        warden = (sys.executable, "-I", "-S", str(_WARDEN))
+        supervisor = (sys.executable, "-I", "-S", str(_SUPERVISOR))
         pipes = (str(control_reader), str(status_writer))
-        argv = (*warden, *pipes, *command.terms(), "--", *command.argv)
+        argv = (*supervisor, *pipes, *command.terms(), "--", *command.argv)
         try:
             with (
                 _sinks(command.log, capture=capture) as (output, errors),
@@ -198,7 +198,7 @@ class Process:
         program = self.command.argv[0]
         if word == "failed":
             raise ToolError(f"cannot run {program}: {os.strerror(int(rest))}")
-        raise MachineError(f"cannot run {program}: its warden ended at once")
+        raise MachineError(f"cannot run {program}: its supervisor ended at once")
 
     def _status_line(self) -> str:
         while b"\n" not in self._status:
@@ -268,7 +268,7 @@ class Process:
         self.close()
         words = line.split()
         if len(words) != 9 or words[0] != "exit":
-            raise MachineError(f"the warden of {self.command.argv[0]} was killed from outside")
+            raise MachineError(f"the supervisor of {self.command.argv[0]} was killed from outside")
         usage = Usage(
             user=float(words[2]),
             system=float(words[3]),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.verdict import Analysis, Effect, Summary, Tone, Verdict, tone
+from dbhone.analysis.verdict import Analysis, Direction, Effect, Summary, Verdict, tone
 from dbhone.errors import HoneError
 from dbhone.measurement.metric import CPU_SECONDS, INSTRUCTIONS, LATENCY_P95, THROUGHPUT
 from dbhone.measurement.record import Group, Samples
@@ -142,7 +142,7 @@ def test_less_of_another_metric_is_not_faster() -> None:
     values = noisy(6, (3, 1, 14), (1, 0.8, 1.25))
     cpu = analysed(samples(values, metric=CPU_SECONDS))
     assert [each.verdict for each in cpu.effects] == ["less", "more"]
-    assert [tone(each) for each in cpu.effects] == [Tone.BETTER, Tone.WORSE]
+    assert [tone(each) for each in cpu.effects] == [Direction.BETTER, Direction.WORSE]
     assert cpu.effects[0].ratio < 1
     instructions = analysed(samples(values, metric=INSTRUCTIONS))
     assert [each.verdict for each in instructions.effects] == ["fewer", "more"]
@@ -284,7 +284,7 @@ def test_a_control_is_seldom_taken_for_a_difference(blocks: int) -> None:
     alarms = 0
     for seed in range(200):
         found = analysed(samples(noisy(seed, (4, 20, blocks), (1, 1, 1, 1))))
-        alarms += any(tone(each) in (Tone.BETTER, Tone.WORSE) for each in found.effects)
+        alarms += any(tone(each) in (Direction.BETTER, Direction.WORSE) for each in found.effects)
     assert alarms <= 16
 
 
@@ -336,5 +336,5 @@ def test_a_control_seldom_differs_in_any_figure(blocks: int) -> None:
         of = samples(noisy(seed, (2, 20, blocks), (1, 1)))
         found = analysed(of, groups=groups, controls=["b"])
         figures: list[Effect | Summary] = [*found.effects, *found.summaries]
-        alarms += any(tone(each) in (Tone.BETTER, Tone.WORSE) for each in figures)
+        alarms += any(tone(each) in (Direction.BETTER, Direction.WORSE) for each in figures)
     assert alarms <= 16

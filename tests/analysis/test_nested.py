@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbhone.analysis.cube import Array
 from dbhone.analysis.nested import known
+from dbhone.analysis.sample_array import Array
 
 
 def _restarts(

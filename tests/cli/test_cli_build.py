@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from dbhone.build.manifest import COMMANDS, Build, CompileCommand, Manifest
-from dbhone.build.transforms.base import Family, Pass
 from dbhone.cli.commands import build as module
 from dbhone.cli.main import hone
+from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand, Manifest
+from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.experiment.builds import BuildGoal, BuildResult
 from dbhone.experiment.events import Detail, Listener
-from dbhone.experiment.production import Goal, Product
 from dbhone.home import Session
 from dbhone.source.tree import SourceTree
 
@@ -25,7 +25,7 @@ COMPILED = (("sql/parse.o", 61.5), ("sql/item.o", 12.0), ("sql/net.o", 0.25))
 class FakeWorkshop:
     """Has every build at hand; it takes twice as long in each as in the one before."""
 
-    goals: list[Goal]
+    goals: list[BuildGoal]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,14 +44,14 @@ class FakeWorkshop:
             fetched_at=datetime.now(UTC),
         )
 
-    def produce(self, goal: Goal) -> Product:
+    def produce(self, goal: BuildGoal) -> BuildResult:
         self.listen(Detail(text="compile"))
         self.goals.append(goal)
         made = make_build(self.folder / f"build-{len(self.goals)}", goal, len(self.goals))
-        return Product(build=made, tree=self.tree(goal.source), reused=False)
+        return BuildResult(build=made, tree=self.tree(goal.source), reused=False)
 
 
-def make_build(folder: Path, goal: Goal, times: int) -> Build:
+def make_build(folder: Path, goal: BuildGoal, times: int) -> Build:
     folder.mkdir()
     commands = [
         CompileCommand(
@@ -95,7 +95,7 @@ def make_build(folder: Path, goal: Goal, times: int) -> Build:
 @pytest.fixture
 def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
     workshop = FakeWorkshop(tmp_path)
-    monkeypatch.setattr(module, "Workshop", workshop)
+    monkeypatch.setattr(module, "BuildService", workshop)
     monkeypatch.setattr(module, "recognise", lambda path: Path(path).name.partition(":")[2])
     return workshop
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.cli import main, written
+from dbhone.cli import generated, main
 from dbhone.cli.context import Context
 from dbhone.experiment.model import Experiment
 from dbhone.report.page import Page
@@ -36,7 +36,7 @@ def test_the_exit_code_is_the_answer(
         assert experiment.base.name == "mysql-5.7.22"
         return page
 
-    monkeypatch.setattr(written, "execute_new", executed)
+    monkeypatch.setattr(generated, "execute_new", executed)
     assert main._run(["--home", str(tmp_path / "home"), *_WORDS]) == code
     assert capsys.readouterr().err.startswith(f"exit code {code}: ")
 

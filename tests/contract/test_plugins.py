@@ -9,20 +9,20 @@ import click
 import pytest
 
 from dbhone import registry
-from dbhone.build.toolchain import Compiler
-from dbhone.build.transforms.base import DRAWER as TRANSFORMS
-from dbhone.build.transforms.base import Family, Pass, Transform
-from dbhone.build.variant import parse_variant
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import DRAWER as TRANSFORMS
+from dbhone.compilation.transforms.base import Family, Pass, Transform
+from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import DRAWER as DBMSES
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import Endpoint, Protocol, ServerDbms
 from dbhone.errors import DriverError, SourceError, UsageError
 from dbhone.instance.levers.base import DRAWER as LEVERS
-from dbhone.instance.levers.base import Lever, Need, Offer, Traces
+from dbhone.instance.levers.base import HostCapabilities, Lever, Need, ObservedState
 from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drivers.base import DRAWER as DRIVERS
-from dbhone.workload.drivers.base import Driver, Order, ServerDriver
+from dbhone.workload.drivers.base import Driver, DriverRequest, ServerDriver
 from dbhone.workload.work import Scale
 
 COMMANDS = "dbhone.cli.commands"
@@ -89,7 +89,7 @@ class TestDriver:
         assert not any("password" in word for word in driver.argv(order_for(driver)))
 
 
-def order_for(driver: Driver) -> Order:
+def order_for(driver: Driver) -> DriverRequest:
     """Return the first task of a suite that the driver runs, at its smallest size."""
     name = next(each for each in suites.names() if suites.load(each).driver == driver.name)
     suite = suites.load(name)
@@ -98,7 +98,7 @@ def order_for(driver: Driver) -> Order:
         protocol=Protocol.POSTGRESQL, socket=Path("/s/.s"), user="u", database="d", port=1
     )
     where = server if isinstance(driver, ServerDriver) else Path("/d/x")
-    return Order(program=Path("/p"), task=task, where=where, verify=False)
+    return DriverRequest(program=Path("/p"), task=task, where=where, verify=False)
 
 
 @pytest.mark.parametrize("name", registry.names(LEVERS))
@@ -121,7 +121,7 @@ class TestLever:
     def test_a_server_that_shows_nothing_was_not_changed_by_it(self, name: str) -> None:
         lever = registry.load(LEVERS, name, Lever, what="lever")
         pull = lever.pull(need_of(lever), RICH)
-        nothing = Traces(
+        nothing = ObservedState(
             files=frozenset(), cpus=frozenset(), huge_bytes=0, numa_policies=frozenset()
         )
         assert lever.refusal(need_of(lever), RICH) is None
@@ -138,7 +138,7 @@ class Everything(dict[str, Path]):
         return Path("/lib") / name
 
 
-POOR = Offer(
+POOR = HostCapabilities(
     cpus=frozenset({7}),
     numa_nodes=1,
     libraries={},
@@ -149,7 +149,7 @@ POOR = Offer(
     may_share_huge=False,
     group=1,
 )
-RICH = Offer(
+RICH = HostCapabilities(
     cpus=frozenset(range(4)),
     numa_nodes=2,
     libraries=Everything(),

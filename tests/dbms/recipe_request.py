@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbhone.build.toolchain import Compiler
-from dbhone.build.transforms.base import Flags
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import Flags
 from dbhone.dbms.base import BuildRequest, Dbms
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.build.toolchain import Compiler
-from dbhone.build.transforms.base import Family, Pass
-from dbhone.build.variant import parse_variant
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import BuildRequest, Phase, Recipe
 from dbhone.dbms.mariadb import PLUGIN
 from dbhone.errors import SourceError

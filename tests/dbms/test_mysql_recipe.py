@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.build.toolchain import Compiler
-from dbhone.build.transforms.base import Family, Pass
-from dbhone.build.variant import parse_variant
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.variant import parse_variant
 from dbhone.dbms import _openssl
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms.base import BuildRequest, Phase, Recipe

@@ -8,7 +8,7 @@ import pytest
 
 from dbhone import registry
 from dbhone.dbms._mysql_server import MysqlServer
-from dbhone.dbms._mysql_tree import Maker, identify, version_of
+from dbhone.dbms._mysql_tree import Vendor, identify, version_of
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.mariadb import PLUGIN as MARIADB
 from dbhone.dbms.myrocks import PLUGIN as MYROCKS
@@ -24,17 +24,17 @@ PLUGINS = {each.maker: each for each in (MYSQL, PERCONA, MYROCKS)}
 @pytest.mark.parametrize(
     ("tree", "maker", "version"),
     [
-        (trees.MYSQL_56, Maker.MYSQL, "5.6.51"),
-        (trees.MYSQL_80, Maker.MYSQL, "8.0.39"),
-        (Tree(version="8.0.4", extra="-rc"), Maker.MYSQL, "8.0.4-rc"),
-        (trees.PERCONA_80, Maker.PERCONA, "8.0.36-28"),
-        (Tree(version="5.6.51", extra="-rel91.0"), Maker.PERCONA, "5.6.51-rel91.0"),
-        (trees.PERCONA_84, Maker.PERCONA, "8.4.7-7"),
-        (trees.MYROCKS_56, Maker.MYROCKS, "5.6.35"),
-        (trees.MYROCKS_80, Maker.MYROCKS, "8.0.32"),
+        (trees.MYSQL_56, Vendor.MYSQL, "5.6.51"),
+        (trees.MYSQL_80, Vendor.MYSQL, "8.0.39"),
+        (Tree(version="8.0.4", extra="-rc"), Vendor.MYSQL, "8.0.4-rc"),
+        (trees.PERCONA_80, Vendor.PERCONA, "8.0.36-28"),
+        (Tree(version="5.6.51", extra="-rel91.0"), Vendor.PERCONA, "5.6.51-rel91.0"),
+        (trees.PERCONA_84, Vendor.PERCONA, "8.4.7-7"),
+        (trees.MYROCKS_56, Vendor.MYROCKS, "5.6.35"),
+        (trees.MYROCKS_80, Vendor.MYROCKS, "8.0.32"),
     ],
 )
-def test_a_tree_says_whose_it_is(tmp_path: Path, tree: Tree, maker: Maker, version: str) -> None:
+def test_a_tree_says_whose_it_is(tmp_path: Path, tree: Tree, maker: Vendor, version: str) -> None:
     written = tree.write(tmp_path / "tree")
     found = identify(written)
     assert found is not None
@@ -69,7 +69,7 @@ def test_mariadbs_tree_is_told_as_such(tmp_path: Path) -> None:
     put(tmp_path / "VERSION", f"{text}SERVER_MATURITY=stable\n")
     assert MARIADB.version(tmp_path) == "11.4.5"
     with pytest.raises(SourceError, match=r"source tree of MariaDB 11\.4\.5"):
-        version_of(tmp_path, Maker.MYSQL)
+        version_of(tmp_path, Vendor.MYSQL)
 
 
 @pytest.mark.parametrize("text", ["", "3.40.1\n", "MYSQL_VERSION_MAJOR=8\n"])

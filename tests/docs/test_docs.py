@@ -10,9 +10,11 @@ import click
 import pytest
 
 from dbhone import registry
-from dbhone.build.transforms.base import DRAWER as TRANSFORMS
 from dbhone.cli.main import hone
-from dbhone.experiment.declaration import (
+from dbhone.compilation.transforms.base import DRAWER as TRANSFORMS
+from dbhone.experiment.load import parse
+from dbhone.experiment.named_configs import config_names
+from dbhone.experiment.schema import (
     BlocksSection,
     ConfigSection,
     DesignSection,
@@ -23,8 +25,6 @@ from dbhone.experiment.declaration import (
     TrainingSection,
     WorkloadSection,
 )
-from dbhone.experiment.load import parse
-from dbhone.experiment.named_configs import config_names
 from dbhone.instance.levers.base import DRAWER as LEVERS
 
 ROOT = Path(__file__).parents[2]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dbhone.build.manifest import Build, KeptFile, Manifest
-from dbhone.build.transforms.base import Family, Pass
+from dbhone.compilation.manifest import Build, KeptFile, Manifest
+from dbhone.compilation.transforms.base import Family, Pass
 
 GOOD = """\
 #!/bin/sh

@@ -11,14 +11,14 @@ from typing import cast
 import pytest
 
 from dbhone.experiment.arena import EmbeddedArena, ServerArena
-from dbhone.experiment.observing import Observe, Observing
+from dbhone.experiment.observe import Observe, Observing
 from dbhone.experiment.plan import data_seed
-from dbhone.experiment.servers import Contender, Servers
+from dbhone.experiment.servers import Servers, ServerSpec
 from dbhone.home import Session
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.drive import Driven
-from dbhone.workload.drivers.base import Chunk, EmbeddedDriver, Order, Outcome
+from dbhone.workload.drive import DriverResult
+from dbhone.workload.drivers.base import Chunk, DriverRequest, EmbeddedDriver, Outcome
 from dbhone.workload.work import Scale, Task
 from tests.experiment.pretended import pretended_build
 
@@ -51,10 +51,10 @@ class Recorder:
     def warm_up(self, server: Up) -> None:
         pass
 
-    def drive(self, server: Up, task: Task) -> Driven:
+    def drive(self, server: Up, task: Task) -> DriverResult:
         assert task.run is not None
         self.driven.append(task.run.tables.seed)
-        return Driven(
+        return DriverResult(
             argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, outcome=None, failure="pretended"
         )
 
@@ -69,7 +69,7 @@ def task(name: str) -> Task:
 
 def measured(seed: int | None, suite: str, blocks: tuple[int, ...]) -> Recorder:
     servers = Recorder()
-    contenders = dict.fromkeys(NAMES, cast(Contender, None))
+    contenders = dict.fromkeys(NAMES, cast(ServerSpec, None))
     observing = Observing(Observe(enabled=False), lambda *_: None)
     arena = ServerArena(cast(Servers, servers), contenders, observing, lambda _: None, seed)
     for block in blocks:
@@ -106,11 +106,11 @@ class Asked(EmbeddedDriver):
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         return suite
 
-    def argv(self, order: Order) -> tuple[str, ...]:
+    def argv(self, order: DriverRequest) -> tuple[str, ...]:
         self.seeds.append(order.task.seed)
         return (str(order.program),)
 
-    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
         return Outcome(version=None, steps=(), verification=None)
 
 

@@ -14,11 +14,11 @@ import pytest
 from dbhone.dbms.base_server import Installation
 from dbhone.errors import ServerError
 from dbhone.experiment.arena import ColdServerArena, ServerArena
-from dbhone.experiment.observing import Observe, Observing
-from dbhone.experiment.servers import Contender, Demand, Servers
-from dbhone.experiment.turnout import failed
+from dbhone.experiment.observe import Observe, Observing
+from dbhone.experiment.run_result import failed
+from dbhone.experiment.servers import Servers, ServerSpec, ServerWorkload
 from dbhone.workload import suite as suites
-from dbhone.workload.drive import Driven, load_driver
+from dbhone.workload.drive import DriverResult, load_driver
 from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.suite import Regime
 from dbhone.workload.work import Scale, Task
@@ -35,7 +35,7 @@ class Pretended:
         self.refusing: set[str] = set()
 
     @contextlib.contextmanager
-    def running(self, contender: Contender, seed: int | None) -> Iterator[SimpleNamespace]:
+    def running(self, contender: ServerSpec, seed: int | None) -> Iterator[SimpleNamespace]:
         name = contender.installation.version
         if name in self.refusing:
             raise ServerError(f"{name} did not start")
@@ -51,16 +51,16 @@ class Pretended:
     def warm_up(self, server: SimpleNamespace) -> None:
         self.seen.append(f"warm up {server.name}")
 
-    def drive(self, server: SimpleNamespace, task: Task) -> Driven:
+    def drive(self, server: SimpleNamespace, task: Task) -> DriverResult:
         self.seen.append(f"drive {server.name} {task.set}")
         return failed(ServerError("nothing is measured here"))
 
 
-def contender(name: str) -> Contender:
+def contender(name: str) -> ServerSpec:
     installation = Installation(
         dbms="mariadb", version=name, prefix=Path("/"), server=Path("/mariadbd")
     )
-    return Contender(dbms=lives.Mariadb(), installation=installation, settings=(), env={})
+    return ServerSpec(dbms=lives.Mariadb(), installation=installation, settings=(), env={})
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_what_is_to_be_cold_is_not_warmed_up_and_has_the_cache_of_a_warm_one() -
     driver = load_driver(suite.driver)
     assert isinstance(driver, ServerDriver)
     cold, warm = (
-        Demand(suite=suite, driver=driver, scale=Scale(size="smoke", regime=regime))
+        ServerWorkload(suite=suite, driver=driver, scale=Scale(size="smoke", regime=regime))
         for regime in (Regime.COLD, Regime.CACHED)
     )
     assert cold.cold

@@ -18,7 +18,7 @@ from dbhone.experiment.comparing import (
 )
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.writing import Wishes, Work
+from dbhone.experiment.templates import Wishes, Work
 from dbhone.measurement.record import Role
 from dbhone.source.versions import known_versions
 

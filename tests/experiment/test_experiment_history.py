@@ -9,7 +9,7 @@ import pytest
 from dbhone.errors import ExperimentError, UnknownName, UsageError
 from dbhone.experiment.history import HistoryRequest, choose_versions, history_text
 from dbhone.experiment.load import load_shipped, parse
-from dbhone.experiment.writing import Wishes, Work
+from dbhone.experiment.templates import Wishes, Work
 from dbhone.measurement.record import Role
 from dbhone.source.versions import KnownVersions, known_versions
 

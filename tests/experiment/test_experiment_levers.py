@@ -9,8 +9,8 @@ from dbhone.errors import MachineError, SettingsError
 from dbhone.experiment.levers import lacking, lacks, pull, settings_with, uses_huge_pages
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.instance import pulling
-from tests.instance.test_pulling import OFFER
+from dbhone.instance import applied_levers
+from tests.instance.test_applied_levers import OFFER
 
 TEXT = """\
 title = "t"
@@ -36,7 +36,7 @@ cache = "600M"
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend a machine that has four CPUs, jemalloc, and 900 free huge pages."""
-    monkeypatch.setattr(pulling, "read_offer", lambda levers: OFFER)
+    monkeypatch.setattr(applied_levers, "read_offer", lambda levers: OFFER)
 
 
 def declared(name: str, text: str = TEXT) -> tuple[Experiment, SubjectDeclaration]:

@@ -19,15 +19,15 @@ from dbhone.analysis.rounds import levels
 from dbhone.errors import ServerError
 from dbhone.experiment.arena import ServerArena
 from dbhone.experiment.frozen_passes import FrozenPasses
-from dbhone.experiment.observing import Observe, Observing
+from dbhone.experiment.observe import Observe, Observing
 from dbhone.experiment.passes import Pass, Turn
 from dbhone.experiment.plan import round_order
-from dbhone.experiment.servers import Contender, Servers
+from dbhone.experiment.servers import Servers, ServerSpec
 from dbhone.experiment.slicing import Rounds, first_rounds
 from dbhone.home import Session
-from dbhone.instance.awake import Vigil
+from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.series import CPU, PACE
-from dbhone.workload.drive import Driven
+from dbhone.workload.drive import DriverResult
 from dbhone.workload.frozen import FrozenClient
 from dbhone.workload.work import Task
 from tests.workload.counted import client, needs_sysbench, sleeping
@@ -86,9 +86,9 @@ class Sleepers:
     def client(self, server: Up, task: Task, folder: Path) -> FrozenClient:
         return client(folder, replace(sleeping(**self.options.get(server.name, {})), set=task.set))
 
-    def drive(self, server: Up, task: Task) -> Driven:
+    def drive(self, server: Up, task: Task) -> DriverResult:
         self.fresh.append(server.name)
-        return Driven(
+        return DriverResult(
             argv=(), output=b"", seconds=1.0, cpu_seconds=0.0, outcome=None, failure="pretended"
         )
 
@@ -103,7 +103,7 @@ class Stand:
     slow: list[tuple[str, bool]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        names = {name: cast(Contender, name) for name in NAMES}
+        names = {name: cast(ServerSpec, name) for name in NAMES}
         observing = Observing(Observe(enabled=self.observe), lambda *_: None)
         servers = cast(Servers, self.servers)
         self.arena = ServerArena(servers, names, observing, lambda _: None)
@@ -116,7 +116,7 @@ class Stand:
     def turns(self, announce: Callable[[str, int], None] = lambda *_: None) -> dict[str, Turn]:
         one = Pass(block=0, set="sleep", task=sleeping(), subjects=NAMES, timeout=60.0)
         self.arena.ready(NAMES)
-        turns = self.passes.turns(one, Vigil(frozenset()), announce)
+        turns = self.passes.turns(one, IdleInhibitor(frozenset()), announce)
         return {turn.subject: turn for turn in turns}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbhone.build.transforms.base import Pass
+from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import ExperimentError, UsageError
 from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names

@@ -12,16 +12,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dbhone.build.manifest import Build
+from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, MachineError
 from dbhone.experiment.arena import EmbeddedArena
+from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, Event, Slice
-from dbhone.experiment.journal import Journal
-from dbhone.experiment.measuring import Contest, Measuring
+from dbhone.experiment.measuring import MeasurementPlan, Measuring
 from dbhone.experiment.passes import FreshPasses
-from dbhone.experiment.production import Workshop
+from dbhone.experiment.recorder import RunRecorder
 from dbhone.home import Session
-from dbhone.instance.awake import Vigil
+from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
 from dbhone.measurement.store import NewRun, Store
@@ -93,10 +93,10 @@ def steps() -> tuple[Step, ...]:
 
 def contest(
     run: Run, builds: dict[str, Build], session: Session, design: Design = DESIGN
-) -> Contest:
+) -> MeasurementPlan:
     driver = load_driver("speedtest1")
     assert isinstance(driver, EmbeddedDriver)
-    return Contest(
+    return MeasurementPlan(
         run_id=run.id,
         design=design,
         passes=FreshPasses(EmbeddedArena(session, driver, builds)),
@@ -119,8 +119,8 @@ class Bench:
         store.set_steps(run.id, steps())
 
     def measure(self, builds: dict[str, Build], design: Design = DESIGN) -> Measuring:
-        workshop = Workshop(self.session, self.events.append)
-        journal = Journal(self.run, self.store, self.events.append, design.budget_seconds)
+        workshop = BuildService(self.session, self.events.append)
+        journal = RunRecorder(self.run, self.store, self.events.append, design.budget_seconds)
         return Measuring(contest(self.run, builds, self.session, design), workshop, journal)
 
     def done(self) -> list[tuple[int, str, str]]:
@@ -279,8 +279,8 @@ def test_cpus_are_awake_while_something_is_measured_and_only_then(
             await_spinners(len(cpus), spinning=isinstance(event, Slice))
             told.append(type(event))
 
-    workshop = Workshop(bench.session, listen)
-    journal = Journal(bench.run, bench.store, listen, DESIGN.budget_seconds)
+    workshop = BuildService(bench.session, listen)
+    journal = RunRecorder(bench.run, bench.store, listen, DESIGN.budget_seconds)
     Measuring(replace(contest, awake=cpus), workshop, journal).run()
     assert told == [Slice] * 6 + [BlockEnded]
     await_spinners(0, spinning=False)
@@ -296,7 +296,7 @@ def test_the_time_of_what_keeps_cpus_awake_is_no_load_by_others(
         return {}
 
     clock = itertools.count(0.0, 5.0)
-    monkeypatch.setattr(Vigil, "cpu_seconds", lambda self: next(clock))
+    monkeypatch.setattr(IdleInhibitor, "cpu_seconds", lambda self: next(clock))
     monkeypatch.setattr("dbhone.experiment.passes.between", note)
     bench.measure(builds, replace(DESIGN, max_blocks=1)).run()
     assert len(own) == len(bench.everything(1))

@@ -9,15 +9,15 @@ import pytest
 
 from dbhone import registry
 from dbhone.dbms.base import DRAWER, Dbms
-from dbhone.dbms.base_server import Place, ServerDbms
+from dbhone.dbms.base_server import InstanceDir, ServerDbms
 from dbhone.dbms.base_settings import Origin
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.named_configs import config_names, load_config
 from dbhone.instance.memory import Yardstick, scaled
-from tests.experiment.test_asked import EXPERIMENT
+from tests.experiment.test_requested_settings import EXPERIMENT
 
-PLACE = Place(
+PLACE = InstanceDir(
     data=Path("/i/data"),
     settings=Path("/i/settings"),
     sockets=Path("/i/run"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.build.transforms.base import Pass
+from dbhone.compilation.transforms.base import Pass
 from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse
 from dbhone.experiment.model import SubjectDeclaration

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import Installation
 from dbhone.dbms.base_settings import Wanted
-from dbhone.experiment.servers import Contender, _loading
+from dbhone.experiment.servers import ServerSpec, _loading
 from tests.instance import lives
 
 
@@ -16,5 +16,5 @@ def test_of_the_settings_only_those_of_tables_hold_for_loading() -> None:
     )
     charset = Wanted(name="loose-Character-Set-Server", value="utf8mb4")
     settings = (charset, Wanted(name="sync_binlog", value="1"))
-    asked = Contender(dbms=lives.Mariadb(), installation=installation, settings=settings, env={})
+    asked = ServerSpec(dbms=lives.Mariadb(), installation=installation, settings=settings, env={})
     assert _loading(asked) == (charset,)

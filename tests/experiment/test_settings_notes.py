@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dbhone.dbms.base_server import Protocol
 from dbhone.experiment.settings_notes import Setup, changed_settings, settings_notes
-from dbhone.instance.settings import Chosen, Translated
+from dbhone.instance.settings import ResolvedSettings, Translated
 
 
 def setup(title: str, **chosen: object) -> Setup:
     protocol = Protocol.POSTGRESQL if title.startswith("PostgreSQL") else Protocol.MYSQL
-    return Setup(title=title, protocol=protocol, chosen=Chosen(values={}, **chosen))  # type: ignore[arg-type]
+    return Setup(title=title, protocol=protocol, chosen=ResolvedSettings(values={}, **chosen))  # type: ignore[arg-type]
 
 
 def test_no_note_replaces_another() -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.build.tally import Tally
+from dbhone.compilation.profile_counts import ProfileCounts
+from dbhone.experiment.run_result import RunResult
 from dbhone.experiment.training import has_settled
-from dbhone.experiment.turnout import Turnout
 from dbhone.measurement.server_usage import UsedBetween
-from dbhone.workload.drive import Driven
+from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Latency, Outcome, StepResult
 
 
-def tally(totals: dict[str, int], functions: int = 1000) -> Tally:
-    return Tally(
+def tally(totals: dict[str, int], functions: int = 1000) -> ProfileCounts:
+    return ProfileCounts(
         functions=functions,
         functions_executed=len(totals),
         counters=functions,
@@ -52,8 +52,8 @@ RESULT = StepResult(
 )
 
 
-def turnout(used: UsedBetween | None) -> Turnout:
-    driven = Driven(
+def turnout(used: UsedBetween | None) -> RunResult:
+    driven = DriverResult(
         argv=("sysbench",),
         output=b"",
         seconds=2.1,
@@ -61,7 +61,7 @@ def turnout(used: UsedBetween | None) -> Turnout:
         outcome=Outcome(version=None, steps=(RESULT,), verification=None),
         failure=None,
     )
-    return Turnout(driven=driven, used=used)
+    return RunResult(driven=driven, used=used)
 
 
 def test_a_servers_figures_are_for_one_operation() -> None:

@@ -252,11 +252,11 @@ def test_nothing_of_another_account_outlives_a_hone_that_is_killed() -> None:
 
 
 @as_root
-def test_a_program_of_another_account_dies_with_its_warden() -> None:
+def test_a_program_of_another_account_dies_with_its_supervisor() -> None:
     command = Command(argv=("sleep", "600"), cwd=Path("/"), account=NOBODY)
     with Process(command, capture=True) as process:
-        warden = int(Path(f"/proc/{process.pid}/stat").read_text().split()[3])
-        os.kill(warden, signal.SIGKILL)
+        supervisor = int(Path(f"/proc/{process.pid}/stat").read_text().split()[3])
+        os.kill(supervisor, signal.SIGKILL)
         wait_until_gone(process.pid)
         with pytest.raises(MachineError, match="was killed from outside"):
             process.finish()

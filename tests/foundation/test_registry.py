@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbhone import registry
-from dbhone.build.transforms.base import DRAWER, Transform
+from dbhone.compilation.transforms.base import DRAWER, Transform
 from dbhone.errors import HoneError, UnknownName
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms.base_server import Installation, Place, Room, ServerDbms
+from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import MachineError
 from dbhone.files import remove_tree
@@ -21,7 +21,7 @@ from dbhone.instance.place import make_place
 from dbhone.instance.server import Server
 from tests.instance import lives
 
-ROOM = Room(cache_bytes=64 * 1024**2, connections=20)
+ROOM = SizingHints(cache_bytes=64 * 1024**2, connections=20)
 
 
 @pytest.fixture
@@ -50,16 +50,16 @@ class Machine:
     session: Session
     account: Account | None
 
-    def place(self) -> Place:
+    def place(self) -> InstanceDir:
         return make_place(self.session, self.account)
 
-    def made(self) -> Place:
+    def made(self) -> InstanceDir:
         """Return a place with an empty data directory."""
         place = self.place()
         data.make(self.dbms, self.installation, place, self.account, self.session)
         return place
 
-    def values(self, place: Place, **wanted: str) -> dict[str, str]:
+    def values(self, place: InstanceDir, **wanted: str) -> dict[str, str]:
         proposed = self.dbms.proposed_settings(ROOM, self.installation.version)
         return settings.choose(
             self.dbms,
@@ -70,7 +70,7 @@ class Machine:
             drop_unknown=False,
         ).values
 
-    def server(self, place: Place, **wanted: str) -> Server:
+    def server(self, place: InstanceDir, **wanted: str) -> Server:
         return Server(
             self.dbms,
             self.installation,

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms.base_server import Installation, Place, Room, ServerDbms
+from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import SettingsError
 from dbhone.instance import known
-from dbhone.instance.settings import Chosen, choose
+from dbhone.instance.settings import ResolvedSettings, choose
 from tests.instance import lives
 
-PLACE = Place(
+PLACE = InstanceDir(
     data=Path("/i/data"),
     settings=Path("/i/settings"),
     sockets=Path("/i/run"),
@@ -44,12 +44,14 @@ def asked_by(origin: Origin, **wanted: str) -> list[Wanted]:
     return [Wanted(name=name, value=value, origin=origin) for name, value in wanted.items()]
 
 
-def chosen_of(*wanted: Wanted, drop_unknown: bool = False, **proposed: str) -> Chosen:
+def chosen_of(*wanted: Wanted, drop_unknown: bool = False, **proposed: str) -> ResolvedSettings:
     dbms: ServerDbms = lives.Mariadb()
     return choose(dbms, MARIADB, PLACE, proposed=proposed, wanted=wanted, drop_unknown=drop_unknown)
 
 
-def chosen(wanted: dict[str, str], *, drop_unknown: bool = False, **proposed: str) -> Chosen:
+def chosen(
+    wanted: dict[str, str], *, drop_unknown: bool = False, **proposed: str
+) -> ResolvedSettings:
     said = asked_by(Origin.EXPERIMENT, **wanted)
     return chosen_of(*said, drop_unknown=drop_unknown, **proposed)
 
@@ -205,7 +207,9 @@ class TestOtherVersions:
         assert result.unproposed == ()
 
     def test_all_versions_get_as_much_redo_log(self) -> None:
-        proposed = lives.Mariadb().proposed_settings(Room(cache_bytes=2**26, connections=9), "")
+        proposed = lives.Mariadb().proposed_settings(
+            SizingHints(cache_bytes=2**26, connections=9), ""
+        )
         whole = proposed["innodb_redo_log_capacity"]
         values = chosen({}, innodb_redo_log_capacity=whole).values
         assert values["innodb_log_file_size"] == whole == "1G"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.dbms.base_server import Place, Room
+from dbhone.dbms.base_server import InstanceDir, SizingHints
 from dbhone.errors import ServerError
 from tests.instance.lives import Mariadb
 
@@ -34,9 +34,9 @@ To see what variables a running server is using, type
 """
 
 
-def place_in(root: Path) -> Place:
+def place_in(root: Path) -> InstanceDir:
     (root / "run").mkdir()
-    return Place(
+    return InstanceDir(
         data=root / "data",
         settings=root / "settings",
         sockets=root / "run",
@@ -112,7 +112,9 @@ def test_there_is_no_network_and_a_private_socket(tmp_path: Path) -> None:
 
 
 def test_the_cache_is_as_large_as_there_is_room_for() -> None:
-    proposed = DBMS.proposed_settings(Room(cache_bytes=256 * 1024**2, connections=36), "10.11.6")
+    proposed = DBMS.proposed_settings(
+        SizingHints(cache_bytes=256 * 1024**2, connections=36), "10.11.6"
+    )
     assert proposed[DBMS.cache_setting] == str(256 * 1024**2)
     assert proposed["max_connections"] == "36"
 

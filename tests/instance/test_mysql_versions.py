@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms.base_server import Installation, Room
+from dbhone.dbms.base_server import Installation, SizingHints
 from dbhone.dbms.myrocks import PLUGIN as MYROCKS
 from dbhone.dbms.mysql import PLUGIN as DBMS
 from tests.instance.test_mysql_life import place_in
@@ -31,14 +31,14 @@ def test_the_account_has_the_older_authentication_where_that_is_on_but_not_the_d
 
 @pytest.mark.parametrize("version", ["5.6.35", "8.0.32"])
 def test_myrocks_has_its_tables_in_rocksdb_and_the_room_in_its_cache(version: str) -> None:
-    proposed = MYROCKS.proposed_settings(Room(cache_bytes=2**30, connections=9), version)
+    proposed = MYROCKS.proposed_settings(SizingHints(cache_bytes=2**30, connections=9), version)
     assert proposed["default_storage_engine"] == "ROCKSDB"
     assert proposed[MYROCKS.cache_setting] == str(2**30)
     assert proposed.get("innodb_buffer_pool_size") != str(2**30)
 
 
 def test_myrocks_before_8_runs_one_engine_and_no_setting_is_of_the_other() -> None:
-    room = Room(cache_bytes=2**30, connections=9)
+    room = SizingHints(cache_bytes=2**30, connections=9)
     old, new = (MYROCKS.proposed_settings(room, each) for each in ("5.6.35", "8.0.32"))
     assert old["innodb"] == "OFF"
     assert old["default_tmp_storage_engine"] == "MyISAM"

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.dbms.base_server import Installation, Place, Room
+from dbhone.dbms.base_server import Installation, InstanceDir, SizingHints
 from tests.instance.lives import Postgresql
 
 DBMS = Postgresql()
 
 
-def place_in(root: Path) -> Place:
+def place_in(root: Path) -> InstanceDir:
     (root / "data").mkdir()
-    return Place(
+    return InstanceDir(
         data=root / "data",
         settings=root / "settings",
         sockets=root / "run",
@@ -67,7 +67,7 @@ def test_no_version_keeps_checksums_of_its_pages(tmp_path: Path, version: str, t
 
 
 def test_there_is_no_network_and_a_private_socket() -> None:
-    place = Place(
+    place = InstanceDir(
         **{
             name: Path("/h,ome/run" if name == "sockets" else f"/{name}")
             for name in ("data", "settings", "sockets", "scratch", "log")
@@ -81,7 +81,9 @@ def test_there_is_no_network_and_a_private_socket() -> None:
 
 
 def test_the_cache_is_as_large_as_there_is_room_for() -> None:
-    proposed = DBMS.proposed_settings(Room(cache_bytes=256 * 1024**2, connections=36), "15.1")
+    proposed = DBMS.proposed_settings(
+        SizingHints(cache_bytes=256 * 1024**2, connections=36), "15.1"
+    )
     assert proposed[DBMS.cache_setting] == "262144kB"
     assert proposed["max_connections"] == "36"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dbhone.dbms.base_server import Endpoint, Installation, Place, Program, Protocol
+from dbhone.dbms.base_server import Endpoint, Installation, InstanceDir, Program, Protocol
 from dbhone.errors import MachineError, ServerError
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data
@@ -199,10 +199,10 @@ class Stubborn(lives.Postgresql):
 
     script = "trap '' INT; echo ready; while :; do sleep 0.05; done"
 
-    def start(self, installation: Installation, place: Place) -> Program:
+    def start(self, installation: Installation, place: InstanceDir) -> Program:
         return Program(argv=("/bin/sh", "-c", self.script))
 
-    def is_ready(self, place: Place, log: str) -> bool:
+    def is_ready(self, place: InstanceDir, log: str) -> bool:
         return "ready" in log
 
 

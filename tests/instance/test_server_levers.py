@@ -11,9 +11,9 @@ import pytest
 
 from dbhone.errors import ServerError
 from dbhone.home import Session
-from dbhone.instance import pulling
-from dbhone.instance.levers.base import Need, Offer
-from dbhone.instance.offer import read_offer
+from dbhone.instance import applied_levers
+from dbhone.instance.host_capabilities import read_offer
+from dbhone.instance.levers.base import HostCapabilities, Need
 from dbhone.instance.server import Server
 from tests.instance import lives
 from tests.instance.conftest import Machine
@@ -25,11 +25,13 @@ CPU = min(os.sched_getaffinity(0))
 NEED = Need(value="", dbms=lives.Postgresql(), cache_bytes=1024**2, servers=1)
 
 
-def with_levers(server: Server, *words: str, need: Need, offer: Offer | None = None) -> Server:
+def with_levers(
+    server: Server, *words: str, need: Need, offer: HostCapabilities | None = None
+) -> Server:
     """Pull levers, or skip the test where this machine cannot give them."""
-    if offer is None and (found := pulling.refusal(words, need)) is not None:
+    if offer is None and (found := applied_levers.refusal(words, need)) is not None:
         pytest.skip(found.reason)
-    server.levers = pulling.pull(words, need, offer)
+    server.levers = applied_levers.pull(words, need, offer)
     return server
 
 

@@ -54,11 +54,11 @@ KVM = METAL | {
     "sys/devices/system/clocksource/clocksource0/available_clocksource": "kvm-clock tsc\n",
     "sys/class/dmi/id/sys_vendor": "QEMU\n",
 }
-Place = Callable[[dict[str, str]], Path]
+InstanceDir = Callable[[dict[str, str]], Path]
 
 
 @pytest.fixture
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def place(tmp_path_factory: pytest.TempPathFactory) -> InstanceDir:
     """Put files where the kernel has them, and return the root of it all."""
 
     def write(files: dict[str, str]) -> Path:
@@ -71,7 +71,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return write
 
 
-def test_a_server_is_read_whole(place: Place) -> None:
+def test_a_server_is_read_whole(place: InstanceDir) -> None:
     found = read_machine(Path("/srv"), root=place(METAL))
 
     assert found.cpu_model == "Intel(R) Xeon(R) CPU E5-2650 v4 @ 2.20GHz"
@@ -107,17 +107,17 @@ def test_a_server_is_read_whole(place: Place) -> None:
     ],
 )
 def test_what_is_between_us_and_the_hardware_is_told(
-    place: Place, more: dict[str, str], told: str
+    place: InstanceDir, more: dict[str, str], told: str
 ) -> None:
     assert read_machine(root=place(KVM | more)).virtualisation == told
 
 
-def test_a_real_machine_of_a_vendor_of_virtual_ones_is_real(place: Place) -> None:
+def test_a_real_machine_of_a_vendor_of_virtual_ones_is_real(place: InstanceDir) -> None:
     files = METAL | {"sys/class/dmi/id/sys_vendor": "Amazon EC2"}
     assert read_machine(root=place(files)).virtualisation == "none"
 
 
-def test_limits_of_the_control_group_count(place: Place) -> None:
+def test_limits_of_the_control_group_count(place: InstanceDir) -> None:
     limits = {
         "proc/self/cgroup": "0::/box/inner\n",
         "sys/fs/cgroup/box/inner/cpu.max": "max 100000\n",
@@ -129,7 +129,7 @@ def test_limits_of_the_control_group_count(place: Place) -> None:
     assert (found.cores, found.memory_bytes) == (1, 2**31)
 
 
-def test_limits_of_the_older_control_groups_count(place: Place) -> None:
+def test_limits_of_the_older_control_groups_count(place: InstanceDir) -> None:
     limits = {
         "proc/self/cgroup": "8:memory:/box\n2:cpu,cpuacct:/docker/outside\n0::/\n",
         "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "50000\n",
@@ -141,7 +141,7 @@ def test_limits_of_the_older_control_groups_count(place: Place) -> None:
     assert (found.cores, found.memory_bytes) == (1, 2**30)
 
 
-def test_a_group_without_a_limit_has_none(place: Place) -> None:
+def test_a_group_without_a_limit_has_none(place: InstanceDir) -> None:
     limits = {
         "proc/self/cgroup": "2:cpu:/\n",
         "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
@@ -172,7 +172,7 @@ def test_arm_cores_have_names() -> None:
     ],
 )
 def test_the_fingerprint_changes_with_what_makes_hosts_differ(
-    place: Place, name: str, text: str
+    place: InstanceDir, name: str, text: str
 ) -> None:
     before, after = (read_machine(root=place(files)) for files in (METAL, METAL | {name: text}))
     assert before.fingerprint != after.fingerprint
@@ -187,26 +187,28 @@ def test_the_fingerprint_changes_with_what_makes_hosts_differ(
         ("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n"),
     ],
 )
-def test_the_fingerprint_stays_when_settings_change(place: Place, name: str, text: str) -> None:
+def test_the_fingerprint_stays_when_settings_change(
+    place: InstanceDir, name: str, text: str
+) -> None:
     before, after = (read_machine(root=place(files)) for files in (METAL, METAL | {name: text}))
     assert before.fingerprint == after.fingerprint
     assert before != after
 
 
-def test_the_fingerprint_does_not_show_the_machine_id(place: Place) -> None:
+def test_the_fingerprint_does_not_show_the_machine_id(place: InstanceDir) -> None:
     found = read_machine(root=place(METAL))
     assert METAL["etc/machine-id"].strip() not in repr(found)
     assert len(found.fingerprint) == 16
 
 
-def test_without_a_machine_id_the_board_tells_hosts_apart(place: Place) -> None:
+def test_without_a_machine_id_the_board_tells_hosts_apart(place: InstanceDir) -> None:
     files = METAL | {"etc/machine-id": "", "sys/class/dmi/id/board_name": "0H21J3"}
     other = files | {"sys/class/dmi/id/board_name": "0H21J4"}
     first, second = (read_machine(root=place(each)) for each in (files, other))
     assert first.fingerprint != second.fingerprint
 
 
-def test_governors_that_differ_are_all_told(place: Place) -> None:
+def test_governors_that_differ_are_all_told(place: InstanceDir) -> None:
     mixed = {"sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "powersave\n"}
     assert read_machine(root=place(METAL | mixed)).governor == "performance, powersave"
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbhone.analysis.verdict import Tone, Verdict
+from dbhone.analysis.verdict import Direction, Verdict
 from dbhone.measurement.record import Role, RunState, Warning
 from dbhone.report.findings import found_in
 from dbhone.report.headline import headline
@@ -118,7 +118,7 @@ def test_summary_says_what_would_have_been_found_where_nothing_was() -> None:
     place = [column.title for column in table.columns].index("Would find")
     said = {row.cells[0].text: (row.cells[1].tone, row.cells[place].text) for row in table.rows}
     for tone, text in said.values():
-        assert (tone is Tone.SAME) == text.endswith("%")
+        assert (tone is Direction.SAME) == text.endswith("%")
     few = _page(Shape(blocks=5)).summary
     assert {row.cells[place].text for row in few.rows[1:]} == {"1 more block"}
 
@@ -234,7 +234,7 @@ def test_only_significant_figures_point_a_way() -> None:
         for row in table.rows
         for cell in row.cells
     }
-    assert tones == {None, Tone.SAME}
+    assert tones == {None, Direction.SAME}
 
 
 def test_no_table_mixes_held_out_and_in_sample() -> None:

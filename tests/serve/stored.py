@@ -14,8 +14,8 @@ from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import Invocation, Measurement, Run, RunState, Samples
 from dbhone.measurement.store import NewRun, Store
 from dbhone.serve.app import Access, App, Listeners
-from dbhone.serve.library import Library
 from dbhone.serve.policy import Hosts
+from dbhone.serve.run_service import RunService
 
 HERE = {"Host": "127.0.0.1:8765"}
 
@@ -95,4 +95,4 @@ def client_of(home: Home, *, faults: list[Exception] | None = None) -> tuple[Cli
         faults.append(error)
 
     listeners = Listeners(access=said.append, fault=fault)
-    return Client(App(Library(home), Hosts(loopback=True), listeners)), said
+    return Client(App(RunService(home), Hosts(loopback=True), listeners)), said

@@ -15,7 +15,7 @@ from dbhone.measurement.record import Run, RunState, Subject, Warning
 from dbhone.measurement.store import Store
 from dbhone.report.page import build_page
 from dbhone.report.rendering import render
-from dbhone.serve import library
+from dbhone.serve import run_service
 from tests.report.sample_run import Shape, a_run, samples
 from tests.report.test_formats import HOSTILE
 from tests.report.test_html import Outline
@@ -107,7 +107,7 @@ class TestList:
     def test_a_list_does_not_wait_for_all_that_was_found(
         self, store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(library, "_PATIENCE", -1.0)
+        monkeypatch.setattr(run_service, "_PATIENCE", -1.0)
         run = small()
         keep(store, run)
         text = shown(client, "/")
@@ -136,7 +136,7 @@ class TestReport:
             made.append(name)
             return b"report %d" % len(made)
 
-        monkeypatch.setattr(library, "render", counting)
+        monkeypatch.setattr(run_service, "render", counting)
         run = small(state=RunState.INTERRUPTED)
         number = keep(store, run, samples(run, Shape(blocks=2)))
         first = client.get(f"/runs/{number}", headers=HERE)
@@ -347,7 +347,7 @@ def test_a_fault_ends_one_answer_and_no_more(
     faults: list[Exception] = []
     client, said = client_of(home, faults=faults)
     with monkeypatch.context() as patch:
-        patch.setattr(library, "found_in", lambda *_: 1 / 0)
+        patch.setattr(run_service, "found_in", lambda *_: 1 / 0)
         text = shown(client, "/", status=500)
     assert "A fault of hone itself: ZeroDivisionError" in text
     assert [type(each) for each in faults] == [ZeroDivisionError]

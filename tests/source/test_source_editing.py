@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms._needs import all_edits, edits_of
+from dbhone.dbms._compatibility import all_edits, edits_of
 from dbhone.dbms.base import Edit
 from dbhone.errors import SourceError
 from dbhone.home import Session

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms.base_versions import Span, numbers
+from dbhone.dbms.base_versions import VersionRange, numbers
 from dbhone.errors import MachineError, SourceError, UnknownName, UsageError
 from dbhone.home import Session
 from dbhone.source import fixing
@@ -63,7 +63,7 @@ def a_fix(commit: str) -> Fix:
         name="answer",
         title="the answer",
         dbms=frozenset({"mysql"}),
-        span=Span(since="8.0.11", until="8.0.22"),
+        span=VersionRange(since="8.0.11", until="8.0.22"),
         why="it was wrong",
         source="a bug",
         commits=(commit,),

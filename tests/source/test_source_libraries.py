@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import MachineError
-from dbhone.source import bringers
+from dbhone.source import package_lookup
 from dbhone.source.libraries import (
     bringing_one_of,
     find_libraries,
@@ -171,7 +171,7 @@ def test_of_several_libraries_the_one_that_can_be_installed_is_advised(tree: Tre
 
 
 def test_every_known_library_has_a_package() -> None:
-    table = tomllib.loads(bringers._KNOWN.read_text())
+    table = tomllib.loads(package_lookup._KNOWN.read_text())
     assert list(table) == sorted(table, key=lambda name: name.replace("-", "."))
     for soname, entry in table.items():
         assert ".so." in soname

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dbhone.dbms.base_server import Endpoint, Protocol
-from dbhone.workload.drive import Drive
-from dbhone.workload.drivers.base import Chunk, Order, Outcome, ServerDriver
+from dbhone.workload.drive import DriverCommand
+from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome, ServerDriver
 from dbhone.workload.frozen import FrozenClient
 from dbhone.workload.work import ScriptRun, Tables, Task
 
@@ -28,16 +28,16 @@ class Sleeper(ServerDriver):
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         return suite
 
-    def argv(self, order: Order) -> tuple[str, ...]:
+    def argv(self, order: DriverRequest) -> tuple[str, ...]:
         return (str(order.program), "--version")
 
-    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
         return Outcome(version=None, steps=(), verification=None)
 
     def counts(self, run: ScriptRun) -> bool:
         return True
 
-    def counted(self, order: Order, counts: Path) -> tuple[str, ...]:
+    def counted(self, order: DriverRequest, counts: Path) -> tuple[str, ...]:
         assert order.task.run is not None
         options = (f"--{name}={value}" for name, value in order.task.run.options)
         threads = f"--threads={order.task.run.threads}"
@@ -77,7 +77,7 @@ def client(folder: Path, task: Task) -> FrozenClient:
     folder.mkdir(exist_ok=True)
     driver = Sleeper()
     nowhere = Endpoint(protocol=Protocol.MYSQL, socket=folder / "none", user="u", database="d")
-    request = Drive(
+    request = DriverCommand(
         driver=driver,
         program=Path(_SYSBENCH or "sysbench"),
         task=task,

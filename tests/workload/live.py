@@ -14,7 +14,7 @@ import pytest
 
 from dbhone import registry
 from dbhone.dbms.base import DRAWER
-from dbhone.dbms.base_server import Endpoint, Installation, Room, ServerDbms
+from dbhone.dbms.base_server import Endpoint, Installation, ServerDbms, SizingHints
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data, settings
 from dbhone.instance.account import server_account
@@ -22,12 +22,12 @@ from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.server import Server
 from dbhone.process import Command, Finished, run
 from dbhone.workload import suite as suites
-from dbhone.workload.drivers.base import Chunk, Order, StepResult
+from dbhone.workload.drivers.base import Chunk, DriverRequest, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN
 from dbhone.workload.work import Tables, Task
 
 _ASK = Path(__file__).with_name("ask.lua")
-_ROOM = Room(cache_bytes=64 * 1024**2, connections=50)
+_ROOM = SizingHints(cache_bytes=64 * 1024**2, connections=50)
 _POSTGRESQL = Path("/usr/lib/postgresql")
 
 
@@ -72,7 +72,7 @@ class Live:
         return PLUGIN.verification(printed)
 
     def step(self, task: Task) -> StepResult:
-        order = Order(program=self.program, task=task, where=self.endpoint, verify=False)
+        order = DriverRequest(program=self.program, task=task, where=self.endpoint, verify=False)
         chunk = Chunk(
             data=self.printed(PLUGIN.argv(order)).encode(),
             at=0.0,

@@ -9,7 +9,7 @@ import pytest
 
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.drive import Drive
+from dbhone.workload.drive import DriverCommand
 from dbhone.workload.drivers.sysbench import PLUGIN
 from dbhone.workload.frozen import FrozenClient
 from dbhone.workload.work import Scale, Task
@@ -30,7 +30,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Live]:
 
 def client(live: Live, task: Task, folder: Path) -> FrozenClient:
     folder.mkdir()
-    request = Drive(
+    request = DriverCommand(
         driver=PLUGIN,
         program=live.program,
         task=task,

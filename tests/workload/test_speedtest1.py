@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.errors import DriverError
-from dbhone.workload.drivers.base import Chunk, Order, Outcome
+from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome
 from dbhone.workload.drivers.speedtest1 import PLUGIN
 from dbhone.workload.work import Task
 
@@ -17,7 +17,7 @@ HEADER = "-- Speedtest1 for SQLite 3.40.1 2022-12-28 14:03:47 df5c253c0b3dd249\n
 TOTAL = "       TOTAL.......................................................    0.105s\n"
 
 
-ORDER = Order(
+ORDER = DriverRequest(
     program=Path("/b/speedtest1"),
     task=Task(set="cte", size=25),
     where=Path("/d/db"),

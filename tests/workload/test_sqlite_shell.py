@@ -14,7 +14,7 @@ from dbhone.errors import DriverError
 from dbhone.process import Command, run
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.drivers.base import Chunk, Order, Outcome
+from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome
 from dbhone.workload.drivers.sqlite_shell import PLUGIN
 from dbhone.workload.work import Scale, Task, seeded
 
@@ -38,8 +38,8 @@ def task(seed: int = 77) -> Task:
     return seeded(only, seed)
 
 
-def order(*, where: Path = Path("/d/x"), seed: int = 77, verify: bool = False) -> Order:
-    return Order(program=Path("/b/sqlite3"), task=task(seed), where=where, verify=verify)
+def order(*, where: Path = Path("/d/x"), seed: int = 77, verify: bool = False) -> DriverRequest:
+    return DriverRequest(program=Path("/b/sqlite3"), task=task(seed), where=where, verify=verify)
 
 
 def read(printed: str, *, verify: bool = False) -> Outcome:

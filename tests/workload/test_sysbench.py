@@ -16,7 +16,7 @@ from dbhone.dbms.base_server import Endpoint, Protocol
 from dbhone.errors import DriverError
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.drivers.base import Chunk, Order, StepResult
+from dbhone.workload.drivers.base import Chunk, DriverRequest, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN
 from dbhone.workload.work import Scale, ScriptRun, Tables, Task
 
@@ -40,7 +40,7 @@ def is_driven(name: str) -> bool:
     return suites.load(name).driver == PLUGIN.name
 
 
-def order(seconds: float = 1.0, options: dict[str, str] | None = None) -> Order:
+def order(seconds: float = 1.0, options: dict[str, str] | None = None) -> DriverRequest:
     run = ScriptRun(
         script="points",
         options=tuple((options or {}).items()),
@@ -48,7 +48,7 @@ def order(seconds: float = 1.0, options: dict[str, str] | None = None) -> Order:
         seconds=seconds,
         tables=TABLES,
     )
-    return Order(
+    return DriverRequest(
         program=SYSBENCH,
         task=Task(set="point-query_range=100", run=run),
         where=MARIADB,
@@ -128,10 +128,10 @@ def test_a_transaction_is_an_operation_and_refused_ones_are_counted() -> None:
     assert step.throughput == pytest.approx(668.6, abs=0.1)
 
 
-def one_event() -> Order:
+def one_event() -> DriverRequest:
     suite = suites.load("batch:insert-select")
     (task,) = work.tasks(suite, ("run-2",), Scale(size="smoke"))
-    return Order(program=SYSBENCH, task=task, where=MARIADB, verify=False)
+    return DriverRequest(program=SYSBENCH, task=task, where=MARIADB, verify=False)
 
 
 def read_one_event(text: str) -> StepResult:
@@ -345,7 +345,7 @@ def test_the_command_lines(
         PLUGIN.settle(SYSBENCH, where, tables),
         PLUGIN.verify(SYSBENCH, where, tables),
         *(
-            PLUGIN.argv(Order(program=SYSBENCH, task=task, where=where, verify=False))
+            PLUGIN.argv(DriverRequest(program=SYSBENCH, task=task, where=where, verify=False))
             for task in tasks
         ),
     ]
@@ -387,7 +387,7 @@ def test_what_is_loaded_depends_on_the_scripts_that_load_and_on_those_that_they_
 
 
 def test_a_file_is_no_server() -> None:
-    wrong = Order(program=SYSBENCH, task=order().task, where=Path("/d/x"), verify=False)
+    wrong = DriverRequest(program=SYSBENCH, task=order().task, where=Path("/d/x"), verify=False)
     with pytest.raises(DriverError, match="/d/x is a file"):
         PLUGIN.argv(wrong)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.cube import Array, cube, place
 from dbhone.analysis.estimate import estimate
+from dbhone.analysis.sample_array import Array, cube, place
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Samples
 

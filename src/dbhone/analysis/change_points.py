@@ -20,12 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.analysis.cube import Array, cube, place
 from dbhone.analysis.estimate import estimate, summed
-from dbhone.analysis.findable import findable
 from dbhone.analysis.history import Change, History, Lineage, Segment, Series
-from dbhone.analysis.links import Links, contrast
+from dbhone.analysis.indirect import Links, contrast
+from dbhone.analysis.minimum_effect import findable
 from dbhone.analysis.multiplicity import holm
+from dbhone.analysis.sample_array import Array, cube, place
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Group, Samples, Step

@@ -10,10 +10,10 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.analysis.cube import Array, cube, place
 from dbhone.analysis.estimate import Estimates, estimate, summed
 from dbhone.analysis.families import Family, Rows, Tests, judge
-from dbhone.analysis.links import ONE_RUN, Links
+from dbhone.analysis.indirect import ONE_RUN, Links
+from dbhone.analysis.sample_array import Array, cube, place
 from dbhone.analysis.verdict import (
     Analysis,
     Effect,

@@ -12,10 +12,10 @@ from enum import Enum, auto
 
 import numpy as np
 
-from dbhone.analysis.cube import Array
 from dbhone.analysis.estimate import Estimates
-from dbhone.analysis.findable import findable
+from dbhone.analysis.minimum_effect import findable
 from dbhone.analysis.multiplicity import holm
+from dbhone.analysis.sample_array import Array
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 
 

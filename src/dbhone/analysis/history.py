@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dbhone.analysis.links import ONE_RUN, Links
+from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.measurement.record import Group
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from dbhone.ages import age
 from dbhone.analysis.declared import keeps_awake, version_order, workload
 from dbhone.analysis.history import Lineage
-from dbhone.analysis.links import Links
+from dbhone.analysis.indirect import Links
 from dbhone.analysis.naming import listed
 from dbhone.analysis.parts import Part, differences, named_alike, numbered
 from dbhone.analysis.picking import picked, together

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.cube import Array, place, values_cube
 from dbhone.analysis.estimate import estimate
+from dbhone.analysis.sample_array import Array, place, values_cube
 from dbhone.measurement.metric import FIGURES, Metric
 from dbhone.measurement.record import Samples
 

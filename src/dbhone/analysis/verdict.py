@@ -28,7 +28,7 @@ class Verdict(StrEnum):
     NOT_ENOUGH_DATA = "not enough data"
 
 
-class Tone(StrEnum):
+class Direction(StrEnum):
     """Which way a verdict points, whatever the metric's word for it."""
 
     BETTER = "better"
@@ -154,7 +154,9 @@ class Analysis:
         """Return what was found of a subject's throughput and has a verdict, summaries first."""
         found: tuple[Effect | Summary, ...] = (*self.throughput_summaries, *self.throughput_effects)
         return tuple(
-            each for each in found if each.subject == subject and tone(each) is not Tone.UNKNOWN
+            each
+            for each in found
+            if each.subject == subject and tone(each) is not Direction.UNKNOWN
         )
 
     def summary(
@@ -172,20 +174,20 @@ class Analysis:
         )
 
 
-def tone(found: Effect | Summary) -> Tone:
+def tone(found: Effect | Summary) -> Direction:
     """Return which way the verdict points."""
     metric = BY_NAME[found.metric]
     words = {
-        metric.gain: Tone.BETTER,
-        metric.loss: Tone.WORSE,
-        Verdict.NO_DIFFERENCE.value: Tone.SAME,
+        metric.gain: Direction.BETTER,
+        metric.loss: Direction.WORSE,
+        Verdict.NO_DIFFERENCE.value: Direction.SAME,
     }
-    return words.get(found.verdict, Tone.UNKNOWN)
+    return words.get(found.verdict, Direction.UNKNOWN)
 
 
 def differs(found: Effect | Summary) -> bool:
     """Return whether the verdict is that there is a difference."""
-    return tone(found) in (Tone.BETTER, Tone.WORSE)
+    return tone(found) in (Direction.BETTER, Direction.WORSE)
 
 
 def half_width(found: Bounded) -> float | None:

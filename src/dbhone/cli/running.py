@@ -12,10 +12,10 @@ from dbhone.cli.lines import headed, told
 from dbhone.cli.progress import shown
 from dbhone.cli.stored import open_store
 from dbhone.errors import HoneError, Interrupted
-from dbhone.experiment.beginning import begin
-from dbhone.experiment.execute import Desk, Execution
+from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.outlook import Prospect
+from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.shortage import shortage
 from dbhone.experiment.sources_given import SYNTAX
 from dbhone.files import write_whole
@@ -89,7 +89,7 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> P
     with context.session() as session, open_store(context) as store:
         run = begin(experiment, session, store)
         context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
-        short = shortage(Prospect(session.home).plan(experiment), experiment.design)
+        short = shortage(BuildEstimator(session.home).plan(experiment), experiment.design)
         if short is not None:
             context.err.print(told("note", short, "bold yellow"), soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
@@ -106,7 +106,7 @@ def execute(
 ) -> Page:
     """Execute a run to its end and print what it found."""
     with shown(context.err) as listen:
-        desk = Desk(session=session, store=store, listen=listen, refresh=refresh)
+        desk = ExecutionContext(session=session, store=store, listen=listen, refresh=refresh)
         execution = Execution(experiment, run, desk)
         try:
             execution.execute()

@@ -7,8 +7,8 @@ from itertools import zip_longest
 
 from rich.table import Table
 
-from dbhone.build.manifest import Build
-from dbhone.build.timings import efficiency, timings
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.timings import efficiency, timings
 from dbhone.measurement.record import BuildTimings
 from dbhone.units import duration
 

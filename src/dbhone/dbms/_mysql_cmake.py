@@ -26,8 +26,8 @@ from pathlib import Path
 
 from dbhone.dbms._boost import boost_options
 from dbhone.dbms._cmake import TypeFlags, configure, written
+from dbhone.dbms._compatibility import needs_of
 from dbhone.dbms._mysql_options import server_only, sets_of
-from dbhone.dbms._needs import needs_of
 from dbhone.dbms._openssl import ssl_options
 from dbhone.dbms._options import expand
 from dbhone.dbms._script import text_of
@@ -35,9 +35,9 @@ from dbhone.dbms.base import (
     Artifact,
     BuildRequest,
     BuildStep,
-    Guidance,
-    GuidancePass,
     Phase,
+    ProfileMode,
+    ProfileOptions,
     Recipe,
 )
 from dbhone.dbms.base_versions import Option, options_of
@@ -145,12 +145,12 @@ def _guidance(request: BuildRequest) -> tuple[tuple[str, ...], frozenset[str]]:
     guidance = request.guidance
     if guidance is None or not takes_profiles(request.tree):
         return (), frozenset()
-    option = "FPROFILE_GENERATE" if guidance.pass_ is GuidancePass.GENERATE else "FPROFILE_USE"
+    option = "FPROFILE_GENERATE" if guidance.pass_ is ProfileMode.GENERATE else "FPROFILE_USE"
     told = _told(guidance, text_of(request.tree / _FPROFILE))
     return (f"-D{option}=ON", f"-DFPROFILE_DIR={guidance.place}"), told
 
 
-def _told(guidance: Guidance, script: str) -> frozenset[str]:
+def _told(guidance: ProfileOptions, script: str) -> frozenset[str]:
     """Return those of the flags that the tree's script has, whatever place it gives them."""
     code = "\n".join(line.split("#")[0] for line in script.splitlines())
     place = f"={guidance.place}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dbhone.dbms.base_server import Room, Settings
+from dbhone.dbms.base_server import Settings, SizingHints
 
 
-def proposed(room: Room) -> Settings:
+def proposed(room: SizingHints) -> Settings:
     """Return settings that let the server's own code be what takes the time."""
     return {
         "innodb_buffer_pool_size": str(room.cache_bytes),

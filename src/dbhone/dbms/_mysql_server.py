@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dbhone.dbms._compatibility import edits_of
 from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
-from dbhone.dbms._mysql_life import DATABASE, MysqlLife, command
-from dbhone.dbms._mysql_tree import Maker, version_of
-from dbhone.dbms._needs import edits_of
+from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command
+from dbhone.dbms._mysql_tree import Vendor, version_of
 from dbhone.dbms._openssl import ssl_programs
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
-from dbhone.dbms.base_server import Installation, Place, Program
-from dbhone.dbms.base_versions import Numbers, Option, Span, numbers
+from dbhone.dbms.base_server import Installation, InstanceDir, Program
+from dbhone.dbms.base_versions import Numbers, Option, VersionRange, numbers
 from dbhone.errors import SourceError
 
 _MAKES_ITSELF = (5, 7)
@@ -25,16 +25,16 @@ _NATIVE_IS_OFF = (8, 4)
 class MysqlServer(MysqlLife):
     """A server out of a tree of MySQL's kind. How else it runs is in ``_mysql_life.py``."""
 
-    maker: Maker
-    builds: Span
+    maker: Vendor
+    builds: VersionRange
     """The versions that hone has a recipe for."""
     build_options: tuple[Option, ...] = ()
     """The options that this maker's trees have besides MySQL's."""
     build_seconds = 2700.0
-    seconds_by_version: tuple[tuple[Span, float], ...] = (
-        (Span(until="5.7"), 230.0),
-        (Span(since="5.7", until="8.0"), 500.0),
-        (Span(since="9"), 4500.0),
+    seconds_by_version: tuple[tuple[VersionRange, float], ...] = (
+        (VersionRange(until="5.7"), 230.0),
+        (VersionRange(since="5.7", until="8.0"), 500.0),
+        (VersionRange(since="9"), 4500.0),
     )
     """About how long two cores take for the server of versions that are not like 8.0."""
     needs_cxx = True
@@ -77,7 +77,7 @@ class MysqlServer(MysqlLife):
             )
         return make_recipe(self.name, request, self.build_options)
 
-    def initialise(self, installation: Installation, place: Place) -> tuple[Program, ...]:
+    def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
         """Return the server in the mode in which it makes its data directory and ends."""
         version = numbers(installation.version)[:2]
         if version < _MAKES_ITSELF:

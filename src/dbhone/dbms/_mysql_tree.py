@@ -18,7 +18,7 @@ _PERCONA_FOLDER = "build-ps"
 _MYROCKS = Path("storage/rocksdb")
 
 
-class Maker(StrEnum):
+class Vendor(StrEnum):
     """Whose server a tree is; the values are the names that hone's files use."""
 
     MYSQL = "mysql"
@@ -28,10 +28,10 @@ class Maker(StrEnum):
 
 
 _TITLES = {
-    Maker.MYSQL: "MySQL",
-    Maker.PERCONA: "Percona Server",
-    Maker.MYROCKS: "Facebook's MySQL with MyRocks",
-    Maker.MARIADB: "MariaDB",
+    Vendor.MYSQL: "MySQL",
+    Vendor.PERCONA: "Percona Server",
+    Vendor.MYROCKS: "Facebook's MySQL with MyRocks",
+    Vendor.MARIADB: "MariaDB",
 }
 
 
@@ -39,7 +39,7 @@ _TITLES = {
 class Identity:
     """What a tree says of itself: ``version`` is such as 8.0.39, with Percona's number after it."""
 
-    maker: Maker
+    maker: Vendor
     version: str
 
 
@@ -59,16 +59,16 @@ def identify(tree: Path) -> Identity | None:
     return None
 
 
-def _maker(tree: Path, extra: str, *, matured: bool) -> Maker:
+def _maker(tree: Path, extra: str, *, matured: bool) -> Vendor:
     if matured:
-        return Maker.MARIADB
+        return Vendor.MARIADB
     # Percona Server has Facebook's engine too.
     if _PERCONA_EXTRA.fullmatch(extra) or (tree / _PERCONA_FOLDER).is_dir():
-        return Maker.PERCONA
-    return Maker.MYROCKS if (tree / _MYROCKS).is_dir() else Maker.MYSQL
+        return Vendor.PERCONA
+    return Vendor.MYROCKS if (tree / _MYROCKS).is_dir() else Vendor.MYSQL
 
 
-def version_of(tree: Path, maker: Maker) -> str:
+def version_of(tree: Path, maker: Vendor) -> str:
     """Return the version of a tree of this maker's; raise SourceError if it is not one."""
     found = identify(tree)
     if found is None:

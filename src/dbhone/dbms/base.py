@@ -62,7 +62,7 @@ class Edit:
     replace: Mapping[str, str]
 
 
-class GuidancePass(StrEnum):
+class ProfileMode(StrEnum):
     """What a compiler does with a profile in this build."""
 
     GENERATE = "generate"
@@ -70,7 +70,7 @@ class GuidancePass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guidance:
+class ProfileOptions:
     """The profile of a build, for a build system that has an option of its own for it.
 
     ``place`` is where the compiler writes its counters to or reads them from. ``flags`` are
@@ -78,7 +78,7 @@ class Guidance:
     give one of them takes it out.
     """
 
-    pass_: GuidancePass
+    pass_: ProfileMode
     place: str
     flags: tuple[str, ...]
 
@@ -112,7 +112,7 @@ class BuildRequest:
     link_flags: tuple[str, ...]
     jobs: int
     shell: bool
-    guidance: Guidance | None = None
+    guidance: ProfileOptions | None = None
     options: tuple[str, ...] = ()
     libraries: Path | None = None
 

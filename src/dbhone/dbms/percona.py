@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from dbhone.dbms._mysql_server import MysqlServer
-from dbhone.dbms._mysql_tree import Maker
-from dbhone.dbms.base_versions import Option, Span
+from dbhone.dbms._mysql_tree import Vendor
+from dbhone.dbms.base_versions import Option, VersionRange
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+-(?:rel)?\d\S*) for .*\((?:Percona Server|Source distr)")
 
@@ -16,8 +16,8 @@ class Percona(MysqlServer):
 
     name = "percona"
     title = "Percona Server"
-    maker = Maker.PERCONA
-    builds = Span(since="8.0")
+    maker = Vendor.PERCONA
+    builds = VersionRange(since="8.0")
     reference = "git:https://github.com/percona/percona-server@8.0"
     # Configuring asks for LDAP's headers, although nothing of the server needs them.
     build_packages = (*MysqlServer.build_packages, "libldap-dev")
@@ -26,17 +26,17 @@ class Percona(MysqlServer):
         # would be configured.
         Option(name="WITHOUT_ROCKSDB", value="ON"),
         Option(name="WITH_ROCKSDB", value="OFF"),
-        Option(name="WITHOUT_TOKUDB", value="ON", span=Span(until="8.0.28")),
+        Option(name="WITHOUT_TOKUDB", value="ON", span=VersionRange(until="8.0.28")),
         Option(name="WITH_COREDUMPER", value="OFF"),
         Option(name="WITH_PAM", value="OFF"),
         Option(name="WITH_KEYRING_VAULT", value="OFF"),
         Option(name="WITH_KEYRING_VAULT_TEST", value="OFF"),
-        Option(name="WITH_COMPONENT_KEYRING_VAULT", value="OFF", span=Span(since="8.0.33")),
+        Option(name="WITH_COMPONENT_KEYRING_VAULT", value="OFF", span=VersionRange(since="8.0.33")),
         # They want libraries of their own, which a plain clone of the tree lacks.
-        Option(name="WITH_COMPONENT_KEYRING_KMIP", value="OFF", span=Span(since="8.0.30")),
-        Option(name="WITH_COMPONENT_KEYRING_KMS", value="OFF", span=Span(since="8.0.30")),
+        Option(name="WITH_COMPONENT_KEYRING_KMIP", value="OFF", span=VersionRange(since="8.0.30")),
+        Option(name="WITH_COMPONENT_KEYRING_KMS", value="OFF", span=VersionRange(since="8.0.30")),
         # Sends reports about the server's use to its makers.
-        Option(name="WITH_PERCONA_TELEMETRY", value="OFF", span=Span(since="8.0.36")),
+        Option(name="WITH_PERCONA_TELEMETRY", value="OFF", span=VersionRange(since="8.0.36")),
     )
 
     def version_in(self, printed: str) -> str | None:

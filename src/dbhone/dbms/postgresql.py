@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dbhone.dbms._postgresql_life import PostgresqlLife
+from dbhone.dbms._postgresql_lifecycle import PostgresqlLife
 from dbhone.dbms._postgresql_make import make_steps
 from dbhone.dbms._postgresql_meson import has_meson, meson_steps
 from dbhone.dbms.base import Artifact, BuildRequest, Recipe

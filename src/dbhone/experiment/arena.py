@@ -14,19 +14,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.build.manifest import Build
+from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, HoneError, ServerError
-from dbhone.experiment.observing import Observer, Observing
+from dbhone.experiment.observe import Observer, Observing
 from dbhone.experiment.plan import data_seed
-from dbhone.experiment.servers import Contender, Servers
-from dbhone.experiment.turnout import Turnout, failed
+from dbhone.experiment.run_result import RunResult, failed
+from dbhone.experiment.servers import Servers, ServerSpec
 from dbhone.home import Session
 from dbhone.instance.embedded import fresh_database
 from dbhone.instance.server import Server
 from dbhone.measurement import counters
 from dbhone.measurement.sampler import Sampler
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
-from dbhone.workload.drive import Drive, Driven, drive
+from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import EmbeddedDriver
 from dbhone.workload.frozen import FrozenClient
 from dbhone.workload.work import Task, seeded
@@ -66,7 +66,7 @@ class Arena(ABC):
         del subject
 
     @abstractmethod
-    def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
+    def slice(self, subject: str, task: Task, timeout: float) -> RunResult:
         """Let one subject do one task. A driver or server that fails is a result."""
 
 
@@ -98,11 +98,11 @@ class EmbeddedArena(Arena):
     def ready(self, subjects: tuple[str, ...]) -> None:
         """Every slice begins with nothing."""
 
-    def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
+    def slice(self, subject: str, task: Task, timeout: float) -> RunResult:
         """Run the driver once on a new database file."""
         task = self._luck.given(task)
         driven = drive_embedded(self._session, self._driver, self._builds[subject], task, timeout)
-        return Turnout(driven=driven)
+        return RunResult(driven=driven)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ class ServerArena(Arena):
     def __init__(
         self,
         servers: Servers,
-        contenders: dict[str, Contender],
+        contenders: dict[str, ServerSpec],
         observing: Observing,
         notify: Callable[[str], None],
         seed: int | None = None,
@@ -184,11 +184,11 @@ class ServerArena(Arena):
         except (ServerError, DriverError) as error:
             self._refusals[name] = error
 
-    def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
+    def slice(self, subject: str, task: Task, timeout: float) -> RunResult:
         """Drive the subject's server."""
         del timeout
         if subject in self._refusals:
-            return Turnout(driven=failed(self._refusals[subject]))
+            return RunResult(driven=failed(self._refusals[subject]))
         running = self._open[subject]
         try:
             before = running.usage()
@@ -197,10 +197,10 @@ class ServerArena(Arena):
             used = used_between(before, running.usage())
         except ServerError as error:
             self.close(subject)
-            return Turnout(driven=failed(error))
+            return RunResult(driven=failed(error))
         if observed is not None:
             self.doubt(subject, observed.trouble)
-        return Turnout(driven=driven, used=used, observed=observed)
+        return RunResult(driven=driven, used=used, observed=observed)
 
     def running(self, subject: str) -> Running:
         """Return the subject's server; raise ServerError or DriverError if it did not start."""
@@ -262,7 +262,7 @@ class ColdServerArena(ServerArena):
         self._try_to_start(subject)
         self._observing.check(tuple(self._contenders))
 
-    def slice(self, subject: str, task: Task, timeout: float) -> Turnout:
+    def slice(self, subject: str, task: Task, timeout: float) -> RunResult:
         """Drive the subject's server, which ends with it."""
         try:
             return super().slice(subject, task, timeout)
@@ -278,11 +278,11 @@ def drive_embedded(
     timeout: float,
     *,
     env: tuple[tuple[str, str], ...] = (),
-) -> Driven:
+) -> DriverResult:
     """Run an embedded DBMS's driver once on a new database file, which goes in the end."""
     with fresh_database(session) as database:
         return drive(
-            Drive(
+            DriverCommand(
                 driver=driver,
                 program=build.path(driver.artifact),
                 task=task,

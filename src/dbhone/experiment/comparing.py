@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dbhone.build.variant import Variant, parse_variant
+from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.errors import UsageError
-from dbhone.experiment.production import load_dbms
-from dbhone.experiment.writing import (
+from dbhone.experiment.builds import load_dbms
+from dbhone.experiment.templates import (
     CONTROL,
     Wishes,
     Work,

@@ -10,13 +10,13 @@ import numpy as np
 from dbhone.analysis.rounds import log_rate
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.arena import Running, used_between
+from dbhone.experiment.run_result import RunResult, failed
 from dbhone.experiment.slicing import SETTLING
-from dbhone.experiment.turnout import Turnout, failed
 from dbhone.measurement.record import Slice
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, summed
 from dbhone.measurement.slice_sampler import SliceSampler
 from dbhone.workload.counting import Counted, Counts, latency_of
-from dbhone.workload.drive import Driven
+from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Outcome, StepResult
 from dbhone.workload.frozen import FrozenClient
 from dbhone.workload.work import Task
@@ -64,7 +64,7 @@ class Measured:
 
 
 @dataclass(slots=True, kw_only=True)
-class Contestant:
+class SubjectSession:
     """A subject whose client is started. ``error`` is why it takes no further part in the pass."""
 
     name: str
@@ -138,16 +138,16 @@ class Contestant:
         observing = self.sampler.cpu_seconds if self.sampler else 0.0
         return server + self.client.total_cpu_seconds + observing
 
-    def turnout(self, left_out: int, level: float) -> Turnout:
+    def turnout(self, left_out: int, level: float) -> RunResult:
         """Return what came of it but for the first rounds; ``level`` was fitted to the rest."""
         slices = tuple(each.slice(counts=each.round >= left_out) for each in self.measured)
         counted = [each for each in self.measured if each.round >= left_out]
         if self.error is None and not any(each.counted.finished for each in counted):
             self.error = DriverError(f"not one operation ended in {len(counted)} slices")
         if self.error is not None:
-            return Turnout(driven=failed(self.error), slices=slices)
+            return RunResult(driven=failed(self.error), slices=slices)
         used = [each.used for each in counted if each.used is not None]
-        return Turnout(
+        return RunResult(
             driven=self._driven(counted),
             used=summed(used) if len(used) == len(counted) else None,
             observed=self.sampler,
@@ -155,7 +155,7 @@ class Contestant:
             level=float(np.exp(level)),
         )
 
-    def _driven(self, counted: Sequence[Measured]) -> Driven:
+    def _driven(self, counted: Sequence[Measured]) -> DriverResult:
         seconds = sum(each.counted.seconds for each in counted)
         step = StepResult(
             key="",
@@ -165,7 +165,7 @@ class Contestant:
             errors=sum(each.counted.refused for each in counted),
             latency=latency_of(np.sum([each.counted.buckets for each in counted], axis=0)),
         )
-        return Driven(
+        return DriverResult(
             argv=self.client.argv,
             output=self.client.printed(),
             seconds=seconds,
@@ -181,7 +181,7 @@ class _Failing:
     A server that died goes before a client that found it dead.
     """
 
-    def __init__(self, contestant: Contestant) -> None:
+    def __init__(self, contestant: SubjectSession) -> None:
         self._contestant = contestant
 
     def __enter__(self) -> None:

@@ -11,25 +11,25 @@ import os
 from functools import partial
 
 from dbhone.errors import DriverError, HoneError, Interrupted, ServerError, UsageError
-from dbhone.experiment.disturbance import disturbances
+from dbhone.experiment.builds import BuildResult, BuildService
+from dbhone.experiment.conditions import check_terms, terms
 from dbhone.experiment.events import Listener, Stage
 from dbhone.experiment.ground import Ground, make_ground
-from dbhone.experiment.journal import Journal
-from dbhone.experiment.measuring import Contest, Measuring
+from dbhone.experiment.host_noise import disturbances
+from dbhone.experiment.measuring import MeasurementPlan, Measuring
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.preparation import Preparation, Ran, describe
-from dbhone.experiment.production import Product, Workshop
-from dbhone.experiment.proof import Evidence, Examiner, difference
+from dbhone.experiment.prepare import Preparation, Ran, describe
+from dbhone.experiment.proof import ResultDigest, Verifier, difference
+from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.settings_notes import changed_settings
 from dbhone.experiment.slice_notes import slice_notes
-from dbhone.experiment.terms import check_terms, terms
 from dbhone.home import Session
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class ExecutionContext:
     """What an execution works with. ``refresh`` looks at sources again."""
 
     session: Session
@@ -41,13 +41,13 @@ class Desk:
 class Execution:
     """One session's work on one run."""
 
-    def __init__(self, experiment: Experiment, run: Run, desk: Desk) -> None:
+    def __init__(self, experiment: Experiment, run: Run, desk: ExecutionContext) -> None:
         self._experiment = experiment
         self._run = run
         self._store = desk.store
         self._session = desk.session
-        self._workshop = Workshop(desk.session, desk.listen, refresh=desk.refresh)
-        self._journal = Journal(
+        self._workshop = BuildService(desk.session, desk.listen, refresh=desk.refresh)
+        self._journal = RunRecorder(
             run,
             desk.store,
             desk.listen,
@@ -80,7 +80,7 @@ class Execution:
             self._describe(name, product)
         sound = self._prove(products, ground.examiner())
         programme = ground.programme()
-        contest = Contest(
+        contest = MeasurementPlan(
             run_id=self._run.id,
             design=self._experiment.design,
             passes=ground.passes(tuple(sound)),
@@ -95,7 +95,7 @@ class Execution:
         )
         return self._measure(contest, sound)
 
-    def _check_settings(self, products: dict[str, Product], ground: Ground) -> None:
+    def _check_settings(self, products: dict[str, BuildResult], ground: Ground) -> None:
         """Refuse to go on under other settings than those that a run began with.
 
         A settings file may have been edited since, or a named config changed with hone.
@@ -111,11 +111,13 @@ class Execution:
                     hint="begin a new run",
                 )
 
-    def _prove(self, products: dict[str, Product], examiner: Examiner) -> dict[str, Product]:
+    def _prove(
+        self, products: dict[str, BuildResult], examiner: Verifier
+    ) -> dict[str, BuildResult]:
         """Return the products that do what the base does; the others are broken."""
         base = self._experiment.base.name
         order = sorted(products, key=lambda name: name != base)
-        evidence: Evidence | None = None
+        evidence: ResultDigest | None = None
         broken: set[str] = set()
         for number, name in enumerate(order, 1):
             began = self._journal.began(Stage.PROVE, name, number, len(order))
@@ -139,7 +141,7 @@ class Execution:
             raise DriverError(told, hint=f"'hone show {self._run.id}' says why")
         return {name: product for name, product in products.items() if name not in broken}
 
-    def _describe(self, name: str, product: Product, broken: str | None = None) -> None:
+    def _describe(self, name: str, product: BuildResult, broken: str | None = None) -> None:
         """Keep what a subject is, now that its settings are known too."""
         names = [each.name for each in self._experiment.subjects]
         declaration = self._experiment.subjects[names.index(name)]
@@ -147,11 +149,11 @@ class Execution:
         described = describe(declaration, product, ran, broken=broken)
         self._journal.describe(names.index(name), described)
 
-    def _break(self, name: str, product: Product, reason: str) -> None:
+    def _break(self, name: str, product: BuildResult, reason: str) -> None:
         self._describe(name, product, broken=reason)
         self._journal.note(f"{name} is broken and takes no part: {reason}")
 
-    def _measure(self, contest: Contest, products: dict[str, Product]) -> str:
+    def _measure(self, contest: MeasurementPlan, products: dict[str, BuildResult]) -> str:
         for code, text in terms(self._experiment):
             self._journal.warn(code, text)
         measuring = Measuring(contest, self._workshop, self._journal)

@@ -15,17 +15,17 @@ from datetime import UTC, datetime
 import numpy as np
 
 from dbhone.analysis.rounds import levels
-from dbhone.analysis.settling import unsettled
+from dbhone.analysis.warmup_detection import unsettled
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.arena import ServerArena
-from dbhone.experiment.contestant import Contestant
+from dbhone.experiment.contestant import SubjectSession
 from dbhone.experiment.passes import Announce, FreshPasses, Pass, Passes, Turn
 from dbhone.experiment.plan import round_order
+from dbhone.experiment.run_result import RunResult, failed
 from dbhone.experiment.slicing import Rounds, first_rounds, fitting_rounds
-from dbhone.experiment.turnout import Turnout, failed
 from dbhone.files import remove_tree
 from dbhone.home import Session
-from dbhone.instance.awake import Vigil
+from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.conditions import between, read_conditions
 
 _LOOKS = 3
@@ -60,7 +60,7 @@ class FrozenPasses(Passes):
         self._slow = slow
         self._fresh = FreshPasses(arena)
 
-    def turns(self, one: Pass, vigil: Vigil, announce: Announce) -> Iterator[Turn]:
+    def turns(self, one: Pass, vigil: IdleInhibitor, announce: Announce) -> Iterator[Turn]:
         """Measure the pass; all of its turns are known at its end."""
         if one.set in self._sets:
             try:
@@ -74,7 +74,7 @@ class FrozenPasses(Passes):
                 self._servers.ready(one.subjects)  # one of them may have died meanwhile
         yield from self._fresh.turns(one, vigil, announce)
 
-    def _frozen(self, one: Pass, vigil: Vigil, announce: Announce) -> list[Turn]:
+    def _frozen(self, one: Pass, vigil: IdleInhibitor, announce: Announce) -> list[Turn]:
         spun = vigil.cpu_seconds()
         started, before = datetime.now(UTC), read_conditions()
         usual = self._usual.get(one.set)
@@ -114,7 +114,7 @@ class _FrozenPass:
         self._usual = usual or self._first
         self._folder = session.workdir("slices")
         self._stack = contextlib.ExitStack()
-        self._contestants: dict[str, Contestant] = {}
+        self._contestants: dict[str, SubjectSession] = {}
         self._refused: dict[str, HoneError] = {}
         self._trials = 0
 
@@ -157,7 +157,7 @@ class _FrozenPass:
             self._refused[name] = error
             return
         self._stack.enter_context(client)
-        self._contestants[name] = Contestant(
+        self._contestants[name] = SubjectSession(
             name=name, client=client, running=running, task=self._one.task
         )
 
@@ -199,7 +199,7 @@ class _FrozenPass:
             if name in self._contestants:
                 self._contestants[name].slice(number, position, rounds.seconds, began)
 
-    def turnouts(self) -> dict[str, Turnout]:
+    def turnouts(self) -> dict[str, RunResult]:
         """Return what came of each subject; levels are fitted to those that came to the end."""
         sound = [each for each in self._contestants.values() if each.error is None]
         logs = np.array([[each.log_rate for each in one.measured] for one in sound]).T
@@ -209,7 +209,7 @@ class _FrozenPass:
             left_out += unsettled(logs[self._trials :])
             found = list(levels(logs[left_out:]))
         fitted = dict(zip((each.name for each in sound), found, strict=True))
-        turnouts = {name: Turnout(driven=failed(why)) for name, why in self._refused.items()}
+        turnouts = {name: RunResult(driven=failed(why)) for name, why in self._refused.items()}
         for name, each in self._contestants.items():
             turnouts[name] = each.turnout(left_out, fitted.get(name, 0.0))
             if each.sampler is not None:

@@ -9,23 +9,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dbhone.build.manifest import Build
+from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.errors import UsageError
 from dbhone.experiment.arena import Arena, ColdServerArena, EmbeddedArena, ServerArena
+from dbhone.experiment.builds import BuildResult, BuildService, load_dbms
+from dbhone.experiment.calibration import Calibration
 from dbhone.experiment.events import Detail
 from dbhone.experiment.frozen_passes import FrozenPasses
-from dbhone.experiment.journal import Journal
 from dbhone.experiment.levers import pull, settings_with, uses_huge_pages
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.observing import Observing
+from dbhone.experiment.observe import Observing
 from dbhone.experiment.passes import FreshPasses, Passes
 from dbhone.experiment.plan import DRIVER_STARTS, SERVER_STARTS
-from dbhone.experiment.preparation import Ran
-from dbhone.experiment.production import Product, Workshop, load_dbms
-from dbhone.experiment.proof import EmbeddedExaminer, Examiner, ServerExaminer
-from dbhone.experiment.rehearsal import Rehearsal
-from dbhone.experiment.servers import Contender, Demand, Servers, installation_of
+from dbhone.experiment.prepare import Ran
+from dbhone.experiment.proof import EmbeddedVerifier, ServerVerifier, Verifier
+from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.servers import Servers, ServerSpec, ServerWorkload, installation_of
 from dbhone.experiment.settings_notes import Setup, settings_notes
 from dbhone.experiment.slicing import frozen_sets, slice_seconds
 from dbhone.instance.memory import check_memory
@@ -39,7 +39,7 @@ from dbhone.workload.work import Scale, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Programme:
+class Schedule:
     """What is measured: the tasks by set, their steps, and about how many seconds each takes."""
 
     tasks: dict[str, Task]
@@ -59,11 +59,11 @@ class Ground(ABC):
         return Ran()
 
     @abstractmethod
-    def examiner(self) -> Examiner:
+    def examiner(self) -> Verifier:
         """Return who proves that the products do the same."""
 
     @abstractmethod
-    def programme(self) -> Programme:
+    def programme(self) -> Schedule:
         """Return what is measured. May run every set once on the base."""
 
     @abstractmethod
@@ -73,9 +73,9 @@ class Ground(ABC):
 
 def make_ground(
     experiment: Experiment,
-    products: Mapping[str, Product],
-    workshop: Workshop,
-    journal: Journal,
+    products: Mapping[str, BuildResult],
+    workshop: BuildService,
+    journal: RunRecorder,
 ) -> Ground:
     """Return the ground for the experiment's suite.
 
@@ -91,9 +91,9 @@ class _Grounded(Ground):
     def __init__(
         self,
         experiment: Experiment,
-        products: Mapping[str, Product],
-        workshop: Workshop,
-        journal: Journal,
+        products: Mapping[str, BuildResult],
+        workshop: BuildService,
+        journal: RunRecorder,
     ) -> None:
         self._experiment = experiment
         self._products = dict(products)
@@ -138,17 +138,17 @@ class _Grounded(Ground):
 
 
 class _EmbeddedGround(_Grounded):
-    def examiner(self) -> Examiner:
+    def examiner(self) -> Verifier:
         smallest = Scale(size=self._suite.sizes()[0])
         tasks = tuple(self._tasks(smallest).values())
-        return EmbeddedExaminer(self._workshop.session, self._embedded(), tasks, self._builds())
+        return EmbeddedVerifier(self._workshop.session, self._embedded(), tasks, self._builds())
 
-    def programme(self) -> Programme:
+    def programme(self) -> Schedule:
         tasks = self._tasks(self._experiment.scale)
         base = self._experiment.base.name
-        rehearsal = Rehearsal(self._experiment, self._suite, self._workshop, self._arena((base,)))
+        rehearsal = Calibration(self._experiment, self._suite, self._workshop, self._arena((base,)))
         steps, seconds = rehearsal.run(base, tuple(tasks.values()), self._journal)
-        return Programme(tasks=tasks, steps=steps, seconds=seconds)
+        return Schedule(tasks=tasks, steps=steps, seconds=seconds)
 
     def passes(self, subjects: tuple[str, ...]) -> Passes:
         return FreshPasses(self._arena(subjects))
@@ -165,7 +165,7 @@ class _EmbeddedGround(_Grounded):
 class _ServerGround(_Grounded):
     def _prepare(self) -> None:
         assert isinstance(self._driver, ServerDriver)
-        demand = Demand(
+        demand = ServerWorkload(
             suite=self._suite,
             driver=self._driver,
             scale=self._experiment.scale,
@@ -195,13 +195,13 @@ class _ServerGround(_Grounded):
     def _detail(self, text: str) -> None:
         self._journal.listen(Detail(text=text))
 
-    def _contender(self, name: str, product: Product) -> Contender:
+    def _contender(self, name: str, product: BuildResult) -> ServerSpec:
         dbms = load_dbms(product.build.manifest.dbms)
         assert isinstance(dbms, ServerDbms)
         declared = next(each for each in self._experiment.subjects if each.name == name)
         installation: Installation = installation_of(dbms, product.build)
         levers = pull(self._experiment, declared)
-        return Contender(
+        return ServerSpec(
             dbms=dbms,
             installation=installation,
             settings=(
@@ -212,7 +212,7 @@ class _ServerGround(_Grounded):
             levers=levers,
         )
 
-    def _set_up(self, contender: Contender) -> Setup:
+    def _set_up(self, contender: ServerSpec) -> Setup:
         """Refuse before anything starts what a server lacks."""
         return Setup(
             title=title_of(contender.dbms, contender.installation),
@@ -242,10 +242,10 @@ class _ServerGround(_Grounded):
         chosen = self._setups[subject].chosen
         return Ran(settings=chosen.values, defaults=chosen.defaults)
 
-    def examiner(self) -> Examiner:
-        return ServerExaminer(self._servers, self._contenders)
+    def examiner(self) -> Verifier:
+        return ServerVerifier(self._servers, self._contenders)
 
-    def programme(self) -> Programme:
+    def programme(self) -> Schedule:
         """Return the suite's own steps: how long they take is declared, so none is tried out."""
         tasks = self._tasks(self._experiment.scale)
         beside = DRIVER_STARTS + (SERVER_STARTS if self._cold else 0.0)
@@ -256,7 +256,7 @@ class _ServerGround(_Grounded):
         }
         steps = tuple(step for task in tasks.values() for step in self._steps(task))
         self._journal.store.set_steps(self._journal.run_id, list(steps))
-        return Programme(tasks=tasks, steps=steps, seconds=seconds)
+        return Schedule(tasks=tasks, steps=steps, seconds=seconds)
 
     def _steps(self, task: Task) -> tuple[Step, ...]:
         chosen = self._suite.sets[task.source]

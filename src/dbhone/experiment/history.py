@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from dbhone.ages import age
 from dbhone.errors import ExperimentError, UnknownName, UsageError
+from dbhone.experiment.builds import load_dbms
 from dbhone.experiment.model import SubjectDeclaration
-from dbhone.experiment.production import load_dbms
-from dbhone.experiment.writing import (
+from dbhone.experiment.templates import (
     CONTROL,
     Wishes,
     Work,

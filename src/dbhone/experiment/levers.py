@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import HoneError, MachineError, SettingsError
+from dbhone.experiment.builds import load_dbms
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.production import load_dbms
-from dbhone.instance import pulling
+from dbhone.instance import applied_levers
+from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.levers.base import Need, Slot
-from dbhone.instance.pulling import Pulled
 from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.suite import Regime
@@ -23,7 +23,7 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -
     ``version`` is that of its DBMS, empty where it is not known yet.
     """
     for word in subject.levers:
-        found = pulling.refusal((word,), _need(experiment, subject, word, version))
+        found = applied_levers.refusal((word,), _need(experiment, subject, word, version))
         if found is not None:
             return MachineError(f"the lever {word}: {found.reason}", hint=found.hint or None)
     brought = pull(experiment, subject).whole.settings
@@ -51,21 +51,22 @@ def lacks(
             yield each, error
 
 
-def pull(experiment: Experiment, subject: SubjectDeclaration) -> Pulled:
+def pull(experiment: Experiment, subject: SubjectDeclaration) -> AppliedLevers:
     """Return what the subject's levers bring, on a machine that has them all."""
     if not subject.levers:
-        return Pulled()
-    return pulling.pull(subject.levers, _need(experiment, subject))
+        return AppliedLevers()
+    return applied_levers.pull(subject.levers, _need(experiment, subject))
 
 
 def uses_huge_pages(subject: SubjectDeclaration) -> bool:
     """Return whether the subject's cache lies in memory that was reserved for such use."""
     return any(
-        pulling.load_lever(word.partition("=")[0]).slot is Slot.PAGES for word in subject.levers
+        applied_levers.load_lever(word.partition("=")[0]).slot is Slot.PAGES
+        for word in subject.levers
     )
 
 
-def settings_with(subject: SubjectDeclaration, pulled: Pulled) -> tuple[Wanted, ...]:
+def settings_with(subject: SubjectDeclaration, pulled: AppliedLevers) -> tuple[Wanted, ...]:
     """Return the settings that are asked of the subject's server, its levers' among them."""
     brought = (Wanted(name=name, value=value) for name, value in pulled.whole.settings.items())
     return (*subject.settings, *brought)
@@ -82,7 +83,7 @@ def _need(
     return Need(
         value="",
         dbms=dbms,
-        cache_bytes=pulling.wanted_cache(dbms, _effective(subject), proposed),
+        cache_bytes=applied_levers.wanted_cache(dbms, _effective(subject), proposed),
         servers=min(1, several) if cold else several,
         version=version,
     )

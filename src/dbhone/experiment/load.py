@@ -11,10 +11,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from dbhone.errors import ExperimentError, UnknownName
-from dbhone.experiment.declaration import ExperimentFile
 from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.resolve import Resolver
+from dbhone.experiment.schema import ExperimentFile
 from dbhone.experiment.sources_given import with_sources
 from dbhone.source.fixes import is_file
 from dbhone.source.versions import PREFIX, KnownVersions, known_versions

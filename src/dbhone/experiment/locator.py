@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic_core import ErrorDetails
 
 from dbhone.errors import ExperimentError, UsageError, nearest
-from dbhone.experiment.declaration import SECTIONS
+from dbhone.experiment.schema import SECTIONS
 
 T = TypeVar("T")
 W = TypeVar("W")

@@ -16,19 +16,19 @@ from dbhone.analysis.comparison import analyse
 from dbhone.analysis.precision import precision, typical
 from dbhone.analysis.verdict import Analysis
 from dbhone.errors import DriverError, MachineError
-from dbhone.experiment.allotting import allot
+from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, Slice
-from dbhone.experiment.journal import Journal
 from dbhone.experiment.passes import Pass, Passes, Turn
 from dbhone.experiment.plan import block_order
-from dbhone.experiment.production import Workshop
-from dbhone.experiment.turnout import Turnout
-from dbhone.instance.awake import Vigil
+from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.run_result import RunResult
+from dbhone.experiment.time_allocation import allot
+from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Design, Invocation, Measurement, Step
 from dbhone.measurement.store import Done
 from dbhone.units import whole_minutes
-from dbhone.workload.drive import Driven
+from dbhone.workload.drive import DriverResult
 from dbhone.workload.work import Task, lasting
 
 _FAILURES_TO_BREAK = 2
@@ -38,7 +38,7 @@ _LEAST_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contest:
+class MeasurementPlan:
     """What is measured: the subjects, base first, how, and the tasks by set.
 
     ``seconds`` is about how long each set takes the base. With ``ordered`` the sets keep
@@ -67,14 +67,16 @@ class Contest:
 class Measuring:
     """Measures a contest to the end that its design sets."""
 
-    def __init__(self, contest: Contest, workshop: Workshop, journal: Journal) -> None:
+    def __init__(
+        self, contest: MeasurementPlan, workshop: BuildService, journal: RunRecorder
+    ) -> None:
         self.contest = contest
         self.workshop = workshop
         self.journal = journal
         self.store = journal.store
         self.broken: dict[str, str] = {}
         self._failures: dict[str, int] = {}
-        self._vigil = Vigil(contest.awake)
+        self._vigil = IdleInhibitor(contest.awake)
         self._known = frozenset(step.name for step in contest.steps)
         self._block_seconds = contest.block_seconds
         self._tasks = contest.tasks
@@ -263,7 +265,7 @@ class Measuring:
         self.store.record(self.contest.run_id, invocation)
         self._judge(turn.subject, driven)
 
-    def _measurements(self, set_name: str, turnout: Turnout) -> tuple[Measurement, ...]:
+    def _measurements(self, set_name: str, turnout: RunResult) -> tuple[Measurement, ...]:
         outcome = turnout.driven.outcome
         if outcome is None:
             return ()
@@ -272,7 +274,7 @@ class Measuring:
         )
         return tuple(turnout.measurement(name, each) for name, each in named if name in self._known)
 
-    def _judge(self, name: str, driven: Driven) -> None:
+    def _judge(self, name: str, driven: DriverResult) -> None:
         """Count failures; a subject that fails twice running takes no further part."""
         if driven.failure is None:
             self._failures[name] = 0

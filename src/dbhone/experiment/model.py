@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbhone.build.variant import Variant
+from dbhone.compilation.variant import Variant
 from dbhone.dbms.base_settings import Wanted
-from dbhone.experiment.observing import Observe
+from dbhone.experiment.observe import Observe
 from dbhone.experiment.slicing import Slices
 from dbhone.measurement.record import Design, Role
 from dbhone.workload.work import Scale

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dbhone.experiment.arena import Arena
-from dbhone.experiment.turnout import Turnout
-from dbhone.instance.awake import Vigil
+from dbhone.experiment.run_result import RunResult
+from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.conditions import between, read_conditions
 from dbhone.workload.work import Task
 
@@ -38,7 +38,7 @@ class Turn:
     subject: str
     position: int
     started_at: datetime
-    turnout: Turnout
+    turnout: RunResult
     conditions: dict[str, float]
 
 
@@ -49,7 +49,7 @@ class Passes(ABC):
         self.arena = arena
 
     @abstractmethod
-    def turns(self, one: Pass, vigil: Vigil, announce: Announce) -> Iterator[Turn]:
+    def turns(self, one: Pass, vigil: IdleInhibitor, announce: Announce) -> Iterator[Turn]:
         """Measure a pass; yield each subject's turn as soon as it is known.
 
         ``vigil`` tells what CPU time keeping CPUs awake takes meanwhile.
@@ -59,7 +59,7 @@ class Passes(ABC):
 class FreshPasses(Passes):
     """Each subject is asked once, by a driver that is started for it."""
 
-    def turns(self, one: Pass, vigil: Vigil, announce: Announce) -> Iterator[Turn]:
+    def turns(self, one: Pass, vigil: IdleInhibitor, announce: Announce) -> Iterator[Turn]:
         """Ask one subject after the other."""
         for position, name in enumerate(one.subjects):
             announce(name, position)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dbhone.build.transforms.base import Pass
+from dbhone.compilation.transforms.base import Pass
 from dbhone.experiment.events import Stage
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.slicing import frozen_sets, slice_seconds

@@ -12,14 +12,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from dbhone import process
-from dbhone.build.manifest import Build
+from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import EmbeddedDbms
 from dbhone.errors import DriverError
-from dbhone.experiment.production import load_dbms
-from dbhone.experiment.servers import Contender, Servers
+from dbhone.experiment.builds import load_dbms
+from dbhone.experiment.servers import Servers, ServerSpec
 from dbhone.home import Session
 from dbhone.instance.embedded import fresh_database
-from dbhone.workload.drive import Drive, drive
+from dbhone.workload.drive import DriverCommand, drive
 from dbhone.workload.drivers.base import EmbeddedDriver
 from dbhone.workload.work import Task
 
@@ -27,13 +27,13 @@ _TIMEOUT = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class ResultDigest:
     """What a build answered: the digest of its answers to each question."""
 
     verifications: dict[str, str]
 
 
-def difference(evidence: Evidence, base: Evidence) -> str | None:
+def difference(evidence: ResultDigest, base: ResultDigest) -> str | None:
     """Say in what a build's answers differ from the base's, None if in nothing."""
     wrong = [
         name
@@ -43,18 +43,18 @@ def difference(evidence: Evidence, base: Evidence) -> str | None:
     return f"its results differ from the base's in {', '.join(wrong)}" if wrong else None
 
 
-class Examiner(ABC):
+class Verifier(ABC):
     """Asks subjects what can be compared."""
 
     @abstractmethod
-    def examine(self, subject: str) -> Evidence:
+    def examine(self, subject: str) -> ResultDigest:
         """Return what a subject answers.
 
         Raises DriverError or ServerError if it cannot be examined or is not sound.
         """
 
 
-class EmbeddedExaminer(Examiner):
+class EmbeddedVerifier(Verifier):
     """The driver verifies each set on a database file of its own."""
 
     def __init__(
@@ -69,14 +69,16 @@ class EmbeddedExaminer(Examiner):
         self._tasks = tasks
         self._builds = builds
 
-    def examine(self, subject: str) -> Evidence:
+    def examine(self, subject: str) -> ResultDigest:
         """Return the verification of each set."""
         build = self._builds[subject]
-        return Evidence(verifications={task.set: self._verify(build, task) for task in self._tasks})
+        return ResultDigest(
+            verifications={task.set: self._verify(build, task) for task in self._tasks}
+        )
 
     def _verify(self, build: Build, task: Task) -> str:
         with fresh_database(self._session) as database:
-            request = Drive(
+            request = DriverCommand(
                 driver=self._driver,
                 program=build.path(self._driver.artifact),
                 task=task,
@@ -103,14 +105,14 @@ class EmbeddedExaminer(Examiner):
             return outcome.verification
 
 
-class ServerExaminer(Examiner):
+class ServerVerifier(Verifier):
     """The driver asks each server the same questions."""
 
-    def __init__(self, servers: Servers, contenders: dict[str, Contender]) -> None:
+    def __init__(self, servers: Servers, contenders: dict[str, ServerSpec]) -> None:
         self._servers = servers
         self._contenders = contenders
 
-    def examine(self, subject: str) -> Evidence:
+    def examine(self, subject: str) -> ResultDigest:
         """Return the digest of all answers."""
         answers = self._servers.verify(self._contenders[subject])
-        return Evidence(verifications={"reads, writes and consistency": answers})
+        return ResultDigest(verifications={"reads, writes and consistency": answers})

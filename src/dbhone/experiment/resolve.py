@@ -7,12 +7,12 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import ExperimentError, UnknownName
-from dbhone.experiment.declaration import ExperimentFile
+from dbhone.experiment.builds import load_dbms
 from dbhone.experiment.history import check_order
 from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.observing import Observe, check_counters
-from dbhone.experiment.production import load_dbms
+from dbhone.experiment.observe import Observe, check_counters
+from dbhone.experiment.schema import ExperimentFile
 from dbhone.experiment.slicing import Slices, why_not
 from dbhone.experiment.subjects import Subjects
 from dbhone.measurement.record import Design, Role

@@ -14,22 +14,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbhone import process
-from dbhone.build.manifest import Build
-from dbhone.dbms.base_server import Installation, Place, Room, ServerDbms
+from dbhone.compilation.manifest import Build
+from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import LOOSE, Wanted
 from dbhone.errors import DriverError, ServerError, ToolError
 from dbhone.files import digest_of_file, remove_tree
 from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.account import server_account
+from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.memory import Yardstick, memory_for, scaled
 from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.programs import prepared_environment
-from dbhone.instance.pulling import Pulled
 from dbhone.instance.server import Server
-from dbhone.instance.settings import Chosen
+from dbhone.instance.settings import ResolvedSettings
 from dbhone.workload import work
-from dbhone.workload.drive import Drive, Driven, drive
+from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.frozen import FrozenClient
 from dbhone.workload.suite import Regime, Suite
@@ -43,7 +43,7 @@ Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class ServerWorkload:
     """What all servers of an experiment are asked for; ``servers`` of them share the machine."""
 
     suite: Suite
@@ -86,20 +86,20 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contender:
+class ServerSpec:
     """A server that is to run: what it is, its programs, the settings asked of it, its levers."""
 
     dbms: ServerDbms
     installation: Installation
     settings: tuple[Wanted, ...]
     env: Mapping[str, str]
-    levers: Pulled = field(default_factory=Pulled)
+    levers: AppliedLevers = field(default_factory=AppliedLevers)
 
 
 class Servers:
     """Starts, loads and asks servers for one session."""
 
-    def __init__(self, session: Session, demand: Demand, notify: Notify) -> None:
+    def __init__(self, session: Session, demand: ServerWorkload, notify: Notify) -> None:
         self.session = session
         self.demand = demand
         self._notify = notify
@@ -120,7 +120,7 @@ class Servers:
         return Path(found)
 
     @contextlib.contextmanager
-    def running(self, contender: Contender, seed: int | None = None) -> Iterator[Server]:
+    def running(self, contender: ServerSpec, seed: int | None = None) -> Iterator[Server]:
         """Yield a started server on a fresh copy of the loaded data; stop it cleanly in the end.
 
         With a ``seed`` the data is random data of its own, which is held until it is forgotten.
@@ -131,7 +131,7 @@ class Servers:
             yield server
 
     @contextlib.contextmanager
-    def _instance(self, contender: Contender, saved: data.Saved | None) -> Iterator[Server]:
+    def _instance(self, contender: ServerSpec, saved: data.Saved | None) -> Iterator[Server]:
         place = make_place(self.session, self.account)
         try:
             if saved is None:
@@ -157,7 +157,7 @@ class Servers:
         finally:
             remove_place(place)
 
-    def settings(self, contender: Contender) -> Chosen:
+    def settings(self, contender: ServerSpec) -> ResolvedSettings:
         """Return the settings that a server will have, those left out that hone insists on.
 
         Raises SettingsError for one that it lacks.
@@ -171,8 +171,8 @@ class Servers:
         values = {name: value for name, value in chosen.values.items() if name not in fixed}
         return dataclasses.replace(chosen, values=values)
 
-    def _chosen(self, contender: Contender, place: Place) -> Chosen:
-        room = Room(
+    def _chosen(self, contender: ServerSpec, place: InstanceDir) -> ResolvedSettings:
+        room = SizingHints(
             cache_bytes=self.demand.cache_bytes,
             connections=self.demand.connections,
             os_cached=self.demand.scale.regime is Regime.OS_CACHED,
@@ -191,7 +191,7 @@ class Servers:
             drop_unknown=self.demand.drop_unknown,
         )
 
-    def _loaded(self, contender: Contender) -> data.Saved:
+    def _loaded(self, contender: ServerSpec) -> data.Saved:
         """Return the loaded data for this DBMS version, made unless it is kept."""
         tables = self.demand.tables
         key = self._key(contender, tables)
@@ -199,7 +199,7 @@ class Servers:
             contender, tables, lambda made: data.save(self.session, key, made)
         )
 
-    def _held(self, contender: Contender, seed: int) -> data.Saved:
+    def _held(self, contender: ServerSpec, seed: int) -> data.Saved:
         """Return data of this seed, made unless it is held."""
         tables = dataclasses.replace(self.demand.tables, seed=seed)
         key = self._key(contender, tables)
@@ -215,19 +215,19 @@ class Servers:
             _, saved = self._fresh.popitem()
             remove_tree(saved.path)
 
-    def _key(self, contender: Contender, tables: Tables) -> str:
+    def _key(self, contender: ServerSpec, tables: Tables) -> str:
         seed = () if tables.seed is None else (tables.seed,)
         asked = [[each.name, each.value, each.origin] for each in _loading(contender)]
         what = [self.demand.driver.name, tables.tables, tables.rows, self._scripts, *seed, *asked]
         return data.key(contender.dbms.name, contender.installation.version, what)
 
     def _load(
-        self, contender: Contender, tables: Tables, keep: Callable[[Path], data.Saved]
+        self, contender: ServerSpec, tables: Tables, keep: Callable[[Path], data.Saved]
     ) -> data.Saved:
         driver = self.demand.driver
         self._notify(f"loading {tables.tables} × {tables.rows:,} rows")
         # What else a server is asked to be while it is measured must not decide what is loaded.
-        plain = Contender(
+        plain = ServerSpec(
             dbms=contender.dbms,
             installation=contender.installation,
             settings=_loading(contender),
@@ -260,7 +260,7 @@ class Servers:
             complaint = DriverError(f"{self.demand.driver.name} {finished.ending()}: {last}")
         raise DriverError(f"{doing} failed: {complaint.message}", hint=complaint.hint)
 
-    def drive(self, server: Server, task: Task) -> Driven:
+    def drive(self, server: Server, task: Task) -> DriverResult:
         """Ask the server; a driver that fails is a result, a server that died a ServerError."""
         driven = drive(self._request(server, task))
         if driven.failure is not None:
@@ -271,9 +271,9 @@ class Servers:
         """Return a client of the server that can be frozen; its files are in ``folder``."""
         return FrozenClient(self._request(server, task), self.demand.driver, folder)
 
-    def _request(self, server: Server, task: Task) -> Drive:
+    def _request(self, server: Server, task: Task) -> DriverCommand:
         assert task.run is not None
-        return Drive(
+        return DriverCommand(
             driver=self.demand.driver,
             program=self.program,
             task=task,
@@ -289,7 +289,7 @@ class Servers:
         for task in self.demand.warm_up():
             self.drive(server, task).result()
 
-    def verify(self, contender: Contender) -> str:
+    def verify(self, contender: ServerSpec) -> str:
         """Return the digest of a server's answers; raise DriverError if its data is damaged."""
         driver = self.demand.driver
         with self.running(contender) as server:
@@ -315,7 +315,7 @@ def installation_of(dbms: ServerDbms, build: Build) -> Installation:
     )
 
 
-def _loading(contender: Contender) -> tuple[Wanted, ...]:
+def _loading(contender: ServerSpec) -> tuple[Wanted, ...]:
     """Return those of the settings asked of a server that decide what its tables are."""
     dbms = contender.dbms
     names = dbms.loading_settings

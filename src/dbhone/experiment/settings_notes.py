@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dbhone.dbms.base_server import Protocol
 from dbhone.dbms.base_settings import pairs
-from dbhone.instance.settings import Chosen, Translated
+from dbhone.instance.settings import ResolvedSettings, Translated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class Setup:
 
     title: str
     protocol: Protocol
-    chosen: Chosen
+    chosen: ResolvedSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dbhone import registry
-from dbhone.build.toolchain import check_name
-from dbhone.build.variant import Variant, parse_variant
+from dbhone.compilation.toolchain import check_name
+from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import ExperimentError, UnknownName
-from dbhone.experiment.asked import AskedSettings
-from dbhone.experiment.declaration import ExperimentFile, SubjectSection
+from dbhone.experiment.builds import load_dbms
 from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import SubjectDeclaration
-from dbhone.experiment.production import load_dbms
+from dbhone.experiment.requested_settings import AskedSettings
+from dbhone.experiment.schema import ExperimentFile, SubjectSection
+from dbhone.experiment.templates import CONTROL
 from dbhone.experiment.training_sets import TrainingSets
-from dbhone.experiment.writing import CONTROL
-from dbhone.instance import pulling
+from dbhone.instance import applied_levers
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_word
 from dbhone.source.reference import kind_of, parse_reference
@@ -144,7 +144,7 @@ class Subjects:
         if section.levers and not isinstance(load_dbms(dbms), ServerDbms):
             where = self.where.at("subjects", name)
             raise ExperimentError(f"{where}: {dbms} is no server and has no levers")
-        return self.where.meant(pulling.canonical, section.levers, "subjects", name)
+        return self.where.meant(applied_levers.canonical, section.levers, "subjects", name)
 
     def _required(self, name: str, key: str, value: str | None) -> str:
         if value is None:

@@ -13,17 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.build import profile
-from dbhone.build.manifest import Build
-from dbhone.build.profile import Profile
-from dbhone.build.tally import Tally, change, newly_executed, read_tally
-from dbhone.build.toolchain import Compiler
+from dbhone.compilation import profile
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.profile import Profile
+from dbhone.compilation.profile_counts import ProfileCounts, change, newly_executed, read_tally
+from dbhone.compilation.toolchain import Compiler
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.experiment.arena import drive_embedded
 from dbhone.experiment.model import Training
 from dbhone.experiment.plan import training_tasks
-from dbhone.experiment.servers import Contender, Demand, Servers, installation_of
+from dbhone.experiment.servers import Servers, ServerSpec, ServerWorkload, installation_of
 from dbhone.home import Session
 from dbhone.instance.account import own
 from dbhone.workload import suite as suites
@@ -38,7 +38,7 @@ _NEW_FUNCTIONS = 0.002
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
+class TrainingJob:
     """What one instrumented build is trained with."""
 
     build: Build
@@ -60,7 +60,7 @@ class Lesson:
         return profile.training_key(self.build, [repr(task) for task in self.tasks])
 
 
-def train(lesson: Lesson, session: Session, notify: Callable[[str], None]) -> Profile:
+def train(lesson: TrainingJob, session: Session, notify: Callable[[str], None]) -> Profile:
     """Return the profile of a training, checked and kept."""
     counters = session.workdir("counters")
     began, clock = time.time(), time.monotonic()
@@ -81,7 +81,7 @@ def train(lesson: Lesson, session: Session, notify: Callable[[str], None]) -> Pr
 
 class _School(ABC):
     def __init__(
-        self, lesson: Lesson, session: Session, counters: Path, notify: Callable[[str], None]
+        self, lesson: TrainingJob, session: Session, counters: Path, notify: Callable[[str], None]
     ) -> None:
         self.lesson = lesson
         self.session = session
@@ -116,20 +116,20 @@ class _Server(_School):
         assert isinstance(lesson.driver, ServerDriver)
         assert isinstance(lesson.dbms, ServerDbms)
         suite = suites.load(lesson.suite)
-        demand = Demand(
+        demand = ServerWorkload(
             suite=suite,
             driver=lesson.driver,
             scale=work.at_size(suite, lesson.scale, lesson.training.size),
         )
         servers = Servers(self.session, demand, self.notify)
         own(self.counters, servers.account)
-        contender = Contender(
+        contender = ServerSpec(
             dbms=lesson.dbms,
             installation=installation_of(lesson.dbms, lesson.build),
             settings=(),
             env=self.env,
         )
-        before: Tally | None = None
+        before: ProfileCounts | None = None
         for number in range(1, _MOST_ROUNDS + 1):
             self._round(servers, contender, number)
             after = read_tally(lesson.compiler, self.counters)
@@ -139,7 +139,7 @@ class _Server(_School):
         self.notify(f"the profile has not settled after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS
 
-    def _round(self, servers: Servers, contender: Contender, number: int) -> None:
+    def _round(self, servers: Servers, contender: ServerSpec, number: int) -> None:
         with servers.running(contender) as server:
             for task in self.lesson.tasks:
                 self.notify(f"training, round {number}: {task.set}")
@@ -148,7 +148,7 @@ class _Server(_School):
             server.stop()
 
 
-def has_settled(before: Tally, after: Tally) -> bool:
+def has_settled(before: ProfileCounts, after: ProfileCounts) -> bool:
     """Return whether another round would hardly change the profile.
 
     The last one entered hardly a function for the first time, and hardly moved the shares that

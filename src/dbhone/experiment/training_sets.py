@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dbhone.build.variant import Variant
+from dbhone.compilation.variant import Variant
 from dbhone.errors import ExperimentError, UnknownName
-from dbhone.experiment.declaration import ExperimentFile, SubjectSection
 from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import Training
+from dbhone.experiment.schema import ExperimentFile, SubjectSection
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Suite
 

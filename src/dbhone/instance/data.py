@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.dbms.base_server import Installation, Place, ServerDbms
+from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.errors import ServerError, disk_full
 from dbhone.files import digest_of, publish
 from dbhone.home import Home, Session
@@ -61,7 +61,7 @@ def hold(session: Session, folder: Path) -> Saved:
     return Saved(draft)
 
 
-def restore(saved: Saved, place: Place, account: Account | None) -> None:
+def restore(saved: Saved, place: InstanceDir, account: Account | None) -> None:
     """Fill the empty data directory of ``place`` with a copy that belongs to the account.
 
     The copy is on the disk afterwards: to write it later would disturb what is measured.
@@ -74,7 +74,7 @@ def restore(saved: Saved, place: Place, account: Account | None) -> None:
 def make(
     dbms: ServerDbms,
     installation: Installation,
-    place: Place,
+    place: InstanceDir,
     account: Account | None,
     session: Session,
 ) -> None:

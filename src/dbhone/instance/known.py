@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbhone.dbms.base_server import Installation, Place, ServerDbms
+from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.errors import ServerError
 from dbhone.instance.account import check_reachable, server_account
 from dbhone.instance.programs import run_program
@@ -13,7 +13,9 @@ _QUERY_TIMEOUT = 60.0
 _asked: dict[Installation, dict[str, str]] = {}
 
 
-def known_settings(dbms: ServerDbms, installation: Installation, place: Place) -> Mapping[str, str]:
+def known_settings(
+    dbms: ServerDbms, installation: Installation, place: InstanceDir
+) -> Mapping[str, str]:
     """Return all settings that this server knows, with their defaults; it is asked once.
 
     Raises ServerError if it does not answer.
@@ -24,7 +26,7 @@ def known_settings(dbms: ServerDbms, installation: Installation, place: Place) -
     return known
 
 
-def _ask(dbms: ServerDbms, installation: Installation, place: Place) -> dict[str, str]:
+def _ask(dbms: ServerDbms, installation: Installation, place: InstanceDir) -> dict[str, str]:
     account = server_account()
     check_reachable(installation.server.parent, account)
     answers = []

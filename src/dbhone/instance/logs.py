@@ -8,7 +8,7 @@ import shutil
 import uuid
 from pathlib import Path
 
-from dbhone.dbms.base_server import Place
+from dbhone.dbms.base_server import InstanceDir
 from dbhone.errors import MachineError
 from dbhone.home import Home
 
@@ -34,7 +34,7 @@ def keep_log(log: Path, home: Home, name: str) -> Path | None:
     return None
 
 
-def check_space(text: str, place: Place, log: Path | None) -> None:
+def check_space(text: str, place: InstanceDir, log: Path | None) -> None:
     """Raise MachineError if a log's text says that the disk is full."""
     if _NO_SPACE.search(text):
         raise MachineError(

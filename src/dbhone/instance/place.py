@@ -11,7 +11,7 @@ import os
 import secrets
 from pathlib import Path
 
-from dbhone.dbms.base_server import Place
+from dbhone.dbms.base_server import InstanceDir
 from dbhone.errors import MachineError
 from dbhone.files import remove_tree
 from dbhone.home import Session, make_folder
@@ -23,14 +23,14 @@ _SOCKET_PATH_LIMIT = 107
 """Bytes of a socket's path; its end mark comes on top, see unix(7)."""
 
 
-def make_place(session: Session, account: Account | None) -> Place:
+def make_place(session: Session, account: Account | None) -> InstanceDir:
     """Make the folders of an instance; ``data``, ``sockets`` and ``scratch`` are empty.
 
     Raises MachineError if the account could not get there, or if the socket's path would be
     longer than the system allows.
     """
     root = _new_folder(session)
-    place = Place(
+    place = InstanceDir(
         data=root / "data",
         settings=root / "settings",
         sockets=root / "s",
@@ -67,7 +67,7 @@ def admit(path: Path, account: Account | None) -> None:
         path.chmod(0o750 if path.is_dir() else 0o640)
 
 
-def remove_place(place: Place) -> None:
+def remove_place(place: InstanceDir) -> None:
     """Remove the instance's folder with all that is in it."""
     remove_tree(place.data.parent)
 

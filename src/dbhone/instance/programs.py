@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbhone import process
-from dbhone.dbms.base_server import Installation, Place, Program, ServerDbms
+from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
 from dbhone.instance.account import Account, ids_of
 from dbhone.instance.place import admit
 
@@ -17,7 +17,7 @@ def title_of(dbms: ServerDbms, installation: Installation) -> str:
 
 def run_program(
     program: Program,
-    place: Place,
+    place: InstanceDir,
     account: Account | None,
     *,
     timeout: float,
@@ -42,7 +42,7 @@ def run_program(
     return process.run(command)
 
 
-def prepared_environment(place: Place) -> dict[str, str]:
+def prepared_environment(place: InstanceDir) -> dict[str, str]:
     """Return variables that put aside what an instrumented build counts.
 
     Preparing data, proving and loading are not what it is trained on.
@@ -50,7 +50,7 @@ def prepared_environment(place: Place) -> dict[str, str]:
     return {"GCOV_PREFIX": str(place.scratch), "LLVM_PROFILE_FILE": "/dev/null"}
 
 
-def _input(program: Program, place: Place, account: Account | None) -> Path | None:
+def _input(program: Program, place: InstanceDir, account: Account | None) -> Path | None:
     if not program.stdin:
         return None
     path = place.settings.with_name("input")

@@ -7,15 +7,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
-from dbhone.dbms.base_server import Endpoint, Installation, Place, ServerDbms
+from dbhone.dbms.base_server import Endpoint, Installation, InstanceDir, ServerDbms
 from dbhone.errors import ServerError
 from dbhone.home import Home
 from dbhone.instance.account import Account, check_reachable, ids_of
+from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.logs import check_space, keep_log, read_log
+from dbhone.instance.observed_state import read_traces
 from dbhone.instance.place import admit
 from dbhone.instance.programs import title_of
-from dbhone.instance.pulling import Pulled
-from dbhone.instance.traces import read_traces
 from dbhone.process import Command, Finished, Process
 
 _POLL = 0.02
@@ -35,13 +35,13 @@ class Server:
 
     dbms: ServerDbms
     installation: Installation
-    place: Place
+    place: InstanceDir
     values: Mapping[str, str]
     account: Account | None
     _: KW_ONLY
     home: Home
     env: Mapping[str, str] = field(default_factory=dict)
-    levers: Pulled = field(default_factory=Pulled)
+    levers: AppliedLevers = field(default_factory=AppliedLevers)
     timeout: float = 120.0
     stop_timeout: float = _STOP_TIMEOUT
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dbhone.dbms.base_server import Installation, Place, ServerDbms
+from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.dbms.base_settings import LOOSE, Origin, SettingsTable, Wanted, settings_table, told
 from dbhone.errors import SettingsError, nearest
 from dbhone.instance.known import known_settings
@@ -27,7 +27,7 @@ class Translated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ResolvedSettings:
     """The settings of a server by name, and what became of those that are not among them.
 
     ``translated`` are the wanted ones that this version calls otherwise, ``dropped`` those that
@@ -48,12 +48,12 @@ class Chosen:
 def choose(
     dbms: ServerDbms,
     installation: Installation,
-    place: Place,
+    place: InstanceDir,
     *,
     proposed: Mapping[str, str],
     wanted: Iterable[Wanted],
     drop_unknown: bool,
-) -> Chosen:
+) -> ResolvedSettings:
     """Return the settings for a server at ``place``.
 
     What is wanted under a name that the server does not know is translated if there is a name
@@ -80,7 +80,7 @@ class _Request:
 class _Choice:
     """The choice for one server, in the making."""
 
-    def __init__(self, dbms: ServerDbms, installation: Installation, place: Place) -> None:
+    def __init__(self, dbms: ServerDbms, installation: Installation, place: InstanceDir) -> None:
         self.dbms = dbms
         self.installation = installation
         self.table: SettingsTable = settings_table(dbms.settings_table)
@@ -184,7 +184,7 @@ class _Choice:
             hint=f"{reason}: {allow}" if reason else nearest(name, self.known),
         )
 
-    def chosen(self, proposed: Mapping[str, str]) -> Chosen:
+    def chosen(self, proposed: Mapping[str, str]) -> ResolvedSettings:
         """Return the choice, with those of hone's proposals that nothing was said against."""
         spoken_of = {
             _topic(other)
@@ -198,7 +198,7 @@ class _Choice:
         for each in found.values():
             values |= each or {}
         values |= self.values | self.fixed
-        return Chosen(
+        return ResolvedSettings(
             values=values,
             translated=tuple(self.translated),
             dropped=tuple(self.dropped),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from dbhone.measurement.metric import LATENCY_P50
 from dbhone.measurement.record import Role, Run, Step
-from dbhone.report.material import EMPTY, Material, subject_row
+from dbhone.report.context import EMPTY, ReportContext, subject_row
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import figure, number
 
@@ -22,7 +22,7 @@ def is_batch(run: Run) -> bool:
     return run.suite.startswith(_FAMILY)
 
 
-def seconds_table(of: Material) -> Table | None:
+def seconds_table(of: ReportContext) -> Table | None:
     """Return the seconds of each run by subject, None for suites that run no such statements.
 
     The last column is the throughput over all runs of a block, as a ratio to the base's.
@@ -51,7 +51,7 @@ def _title(step: Step) -> str:
     return step.key or step.set
 
 
-def _rows(of: Material) -> Iterator[Row]:
+def _rows(of: ReportContext) -> Iterator[Row]:
     for subject in of.subjects:
         found = [of.level(subject, step, LATENCY_P50) for step in of.run.steps]
         known = [each for each in found if each is not None]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbhone.measurement.record import BuildTimings, Subject
-from dbhone.report.material import EMPTY, Material
+from dbhone.report.context import EMPTY, ReportContext
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import number
 from dbhone.units import duration, size
@@ -23,7 +23,7 @@ class _Made:
     timings: BuildTimings
 
 
-def build_tables(of: Material) -> tuple[Table, ...]:
+def build_tables(of: ReportContext) -> tuple[Table, ...]:
     """Return what the builds took, and their slowest targets; nothing where it is not known."""
     made = _made(of)
     if not made:
@@ -55,7 +55,7 @@ def _columns(made: list[_Made]) -> Iterator[Column]:
     return (Column(title=", ".join(each.names)) for each in made)
 
 
-def _made(of: Material) -> list[_Made]:
+def _made(of: ReportContext) -> list[_Made]:
     shared: dict[str, list[Subject]] = {}
     for subject in of.subjects:
         if subject.timings is not None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import altair as alt
 
-from dbhone.analysis.verdict import Effect, Summary, Tone, tone
+from dbhone.analysis.verdict import Direction, Effect, Summary, tone
 from dbhone.analysis.winner import scored_in_sample
 from dbhone.measurement.record import Group, Role
+from dbhone.report.context import label
 from dbhone.report.drawing import Picture, named_axis, svg
-from dbhone.report.material import label
 from dbhone.report.page import Page
 from dbhone.report.wording import ends, printable, ratio
 
@@ -30,16 +30,16 @@ _PANEL, _GAP = 118, 30
 _GLANCE = 200
 _MOST_AT_A_GLANCE = 12
 _COLOURS = {
-    Tone.BETTER: "var(--better)",
-    Tone.WORSE: "var(--worse)",
-    Tone.SAME: "var(--same)",
-    Tone.UNKNOWN: "var(--same)",
+    Direction.BETTER: "var(--better)",
+    Direction.WORSE: "var(--worse)",
+    Direction.SAME: "var(--same)",
+    Direction.UNKNOWN: "var(--same)",
 }
 _SHAPES = {
-    Tone.BETTER: "triangle-right",
-    Tone.WORSE: "triangle-left",
-    Tone.SAME: "circle",
-    Tone.UNKNOWN: "diamond",
+    Direction.BETTER: "triangle-right",
+    Direction.WORSE: "triangle-left",
+    Direction.SAME: "circle",
+    Direction.UNKNOWN: "diamond",
 }
 
 
@@ -221,7 +221,7 @@ def _whiskers(axis: alt.X, order: list[str]) -> list[alt.Chart]:
     ]
 
 
-def _scale(choices: dict[Tone, str]) -> alt.Scale:
+def _scale(choices: dict[Direction, str]) -> alt.Scale:
     return alt.Scale(domain=[each.value for each in choices], range=list(choices.values()))
 
 

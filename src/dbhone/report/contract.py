@@ -7,12 +7,12 @@ from typing import Any
 
 from dbhone.analysis.history import Change, History, Segment, Series
 from dbhone.analysis.levels import Level
-from dbhone.analysis.needs import Needs
+from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.verdict import Summary
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import BuildTimings, Run, Subject, Warning
-from dbhone.report.beside import Beside, BesideRow
 from dbhone.report.page import Page
+from dbhone.report.published_comparison import Beside, BesideRow
 
 SCHEMA = "dbhone-report/1"
 EFFECT_KEYS = (
@@ -114,7 +114,7 @@ def _summary(each: Summary) -> dict[str, Any]:
     }
 
 
-def _needs(found: Needs) -> dict[str, Any]:
+def _needs(found: SampleSize) -> dict[str, Any]:
     return {
         "verdict_blocks": found.verdict_blocks,
         "verdict_seconds": _number(found.seconds(found.verdict_blocks)),

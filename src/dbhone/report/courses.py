@@ -6,11 +6,11 @@ from typing import Any
 
 import altair as alt
 
+from dbhone.report.context import label
 from dbhone.report.drawing import Picture, svg
 from dbhone.report.lines import Lines
-from dbhone.report.material import label
-from dbhone.report.meanwhile import Meanwhile, Panel
 from dbhone.report.page import Page
+from dbhone.report.server_series import Meanwhile, Panel
 from dbhone.report.wording import printable
 
 _WIDTH, _HEIGHT = 620, 86

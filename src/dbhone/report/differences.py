@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dbhone.measurement.record import Subject
-from dbhone.report.material import Material, subject_row
+from dbhone.report.context import ReportContext, subject_row
 from dbhone.report.table import Cell, Column, Table
 from dbhone.report.wording import compiler
 
 _Told = Callable[[Subject], str]
 
 
-def differences_table(of: Material) -> Table | None:
+def differences_table(of: ReportContext) -> Table | None:
     """Return in what the subjects differ, None where there are not two of them.
 
     Settings have a table of their own. What all have alike is in the caption.

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from dbhone.analysis.comparison import CONFIDENCE, analyse
 from dbhone.analysis.declared import version_order
-from dbhone.analysis.doubts import CONTROL_CODES, doubts
 from dbhone.analysis.history import History, Lineage
+from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.joining import Joined, join
-from dbhone.analysis.links import ONE_RUN, Links
-from dbhone.analysis.needs import Needs, needs
 from dbhone.analysis.parts import part
+from dbhone.analysis.sample_size import SampleSize, needs
 from dbhone.analysis.verdict import Analysis
+from dbhone.analysis.warnings import CONTROL_CODES, doubts
 from dbhone.measurement.record import Run, Samples, Warning
 from dbhone.report.history import history_of
 from dbhone.report.wording import joined
@@ -38,7 +38,7 @@ class Findings:
     run: Run
     samples: Samples
     analysis: Analysis
-    needs: Needs
+    needs: SampleSize
     lineage: Lineage
     history: History | None
     warnings: tuple[Warning, ...]

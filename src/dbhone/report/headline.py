@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.needs import Needs
+from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Summary, Verdict, differs
 from dbhone.analysis.winner import find_winner, overall, scored_in_sample
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
-from dbhone.report.apart import apart
+from dbhone.report.context import workload
+from dbhone.report.dissenting_steps import apart
 from dbhone.report.findings import Findings
-from dbhone.report.material import workload
 from dbhone.report.wording import compiler, joined, spoken
 from dbhone.units import count_of
 
@@ -29,7 +29,7 @@ class _Story:
     run: Run
     base: Subject
     analysis: Analysis
-    needs: Needs
+    needs: SampleSize
 
     @property
     def in_sample(self) -> bool:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from dbhone.analysis.change_points import find_changes
 from dbhone.analysis.history import Change, History, Lineage, Segment, Series
-from dbhone.analysis.verdict import Tone, Verdict, half_width
+from dbhone.analysis.verdict import Direction, Verdict, half_width
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run, Samples
-from dbhone.report.material import EMPTY, Material, heading, label, short_names
+from dbhone.report.context import EMPTY, ReportContext, heading, label, short_names
 from dbhone.report.table import Cell, Column, Row, Table, signed
 from dbhone.report.wording import ends, figure, joined, margin, ratio
 from dbhone.units import count_of
@@ -52,7 +52,7 @@ def arrows(found: History) -> dict[tuple[str, str], str]:
     }
 
 
-def history_view(of: Material, found: History) -> HistoryView:
+def history_view(of: ReportContext, found: History) -> HistoryView:
     """Say what was found."""
     short = short_names(of.run)
     return HistoryView(
@@ -63,7 +63,7 @@ def history_view(of: Material, found: History) -> HistoryView:
     )
 
 
-def group_table(of: Material, found: History, in_sample: bool) -> Table:
+def group_table(of: ReportContext, found: History, in_sample: bool) -> Table:
     """Return one part by group: groups down, versions across."""
     rows = []
     for series in found.groups:
@@ -155,7 +155,7 @@ def _findable(known: Sequence[Series]) -> str:
     return f"{high} %" if low == high else f"{low} to {high} %"
 
 
-def _table(of: Material, found: History, short: Mapping[str, str]) -> Table:
+def _table(of: ReportContext, found: History, short: Mapping[str, str]) -> Table:
     """Return all changes in words: groups first, then steps, in the order of the versions."""
     groups = [each for each in found.groups if each.versions]
     rows = [heading("groups of steps", _COLUMNS)] if groups else []
@@ -178,7 +178,7 @@ def _table(of: Material, found: History, short: Mapping[str, str]) -> Table:
     )
 
 
-def _group_rows(of: Material, series: Series) -> Iterator[Row]:
+def _group_rows(of: ReportContext, series: Series) -> Iterator[Row]:
     part = "" if len(of.parts()) == 1 else f"{of.part_title(series.in_sample).lower()} "
     name = f"{_group(series)} {part}steps{' together' if series.group is None else ''}"
     for change in series.told:
@@ -209,7 +209,9 @@ def _unchanged_row(name: str, series: Sequence[Series]) -> Row:
 
 def _change_row(name: str, change: Change, series: Series) -> Row:
     falls = change.ratio < 1
-    verdict, tone = (Verdict.SLOWER, Tone.WORSE) if falls else (Verdict.FASTER, Tone.BETTER)
+    verdict, tone = (
+        (Verdict.SLOWER, Direction.WORSE) if falls else (Verdict.FASTER, Direction.BETTER)
+    )
     return Row(
         cells=(
             Cell(text=f"{name} {_told(change, series, alone=True)}"),

@@ -9,7 +9,7 @@ from dbhone.analysis.levels import Level
 from dbhone.measurement.metric import LATENCY_P50, LATENCY_P95, LATENCY_P99, Metric
 from dbhone.measurement.record import Step, Subject
 from dbhone.report.batches import is_batch
-from dbhone.report.material import EMPTY, Material, heading, label, serves
+from dbhone.report.context import EMPTY, ReportContext, heading, label, serves
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import number
 
@@ -25,13 +25,13 @@ class Latencies:
     table: Table
 
 
-def latencies(of: Material) -> tuple[Latencies, ...]:
+def latencies(of: ReportContext) -> tuple[Latencies, ...]:
     """Return the percentiles of each part of which any was measured."""
     found = ((part, _table(of, part)) for part in of.parts())
     return tuple(Latencies(in_sample=part, table=table) for part, table in found if table)
 
 
-def _table(of: Material, in_sample: bool) -> Table | None:
+def _table(of: ReportContext, in_sample: bool) -> Table | None:
     steps = of.steps(in_sample=in_sample)
     # What a batch runs is one statement: its seconds have a table of their own.
     if (
@@ -54,7 +54,7 @@ def _table(of: Material, in_sample: bool) -> Table | None:
     )
 
 
-def _rows(of: Material, in_sample: bool) -> Iterator[Row]:
+def _rows(of: ReportContext, in_sample: bool) -> Iterator[Row]:
     for group in of.groups(in_sample=in_sample):
         yield heading(group.value, 1 + len(of.subjects))
         for step in of.steps(in_sample=in_sample, group=group):
@@ -62,7 +62,7 @@ def _rows(of: Material, in_sample: bool) -> Iterator[Row]:
             yield Row(cells=(Cell(text=step.name), *cells))
 
 
-def _cell(of: Material, subject: Subject, step: Step) -> Cell:
+def _cell(of: ReportContext, subject: Subject, step: Step) -> Cell:
     """Return the percentiles side by side; – for one that is not known."""
     found = [of.level(subject, step, metric) for metric in PERCENTILES]
     if all(each is None for each in found):
@@ -72,7 +72,7 @@ def _cell(of: Material, subject: Subject, step: Step) -> Cell:
     )
 
 
-def _known(of: Material, subject: Subject, step: Step) -> bool:
+def _known(of: ReportContext, subject: Subject, step: Step) -> bool:
     return any(of.level(subject, step, metric) is not None for metric in PERCENTILES)
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import altair as alt
 
 from dbhone.measurement.record import Role, Subject
+from dbhone.report.context import label
 from dbhone.report.drawing import LABEL_LIMIT
-from dbhone.report.material import label
 from dbhone.report.wording import printable
 
 _COLOURS = 8

@@ -6,14 +6,14 @@ import statistics
 from collections.abc import Sequence
 
 from dbhone.measurement.record import Group, Role, Subject
-from dbhone.report.material import EMPTY, Material, heading, serves, subject_row
+from dbhone.report.context import EMPTY, ReportContext, heading, serves, subject_row
 from dbhone.report.steps import LEAST_BYTES, OPERATIONS, Scale, bare_ratio
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import capital, figure, joined
 from dbhone.units import size
 
 
-def operations_table(of: Material, in_sample: bool, *, by_group: bool) -> Table | None:
+def operations_table(of: ReportContext, in_sample: bool, *, by_group: bool) -> Table | None:
     """Return what an operation takes, over all steps of a part or also by group.
 
     None if the part is not a server's or nothing of it was measured. What the base's median
@@ -62,14 +62,18 @@ def _bare(base: str, scales: Sequence[Scale]) -> str:
     return f"{words}."
 
 
-def _rows(of: Material, in_sample: bool, group: Group | None, scales: Sequence[Scale]) -> list[Row]:
+def _rows(
+    of: ReportContext, in_sample: bool, group: Group | None, scales: Sequence[Scale]
+) -> list[Row]:
     return [
         subject_row(subject, (_cell(of, subject, (in_sample, group), each) for each in scales))
         for subject in of.subjects
     ]
 
 
-def _cell(of: Material, subject: Subject, part: tuple[bool, Group | None], scale: Scale) -> Cell:
+def _cell(
+    of: ReportContext, subject: Subject, part: tuple[bool, Group | None], scale: Scale
+) -> Cell:
     in_sample, group = part
     steps = of.steps(in_sample=in_sample, group=group)
     own = _of_base(of, part, scale)
@@ -87,7 +91,7 @@ def _cell(of: Material, subject: Subject, part: tuple[bool, Group | None], scale
     return Cell(text=f"{statistics.geometric_mean(usable):.3f}") if usable else EMPTY
 
 
-def _of_base(of: Material, part: tuple[bool, Group | None], scale: Scale) -> float | None:
+def _of_base(of: ReportContext, part: tuple[bool, Group | None], scale: Scale) -> float | None:
     """Return the base's figure for the median step of a part, None if it is not known."""
     in_sample, group = part
     base = next((each for each in of.subjects if each.role is Role.BASE), None)

@@ -9,7 +9,7 @@ from dbhone.analysis.naming import listed
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict
 from dbhone.analysis.winner import overall
 from dbhone.measurement.record import Role, Subject
-from dbhone.report.material import short_names
+from dbhone.report.context import short_names
 from dbhone.report.page import Page
 from dbhone.report.wording import spoken
 from dbhone.units import count_of

@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dbhone.analysis.doubts import CONTROL_CODES, WINNER_CODES
 from dbhone.analysis.history import History
 from dbhone.analysis.levels import Level, find_levels
-from dbhone.analysis.needs import Needs
+from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.verdict import Analysis
+from dbhone.analysis.warnings import CONTROL_CODES, WINNER_CODES
 from dbhone.analysis.winner import find_winner
 from dbhone.measurement.record import Run, Samples, Subject, Warning
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
 from dbhone.report.batches import seconds_table
-from dbhone.report.beside import Beside, beside
-from dbhone.report.beside_table import beside_table
 from dbhone.report.builds import build_tables
+from dbhone.report.context import ReportContext, material
 from dbhone.report.differences import differences_table
 from dbhone.report.environment import environment
 from dbhone.report.findings import Findings, Origin, found_in, found_together
-from dbhone.report.glance import Glance, glance
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, group_table, history_view
 from dbhone.report.latencies import Latencies, latencies
 from dbhone.report.legend import legend
-from dbhone.report.material import Material, material
-from dbhone.report.meanwhile import Meanwhile, meanwhile, meanwhile_note
 from dbhone.report.operations import operations_table
+from dbhone.report.overview import Glance, glance
 from dbhone.report.pairing import parse_asked
-from dbhone.report.repeating import Repeat, repeat
+from dbhone.report.published_comparison import Beside, beside
+from dbhone.report.published_table import beside_table
+from dbhone.report.reproduction import Repeat, repeat
+from dbhone.report.server_series import Meanwhile, meanwhile, meanwhile_note
 from dbhone.report.settings import defaults_table, settings_table, shared_settings
 from dbhone.report.steps import metric_tables, step_table
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
@@ -69,7 +69,7 @@ class Page:
     run: Run
     samples: Samples
     analysis: Analysis
-    needs: Needs
+    needs: SampleSize
     levels: tuple[Level, ...]
     headline: str
     glance: tuple[Glance, ...]
@@ -215,7 +215,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     )
 
 
-def _material(findings: Findings, levels: tuple[Level, ...]) -> Material:
+def _material(findings: Findings, levels: tuple[Level, ...]) -> ReportContext:
     return material(
         findings.run,
         findings.analysis,
@@ -250,7 +250,7 @@ def _winner(findings: Findings) -> Subject | None:
     return next((each for each in subjects if best and each.name == best.subject), None)
 
 
-def _part(of: Material, found: History | None, in_sample: bool) -> Table:
+def _part(of: ReportContext, found: History | None, in_sample: bool) -> Table:
     return group_table(of, found, in_sample) if found else sections.part_table(of, in_sample)
 
 

@@ -17,8 +17,8 @@ from dbhone.measurement.metric import (
 )
 from dbhone.measurement.record import COLD, Group, Role, Subject
 from dbhone.report.batches import is_batch
+from dbhone.report.context import EMPTY, ReportContext, label, serves, subject_row
 from dbhone.report.latencies import PERCENTILES
-from dbhone.report.material import EMPTY, Material, label, serves, subject_row
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import capital, compiler, figure, reach
 from dbhone.units import count_of, duration, size
@@ -43,7 +43,7 @@ def _score(subject: Subject, found: Summary | None) -> Cell:
     return _BASE if subject.role is Role.BASE else figure(found)
 
 
-def summary_table(of: Material) -> Table:
+def summary_table(of: ReportContext) -> Table:
     """Return the table that answers the question."""
     parts = of.parts()
     scores = {each.name: overall(of.analysis, each.name) for each in of.others}
@@ -95,13 +95,13 @@ def _would_find(score: Summary | None) -> Cell:
     return Cell(text=count_of(MINIMUM_BLOCKS - score.blocks, "more block"))
 
 
-def _against(of: Material) -> str:
+def _against(of: ReportContext) -> str:
     if not of.base:
         return "Nothing could be compared."
     return f"Throughput as a ratio to {of.base}'s: above 1 is faster."
 
 
-def part_table(of: Material, in_sample: bool) -> Table:
+def part_table(of: ReportContext, in_sample: bool) -> Table:
     """Return one part by group: the groups' ratios, and how far its steps' ratios reach."""
     groups = _groups(of, in_sample)
     rows = []
@@ -125,13 +125,13 @@ def _range(whole: Summary | None) -> Cell:
     return EMPTY if whole is None else Cell(text=f"{whole.minimum:.2f}–{whole.maximum:.2f}")
 
 
-def _groups(of: Material, in_sample: bool) -> list[Group]:
+def _groups(of: ReportContext, in_sample: bool) -> list[Group]:
     """Return the groups of a part, if it has several."""
     groups = of.groups(in_sample=in_sample)
     return groups if len(groups) > 1 else []
 
 
-def spread_table(of: Material, in_sample: bool) -> Table | None:
+def spread_table(of: ReportContext, in_sample: bool) -> Table | None:
     """Return how the ratios of the steps lie in each group, as Mark Callaghan tabulates them.
 
     None for a part of one step.
@@ -171,7 +171,7 @@ def _decimal(found: Summary | None, take: Callable[[Summary], float | None]) -> 
     return EMPTY if value is None else Cell(text=f"{value:.3f}")
 
 
-def metrics_table(of: Material) -> Table | None:
+def metrics_table(of: ReportContext) -> Table | None:
     """Return the metrics that no other table has, None if none was measured.
 
     What a server needs for an operation has a table of its own.
@@ -208,7 +208,7 @@ def metrics_table(of: Material) -> Table | None:
     )
 
 
-def subject_table(of: Material) -> Table:
+def subject_table(of: ReportContext) -> Table:
     """Return what each subject is and what it cost."""
     several = len({(each.dbms, each.version) for each in of.subjects}) > 1
     titles = ["Variant", "Compiler", "Build", "Build time", "Trained on", "Training", "Profile"]
@@ -253,7 +253,7 @@ def _optional(value: float | None, show: Callable[[float], str]) -> str:
     return "" if value is None else show(value)
 
 
-def control_note(of: Material) -> str | None:
+def control_note(of: ReportContext) -> str | None:
     """Return what the A/A control says of the noise, None without a control."""
     notes = []
     for subject in of.subjects:
@@ -272,7 +272,7 @@ def control_note(of: Material) -> str | None:
     return " ".join(notes) or None
 
 
-def method_note(of: Material) -> str | None:
+def method_note(of: ReportContext) -> str | None:
     """Return what has to be known of how servers are measured, None where there are none."""
     if not serves(of.run.steps):
         return None

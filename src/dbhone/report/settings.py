@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from dbhone.measurement.record import Subject
-from dbhone.report.material import Material, label
+from dbhone.report.context import ReportContext, label
 from dbhone.report.table import Cell, Column, Row, Table
 
 _ABSENT = "–"
@@ -13,7 +13,7 @@ _EMPTY = "(none)"
 _LONG = 40
 
 
-def settings_table(of: Material) -> Table | None:
+def settings_table(of: ReportContext) -> Table | None:
     """Return the settings in which subjects differ, None if they all have the same."""
     subjects = [each for each in of.subjects if each.settings]
     names = dict.fromkeys(name for each in subjects for name in each.settings)
@@ -26,7 +26,7 @@ def settings_table(of: Material) -> Table | None:
     )
 
 
-def defaults_table(of: Material) -> Table | None:
+def defaults_table(of: ReportContext) -> Table | None:
     """Return what nobody set and the servers take otherwise, None if nothing is known of that.
 
     What a version does not have at all has no default to compare: it belongs to the version.
@@ -81,7 +81,7 @@ def _apart(values: list[str]) -> list[str]:
     return [",".join(("…", *(word for word in each if word not in common))) for each in lists]
 
 
-def shared_settings(of: Material) -> tuple[tuple[str, str], ...]:
+def shared_settings(of: ReportContext) -> tuple[tuple[str, str], ...]:
     """Return the settings that all subjects with settings have alike, by name."""
     subjects = [each.settings for each in of.subjects if each.settings]
     if not subjects:

@@ -17,7 +17,7 @@ from dbhone.measurement.metric import (
     Metric,
 )
 from dbhone.measurement.record import Step, Subject
-from dbhone.report.material import EMPTY, Material, heading, label, serves
+from dbhone.report.context import EMPTY, ReportContext, heading, label, serves
 from dbhone.report.table import Cell, Column, Row, Table, signed
 from dbhone.report.wording import capital, figure, number
 from dbhone.units import size
@@ -66,13 +66,13 @@ OPERATIONS = (
 """What an operation takes, in the order in which it is shown."""
 
 
-def step_table(of: Material, in_sample: bool) -> Table:
+def step_table(of: ReportContext, in_sample: bool) -> Table:
     """Return the throughput of each step: the base's own if it is a server, and the ratios."""
     part = of.part_title(in_sample).lower()
     return _table(of, RATE, in_sample, title=f"Steps, {part}")
 
 
-def metric_tables(of: Material, in_sample: bool) -> tuple[Table, ...]:
+def metric_tables(of: ReportContext, in_sample: bool) -> tuple[Table, ...]:
     """Return like tables of servers' other metrics, for those that were measured."""
     if not serves(of.steps(in_sample=in_sample)):
         return ()
@@ -88,7 +88,7 @@ def metric_tables(of: Material, in_sample: bool) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def _table(of: Material, scale: Scale, in_sample: bool, *, title: str) -> Table:
+def _table(of: ReportContext, scale: Scale, in_sample: bool, *, title: str) -> Table:
     absolute = bool(of.base) and serves(of.steps(in_sample=in_sample))
     base = [Column(title=f"{of.base}, {scale.unit}")] if absolute else []
     what = capital(scale.title) if scale is RATE else f"{capital(scale.title)} (less is better)"
@@ -106,7 +106,7 @@ def _table(of: Material, scale: Scale, in_sample: bool, *, title: str) -> Table:
     )
 
 
-def _rows(of: Material, scale: Scale, in_sample: bool, *, absolute: bool) -> Iterator[Row]:
+def _rows(of: ReportContext, scale: Scale, in_sample: bool, *, absolute: bool) -> Iterator[Row]:
     width = 1 + absolute + len(of.others)
     for group in of.groups(in_sample=in_sample):
         yield heading(group.value, width)
@@ -116,13 +116,13 @@ def _rows(of: Material, scale: Scale, in_sample: bool, *, absolute: bool) -> Ite
             yield Row(cells=(Cell(text=step.name, detail=step.title), *own, *ratios))
 
 
-def _signed_cell(of: Material, subject: Subject, step: Step, scale: Scale) -> Cell:
+def _signed_cell(of: ReportContext, subject: Subject, step: Step, scale: Scale) -> Cell:
     """Return the ratio; in a history with a sign where throughput changed."""
     sign = of.arrows.get((subject.name, step.name), "") if scale is RATE else ""
     return signed(ratio_cell(of, subject, step, scale), sign)
 
 
-def ratio_cell(of: Material, subject: Subject, step: Step, scale: Scale) -> Cell:
+def ratio_cell(of: ReportContext, subject: Subject, step: Step, scale: Scale) -> Cell:
     """Return the effect, or for what is not compared the bare ratio to the base."""
     if not scale.is_bare:
         return figure(of.effect(subject, step, scale.metric))
@@ -130,7 +130,7 @@ def ratio_cell(of: Material, subject: Subject, step: Step, scale: Scale) -> Cell
     return EMPTY if ratio is None else Cell(text=f"{ratio:.3f}")
 
 
-def bare_ratio(of: Material, subject: Subject, step: Step, scale: Scale) -> float | None:
+def bare_ratio(of: ReportContext, subject: Subject, step: Step, scale: Scale) -> float | None:
     """Return the ratio of two levels, None where one is missing or zero, or the base's too low."""
     mine, base = of.level(subject, step, scale.metric), of.level(of.base, step, scale.metric)
     return mine / base if mine and base and scale.reaches(base) else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbhone.measurement.record import Role, Run, Step
-from dbhone.report.material import Material, subject_row, workload
+from dbhone.report.context import ReportContext, subject_row, workload
 from dbhone.report.steps import P95, RATE, Scale
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import short_figure
@@ -25,7 +25,7 @@ class Sweep:
     latency: Table | None
 
 
-def sweep_note(of: Material) -> str:
+def sweep_note(of: ReportContext) -> str:
     """Return how the tables of the sweeps are read."""
     return (
         "From left to right the number of threads, that is of clients at work at once. A "
@@ -34,7 +34,7 @@ def sweep_note(of: Material) -> str:
     )
 
 
-def sweeps(of: Material) -> tuple[Sweep, ...]:
+def sweeps(of: ReportContext) -> tuple[Sweep, ...]:
     """Return the workloads that were measured at more than one number of threads."""
     return tuple(_sweep(of, name, steps) for name, steps in _threaded(of.run).items())
 
@@ -53,7 +53,7 @@ def _threaded(run: Run) -> dict[str, list[Step]]:
     }
 
 
-def _sweep(of: Material, name: str, steps: list[Step]) -> Sweep:
+def _sweep(of: ReportContext, name: str, steps: list[Step]) -> Sweep:
     timed = any(of.level(each, step, P95.metric) for each in of.subjects for step in steps)
     return Sweep(
         workload=name,
@@ -63,7 +63,7 @@ def _sweep(of: Material, name: str, steps: list[Step]) -> Sweep:
     )
 
 
-def _table(of: Material, name: str, steps: list[Step], scale: Scale) -> Table:
+def _table(of: ReportContext, name: str, steps: list[Step], scale: Scale) -> Table:
     trained = [of.part_title(part).lower() for part in of.parts() if _has(steps, part)]
     part = f" ({' and '.join(trained)})" if len(of.parts()) > 1 else ""
     better = "more is better" if scale is RATE else "less is better"
@@ -82,7 +82,7 @@ def _has(steps: list[Step], in_sample: bool) -> bool:
     return any(step.in_sample is in_sample for step in steps)
 
 
-def _rows(of: Material, steps: list[Step], scale: Scale) -> Iterator[Row]:
+def _rows(of: ReportContext, steps: list[Step], scale: Scale) -> Iterator[Row]:
     for subject in of.subjects:
         absolute = (scale.cell(of.level(subject, step, scale.metric)) for step in steps)
         yield subject_row(subject, absolute)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from dbhone.analysis.verdict import Tone
+from dbhone.analysis.verdict import Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Cell:
     text: str
     margin: str = ""
     verdict: str = ""
-    tone: Tone | None = None
+    tone: Direction | None = None
     detail: str = ""
 
 
@@ -57,11 +57,11 @@ class Table:
     rows: tuple[Row, ...]
 
 
-MARKS: dict[Tone, str] = {
-    Tone.BETTER: "+",
-    Tone.WORSE: "-",
-    Tone.SAME: "~",
-    Tone.UNKNOWN: "?",
+MARKS: dict[Direction, str] = {
+    Direction.BETTER: "+",
+    Direction.WORSE: "-",
+    Direction.SAME: "~",
+    Direction.UNKNOWN: "?",
 }
 """How a format without colours and without room shows a verdict."""
 

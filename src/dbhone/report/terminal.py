@@ -11,13 +11,13 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from dbhone.analysis.verdict import Tone
+from dbhone.analysis.verdict import Direction
 from dbhone.measurement.record import Subject
 from dbhone.report.page import Page, tables
 from dbhone.report.table import Cell, Table, plain
 from dbhone.report.wording import compiler, printable
 
-_STYLES = {Tone.BETTER: "green", Tone.WORSE: "red"}
+_STYLES = {Direction.BETTER: "green", Direction.WORSE: "red"}
 _GAP = 2
 
 

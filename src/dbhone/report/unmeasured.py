@@ -21,8 +21,8 @@ from dbhone.measurement.metric import (
 )
 from dbhone.measurement.record import Run, Samples, Warning
 from dbhone.measurement.series import Observation
-from dbhone.report.material import serves
-from dbhone.report.meanwhile import Meanwhile
+from dbhone.report.context import serves
+from dbhone.report.server_series import Meanwhile
 
 _OF_ALL = (CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
 _OF_SERVERS = (LATENCY_P95, CONTEXT_SWITCHES, CLIENT_CPU_SECONDS, BYTES_READ, BYTES_WRITTEN)

@@ -17,10 +17,10 @@ from werkzeug.wrappers import Request, Response
 
 from dbhone.errors import HoneError, StoreError, UsageError
 from dbhone.report.table import MARKS
-from dbhone.serve.library import Library
+from dbhone.serve.cache import Kept
 from dbhone.serve.listing import read_filters
 from dbhone.serve.policy import HEADERS, METHODS, OWN_PAGE, REPORT, Hosts
-from dbhone.serve.shelf import Kept
+from dbhone.serve.run_service import RunService
 from dbhone.serve.state import State
 from dbhone.units import duration
 
@@ -65,7 +65,7 @@ class Listeners:
 class App:
     """A WSGI application over the runs of a library."""
 
-    def __init__(self, library: Library, hosts: Hosts, listeners: Listeners) -> None:
+    def __init__(self, library: RunService, hosts: Hosts, listeners: Listeners) -> None:
         self._library = library
         self._hosts = hosts
         self._listeners = listeners

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from dbhone.dbms.base_versions import Span
+from dbhone.dbms.base_versions import VersionRange
 from dbhone.errors import UnknownName, UsageError
 
 _FILE = "fixes.toml"
@@ -25,7 +25,7 @@ class Fix:
     name: str
     title: str
     dbms: frozenset[str]
-    span: Span
+    span: VersionRange
     why: str
     source: str
     commits: tuple[str, ...]
@@ -52,7 +52,7 @@ def all_fixes() -> dict[str, Fix]:
             name=each["name"],
             title=each["title"],
             dbms=frozenset(each["dbms"]),
-            span=Span(since=each["since"], until=each["until"]),
+            span=VersionRange(since=each["since"], until=each["until"]),
             why=each["why"],
             source=each["source"],
             commits=tuple(each["commits"]),

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from dbhone.errors import MachineError
 from dbhone.process import output_of
-from dbhone.source.bringers import Bringer, bringers_of
 from dbhone.source.elf import Links, machine_here, read_elf, read_links
+from dbhone.source.package_lookup import Bringer, bringers_of
 
 _CACHED = re.compile(r"^\s+(\S+) \(.*\) => (/.*)$", re.MULTILINE)
 _WORD = re.compile(r"(\$\{\w+\}|\$\w+)")

@@ -10,14 +10,14 @@ from dbhone import process, registry
 from dbhone.dbms.base_server import Endpoint
 from dbhone.errors import DriverError, MachineError
 from dbhone.measurement import counters, process_stats
-from dbhone.workload.drivers.base import DRAWER, Chunk, Driver, Order, Outcome
+from dbhone.workload.drivers.base import DRAWER, Chunk, Driver, DriverRequest, Outcome
 from dbhone.workload.work import Task
 
 _NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Driven:
+class DriverResult:
     """One driver run. ``failure`` says why there is no ``outcome``, ``hint`` what to do."""
 
     argv: tuple[str, ...]
@@ -36,7 +36,7 @@ class Driven:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drive:
+class DriverCommand:
     """How to start a driver: which program, for what, where, and for how long at most.
 
     ``where`` is the database file to make, or a server's endpoint; ``version`` what the DBMS
@@ -57,9 +57,11 @@ class Drive:
     cpus: frozenset[int] | None = None
 
     @property
-    def order(self) -> Order:
+    def order(self) -> DriverRequest:
         """What the driver is asked for."""
-        return Order(program=self.program, task=self.task, where=self.where, verify=self.verify)
+        return DriverRequest(
+            program=self.program, task=self.task, where=self.where, verify=self.verify
+        )
 
     def command(
         self, argv: tuple[str, ...] | None = None, *, log: Path | None = None
@@ -84,7 +86,7 @@ def load_driver(name: str) -> Driver:
     return registry.load(DRAWER, name, Driver, what="driver")
 
 
-def drive(request: Drive) -> Driven:
+def drive(request: DriverCommand) -> DriverResult:
     """Run the driver to its end. A driver that fails is a result, not an exception.
 
     Raises MachineError when the disk is full: that is nobody's slow result.
@@ -102,7 +104,7 @@ def drive(request: Drive) -> Driven:
         outcome = _outcome(request, finished, tuple(watch.chunks))
     except DriverError as raised:
         error = raised
-    return Driven(
+    return DriverResult(
         argv=command.argv,
         output=finished.output,
         seconds=finished.seconds,
@@ -156,7 +158,9 @@ class _Watch:
             self._counter.close()
 
 
-def _outcome(request: Drive, finished: process.Finished, chunks: tuple[Chunk, ...]) -> Outcome:
+def _outcome(
+    request: DriverCommand, finished: process.Finished, chunks: tuple[Chunk, ...]
+) -> Outcome:
     """Return what the driver measured. Raises DriverError if it failed or makes no sense."""
     name = request.driver.name
     if not finished.ok:
@@ -169,7 +173,7 @@ def _outcome(request: Drive, finished: process.Finished, chunks: tuple[Chunk, ..
     return outcome
 
 
-def failure(request: Drive, finished: process.Finished) -> DriverError:
+def failure(request: DriverCommand, finished: process.Finished) -> DriverError:
     """Return why a driver run failed, by its own last words.
 
     Raises MachineError when the disk is full.

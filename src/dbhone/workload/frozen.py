@@ -19,7 +19,7 @@ from dbhone.errors import DriverError
 from dbhone.measurement import process_stats
 from dbhone.process import Finished, Process
 from dbhone.workload.counting import CountFile, Counts
-from dbhone.workload.drive import Drive, failure
+from dbhone.workload.drive import DriverCommand, failure
 from dbhone.workload.drivers.base import ServerDriver
 
 _POLL = 0.005
@@ -34,7 +34,7 @@ class FrozenClient:
     be started.
     """
 
-    def __init__(self, request: Drive, driver: ServerDriver, folder: Path) -> None:
+    def __init__(self, request: DriverCommand, driver: ServerDriver, folder: Path) -> None:
         assert request.task.run is not None
         self._request = request
         self._log = folder / "printed"

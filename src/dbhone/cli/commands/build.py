@@ -9,19 +9,19 @@ from typing import Any
 import click
 from rich.table import Table
 
-from dbhone.build.manifest import Build
-from dbhone.build.timings import trace
-from dbhone.build.variant import Variant, parse_variant
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.output import write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.timings import side_by_side
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.timings import trace
+from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.errors import UsageError
+from dbhone.experiment.builds import BuildResult, BuildService, goal_of, load_dbms, recognise
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Began, Stage
 from dbhone.experiment.model import SubjectDeclaration, Training
-from dbhone.experiment.outlook import Prospect
-from dbhone.experiment.production import Product, Workshop, goal_of, load_dbms, recognise
-from dbhone.experiment.writing import usual_suite
+from dbhone.experiment.templates import usual_suite
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_word
 from dbhone.source.reference import kind_of, parse_reference
@@ -89,7 +89,7 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     for variant in wanted.values():
         _check(chosen, variant)
     with context.session() as session, shown(context.err) as listen:
-        workshop = Workshop(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
+        workshop = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
         products = [_product(workshop, each, chosen, wanted[each]) for each in sources]
     builds = [each.build for each in products]
     for product in products:
@@ -158,7 +158,7 @@ def _check(chosen: _Options, wanted: Variant) -> None:
         _training(chosen, chosen.suite)
 
 
-def _product(workshop: Workshop, source: str, chosen: _Options, wanted: Variant) -> Product:
+def _product(workshop: BuildService, source: str, chosen: _Options, wanted: Variant) -> BuildResult:
     if wanted.ready_made:
         return workshop.adopt(source)
     dbms = recognise(workshop.tree(source).path)
@@ -178,11 +178,11 @@ def _product(workshop: Workshop, source: str, chosen: _Options, wanted: Variant)
         options=chosen.build_options,
         fixes=chosen.fixes,
     )
-    workshop.listen(_beginning(subject, Prospect(workshop.session.home)))
+    workshop.listen(_beginning(subject, BuildEstimator(workshop.session.home)))
     return workshop.produce(goal_of(subject, suite, Scale(size=chosen.size)))
 
 
-def _beginning(subject: SubjectDeclaration, prospect: Prospect) -> Began:
+def _beginning(subject: SubjectDeclaration, prospect: BuildEstimator) -> Began:
     passes = subject.variant.passes()
     return Began(
         stage=Stage.BUILD,
@@ -201,7 +201,7 @@ def _training(chosen: _Options, suite: str) -> Training:
     return Training(sets=suites.full_names(loaded, chosen.train), size=chosen.size)
 
 
-def _facts(product: Product) -> Table:
+def _facts(product: BuildResult) -> Table:
     manifest = product.build.manifest
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
-from dbhone.build.catalogue import all_builds, prune
-from dbhone.build.transforms.base import Pass
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.stored import open_store
+from dbhone.compilation.build_index import all_builds, prune
+from dbhone.compilation.transforms.base import Pass
+from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.record import RunState
 from dbhone.measurement.store import Store
 from dbhone.report.page import build_page
-from dbhone.turn import machine_turn
 from dbhone.units import duration, size
 
 
@@ -60,7 +60,7 @@ def command(context: Context, remove: bool, everything: bool) -> None:
 def _prune(context: Context, *, everything: bool) -> None:
     with context.session() as session, open_store(context) as store:
         keep = frozenset() if everything else _needed(store)
-        with machine_turn(lambda other: context.err.print(f"waiting for {other} to finish")):
+        with hold_host_lock(lambda other: context.err.print(f"waiting for {other} to finish")):
             pruned = prune(session.home, keep)
     context.out.print(f"removed {pruned.folders} builds, freed {size(pruned.bytes)}")
 

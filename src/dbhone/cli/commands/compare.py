@@ -9,9 +9,10 @@ import click
 
 from dbhone.cli.answering import answer, tolerance_option
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.generated import Asked, asks, write_or_execute
 from dbhone.cli.progress import shown
-from dbhone.cli.written import Asked, asks, write_or_execute
 from dbhone.errors import UsageError
+from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.comparing import (
     COMPARISON,
     CompareRequest,
@@ -23,7 +24,6 @@ from dbhone.experiment.comparing import (
 )
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.production import Workshop, recognise
 from dbhone.source.versions import known_versions
 
 
@@ -85,7 +85,9 @@ def _dbms(context: Context, side: Side, asked: _Asked) -> str:
             f"nothing tells of which DBMS {side.source} is", hint="say it: --dbms mysql"
         )
     with context.session() as session, shown(context.err) as listen:
-        return recognise(Workshop(session, listen, refresh=asked.refresh).tree(side.source).path)
+        return recognise(
+            BuildService(session, listen, refresh=asked.refresh).tree(side.source).path
+        )
 
 
 PLUGIN = command

@@ -13,19 +13,19 @@ from rich.table import Table
 from rich.text import Text
 
 from dbhone import registry
-from dbhone.build.toolchain import Compiler, find_bolt, find_compiler
-from dbhone.build.trial import try_variant
 from dbhone.cli.context import Context, pass_context
+from dbhone.compilation.feature_probe import try_variant
+from dbhone.compilation.toolchain import Compiler, find_bolt, find_compiler
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import HoneError
 from dbhone.home import Session
-from dbhone.instance import awake
+from dbhone.instance import idle_inhibitor
 from dbhone.instance.account import check_reachable, server_account
+from dbhone.instance.applied_levers import survey
 from dbhone.instance.levers.base import Need
 from dbhone.instance.page_cache import check_evictable
-from dbhone.instance.pulling import survey
 from dbhone.measurement import counters
 from dbhone.measurement.conditions import Condition, between, read_conditions
 from dbhone.measurement.machine import read_machine
@@ -165,7 +165,7 @@ def _any_server() -> ServerDbms:
 
 def _terms(session: Session) -> Iterator[_Finding]:
     """Say on which terms this machine can measure."""
-    reason = awake.refusal()
+    reason = idle_inhibitor.refusal()
     text = reason or "CPUs can be kept awake while something is measured"
     yield _Finding(what="awake", good=reason is None, text=text)
     try:

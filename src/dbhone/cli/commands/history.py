@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.generated import Asked, asks, write_or_execute
 from dbhone.cli.stored import find_run, open_store
 from dbhone.cli.words import words
-from dbhone.cli.written import Asked, asks, write_or_execute
 from dbhone.errors import UsageError
 from dbhone.experiment.history import HistoryRequest, choose_versions, history_text
-from dbhone.experiment.joining import JoinRequest, joining_name, joining_text
+from dbhone.experiment.join import JoinRequest, joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.source.versions import known_versions

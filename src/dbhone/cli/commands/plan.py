@@ -8,9 +8,9 @@ from rich.table import Table
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.lines import told
 from dbhone.cli.running import Duration, source_option, with_design
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.levers import lacks
 from dbhone.experiment.load import load_named
-from dbhone.experiment.outlook import Prospect
 from dbhone.experiment.plan import Plan
 from dbhone.experiment.shortage import shortage
 from dbhone.source.versions import known_versions
@@ -28,7 +28,7 @@ def command(
     """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
     loaded = load_named(experiment, known_versions(context.home), sources)
     declared = with_design(loaded, budget=budget)
-    prospect = Prospect(context.home)
+    prospect = BuildEstimator(context.home)
     plan = prospect.plan(declared)
     context.out.print(declared.title, style="bold")
     context.out.print(_table(plan))

@@ -10,7 +10,7 @@ import click
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.serve.app import Access, App, Listeners
-from dbhone.serve.library import Library
+from dbhone.serve.run_service import RunService
 from dbhone.serve.server import Place, serve, take_place
 from dbhone.units import duration
 
@@ -37,7 +37,7 @@ def command(context: Context, port: int, host: str, open_it: bool, verbose: bool
 
     Nothing can be changed by them. End it with Ctrl-C.
     """
-    library = Library(context.home)
+    library = RunService(context.home)
     library.check()
     place = take_place(host, port)
     listeners = Listeners(

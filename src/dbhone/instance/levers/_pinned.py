@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbhone.instance.cpu_list import cpu_list, parse_cpus
-from dbhone.instance.levers.base import Lever, Need, Offer, Refusal
+from dbhone.instance.levers.base import HostCapabilities, Lever, Need, Unavailable
 
 
 class Pinned(Lever):
@@ -16,12 +16,12 @@ class Pinned(Lever):
         """Return the shortest list. Raises UsageError."""
         return cpu_list(parse_cpus(value))
 
-    def refusal(self, need: Need, offer: Offer) -> Refusal | None:
+    def refusal(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
         """Say that hone may not use such a CPU, so that nothing it starts may."""
         absent = parse_cpus(need.value) - offer.cpus
         if not absent:
             return None
         word = "CPUs" if len(absent) > 1 else "CPU"
-        return Refusal(
+        return Unavailable(
             reason=f"hone cannot use the {word} {cpu_list(absent)}, but {cpu_list(offer.cpus)} only"
         )

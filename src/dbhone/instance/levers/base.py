@@ -30,7 +30,7 @@ class Slot(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class HostCapabilities:
     """What a machine offers to levers.
 
     ``cpus`` are those that hone itself may use. ``libraries`` and ``programs`` have where those
@@ -67,7 +67,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Unavailable:
     """Why a machine cannot give a lever, and what can be done about it.
 
     ``libraries`` are those of which one has to be installed; the package that brings one on
@@ -98,7 +98,7 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traces:
+class ObservedState:
     """What the kernel tells of a running server.
 
     ``files`` are mapped into its memory; ``cpus`` has the allowed CPUs of each of its threads;
@@ -136,13 +136,13 @@ class Lever(ABC):
         return value
 
     @abstractmethod
-    def refusal(self, need: Need, offer: Offer) -> Refusal | None:
+    def refusal(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
         """Say why the machine cannot give it, None if it can."""
 
     @abstractmethod
-    def pull(self, need: Need, offer: Offer) -> Pull:
+    def pull(self, need: Need, offer: HostCapabilities) -> Pull:
         """Return what it brings, on a machine that can give it."""
 
     @abstractmethod
-    def took_effect(self, pull: Pull, traces: Traces) -> bool:
+    def took_effect(self, pull: Pull, traces: ObservedState) -> bool:
         """Return whether a server that was started with ``pull``, its own, shows it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dbhone.instance.cpu_list import parse_cpus
 from dbhone.instance.levers._pinned import Pinned
-from dbhone.instance.levers.base import Need, Offer, Pull, Slot, Traces
+from dbhone.instance.levers.base import HostCapabilities, Need, ObservedState, Pull, Slot
 
 
 class _ClientCpus(Pinned):
@@ -16,12 +16,12 @@ class _ClientCpus(Pinned):
     summary = "the client that asks the server on these CPUs only"
     slot = Slot.CLIENT_CPUS
 
-    def pull(self, need: Need, offer: Offer) -> Pull:
+    def pull(self, need: Need, offer: HostCapabilities) -> Pull:
         """Return the CPUs."""
         del offer
         return Pull(client_cpus=parse_cpus(need.value))
 
-    def took_effect(self, pull: Pull, traces: Traces) -> bool:
+    def took_effect(self, pull: Pull, traces: ObservedState) -> bool:
         """Return that it does: nothing of it is the server's."""
         del pull, traces
         return True

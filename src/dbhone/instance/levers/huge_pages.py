@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import math
 
-from dbhone.instance.levers.base import Lever, Need, Offer, Pull, Refusal, Slot, Traces
+from dbhone.instance.levers.base import (
+    HostCapabilities,
+    Lever,
+    Need,
+    ObservedState,
+    Pull,
+    Slot,
+    Unavailable,
+)
 from dbhone.units import count_of, size
 
 _OVERHEAD = 1.1
@@ -28,42 +36,44 @@ class _HugePages(Lever):
         " /proc/sys/vm/hugetlb_shm_group"
     )
 
-    def refusal(self, need: Need, offer: Offer) -> Refusal | None:
+    def refusal(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
         """Say how many are missing, and how they are reserved."""
         if not need.dbms.huge_pages:
-            return Refusal(reason=f"no setting of {need.dbms.title} puts its cache into huge pages")
+            return Unavailable(
+                reason=f"no setting of {need.dbms.title} puts its cache into huge pages"
+            )
         if not offer.huge_page_bytes:
-            return Refusal(reason="this kernel has no huge pages that can be reserved")
+            return Unavailable(reason="this kernel has no huge pages that can be reserved")
         each = math.ceil((need.cache_bytes * _OVERHEAD + _BESIDE) / offer.huge_page_bytes)
         wanted = each * need.servers
         if wanted <= offer.huge_pages_free:
             return self._without_right(need, offer)
         total = offer.huge_pages - offer.huge_pages_free + wanted
-        return Refusal(
+        return Unavailable(
             reason=f"{count_of(need.servers, 'server')} with a cache of {size(need.cache_bytes)}"
             f" would need {count_of(wanted, 'huge page')} of {size(offer.huge_page_bytes)}, and"
             f" {offer.huge_pages_free} are free",
             hint=f"reserve them, as root: sysctl vm.nr_hugepages={total}",
         )
 
-    def _without_right(self, need: Need, offer: Offer) -> Refusal | None:
+    def _without_right(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
         versions = need.dbms.huge_pages_by_shmget
         if versions is None or not need.version or not versions.holds(need.version):
             return None
         if offer.may_share_huge:
             return None
-        return Refusal(
+        return Unavailable(
             reason=f"{need.dbms.title} {need.version} wants huge pages as shared memory, which the"
             " account that servers run as may not have",
             hint=f"allow it to its group, as root: sysctl vm.hugetlb_shm_group={offer.group}",
         )
 
-    def pull(self, need: Need, offer: Offer) -> Pull:
+    def pull(self, need: Need, offer: HostCapabilities) -> Pull:
         """Return the setting of the DBMS that asks for them."""
         del offer
         return Pull(settings=need.dbms.huge_pages, huge_bytes=need.cache_bytes)
 
-    def took_effect(self, pull: Pull, traces: Traces) -> bool:
+    def took_effect(self, pull: Pull, traces: ObservedState) -> bool:
         """Return whether the whole cache is there: a server may fall back for a part of it."""
         return traces.huge_bytes >= pull.huge_bytes
 

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from dbhone.errors import UsageError
-from dbhone.instance.levers.base import Lever, Need, Offer, Pull, Refusal, Slot, Traces
+from dbhone.instance.levers.base import (
+    HostCapabilities,
+    Lever,
+    Need,
+    ObservedState,
+    Pull,
+    Slot,
+    Unavailable,
+)
 
 _INTERLEAVE = "interleave"
 _PROGRAM = "numactl"
@@ -26,22 +34,24 @@ class _Numa(Lever):
             )
         return value
 
-    def refusal(self, need: Need, offer: Offer) -> Refusal | None:
+    def refusal(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
         """Say that there is nothing to spread over, or that numactl is missing."""
         del need
         if offer.numa_nodes < 2:
-            return Refusal(reason="this machine has one NUMA node: there is nothing to spread over")
+            return Unavailable(
+                reason="this machine has one NUMA node: there is nothing to spread over"
+            )
         if _PROGRAM not in offer.programs:
-            return Refusal(
+            return Unavailable(
                 reason=f"{_PROGRAM} is not installed", hint=f"apt-get install {_PROGRAM}"
             )
         return None
 
-    def pull(self, need: Need, offer: Offer) -> Pull:
+    def pull(self, need: Need, offer: HostCapabilities) -> Pull:
         """Return numactl, which sets the policy and becomes the server."""
         return Pull(prefix=(str(offer.programs[_PROGRAM]), f"--{need.value}=all"))
 
-    def took_effect(self, pull: Pull, traces: Traces) -> bool:
+    def took_effect(self, pull: Pull, traces: ObservedState) -> bool:
         """Return whether the kernel spreads any of its memory."""
         del pull
         return _INTERLEAVE in traces.numa_policies

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from dbhone.measurement.metric import METRICS
 from dbhone.report.benchmark_units import UNITS
+from dbhone.report.context import workload
 from dbhone.report.formats.base import Format
-from dbhone.report.material import workload
 from dbhone.report.page import Page
 from dbhone.report.slices import Slice, slices
 from dbhone.report.wording import printable

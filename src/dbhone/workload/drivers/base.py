@@ -17,7 +17,7 @@ INTERVAL = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class DriverRequest:
     """What to drive: the program, what it is asked for, and where.
 
     ``where`` is the database file to make, or how to reach a server. With ``verify`` the
@@ -122,11 +122,11 @@ class Driver(ABC):
         """Return which of a suite's sets can be driven on the DBMS of this source tree."""
 
     @abstractmethod
-    def argv(self, order: Order) -> tuple[str, ...]:
+    def argv(self, order: DriverRequest) -> tuple[str, ...]:
         """Return the command line."""
 
     @abstractmethod
-    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return what the output says; raise DriverError for any that it cannot mean."""
 
     def complaint(self, printed: str) -> DriverError | None:
@@ -161,7 +161,7 @@ class ServerDriver(Driver):
         del run
         return False
 
-    def counted(self, order: Order, counts: Path) -> tuple[str, ...]:
+    def counted(self, order: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command line of a run whose clients count in this file, see ``counting.py``.
 
         It goes on until it is told to end. Raises DriverError for what it does not count.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import DriverError
-from dbhone.workload.drivers.base import Chunk, EmbeddedDriver, Order, Outcome, StepResult
+from dbhone.workload.drivers.base import Chunk, DriverRequest, EmbeddedDriver, Outcome, StepResult
 
 _RESOLUTION = 0.001
 _SHORTEST = 0.00001
@@ -43,14 +43,14 @@ class Speedtest1(EmbeddedDriver):
         known = frozenset(_SETS.findall(text))
         return tuple(name for name in suite if name in known)
 
-    def argv(self, order: Order) -> tuple[str, ...]:
+    def argv(self, order: DriverRequest) -> tuple[str, ...]:
         """Return the command: without fsync, whose time belongs to the disk."""
         task = order.task
         options = ("--nosync", "--size", str(task.size), "--testset", task.set)
         proof = ("--verify",) if order.verify else ()
         return (str(order.program), *options, *proof, str(order.where))
 
-    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return the steps; every line must be one that speedtest1 prints."""
         del order
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import DriverError
-from dbhone.workload.drivers.base import Chunk, EmbeddedDriver, Latency, Order, Outcome, StepResult
+from dbhone.workload.drivers.base import (
+    Chunk,
+    DriverRequest,
+    EmbeddedDriver,
+    Latency,
+    Outcome,
+    StepResult,
+)
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "suites" / "batch" / "scripts"
 _NUMBER = r"\d+(?:\.\d+)?"
@@ -37,7 +44,7 @@ class SqliteShell(EmbeddedDriver):
         del tree
         return suite
 
-    def argv(self, order: Order) -> tuple[str, ...]:
+    def argv(self, order: DriverRequest) -> tuple[str, ...]:
         """Return the shell, without the user's own start-up file, and its script."""
         task = order.task
         if task.seed is None:
@@ -52,7 +59,7 @@ class SqliteShell(EmbeddedDriver):
             f".read {_quoted(script)}",
         )
 
-    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return the timed statements as steps: an operation is a row."""
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
         lines = [line for line in text.splitlines() if line.strip()]

@@ -17,8 +17,8 @@ from dbhone.workload.drivers._sysbench_report import PERCENTILE, Report, read_re
 from dbhone.workload.drivers.base import (
     INTERVAL,
     Chunk,
+    DriverRequest,
     Latency,
-    Order,
     Outcome,
     ServerDriver,
     StepResult,
@@ -49,7 +49,7 @@ class Sysbench(ServerDriver):
         del tree
         return suite
 
-    def argv(self, order: Order) -> tuple[str, ...]:
+    def argv(self, order: DriverRequest) -> tuple[str, ...]:
         """Return the command. sysbench counts in whole seconds: a slice has at least one.
 
         A run of so many events has all the time that it takes.
@@ -72,11 +72,11 @@ class Sysbench(ServerDriver):
         script = _script(run.script, run.tables).read_text(encoding="utf-8")
         return run.events is None and _STEP.search(script) is not None
 
-    def counted(self, order: Order, counts: Path) -> tuple[str, ...]:
+    def counted(self, order: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command of a run without an end, whose events are counted in the file."""
         return _run_command(order, {"time": "0", "events": "0", **_RANDOM, "counts": str(counts)})
 
-    def read(self, order: Order, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return the only step: a transaction of the script is an operation.
 
         Where a script says how many operations its one event was, the step is that event.
@@ -148,7 +148,7 @@ class Sysbench(ServerDriver):
         return hashlib.sha256("\n".join(answers).encode()).hexdigest()
 
 
-def _whole(order: Order, report: Report) -> StepResult:
+def _whole(order: DriverRequest, report: Report) -> StepResult:
     """Return the step that is one event, as long as that took and with what it did.
 
     The histogram would round the seconds, and the total time has what comes after the event.
@@ -178,19 +178,19 @@ def _series_began(transcript: tuple[Chunk, ...]) -> float:
     return 0.0
 
 
-def _run_of(order: Order) -> ScriptRun:
+def _run_of(order: DriverRequest) -> ScriptRun:
     if order.task.run is None:
         raise DriverError(f"sysbench has no script for the set {order.task.set}")
     return order.task.run
 
 
-def _endpoint_of(order: Order) -> Endpoint:
+def _endpoint_of(order: DriverRequest) -> Endpoint:
     if isinstance(order.where, Path):
         raise DriverError(f"sysbench drives servers, and {order.where} is a file")
     return order.where
 
 
-def _run_command(order: Order, options: dict[str, str]) -> tuple[str, ...]:
+def _run_command(order: DriverRequest, options: dict[str, str]) -> tuple[str, ...]:
     run = _run_of(order)
     script = _script(run.script, run.tables)
     usual = {**_table_options(run.tables), "threads": str(run.threads)}

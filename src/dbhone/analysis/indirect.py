@@ -1,0 +1,76 @@
+"""How subjects are compared of which no run measured both: by way of a shared one, an anchor.
+
+A ratio is always taken within the blocks of a run. Where an earlier run measured the anchor
+beside one subject and a later run beside another, the logarithms of the two ratios add up, and
+so do their variances, since the runs are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dbhone.analysis.sample_array import Array
+
+Hop = tuple[str, str]
+"""A comparison within runs: the later subject with the earlier one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """Which runs measured what, where samples come from several; nothing where from one.
+
+    ``runs`` has the indices of the runs that measured a subject. ``anchors`` tells by what a
+    subject is compared with those that an earlier run measured; the subjects of the first run
+    have none.
+    """
+
+    runs: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    anchors: Mapping[str, str] = field(default_factory=dict)
+
+    def together(self, one: str, other: str) -> frozenset[int]:
+        """Return the runs that measured both; of a single run's samples, that one."""
+        if not self.runs:
+            return frozenset((0,))
+        return self.runs[one] & self.runs[other]
+
+    def within(self, one: str, other: str) -> bool:
+        """Return whether all runs that measured ``one`` measured ``other``, too."""
+        return not self.runs or self.runs[one] <= self.runs[other]
+
+    def hops(self, later: str, earlier: str) -> tuple[Hop, ...]:
+        """Return the comparisons within runs that lead from ``earlier`` to ``later``."""
+        if self.together(later, earlier):
+            return ((later, earlier),)
+        if min(self.runs[later]) > min(self.runs[earlier]):
+            anchor = self.anchors[later]
+            return ((later, anchor), *self.hops(anchor, earlier))
+        anchor = self.anchors[earlier]
+        return (*self.hops(later, anchor), (anchor, earlier))
+
+
+ONE_RUN = Links()
+
+
+def contrast(
+    rows: Mapping[str, Array], weights: Mapping[str, float], earlier: str, links: Links
+) -> list[Array]:
+    """Return how far the weighted mean of subjects is from ``earlier``: the terms of a sum.
+
+    ``rows`` are the logarithms by subject, of which the last axis is the blocks; the weights add
+    up to 1. The terms are independent, each of other runs: what shares a run is one term, of the
+    blocks that all of it has.
+    """
+    terms: dict[frozenset[int], Array] = {}
+    for name, weight in weights.items():
+        if name == earlier:
+            continue  # it is no distance from itself, and says nothing of any other run
+        for above, below in links.hops(name, earlier):
+            runs = links.together(above, below)
+            term = weight * (rows[above] - rows[below])
+            sharing = next((each for each in terms if each & runs), None)
+            if sharing is None:
+                terms[runs] = term
+            else:
+                terms[sharing & runs] = terms.pop(sharing) + term
+    return list(terms.values()) or [rows[earlier] - rows[earlier]]

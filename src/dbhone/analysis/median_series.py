@@ -1,0 +1,121 @@
+"""The typical course of what was observed: over the blocks of a run, at each moment of a slice.
+
+Blocks are slices of the same length, each observed at about the same seconds since its begin.
+A course has at each moment the median over the blocks, and the middle half of them. It is for
+reading; what differs and what does not is judged by effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dbhone.analysis.sample_array import Array
+from dbhone.measurement.series import Kind, Observation, Quantity, Series
+
+MOST_POINTS = 60
+"""A course of more moments is thinned out, unless it is said otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """How one quantity typically went for one subject on one set.
+
+    ``at`` are seconds since the slice's begin; ``values`` the medians over ``blocks`` blocks,
+    ``low`` to ``high`` the quartiles. All have the same length.
+    """
+
+    subject: str
+    set: str
+    quantity: Quantity
+    at: tuple[float, ...]
+    values: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    blocks: int
+
+
+def find_courses(
+    observations: Iterable[Observation], sets: Sequence[str], *, most_points: int = MOST_POINTS
+) -> tuple[Course, ...]:
+    """Return the courses on some of the sets, by set, quantity and subject.
+
+    A count that a block's slice does not tell was nought in all of it. Moments at which less
+    than half of the blocks were observed, such as the end of the longest slice, are left out. Of
+    more than about ``most_points`` moments neighbours are averaged.
+    """
+    chosen = [each for each in observations if each.set in sets]
+    found: list[Course] = []
+    for name in sets:
+        mine = [each for each in chosen if each.set == name]
+        subjects = dict.fromkeys(each.subject for each in mine)
+        quantities = dict.fromkeys(series.quantity for each in mine for series in each.series)
+        for quantity in quantities:
+            told = [series for each in mine for series in each.series]
+            same = [series for series in told if series.quantity == quantity]
+            width = _width(same, most_points)
+            for subject in subjects:
+                blocks = [each for each in mine if each.subject == subject]
+                course = _course(blocks, quantity, width)
+                found += [course] if course is not None else []
+    return tuple(found)
+
+
+def _width(series: Sequence[Series], most_points: int) -> float:
+    """Return how many seconds make a moment: the observer's interval, more for long slices."""
+    gaps = np.concatenate([np.diff(each.at) for each in series])
+    interval = float(np.median(gaps)) if len(gaps) else 1.0
+    # What a busy machine delayed does not make another interval: full tenths.
+    interval = max(round(interval, 1), 0.1)
+    longest = max((each.at[-1] for each in series if each.at), default=0.0)
+    return interval * max(1, int(np.ceil(longest / interval / most_points)))
+
+
+def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> Course | None:
+    slices = [each for each in (_told(block, quantity) for block in blocks) if each is not None]
+    if not slices or not any(each.at for each in slices):
+        return None
+    bins = [np.rint(np.asarray(each.at) / width).astype(np.int64) for each in slices]
+    count = max(int(each.max()) for each in bins if len(each)) + 1
+    moments, values = np.full((2, len(slices), count), np.nan)
+    for row, (place, each) in enumerate(zip(bins, slices, strict=True)):
+        _average(moments[row], place, np.asarray(each.at))
+        _average(values[row], place, np.asarray(each.values))
+    often = np.isfinite(values).sum(axis=0) * 2 >= len(slices)
+    if not often.any():
+        return None
+    low, middle, high = np.nanquantile(values[:, often], (0.25, 0.5, 0.75), axis=0)
+    return Course(
+        subject=blocks[0].subject,
+        set=blocks[0].set,
+        quantity=quantity,
+        at=_plain(np.nanmedian(moments[:, often], axis=0)),
+        values=_plain(middle),
+        low=_plain(low),
+        high=_plain(high),
+        blocks=len(slices),
+    )
+
+
+def _told(block: Observation, quantity: Quantity) -> Series | None:
+    """Return a block's series of a quantity; of a count that it does not have, one of noughts."""
+    own = next((each for each in block.series if each.quantity == quantity), None)
+    if own is not None or quantity.kind is not Kind.COUNT or not block.series:
+        return own
+    # The longest of what was observed tells when it was looked.
+    at = max((each.at for each in block.series), key=len)
+    return Series(quantity=quantity, at=at, values=(0.0,) * len(at))
+
+
+def _average(row: Array, place: NDArray[np.int64], figures: Array) -> None:
+    """Put the means of figures that fall into the same moment into a row."""
+    counts = np.bincount(place, minlength=len(row))
+    sums = np.bincount(place, weights=figures, minlength=len(row))
+    row[counts > 0] = sums[counts > 0] / counts[counts > 0]
+
+
+def _plain(figures: Array) -> tuple[float, ...]:
+    return tuple(float(each) for each in figures)

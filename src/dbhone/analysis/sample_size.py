@@ -1,0 +1,122 @@
+"""How much more has to be measured: for a verdict at all, and for the precision that was wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dbhone.analysis.naming import listed
+from dbhone.analysis.precision import blocks_needed, precision
+from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Effect, Verdict, half_width
+from dbhone.measurement.record import Run, Samples, Warning
+from dbhone.units import count_of, duration
+
+_PATIENCE = 24 * 3600.0
+"""For how many seconds of measuring it is of use to be told how many blocks are missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSize:
+    """What a run lacks, if its noise stays as it is.
+
+    ``verdict_blocks`` are the blocks after which every effect on throughput has a verdict,
+    ``target_blocks`` those after which every one is as precise as ``target``; None while there
+    is no verdict, since so few blocks tell too little of the noise. ``block_seconds`` is how long
+    a block takes, None if not known.
+    """
+
+    verdict_blocks: int
+    target_blocks: int | None
+    block_seconds: float | None
+
+    def seconds(self, blocks: int | None) -> float | None:
+        """Return how long so many blocks take, None if that is not known."""
+        if blocks is None or self.block_seconds is None:
+            return None
+        return blocks * self.block_seconds
+
+    @property
+    def verdict_words(self) -> str:
+        """Return what is lacking for a verdict, as a sentence's end."""
+        return f"{self._told(self.verdict_blocks)} would give one"
+
+    def _told(self, blocks: int) -> str:
+        seconds = self.seconds(blocks)
+        time = "" if seconds is None else f" (about {duration(seconds)})"
+        return f"{count_of(blocks, 'more block')}{time}"
+
+    @property
+    def target_words(self) -> str:
+        """Return what is lacking for the target alone, empty while that is not known."""
+        return self._told(self.target_blocks) if self.target_blocks else ""
+
+
+def needs(run: Run, samples: Samples, analysis: Analysis) -> SampleSize:
+    """Return what a run lacks of blocks; a subject that is broken needs none."""
+    analysis = analysis.without(_broken(run))
+    counts = [each.blocks for each in analysis.throughput_effects]
+    missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
+    return SampleSize(
+        verdict_blocks=missing,
+        target_blocks=None if missing else blocks_needed(analysis, run.design.target),
+        block_seconds=samples.block_seconds,
+    )
+
+
+def lacking(run: Run, samples: Samples, analysis: Analysis) -> Iterator[Warning]:
+    """Tell of blocks that are missing for verdicts, and of precision that was not reached."""
+    analysis = analysis.without(_broken(run))
+    effects = analysis.throughput_effects
+    found = needs(run, samples, analysis)
+    if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
+        whole = MINIMUM_BLOCKS - found.verdict_blocks
+        yield Warning(
+            code="too-few-blocks",
+            text=f"only {whole} of the {MINIMUM_BLOCKS} blocks that a verdict needs"
+            f" {'was' if whole == 1 else 'were'} measured whole: {found.verdict_words}",
+        )
+    elif any(each.verdict == Verdict.NOT_ENOUGH_DATA for each in effects):
+        yield _without_verdict(effects, found)
+    yield from _imprecise(run, analysis, found)
+
+
+def _broken(run: Run) -> frozenset[str]:
+    return frozenset(each.name for each in run.subjects if each.broken is not None)
+
+
+def _without_verdict(effects: Sequence[Effect], found: SampleSize) -> Warning:
+    without = [each for each in effects if each.verdict == Verdict.NOT_ENOUGH_DATA]
+    names = list(dict.fromkeys(f"{each.subject} on {each.step}" for each in without))
+    return Warning(
+        code="not-enough-data",
+        text=f"{len(without)} of {count_of(len(effects), 'effect')} on steps ({listed(names)}) "
+        f"have fewer than the {MINIMUM_BLOCKS} blocks that a verdict needs: {found.verdict_words}",
+    )
+
+
+def _imprecise(run: Run, analysis: Analysis, found: SampleSize) -> Iterator[Warning]:
+    target = run.design.target
+    if run.stopped_by not in ("budget", "blocks") or precision(analysis) <= target:
+        return
+    widths = [half_width(each) for each in analysis.throughput_effects]
+    if not widths:
+        return
+    wide = sum(each is None or each > target for each in widths)
+    spent = "budget was spent" if run.stopped_by == "budget" else "number of blocks was reached"
+    yield Warning(
+        code="target-not-met",
+        text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
+        f"less precisely than ±{target:.1%}{_would_do(found)}",
+    )
+
+
+def _would_do(found: SampleSize) -> str:
+    """Return what would do for the target, or what to do where nobody waits for that."""
+    if not found.target_words:
+        return ""
+    if (found.seconds(found.target_blocks) or 0) <= _PATIENCE:
+        return f"; about {found.target_words} would do"
+    return (
+        "; blocks for all to be so would take more than a day here: ask for less ('--target'), or"
+        " let each step last longer"
+    )

@@ -1,0 +1,140 @@
+"""Blocks that do not go with the others of their step: outliers, and noise in two humps.
+
+What is looked at is what the estimate is made of: the logarithm of each block's ratio to the
+base. Nothing is left out here; the footnotes say what the trimmed mean had to bear.
+
+Two humps are told by the best split of the sorted ratios in two (Fisher, JASA 53 (1958) 789-798)
+and by how many of their own spreads lie between the two means, as Ashman's D (Ashman, Bird and
+Zepf, Astronomical Journal 108 (1994) 2348-2361) does. Of noise with one hump, normal or with
+heavy tails, that is 7 in one of 1,000 rows of 12 blocks, and less in longer ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dbhone.analysis.naming import listed
+from dbhone.analysis.rounds import DEVIATION
+from dbhone.analysis.sample_array import Array, cube, place
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Samples, Warning
+from dbhone.units import count_of
+
+_FAR = 10.0
+"""In standard deviations, told by the median deviation: of twelve blocks with normal noise one is
+as far off in one of 1,000 rows, of heavy tails (t with 4 degrees of freedom) in 14."""
+_LEAST = 12
+"""Fewer blocks do not tell how far their ratios usually are from each other."""
+_APART = 8.0
+_SHARE = 0.25
+"""Of the blocks, at least this many make a hump."""
+
+
+def odd_shapes(base: str, samples: Samples) -> Iterator[Warning]:
+    """Yield a footnote on ratios that lie far from the rest, and one on those in two humps."""
+    rows = list(_rows(base, samples))
+    yield from _outliers(rows)
+    yield from _two_humped(rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """The logarithms of one subject's ratios to the base on one step, sorted."""
+
+    subject: str
+    step: str
+    logs: Array
+
+    @property
+    def name(self) -> str:
+        return f"{self.subject} on {self.step}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Humps:
+    """Two humps: the ratio of each, and how many blocks are in it; ``apart`` is Ashman's D."""
+
+    ratios: tuple[float, float]
+    counts: tuple[int, int]
+    apart: float
+
+
+def _rows(base: str, samples: Samples) -> Iterator[_Row]:
+    values = samples.values.get(THROUGHPUT.name)
+    if base not in samples.subjects or values is None:
+        return
+    logs, _ = cube(values, place(samples))
+    its = logs[samples.subjects.index(base)]
+    for subject, mine in zip(samples.subjects, logs, strict=True):
+        if subject == base:
+            continue
+        for step, row in zip(samples.steps, mine - its, strict=True):
+            known = np.sort(row[~np.isnan(row)])
+            if len(known) >= _LEAST:
+                yield _Row(subject=subject, step=step, logs=known)
+
+
+def _outliers(rows: list[_Row]) -> Iterator[Warning]:
+    far = [(each, *_furthest(each.logs)) for each in rows]
+    total = sum(count for _, count, _, _ in far)
+    if not total:
+        return
+    row, _, distance, at = max(far, key=lambda each: each[2])
+    usual = float(np.exp(np.median(row.logs)))
+    yield Warning(
+        code="outliers",
+        text=f"{total} of {count_of(sum(len(each.logs) for each in rows), 'ratio')} of blocks"
+        f" {'lies' if total == 1 else 'lie'} {_FAR:.0f} spreads or more from the others of"
+        f" {'its' if total == 1 else 'their'} step; the furthest, {distance:.0f} spreads, is"
+        f" {row.name}: {np.exp(at):.3g} times the base where {usual:.3g} is usual. Such blocks are"
+        " not taken out, but the highest and the lowest of a step are trimmed alike",
+    )
+
+
+def _furthest(logs: Array) -> tuple[int, float, float]:
+    """Return how many values are far, and of the furthest how far in spreads, and the value."""
+    away = np.abs(logs - np.median(logs))
+    spread = DEVIATION * float(np.median(away))
+    if spread == 0.0:
+        return 0, 0.0, 0.0
+    at = int(np.argmax(away))
+    return int(np.count_nonzero(away > _FAR * spread)), float(away[at] / spread), float(logs[at])
+
+
+def _two_humped(rows: list[_Row]) -> Iterator[Warning]:
+    tried = ((row, _humps(row.logs)) for row in rows)
+    found = [(row, humps) for row, humps in tried if humps.apart >= _APART]
+    if not found:
+        return
+    row, humps = max(found, key=lambda each: each[1].apart)
+    (low, high), (below, above) = humps.ratios, humps.counts
+    others = [each.name for each, _ in found if each is not row]
+    yield Warning(
+        code="two-humped",
+        text=f"the ratios of {row.name} come in two humps, {low:.3f} in {count_of(below, 'block')}"
+        f" and {high:.3f} in {above}, as if something that a start decides were fast or slow by"
+        " chance; the interval is of their mean, which no block may have"
+        + (f". So do those of {listed(others)}" if others else ""),
+    )
+
+
+def _humps(logs: Array) -> _Humps:
+    """Return the two humps that the sorted values fall apart into best, if they have any."""
+    count = len(logs)
+    least = max(4, int(np.ceil(_SHARE * count)))
+    sizes = np.arange(least, count - least + 1)
+    sums, squares = np.cumsum(logs)[sizes - 1], np.cumsum(np.square(logs))[sizes - 1]
+    low, high = sums / sizes, (logs.sum() - sums) / (count - sizes)
+    within = squares - sizes * low**2
+    within = within + np.square(logs).sum() - squares - (count - sizes) * high**2
+    best = int(np.argmin(within))
+    spread = float(np.sqrt(max(within[best], 0.0) / (count - 2)))
+    distance = float(high[best] - low[best])
+    return _Humps(
+        ratios=(float(np.exp(low[best])), float(np.exp(high[best]))),
+        counts=(int(sizes[best]), count - int(sizes[best])),
+        apart=distance / spread if spread > 0.0 else 0.0,
+    )

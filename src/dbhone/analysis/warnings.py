@@ -1,0 +1,270 @@
+"""What a reader should doubt: warnings that only the figures of a whole run can tell.
+
+Each check returns warnings, data like those that came with the run. Those about the A/A
+control come first, since they put every other figure in doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from dbhone.analysis.naming import listed
+from dbhone.analysis.sample_array import Array, cube, place
+from dbhone.analysis.sample_size import lacking
+from dbhone.analysis.server_warnings import client_heavy, driver_errors
+from dbhone.analysis.shape_warnings import odd_shapes
+from dbhone.analysis.verdict import (
+    MINIMUM_BLOCKS,
+    Analysis,
+    Effect,
+    Summary,
+    differs,
+)
+from dbhone.analysis.winner import find_winner, overall
+from dbhone.measurement.metric import BY_NAME, THROUGHPUT
+from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Samples, Warning
+from dbhone.units import count_of, duration, percent
+
+CONTROL_CODES = ("control-differs", "control-noisy")
+"""The warnings that stand before everything else."""
+WINNER_CODES = ("control-noisy",)
+"""The warnings about a winner, which mean nothing where none is looked for."""
+_DRIFT = 0.05
+_DRIFT_P = 0.01
+_DRIFT_PIECES = 60
+_SHORT_SECONDS = 0.005
+
+
+def doubts(run: Run, samples: Samples, analysis: Analysis) -> tuple[Warning, ...]:
+    """Return the run's own warnings and those that its figures give, the gravest first.
+
+    A warning that the run already carries is not repeated.
+    """
+    base = _of_base(run, samples)
+    found = [
+        *_control(run, analysis),
+        *_state(run),
+        *_compilers(run),
+        *lacking(run, samples, analysis),
+        *_broken(run),
+        *_short(run, base),
+        *driver_errors(samples),
+        *client_heavy(run, samples),
+        *_drift(base),
+        *(odd_shapes(run.base.name, samples) if run.base else ()),
+        *_values(analysis),
+    ]
+    carried = {(each.code, each.subject, each.step) for each in run.warnings}
+    new = [each for each in found if (each.code, each.subject, each.step) not in carried]
+    everything = [*new, *run.warnings]
+    return tuple(sorted(everything, key=lambda each: each.code not in CONTROL_CODES))
+
+
+def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:
+    if not run.controls and analysis.effects:
+        yield Warning(
+            code="no-control",
+            text="there is no A/A control, so nothing shows how much of the differences is noise",
+        )
+    winner = find_winner(analysis, run.subjects)
+    for control in run.controls:
+        yield from _control_differs(analysis, control, f"{analysis.base} over again")
+        if winner is not None:
+            yield from _control_noisy(analysis, control, winner)
+    for same in dict.fromkeys(each.subject for each in run.warnings if each.code == IDENTICAL):
+        if same is not None:
+            yield from _control_differs(analysis, same, f"byte for byte {analysis.base}")
+
+
+def _control_differs(analysis: Analysis, control: str, what: str) -> Iterator[Warning]:
+    """Tell that a subject differs from the base though it is the same: ``what`` says how."""
+    differing = [each for each in analysis.judged(control) if differs(each)]
+    if not differing:
+        return
+    worst = max(differing, key=lambda each: abs(np.log(each.ratio)))
+    where = worst.step if isinstance(worst, Effect) else _together(worst, analysis)
+    yield Warning(
+        code="control-differs",
+        text=f"{control} is {what} and yet differs from it in "
+        f"{count_of(len(differing), 'figure')}, at most by {percent(worst.ratio - 1)} on {where}: "
+        "something other than the builds is measured here, so trust no figure of this run",
+        subject=control,
+    )
+
+
+def _together(worst: Summary, analysis: Analysis) -> str:
+    """Return the steps of a summary in words: ``all held-out steps together``."""
+    parts = {each.in_sample for each in analysis.throughput_effects}
+    part = ("in-sample " if worst.in_sample else "held-out ") if len(parts) > 1 else ""
+    return f"{worst.group or 'all'} {part}steps together"
+
+
+def _control_noisy(analysis: Analysis, control: str, winner: Summary) -> Iterator[Warning]:
+    summary = overall(analysis, control)
+    if summary is None or summary.low is None or summary.high is None:
+        return
+    spread = max(summary.high, 1 / summary.low) - 1
+    if spread >= winner.ratio - 1:
+        yield Warning(
+            code="control-noisy",
+            text=f"the A/A control's interval reaches {percent(spread)[1:]} from no difference, "
+            f"as far as {winner.subject} is from {analysis.base} "
+            f"({percent(winner.ratio - 1)}): more blocks are needed to trust that",
+            subject=control,
+        )
+
+
+def _state(run: Run) -> Iterator[Warning]:
+    if run.state is RunState.DONE:
+        return
+    ends = {RunState.RUNNING: "is not over", RunState.INTERRUPTED: "was interrupted"}
+    reason = f" ({run.error})" if run.error else ""
+    yield Warning(
+        code="run-not-finished",
+        text=f"the run {ends.get(run.state, 'failed')}{reason}; "
+        "this is what its measurements say so far",
+    )
+
+
+def _compilers(run: Run) -> Iterator[Warning]:
+    """Tell that ready-made servers were not built alike, as far as their files say."""
+    built: dict[str, list[str]] = {}
+    for subject in run.subjects:
+        if subject.ready_made and subject.compiler != READY_MADE:
+            built.setdefault(subject.compiler, []).append(subject.name)
+    if len(built) > 1:
+        told = "; ".join(f"{listed(names)} by {compiler}" for compiler, names in built.items())
+        yield Warning(
+            code="compilers-differ",
+            text=f"the ready-made servers were not compiled alike ({told}), nor is it known with"
+            " which options: what differs between those may be the compilers' doing and not the"
+            " servers'",
+        )
+
+
+def _broken(run: Run) -> Iterator[Warning]:
+    for subject in run.subjects:
+        if subject.broken is not None:
+            yield Warning(
+                code="subject-broken",
+                text=f"{subject.name} took no further part: {subject.broken}",
+                subject=subject.name,
+            )
+
+
+def _short(run: Run, base: _Base | None) -> Iterator[Warning]:
+    """Tell which steps are so short on the base that a clock's tick or a timer shows.
+
+    A server's step lasts as long as it is told to, however short its operations are.
+    """
+    if base is None:
+        return
+    served = {step.name for step in run.steps if step.threads is not None}
+    timed = np.array([step not in served for step in base.steps])
+    seconds = np.exp(-base.usual)
+    short = np.flatnonzero(timed & (seconds < _SHORT_SECONDS))
+    if len(short):
+        order = short[np.argsort(seconds[short], kind="stable")]
+        yield Warning(
+            code="short-steps",
+            text=f"{len(short)} of {np.count_nonzero(timed)} steps take less than "
+            f"{duration(_SHORT_SECONDS)} ({listed([base.steps[each] for each in order])}; "
+            f"the shortest takes {seconds[order[0]] * 1000:.1f} ms): "
+            "a larger size would measure them better",
+        )
+
+
+def _drift(base: _Base | None) -> Iterator[Warning]:
+    """Tell whether the base itself became faster or slower as the blocks went by.
+
+    The trend is Theil and Sen's, tested by Mann and Kendall's normal approximation, over
+    pieces of consecutive blocks.
+    """
+    if base is None or base.logs.shape[1] < MINIMUM_BLOCKS:
+        return
+    level = np.nanmean(base.logs - base.usual[:, None], axis=0)
+    pieces = np.array_split(level, min(len(level), _DRIFT_PIECES))
+    change, p = _trend(np.array([piece.mean() for piece in pieces]))
+    if abs(change) > _DRIFT and p < _DRIFT_P:
+        way = "faster" if change > 0 else "slower"
+        yield Warning(
+            code="base-drift",
+            text=f"the machine changed while it measured: from the first block to the last "
+            f"{base.name} became {abs(np.expm1(change)):.0%} {way}; ratios within a block bear "
+            "that, absolute figures do not",
+        )
+
+
+def _trend(values: Array) -> tuple[float, float]:
+    """Return the change from the first value to the last, and the p value of no trend."""
+    count = len(values)
+    first, second = np.triu_indices(count, k=1)
+    rises = values[second] - values[first]
+    slope = float(np.median(rises / (second - first)))
+    score = abs(float(np.sign(rises).sum()))
+    spread = np.sqrt(count * (count - 1) * (2 * count + 5) / 18)
+    return slope * (count - 1), 2 * float(ndtr(-max(score - 1, 0.0) / spread))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Base:
+    """The base's throughput: logarithms, steps by blocks, without rows and columns of NaN.
+
+    ``usual`` is each step's median.
+    """
+
+    name: str
+    steps: tuple[str, ...]
+    logs: Array
+    usual: Array
+
+
+def _of_base(run: Run, samples: Samples) -> _Base | None:
+    values = samples.values.get(THROUGHPUT.name)
+    if run.base is None or run.base.name not in samples.subjects or values is None:
+        return None
+    every, _ = cube(values, place(samples))
+    mine = every[samples.subjects.index(run.base.name)]
+    known = ~np.isnan(mine)
+    steps, blocks = known.any(axis=1), known.any(axis=0)
+    if not steps.any():
+        return None
+    logs = mine[steps][:, blocks]
+    return _Base(
+        name=run.base.name,
+        steps=tuple(samples.steps[each] for each in np.flatnonzero(steps)),
+        logs=logs,
+        usual=np.nanmedian(logs, axis=1),
+    )
+
+
+def _values(analysis: Analysis) -> Iterator[Warning]:
+    if analysis.unusable:
+        yield Warning(
+            code="unusable-values",
+            text=f"{analysis.unusable} measured values were zero or not numbers, have no ratio, "
+            "and were left out",
+        )
+    for (metric, steps), subjects in _left_out(analysis).items():
+        yield Warning(
+            code="steps-left-out",
+            text=f"the {BY_NAME[metric].title} summaries of {listed(subjects)} do without "
+            f"{listed(steps)}: fewer than half of the blocks have them",
+            subject=subjects[0] if len(subjects) == 1 else None,
+            step=steps[0] if len(steps) == 1 else None,
+        )
+
+
+def _left_out(analysis: Analysis) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+    """Return the subjects by what their summaries do without: a metric, and its steps."""
+    steps: dict[tuple[str, str], list[str]] = {}
+    for each in analysis.left_out:
+        steps.setdefault((each.metric, each.subject), []).append(each.step)
+    subjects: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (metric, subject), names in steps.items():
+        subjects.setdefault((metric, tuple(names)), []).append(subject)
+    return subjects

@@ -1,0 +1,96 @@
+"""What the commands share that write an experiment themselves and execute it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from dbhone.cli.context import Context
+from dbhone.cli.output import write_output
+from dbhone.cli.running import Duration, Percent, execute_new
+from dbhone.cli.words import numbers, words
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.templates import Wishes, Work
+from dbhone.report.page import Page
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SIZE = "quick"
+_OPTIONS = (
+    click.option("--suite", help="What they do.  [default: sysbench:micro, for SQLite speedtest1]"),
+    click.option("--size", help=f"How large it is.  [default: {_SIZE}]"),
+    click.option("--sets", metavar="A,B,…", help="Sets of the suite.  [default: all]"),
+    click.option("--threads", metavar="N,M,…", help="Numbers of clients.  [default: the size's]"),
+    click.option(
+        "--budget", type=Duration(), help="Time for everything.  [default: 15m for each subject]"
+    ),
+    click.option(
+        "--target",
+        type=Percent(),
+        default="2%",
+        show_default=True,
+        help="Stop when every effect is known this well.",
+    ),
+    click.option(
+        "--seed", type=int, default=1, show_default=True, help="Seed of the random order."
+    ),
+    click.option("--refresh", is_flag=True, help="Look whether there are newer sources."),
+    click.option(
+        "--output",
+        "-o",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Write the experiment to this file instead of executing it.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the options say that all these commands have."""
+
+    suite: str | None
+    size: str | None
+    sets: str | None
+    threads: str | None
+    budget: float | None
+    target: float
+    seed: int
+    refresh: bool
+    output: Path | None
+
+    @property
+    def wishes(self) -> Wishes:
+        """How it is to be measured."""
+        return Wishes(budget=self.budget, target=self.target, seed=self.seed)
+
+    @property
+    def work(self) -> Work:
+        """What the subjects are to do."""
+        return Work(
+            suite=self.suite,
+            size=self.size or _SIZE,
+            sets=words(self.sets),
+            threads=numbers(self.threads),
+        )
+
+
+def asks(function: F) -> F:
+    """Decorate a command with these options."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def write_or_execute(context: Context, experiment: Experiment, asked: Asked) -> Page | None:
+    """Write the experiment where it is asked for; else execute it, and return what it found."""
+    if asked.output is None:
+        return execute_new(context, experiment, refresh=asked.refresh)
+    write_output(asked.output, experiment.text)
+    context.err.print(
+        f"wrote {asked.output}: 'hone run {asked.output}' executes it", soft_wrap=True
+    )
+    return None

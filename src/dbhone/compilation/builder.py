@@ -1,0 +1,329 @@
+"""Makes builds. A build appears whole under its digest, or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dbhone import process
+from dbhone.compilation import manifest as records
+from dbhone.compilation.artifacts import is_made, keep, open_to_all
+from dbhone.compilation.failure import first_error, lacks_header
+from dbhone.compilation.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
+from dbhone.compilation.profile import training_environment
+from dbhone.compilation.progress import advance
+from dbhone.compilation.spec import BuildSpec, Tools
+from dbhone.compilation.transforms.base import Flags, Pass
+from dbhone.dbms.base import BuildStep, Phase, Recipe
+from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, ToolError
+from dbhone.files import freeze, publish
+from dbhone.home import Home, Session
+
+_RECORDER = Path(__file__).with_name("recorder.py")
+_OBJECTS = "objects"
+_GLANCE = 2.0
+"""Seconds after which it is told again how far compiling is."""
+_PACKAGES = {"ninja": "ninja-build", "tclsh": "tcl"}
+_UPSETTING = re.compile(r"[^\w/.@+~-]")
+_NO_SPACE = "no space left on device"
+_MISSING_PROFILE = re.compile(rb"profile count data file not found|no profile data available")
+_FOREIGN_PROFILE = re.compile(
+    rb"\[-W(?:error=)?coverage-mismatch\]|hash mismatch|profile data may be (?:corrupted|out)"
+)
+
+Notify = Callable[[str], None]
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def find(home: Home, digest: str) -> Build | None:
+    """Return the finished build with this digest, None if there is none.
+
+    An instrumented build that was compiled at another place, as in a home that was moved, is
+    none: gcc knows functions by the places of their files, so that a profile of it would not
+    fit what is compiled here.
+    """
+    build = records.read_build(home.builds / digest)
+    if build is None or build.manifest.pass_ is not Pass.INSTRUMENT:
+        return build
+    here = str(objects_folder(home, build.manifest.source_digest))
+    return build if build.manifest.folder == here else None
+
+
+def objects_folder(home: Home, source_digest: str) -> Path:
+    """Return the folder in which all builds of a source are compiled in this home."""
+    return home.same_folder(_folder_name(source_digest)) / _OBJECTS
+
+
+def _folder_name(source_digest: str) -> str:
+    return f"build-{source_digest[:16]}"
+
+
+def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None = None) -> Build:
+    """Return the build that ``spec`` describes, making it unless it exists.
+
+    ``notify`` gets a few words when a step begins, and while it compiles. ``jobs`` compile
+    commands run at once, as many as there are cores if it is None. Raises BuildError, with the
+    log, when a step fails; ProfileError when the compiler did not take the profile.
+    """
+    digest = spec.digest()
+    found = find(session.home, digest)
+    if found is not None:
+        return found
+    spec.check()
+    _check_programs(spec)
+    _check_folder(session.scratch)
+    with session.same_folder(_folder_name(spec.tree.digest)) as work:
+        return _Making(spec, digest, session, work, notify).run(jobs or available_cores())
+
+
+def _check_programs(spec: BuildSpec) -> None:
+    for program in spec.dbms.required_programs(spec.tree.path):
+        if shutil.which(program) is None:
+            raise ToolError(
+                f"building {spec.dbms.title} needs {program}, which is missing",
+                hint=f"install it: apt-get install {_PACKAGES.get(program, program)}",
+            )
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder whose name make, CMake or a shell would take for something else."""
+    strange = sorted(set(_UPSETTING.findall(str(folder))))
+    if strange:
+        raise MachineError(
+            f"the folder {folder} has {' '.join(strange)} in its name, which upsets builds",
+            hint="choose another home with --home or DBHONE_HOME",
+        )
+
+
+class _Making:
+    """One build being made."""
+
+    def __init__(
+        self, spec: BuildSpec, digest: str, session: Session, work: Path, notify: Notify
+    ) -> None:
+        self.spec = spec
+        self.digest = digest
+        self.session = session
+        self.notify = notify
+        self.work = work
+        self.objects = work / _OBJECTS
+        self.result = self.work / "result"
+        self.log = self.result / records.LOG
+        self.commands = self.result / records.COMMANDS
+        for folder in (self.objects, self.result, self.work / "tmp"):
+            folder.mkdir()
+
+    def run(self, jobs: int) -> Build:
+        flags = self.spec.flags(str(self.objects))
+        recipe = self.spec.recipe(flags, self._tools(), jobs)
+        began = time.monotonic()
+        phases: dict[str, float] = {}
+        for step in recipe.steps:
+            self.notify(step.phase.value)
+            seconds = self._step(step)
+            phases[step.phase.value] = phases.get(step.phase.value, 0.0) + seconds
+        total = time.monotonic() - began
+        manifest = self._manifest(recipe, flags, total, phases)
+        records.write_manifest(self.result, manifest)
+        open_to_all(self.result)
+        freeze(self.result)
+        self.result.chmod(0o755)  # a folder must be writable to be renamed by its owner
+        final = self.session.home.builds / self.digest
+        if final.exists():  # a damaged one: find() has refused it
+            shutil.move(final, self.session.workdir("damaged"))
+        publish(self.result, final)
+        build = records.read_build(final)
+        if build is None:
+            raise BuildError(f"the build in {final} is damaged", hint="is the disk in order?")
+        return build
+
+    def _tools(self) -> Tools:
+        """Return the programs of the build, its compilers recording what they do."""
+        cxx = self.spec.compiler.find_cxx()
+        return self.spec.tools(
+            compiler=self._recording("cc", self.spec.compiler.path),
+            cxx_compiler=self._recording("c++", cxx) if cxx else self.work / "c++",
+        )
+
+    def _recording(self, name: str, compiler: Path) -> Path:
+        """Write the little program that builds call as their compiler.
+
+        While a build configures itself it tries the compiler a hundred times; those calls
+        are not worth a record.
+        """
+        path = self.work / name
+        real = shlex.quote(str(compiler))
+        words = (sys.executable, "-I", "-S", str(_RECORDER), str(self.commands))
+        record = " ".join(shlex.quote(word) for word in words)
+        script = (
+            "#!/bin/sh\n"
+            f'[ "$DBHONE_PHASE" = {Phase.CONFIGURE.value} ] && exec {real} "$@"\n'
+            f'exec {record} {real} "$@"\n'
+        )
+        path.write_text(script, encoding="utf-8")
+        path.chmod(0o700)
+        return path
+
+    def _step(self, step: BuildStep) -> float:
+        with self.log.open("ab") as log:
+            log.write(f"$ {' '.join(shlex.quote(word) for word in step.argv)}\n".encode())
+        env = {
+            "LC_ALL": "C",
+            "TMPDIR": str(self.work / "tmp"),
+            "DBHONE_PHASE": step.phase.value,
+            "DBHONE_FOLDER": str(self.objects.resolve()),
+            # ccache does not know gcc's -fprofile-partial-training and hides the real compiler.
+            "CCACHE_DISABLE": "1",
+            # What a build runs of its own while it is instrumented is no training.
+            **training_environment(self.spec.compiler.family, self.work / "tmp"),
+        }
+        command = process.Command(
+            argv=step.argv, cwd=self.objects, env=env, isolated=True, log=self.log
+        )
+        with process.Process(command, capture=False) as running:
+            while not running.wait(_GLANCE):
+                if step.phase is Phase.COMPILE and (done := advance(self.log, self.commands)):
+                    self.notify(f"{step.phase.value}, {done}")
+            finished = running.finish()
+        if not finished.ok:
+            raise self._failure(step, finished)
+        return finished.seconds
+
+    def _failure(self, step: BuildStep, finished: process.Finished) -> HoneError:
+        kept = self._keep_log()
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        if _NO_SPACE in text.lower():
+            return MachineError(
+                "no space left on the disk while building",
+                hint="free some ('hone builds --prune' removes builds), then run the same again",
+                log=kept,
+            )
+        if _FOREIGN_PROFILE.search(text.encode()):
+            return ProfileError("the profile does not match the source that is built", log=kept)
+        what = f"building {self.spec.dbms.title} as {self.spec.variant.name} failed"
+        cause = first_error(text) or f"{step.argv[0]} {finished.ending()}"
+        return BuildError(f"{what}: {cause}", hint=self._advice(step, cause, kept), log=kept)
+
+    def _advice(self, step: BuildStep, cause: str, log: Path | None) -> str | None:
+        packages = self.spec.dbms.build_packages
+        if packages and (step.phase is Phase.CONFIGURE or lacks_header(cause)):
+            return f"if a library is missing: apt-get install {' '.join(packages)}"
+        return "read the log's last lines" if log else None
+
+    def _keep_log(self) -> Path | None:
+        """Keep the log of a build that failed; None if there is no room even for that."""
+        kept = self.session.home.logs / f"build-{self.digest[:12]}.log"
+        try:
+            shutil.copyfile(self.log, kept)
+        except OSError:
+            kept.unlink(missing_ok=True)
+            return None
+        return kept
+
+    def _manifest(
+        self, recipe: Recipe, flags: Flags, seconds: float, phases: dict[str, float]
+    ) -> Manifest:
+        spec = self.spec
+        compiled = self._compiled()
+        self._prove(flags, compiled)
+        use = self._profile_use(compiled)
+        return Manifest(
+            digest=self.digest,
+            dbms=spec.dbms.name,
+            version=spec.dbms.version(spec.tree.path),
+            source=spec.tree.resolved,
+            source_digest=spec.tree.digest,
+            variant=spec.variant.name,
+            pass_=spec.pass_,
+            copy_number=spec.copy_number,
+            family=spec.compiler.family,
+            compiler=spec.compiler.label,
+            compiler_identity=spec.compiler.identity,
+            compile_flags=flags.compile,
+            link_flags=flags.link,
+            steps=tuple(step.argv for step in recipe.steps),
+            folder=str(self.objects),
+            profile=use,
+            seconds=seconds,
+            phase_seconds=phases,
+            compile_commands=len(compiled),
+            files=self._collect(recipe),
+            primary=recipe.primary,
+            options=spec.options,
+            added_flags=recipe.added_flags,
+            built_at=datetime.now(UTC),
+        )
+
+    def _compiled(self) -> tuple[CompileCommand, ...]:
+        """Return the commands that made the objects of what is measured."""
+        return tuple(
+            each
+            for each in records.read_commands(self.commands)
+            if each.phase == Phase.COMPILE and each.compiles
+        )
+
+    def _prove(self, flags: Flags, compiled: tuple[CompileCommand, ...]) -> None:
+        """Make sure that the variant's flags reached every compile command."""
+        if not compiled:
+            raise BuildError(
+                "no compile command was seen: the build did not use the compiler it was given",
+                log=self._keep_log(),
+            )
+        for flag in flags.proof:
+            missing = sum(flag not in each.argv for each in compiled)
+            if missing:
+                raise BuildError(
+                    f"{flag} did not reach {missing} of {len(compiled)} compile commands",
+                    log=self._keep_log(),
+                )
+
+    def _profile_use(self, compiled: tuple[CompileCommand, ...]) -> ProfileUse | None:
+        profile = self.spec.profile
+        if profile is None or self.spec.pass_ is not Pass.USE:
+            return None
+        text = self.log.read_bytes()
+        if _FOREIGN_PROFILE.search(text):
+            raise ProfileError(
+                "the profile does not match the source that is built", log=self._keep_log()
+            )
+        missing = len(_MISSING_PROFILE.findall(text))
+        # MySQL's tree silences the warning for the libraries that it brings.
+        telling = sum(each.tells_missing_profile for each in compiled)
+        if missing >= telling:
+            raise ProfileError(
+                "the compiler found no profile for any of the files that it compiled",
+                log=self._keep_log(),
+            )
+        return ProfileUse(
+            digest=profile.digest,
+            units=len(compiled),
+            units_without_profile=missing,
+            functions=profile.facts.functions,
+            functions_executed=profile.facts.functions_executed,
+            trained_on=profile.facts.trained_on,
+            training_seconds=profile.facts.training_seconds,
+            training_rounds=profile.facts.training_rounds,
+            instrumented_seconds=profile.facts.instrumented_seconds,
+        )
+
+    def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:
+        files = {}
+        for artifact in recipe.artifacts:
+            if not is_made(artifact, self.objects):
+                raise BuildError(
+                    f"the build ended without an error but made no {artifact.made}",
+                    log=self._keep_log(),
+                )
+            files[artifact.name] = keep(artifact, self.objects, self.result)
+        return files

@@ -1,0 +1,223 @@
+"""What is known of a finished build: every input, and what came out."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from posixpath import join, normpath
+
+from pydantic import BaseModel, ConfigDict
+
+from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.files import write_whole
+from dbhone.source.elf import read_compiler
+
+FILE = "manifest.json"
+LOG = "build.log"
+COMMANDS = "commands.jsonl"
+_ASSEMBLY = (".S", ".s")
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CompileCommand(_Record):
+    """One call of the compiler; times in seconds, memory in bytes.
+
+    ``folder`` is where it was called, relative to the build's folder.
+    """
+
+    phase: str
+    began: float
+    seconds: float
+    cpu: float
+    memory: int
+    status: int
+    folder: str = "."
+    argv: tuple[str, ...]
+
+    @property
+    def compiles(self) -> bool:
+        """Whether it turned a source file into an object, rather than linked.
+
+        Assembly is not compiled: there is nothing in it to optimise.
+        """
+        return "-c" in self.argv and self.status == 0 and not self._assembles
+
+    @property
+    def _assembles(self) -> bool:
+        return any(word.endswith(_ASSEMBLY) for word in self.argv)
+
+    @property
+    def tells_missing_profile(self) -> bool:
+        """Whether the compiler would say that it found no profile for the file."""
+        said = [word for word in self.argv if word.endswith("missing-profile")]
+        return not said or said[-1] == "-Wmissing-profile"
+
+    @property
+    def target(self) -> str:
+        """The file that it made, or what it was about if it does not say, in the build's folder."""
+        if "-o" in self.argv[:-1]:
+            name = self.argv[self.argv.index("-o") + 1]
+        else:
+            name = next((word for word in reversed(self.argv) if not word.startswith("-")), "?")
+        return normpath(join(self.folder, name))
+
+
+class KeptFile(_Record):
+    """A file of a build: its path in the build's folder, its size and SHA-256.
+
+    Of a folder that is kept whole, the size of all its files and the digest of the tree.
+    """
+
+    path: str
+    bytes: int
+    sha256: str
+    tree: bool = False
+
+    def is_in(self, folder: Path) -> bool:
+        """Whether the build in ``folder`` still has it; of a tree, whether it is there at all."""
+        path = folder / self.path
+        if self.tree:
+            return path.is_dir()
+        return path.is_file() and path.stat().st_size == self.bytes
+
+
+class ProfileUse(_Record):
+    """How a profile-guided build took its profile: units are compile commands.
+
+    ``instrumented_seconds`` is the wall time of the build that was trained, 0 in old builds.
+    """
+
+    digest: str
+    units: int
+    units_without_profile: int
+    functions: int
+    functions_executed: int
+    trained_on: tuple[str, ...]
+    training_seconds: float
+    training_rounds: int = 1
+    instrumented_seconds: float = 0.0
+
+    @property
+    def coverage(self) -> float:
+        """The share of the profile's functions that the training executed."""
+        return self.functions_executed / self.functions if self.functions else 0.0
+
+
+class Manifest(_Record):
+    """Everything that went into a build, and what came out.
+
+    ``folder`` is where it was compiled, empty in old builds. Of a ready-made server nothing is
+    known of compilers; ``libraries`` are the folders of libraries that it brings along.
+    ``options`` are the build options that the user asked for, as written; ``added_flags`` the
+    flags that the recipe added to the variant's, because the tree needs them.
+    """
+
+    digest: str
+    dbms: str
+    version: str
+    source: str
+    source_digest: str
+    variant: str
+    pass_: Pass
+    copy_number: int
+    family: Family | None
+    compiler: str
+    compiler_identity: str
+    compile_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    steps: tuple[tuple[str, ...], ...]
+    folder: str = ""
+    profile: ProfileUse | None
+    seconds: float
+    phase_seconds: dict[str, float]
+    compile_commands: int
+    files: dict[str, KeptFile]
+    primary: str
+    libraries: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    added_flags: tuple[str, ...] = ()
+    built_at: datetime
+
+
+class Build:
+    """A finished build in its folder."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+
+    @property
+    def digest(self) -> str:
+        """The digest of all inputs, which is also the folder's name."""
+        return self.manifest.digest
+
+    @property
+    def label(self) -> str:
+        """Variant and compiler, for people."""
+        if self.manifest.family is None:
+            return self.manifest.variant
+        return f"{self.manifest.variant} ({self.manifest.compiler})"
+
+    def path(self, artifact: str) -> Path:
+        """Return where a file of the build is. Raises KeyError for one that it does not have."""
+        return self.folder / self.manifest.files[artifact].path
+
+    @property
+    def told_compiler(self) -> str:
+        """What compiled it, as far as that is known: a ready-made one says so in its own file."""
+        made = self.manifest
+        if made.family is not None:
+            return made.compiler
+        return read_compiler(self.path(made.primary)) or made.compiler
+
+    @property
+    def told_flags(self) -> tuple[str, ...]:
+        """Everything that tells this build from others of its tree and compiler, for people.
+
+        What is told to the compiler and to the linker stands there once.
+        """
+        made = self.manifest
+        told = (*made.compile_flags, *made.added_flags, *made.link_flags, *made.options)
+        return tuple(dict.fromkeys(told))
+
+    @property
+    def binary_bytes(self) -> int:
+        """The size of the file that is optimised and measured."""
+        return self.manifest.files[self.manifest.primary].bytes
+
+    @property
+    def log(self) -> Path:
+        """The full log."""
+        return self.folder / LOG
+
+    def commands(self) -> tuple[CompileCommand, ...]:
+        """Return every call of the compiler, in the order in which they ended."""
+        return read_commands(self.folder / COMMANDS)
+
+
+def read_commands(path: Path) -> tuple[CompileCommand, ...]:
+    """Return the records of a file of compile commands; an absent file has none."""
+    if not path.exists():
+        return ()
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return tuple(CompileCommand.model_validate(json.loads(line)) for line in lines)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest into the build's folder."""
+    write_whole(folder / FILE, manifest.model_dump_json(indent=2) + "\n")
+
+
+def read_build(folder: Path) -> Build | None:
+    """Return the build in ``folder``, None if it is absent, damaged or from another format."""
+    try:
+        text = (folder / FILE).read_text(encoding="utf-8")
+        manifest = Manifest.model_validate_json(text)
+    except (OSError, ValueError):
+        return None
+    whole = all(kept.is_in(folder) for kept in manifest.files.values())
+    return Build(folder, manifest) if whole else None

@@ -1,0 +1,183 @@
+"""Profiles: what a training run left behind, checked before a compiler may use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.profile_counts import MERGED, counter_files, merge, read_tally
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, Family
+from dbhone.errors import ProfileError
+from dbhone.files import digest_of, digest_of_tree, publish, write_whole
+from dbhone.home import Session
+
+_DATA = "data"
+
+
+class ProfileFacts(BaseModel):
+    """What a profile knows of itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    digest: str
+    family: Family
+    compiler_identity: str
+    source_digest: str
+    instrumented_build: str
+    instrumented_seconds: float = 0.0
+    trained_on: tuple[str, ...]
+    training_seconds: float
+    training_rounds: int = 1
+    files: int
+    functions: int
+    functions_executed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A checked profile in its folder, named by the digest of its content."""
+
+    folder: Path
+    facts: ProfileFacts
+
+    @property
+    def digest(self) -> str:
+        """The digest of the counters."""
+        return self.facts.digest
+
+    @property
+    def input_path(self) -> Path:
+        """What the compiler is told to read."""
+        data = self.folder / _DATA
+        return data / MERGED if self.facts.family is Family.CLANG else data
+
+    @property
+    def coverage(self) -> float:
+        """The share of the functions that the training executed."""
+        return self.facts.functions_executed / self.facts.functions
+
+    def check_fits(self, *, source_digest: str, compiler_identity: str) -> None:
+        """Raise ProfileError if it was made from another source or by another compiler."""
+        if self.facts.source_digest != source_digest:
+            raise ProfileError("the profile belongs to another source", hint="train again")
+        if self.facts.compiler_identity != compiler_identity:
+            raise ProfileError(
+                f"the profile was made by another compiler ({self.facts.compiler_identity})",
+                hint="train again with this one",
+            )
+
+
+def training_environment(family: Family, folder: Path) -> dict[str, str]:
+    """Return the variables that make an instrumented program write its counters to ``folder``."""
+    if family is Family.GCC:
+        strip = len(SYMBOLIC_PROFILE.parts) - 1
+        return {"GCOV_PREFIX": str(folder), "GCOV_PREFIX_STRIP": str(strip)}
+    # %m: one file for each instrumented binary; a number before it makes processes share files.
+    return {"LLVM_PROFILE_FILE": str(folder / "counters-%4m.profraw")}
+
+
+def training_key(build: Build, workload: object) -> str:
+    """Return the digest that names a training: the instrumented build, where it was compiled
+    (``builder.find`` tells why), and the workload.
+    """
+    inputs = {"build": build.digest, "folder": build.manifest.folder, "workload": workload}
+    return digest_of(inputs)
+
+
+def find(session: Session, key: str) -> Profile | None:
+    """Return the profile of an earlier training with the same key, None if there is none."""
+    try:
+        digest = (session.home.profiles / f"{key}.training").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return _read(session.home.profiles / digest)
+
+
+def _read(folder: Path) -> Profile | None:
+    try:
+        text = (folder / "profile.json").read_text(encoding="utf-8")
+        facts = ProfileFacts.model_validate_json(text)
+    except (OSError, ValueError):
+        return None
+    return Profile(folder, facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """A finished training: what wrote counters where, since when, on what, for how long.
+
+    ``began`` is in seconds since the epoch. ``rounds`` is how often all that it is trained on
+    was run.
+    """
+
+    build: Build
+    compiler: Compiler
+    counters: Path
+    key: str
+    began: float
+    trained_on: tuple[str, ...]
+    seconds: float
+    rounds: int = 1
+
+
+def collect(training: Training, session: Session) -> Profile:
+    """Check the counters that a training left, merge them if need be, and keep them.
+
+    Raises ProfileError if there are none, if they are older than the training, or if no
+    function was executed.
+    """
+    files = _fresh_files(training)
+    tally = read_tally(training.compiler, training.counters)
+    if tally.functions_executed == 0:
+        raise ProfileError(
+            "the training executed no instrumented function: the profile is empty",
+            hint="does the driver run the instrumented build?",
+        )
+    data = merge(training.compiler, training.counters)
+    if data.is_file():
+        data = data.parent
+    digest = digest_of_tree(data)
+    manifest = training.build.manifest
+    facts = ProfileFacts(
+        digest=digest,
+        family=training.compiler.family,
+        compiler_identity=training.compiler.identity,
+        source_digest=manifest.source_digest,
+        instrumented_build=manifest.digest,
+        instrumented_seconds=manifest.seconds,
+        trained_on=training.trained_on,
+        training_seconds=training.seconds,
+        training_rounds=training.rounds,
+        files=len(files),
+        functions=tally.functions,
+        functions_executed=tally.functions_executed,
+    )
+    return _keep(facts, data, training.key, session)
+
+
+def _keep(facts: ProfileFacts, data: Path, key: str, session: Session) -> Profile:
+    draft = session.workdir("profile")
+    data.rename(draft / _DATA)
+    write_whole(draft / "profile.json", facts.model_dump_json(indent=2) + "\n")
+    final = session.home.profiles / facts.digest
+    publish(draft, final)
+    write_whole(session.home.profiles / f"{key}.training", facts.digest + "\n")
+    return Profile(final, facts)
+
+
+def _fresh_files(training: Training) -> tuple[Path, ...]:
+    files = counter_files(training.compiler, training.counters)
+    if not files:
+        raise ProfileError(
+            "the training left no profile: there are no counters in its folder",
+            hint="was the program killed before it could write, or could it not write there?",
+        )
+    # One second of slack: file systems keep coarser times than the clock.
+    stale = [path for path in files if path.stat().st_mtime < training.began - 1]
+    if stale:
+        raise ProfileError(f"{len(stale)} profile files are older than the training")
+    return files

@@ -1,0 +1,128 @@
+"""Finds compilers and the programs that go with them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone import process
+from dbhone.compilation.transforms.base import Family
+from dbhone.errors import ToolError, UsageError
+
+_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+_NAME = re.compile(r"(gcc|clang)(?:-(\d+))?")
+_CXX = re.compile(r"gcc|clang")
+_BINARY_TOOLS = {Family.GCC: "gcc", Family.CLANG: "llvm"}
+_PACKAGES = {Family.GCC: "gcc", Family.CLANG: "clang lld llvm libclang-rt-dev"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiler:
+    """A C compiler. ``identity`` is what its version output says: it enters digests."""
+
+    family: Family
+    path: Path
+    version: str
+    identity: str
+
+    @property
+    def major(self) -> int:
+        """The first number of the version."""
+        return int(self.version.split(".", 1)[0])
+
+    @property
+    def label(self) -> str:
+        """Name and version, for people: ``gcc 12.2.0``."""
+        return f"{self.family.value} {self.version}"
+
+    def find(self, program: str) -> Path | None:
+        """Return a program that goes with this compiler, such as gcov-dump or llvm-profdata.
+
+        One of the compiler's own version is preferred: profiles are not readable across
+        versions.
+        """
+        beside = self.path.resolve().parent / program
+        for name in (f"{program}-{self.major}", str(beside), program):
+            found = shutil.which(name)
+            if found is not None:
+                return Path(found)
+        return None
+
+    @property
+    def cxx_name(self) -> str:
+        """The name of the C++ compiler that belongs to it: ``g++-12``, ``clang++``."""
+        return _CXX.sub(_partner, self.path.name)
+
+    def find_cxx(self) -> Path | None:
+        """Return the C++ compiler that belongs to it, beside it or by its name."""
+        beside = str(self.path.parent / self.cxx_name)
+        found = shutil.which(beside) or shutil.which(self.cxx_name)
+        return Path(found) if found else None
+
+    def find_binary_tool(self, name: str) -> Path:
+        """Return the ``ar``, ``ranlib`` or ``nm`` that reads this compiler's LTO objects.
+
+        Where it is missing, the system's own, which does for all but link-time optimisation.
+        """
+        return self.find(f"{_BINARY_TOOLS[self.family]}-{name}") or Path(name)
+
+
+def find_compiler(name: str) -> Compiler:
+    """Return the compiler ``name``: ``gcc``, ``clang``, or with a version, ``gcc-12``.
+
+    Raises UsageError for another name and ToolError when it is not installed.
+    """
+    family = check_name(name)
+    path = shutil.which(name)
+    if path is None:
+        raise ToolError(
+            f"the compiler {name} is not installed",
+            hint=f"install it: apt-get install {_PACKAGES[family] if name == family else name}",
+        )
+    identity = process.output_of((path, "--version"))
+    number = process.output_of((path, "-dumpfullversion", "-dumpversion"))
+    found = _VERSION.search(number or identity or "")
+    if identity is None or found is None:
+        raise ToolError(f"{path} does not tell its version", hint="is it a working compiler?")
+    return Compiler(
+        family=family,
+        path=Path(path),
+        version=found.group(0),
+        identity=identity.splitlines()[0].strip(),
+    )
+
+
+def check_name(name: str) -> Family:
+    """Return the family of the compiler ``name``. Raises UsageError if hone knows none such."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise UsageError(
+            f"'{name}' is not a compiler that hone knows",
+            hint="known: gcc, clang, or one with its version, such as gcc-12",
+        )
+    return Family(match.group(1))
+
+
+def installed(name: str) -> bool:
+    """Return whether the compiler ``name`` can be found."""
+    return shutil.which(name) is not None
+
+
+def _partner(match: re.Match[str]) -> str:
+    return "g++" if match.group(0) == "gcc" else "clang++"
+
+
+def find_bolt() -> Path | None:
+    """Return llvm-bolt, the newest there is; None if there is none.
+
+    It is looked for in LLVM's own folders: called by its link in /usr/bin, BOLT up to 19
+    does not find its runtime library (llvm-project issue 170722).
+    """
+    folders = Path("/usr/lib").glob("llvm-*/bin/llvm-bolt")
+    newest = max(folders, key=lambda path: int(path.parts[3].rpartition("-")[2]), default=None)
+    if newest is not None:
+        return newest
+    found = shutil.which("llvm-bolt")
+    return Path(found) if found else None

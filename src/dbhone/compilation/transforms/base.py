@@ -1,0 +1,107 @@
+"""What a build transform declares. A transform is data: it starts and writes nothing."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from dbhone.dbms.base import ProfileOptions
+
+DRAWER = "dbhone.compilation.transforms"
+
+
+class Family(StrEnum):
+    """A family of compilers that take the same flags."""
+
+    GCC = "gcc"
+    CLANG = "clang"
+
+
+class Slot(StrEnum):
+    """A place in a variant that only one transform can take."""
+
+    LEVEL = "optimisation level"
+    DEBUG = "debug information"
+    TARGET = "target processor"
+    LTO = "link-time optimisation"
+    PROFILE = "profile guidance"
+
+
+class Pass(StrEnum):
+    """Which build of a variant this is. Only profile-guided variants have more than one."""
+
+    PLAIN = "plain"
+    INSTRUMENT = "instrument"
+    USE = "use"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What flags can depend on.
+
+    ``profile`` is the folder or file that the compiler reads in the USE pass, and
+    ``build_folder`` the folder in which it runs; both are placeholders while a digest is
+    taken, so that a digest does not depend on where the home folder is.
+    """
+
+    family: Family
+    major: int
+    pass_: Pass
+    profile: str
+    build_folder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """Flags for the compiler and, in front of its libraries, the linker.
+
+    ``proof`` lists those that must be found in every compile command of the finished build:
+    a transform whose flags did not arrive is an error. ``guidance`` says what of the flags is
+    about a profile, for build systems that have an option of their own for it; None if such an
+    option would not mean the same.
+    """
+
+    compile: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    proof: tuple[str, ...] = ()
+    guidance: ProfileOptions | None = None
+
+
+class Transform(ABC):
+    """One thing that can be done to a build.
+
+    ``order`` places its flags among those of the others (later flags win where they clash).
+    ``slot`` is what conflicts are told by. ``host_specific`` marks a build that is meant
+    for this processor only. ``profile_guided`` makes the variant a build in two passes with
+    training in between.
+    """
+
+    name: str
+    summary: str
+    order: int
+    slot: Slot
+    host_specific: bool = False
+    profile_guided: bool = False
+    conflicts: tuple[str, ...] = ()
+
+    @abstractmethod
+    def flags(self, context: Context) -> Flags:
+        """Return the flags of this transform in one pass of a build."""
+
+    def programs(self, family: Family) -> tuple[str, ...]:
+        """Return the programs, besides the compiler, that this transform needs."""
+        del family
+        return ()
+
+    def refusal(self, family: Family, major: int) -> str | None:
+        """Return why this compiler cannot do it, None if it can."""
+        del family, major
+        return None
+
+
+PROFILE_PLACEHOLDER = "{profile}"
+FOLDER_PLACEHOLDER = "{build}"
+SYMBOLIC_PROFILE = Path("/dbhone-profile")
+"""Where an instrumented gcc build believes to write; GCOV_PREFIX moves it at run time."""

@@ -1,0 +1,20 @@
+"""Debug information, at whatever optimisation level."""
+
+from dbhone.compilation.transforms.base import Context, Flags, Slot, Transform
+
+
+class G(Transform):
+    """-g: the code stays the same, the file grows, and profilers and debuggers can name lines."""
+
+    name = "g"
+    summary = "-g: debug information; the code stays the same"
+    order = 15
+    slot = Slot.DEBUG
+
+    def flags(self, context: Context) -> Flags:
+        """Return -g."""
+        del context
+        return Flags(compile=("-g",), proof=("-g",))
+
+
+PLUGIN = G()

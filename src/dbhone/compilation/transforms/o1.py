@@ -1,0 +1,20 @@
+"""A lower optimisation level: -O1."""
+
+from dbhone.compilation.transforms.base import Context, Flags, Slot, Transform
+
+
+class O1(Transform):
+    """-O1 with assertions off: compiles sooner, for trying an experiment out."""
+
+    name = "o1"
+    summary = "-O1: compiles sooner, runs slower; to try things out"
+    order = 10
+    slot = Slot.LEVEL
+
+    def flags(self, context: Context) -> Flags:
+        """Return -O1."""
+        del context
+        return Flags(compile=("-O1", "-DNDEBUG"), proof=("-O1",))
+
+
+PLUGIN = O1()

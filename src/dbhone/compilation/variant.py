@@ -1,0 +1,143 @@
+"""A variant is an ordered composition of transforms, such as ``rel+lto+pgo``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbhone import registry
+from dbhone.compilation.aliases import COMPOSITIONS, expand
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import (
+    DRAWER,
+    FOLDER_PLACEHOLDER,
+    PROFILE_PLACEHOLDER,
+    Context,
+    Flags,
+    Pass,
+    Slot,
+    Transform,
+)
+from dbhone.errors import ToolError, UnknownName, VariantError
+from dbhone.measurement.record import READY_MADE
+
+_DEFAULT_LEVEL = "rel"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Transforms in the order of their flags. Make one with ``parse_variant``.
+
+    Without any it is a server that somebody else has built.
+    """
+
+    transforms: tuple[Transform, ...]
+
+    @property
+    def name(self) -> str:
+        """The full name, the level included: ``rel+lto+pgo``."""
+        return "+".join(each.name for each in self.transforms) or READY_MADE
+
+    @property
+    def ready_made(self) -> bool:
+        """Whether nothing is built."""
+        return not self.transforms
+
+    @property
+    def profile_guided(self) -> bool:
+        """Whether it is built twice, with training in between."""
+        return any(each.profile_guided for each in self.transforms)
+
+    @property
+    def host_specific(self) -> bool:
+        """Whether its builds are for this machine's processor only."""
+        return any(each.host_specific for each in self.transforms)
+
+    def passes(self) -> tuple[Pass, ...]:
+        """Return the builds that it takes, in order."""
+        return (Pass.INSTRUMENT, Pass.USE) if self.profile_guided else (Pass.PLAIN,)
+
+    def flags(
+        self,
+        compiler: Compiler,
+        pass_: Pass,
+        *,
+        profile: str = PROFILE_PLACEHOLDER,
+        build_folder: str = FOLDER_PLACEHOLDER,
+    ) -> Flags:
+        """Return all flags of one pass; with the default places, as they enter a digest."""
+        context = Context(
+            family=compiler.family,
+            major=compiler.major,
+            pass_=pass_,
+            profile=profile,
+            build_folder=build_folder,
+        )
+        parts = [each.flags(context) for each in self.transforms]
+        return Flags(
+            compile=tuple(flag for part in parts for flag in part.compile),
+            link=tuple(flag for part in parts for flag in part.link),
+            proof=tuple(flag for part in parts for flag in part.proof),
+            guidance=next((part.guidance for part in parts if part.guidance), None),
+        )
+
+    def check(self, compiler: Compiler) -> None:
+        """Raise VariantError or ToolError if this compiler cannot make the variant."""
+        for each in self.transforms:
+            reason = each.refusal(compiler.family, compiler.major)
+            if reason is not None:
+                raise VariantError(f"'{each.name}' is impossible with {compiler.label}: {reason}")
+            for program in each.programs(compiler.family):
+                if compiler.find(program) is None:
+                    raise ToolError(
+                        f"'{each.name}' with {compiler.label} needs {program}, which is missing",
+                        hint="'hone doctor' tells what to install",
+                    )
+
+
+def parse_variant(text: str) -> Variant:
+    """Return the variant that ``text`` names; the order of the words does not matter.
+
+    A word is a transform or one of the names in ``compositions.py``. Raises UnknownName for
+    a word that is neither, and VariantError with the reason for two that do not go together.
+    """
+    if text.strip() == READY_MADE:
+        return Variant(())
+    words = [word.strip() for word in text.split("+")]
+    if not all(words):
+        raise VariantError(f"'{text}' is not a variant", hint="write it as o3+lto+pgo")
+    known = (*registry.names(DRAWER), *COMPOSITIONS)
+    if READY_MADE in words:
+        raise VariantError(
+            f"'{text}' is impossible: what is {READY_MADE} is not built", hint="leave the rest out"
+        )
+    for word in words:
+        if word not in known:
+            raise UnknownName("transform", word, known)
+    chosen = [registry.load(DRAWER, word, Transform, what="transform") for word in expand(words)]
+    if all(each.slot is not Slot.LEVEL for each in chosen):
+        chosen.insert(0, registry.load(DRAWER, _DEFAULT_LEVEL, Transform, what="transform"))
+    _check_together(text, chosen)
+    return Variant(tuple(sorted(chosen, key=lambda each: (each.order, each.name))))
+
+
+def _check_together(text: str, chosen: list[Transform]) -> None:
+    taken: dict[Slot, Transform] = {}
+    for each in chosen:
+        other = taken.get(each.slot)
+        taken[each.slot] = each
+        if other is each:
+            raise VariantError(f"'{text}' names '{each.name}' twice")
+        if other is not None:
+            raise VariantError(
+                f"'{text}' is impossible: '{other.name}' and '{each.name}' both set"
+                f" the {each.slot.value}",
+                hint="choose one of them",
+            )
+    by_name = {each.name for each in chosen}
+    for each in chosen:
+        clash = by_name.intersection(each.conflicts)
+        if clash:
+            raise VariantError(
+                f"'{text}' is impossible: '{each.name}' excludes '{min(clash)}'",
+                hint="leave one of them out",
+            )

@@ -1,0 +1,244 @@
+"""MariaDB, and what else is of MySQL's kind, as a server: made, set, started and stopped.
+
+The server listens on a socket in a private folder and nowhere else. That is why its only
+user, root, has no password.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+
+from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, read_cnf, unskipped
+from dbhone.dbms._mysql_counters import SOURCES
+from dbhone.dbms._mysql_log import complaint, is_ready
+from dbhone.dbms._mysql_proposed import proposed
+from dbhone.dbms.base_server import (
+    Endpoint,
+    Installation,
+    InstanceDir,
+    Program,
+    Protocol,
+    ServerDbms,
+    Settings,
+    SizingHints,
+)
+from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_versions import VersionRange
+from dbhone.errors import ServerError, UsageError
+from dbhone.units import parse_size
+
+DATABASE = "sbtest"
+_FOLDERS = ("bin", "sbin", "libexec", "sql")
+_SHARES = ("share/mysql", "share/mariadb", "share")
+_SCRIPTS = ("system_tables", "performance_tables", "system_tables_data")
+"""What makes the tables of the server itself; MariaDB 11 calls them mariadb_…, others mysql_…."""
+_TABLE = re.compile(r"^-{20,} -{5,}$", re.MULTILINE)
+_LINE = re.compile(r"^([a-z][a-z0-9_.-]*)(?: +(.*?))? *$", re.IGNORECASE)
+_VALUES = MappingProxyType({"TRUE": "ON", "FALSE": "OFF", "(No default value)": "", None: ""})
+"""How versions write the same value, in one way."""
+
+
+class MysqlLife(ServerDbms):
+    """What servers of MySQL's kind have in common once they are built or installed."""
+
+    protocol = Protocol.MYSQL
+    stop_signal = signal.SIGTERM
+    cache_setting = "innodb_buffer_pool_size"
+    huge_pages: Settings = MappingProxyType({"large_pages": "ON"})
+    # MySQL's and Percona's trees map them since 8.0.27 (large_page_alloc-linux.h of InnoDB).
+    huge_pages_by_shmget: VersionRange | None = VersionRange(until="8.0.27")
+    # Where its files are and who runs it is said on the command line; its log comes to hone.
+    reserved = frozenset(
+        {
+            *("user", "chroot", "basedir", "lc_messages_dir", "character_sets_dir", "plugin_dir"),
+            *("log_error", "bind_address", "port", "daemonize", "admin_address", "admin_port"),
+        }
+    )
+    foreign_data = re.compile(
+        r"Unsupported redo log format|on data directory built by version|MySQL-8\.0 tablespace"
+        r"|Invalid MySQL server (?:up|down)grade|Cannot upgrade server earlier than"
+    )
+    own_files = OWN_FILES
+    data_settings = DATA_SETTINGS
+    loading_settings = frozenset({"character_set_server", "collation_server"})
+    settings_table = "mysql"
+    cnf_sections = frozenset({"mysqld", "server"})
+    """The sections of a my.cnf that this server reads."""
+    counters = SOURCES
+    programs: tuple[str, ...] = ("mariadbd", "mysqld")
+    """The names that the server's program may have, the best first."""
+
+    def installation(self, prefix: Path) -> Installation | None:
+        """Return what is in ``prefix/bin`` or ``prefix/sbin``: /usr, a build."""
+        for name in self.programs:
+            for folder in _FOLDERS:
+                server = prefix / folder / name
+                if server.is_file():
+                    return Installation(dbms=self.name, version="", prefix=prefix, server=server)
+        return None
+
+    def version_query(self, installation: Installation) -> Program:
+        """Return the server with its option for that, and no settings of the machine's."""
+        argv = (str(installation.server), "--no-defaults", "--version")
+        return Program(argv=argv, env=installation.environment())
+
+    def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
+        """Return the server in the mode in which it only reads statements, and the statements.
+
+        They are those that its install script would feed it, less the texts of HELP.
+        """
+        argv = (
+            *command(installation, "--no-defaults"),
+            "--bootstrap",
+            f"--datadir={place.data}",
+            f"--tmpdir={place.scratch}",
+            "--max-allowed-packet=8M",
+            "--loose-enforce-storage-engine=",
+            "--loose-feedback=OFF",
+            "--skip-networking",
+        )
+        texts = [path.read_text(encoding="utf-8") for path in _statements(installation)]
+        statements = "\n".join(
+            (
+                "CREATE DATABASE mysql;",
+                "USE mysql;",
+                *texts,
+                f"CREATE DATABASE {DATABASE};",
+                "",
+            )
+        )
+        return (Program(argv=argv, stdin=statements, env=installation.environment()),)
+
+    def fixed_settings(self, place: InstanceDir) -> Settings:
+        """Return the private socket, no network, and where files are."""
+        return {
+            "datadir": str(place.data),
+            "socket": str(place.sockets / "mysql.sock"),
+            "pid_file": str(place.sockets / "pid"),
+            "tmpdir": str(place.scratch),
+            "skip_networking": "ON",
+            # The second protocol of MySQL 8, which has a port and a socket of its own.
+            "mysqlx": "OFF",
+            # Sends reports about the server's use to its makers.
+            "feedback": "OFF",
+            "lc_messages": "en_US",
+        }
+
+    def proposed_settings(self, room: SizingHints, version: str) -> Settings:  # noqa: ARG002
+        """Return settings that let the server's own code be what takes the time."""
+        return proposed(room)
+
+    def settings_file(self, settings: Settings) -> str:
+        """Return a my.cnf in which every value is quoted."""
+        lines = (f"{name} = {_quoted(value)}\n" for name, value in settings.items())
+        return "[mysqld]\n" + "".join(lines)
+
+    def read_settings_file(self, text: str) -> tuple[Wanted, ...]:
+        """Return what the server's sections of a my.cnf say."""
+        return read_cnf(text, self.cnf_sections)
+
+    def settings_queries(
+        self, installation: Installation, place: InstanceDir
+    ) -> tuple[Program, ...]:
+        """Return what prints the table of all settings with their values.
+
+        MariaDB 10.1.8 crashes then as it loads its plugins, unless it is told to look for none.
+        """
+        ask = (*command(installation, "--no-defaults"), f"--datadir={place.data}")
+        env = installation.environment()
+        return (
+            Program(argv=(*ask, "--verbose", "--help"), env=env),
+            Program(argv=(*ask, "--skip-grant-tables", "--verbose", "--help"), env=env),
+        )
+
+    def known_settings(self, printed: str) -> dict[str, str]:
+        """Return what the table says, and the one way to say that there is no binary log."""
+        start = _TABLE.search(printed)
+        table, _, _ = printed[start.end() :].partition("\n\n") if start else ("", "", "")
+        lines = (match for line in table.splitlines() if (match := _LINE.match(line)))
+        known = {self.canonical(each[1]): _VALUES.get(each[2], each[2]) for each in lines}
+        if "log_bin" in known:
+            known |= {"skip_log_bin": "", "disable_log_bin": ""}
+        return known
+
+    def start(self, installation: Installation, place: InstanceDir) -> Program:
+        """Return the server itself; without its wrappers it stays in the foreground."""
+        argv = command(installation, f"--defaults-file={place.settings}")
+        return Program(argv=argv, env=installation.environment())
+
+    def is_ready(self, place: InstanceDir, log: str) -> bool:
+        """Return whether its log says so and its socket is there."""
+        return is_ready(log) and self.endpoint(place).socket.is_socket()
+
+    def endpoint(self, place: InstanceDir) -> Endpoint:
+        """Return the socket and the database that was made with the data directory."""
+        return Endpoint(
+            protocol=self.protocol,
+            socket=place.sockets / "mysql.sock",
+            user="root",
+            database=DATABASE,
+        )
+
+    def complaint(self, log: str) -> str | None:
+        """Return the error that others follow from: the first, or that it crashed."""
+        return complaint(log)
+
+    def canonical(self, setting: str) -> str:
+        """Return it in small letters with underscores, as the server's variables are written."""
+        return setting.lower().replace("-", "_")
+
+    def respelled(
+        self, setting: str, value: str, is_setting: Callable[[str], bool]
+    ) -> tuple[str, str]:
+        """Return ``NAME = OFF`` for ``skip_NAME``, where the server does not list it so."""
+        return unskipped(setting, value, is_setting)
+
+    def bytes_of(self, value: str) -> int | None:
+        """Return the bytes in ``8G``, ``512M`` or ``134217728``."""
+        try:
+            return parse_size(value)
+        except UsageError:
+            return None
+
+
+def command(installation: Installation, first: str) -> tuple[str, ...]:
+    """Return the server and where its files are; ``first`` must come before all else."""
+    share = _share(installation.prefix)
+    plugins = installation.prefix / "lib" / "plugin"
+    return (
+        str(installation.server),
+        first,
+        f"--basedir={installation.prefix}",
+        f"--lc-messages-dir={share}",
+        f"--character-sets-dir={share / 'charsets'}",
+        *((f"--plugin-dir={plugins}",) if plugins.is_dir() else ()),
+    )
+
+
+def _share(prefix: Path) -> Path:
+    folders = [prefix / each for each in _SHARES]
+    return next((each for each in folders if (each / "english").is_dir()), folders[-1])
+
+
+def _statements(installation: Installation) -> list[Path]:
+    """Return the files that make the server's own tables. Raises ServerError without them."""
+    folders = [installation.prefix / each for each in (*_SHARES, "scripts")]
+    for family in ("mariadb", "mysql"):
+        for folder in folders:
+            found = [folder / f"{family}_{each}.sql" for each in _SCRIPTS]
+            if found[0].is_file():
+                return [each for each in found if each.is_file()]
+    raise ServerError(
+        f"there is no mysql_system_tables.sql below {installation.prefix}, without which no"
+        " data directory can be made",
+        hint="a distribution has it in a package beside the server's, such as mariadb-server-core",
+    )
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

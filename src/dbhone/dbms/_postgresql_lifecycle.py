@@ -1,0 +1,250 @@
+"""PostgreSQL as a server, 9.6 to 18: how its data is made, how it is set, started and stopped.
+
+The server listens on a socket in a private folder and nowhere else. That is why whoever gets
+there is trusted: initdb's rules refuse everything that comes over a network.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+from types import MappingProxyType
+
+from dbhone.dbms._postgresql_conf import read_conf
+from dbhone.dbms._postgresql_counters import SOURCES
+from dbhone.dbms.base_server import (
+    Endpoint,
+    Installation,
+    InstanceDir,
+    Program,
+    Protocol,
+    ServerDbms,
+    Settings,
+    SizingHints,
+)
+from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_versions import VersionRange
+
+_PORT = 5432
+_AT_START = 4
+"""The column of ``postgres --describe-config`` with a setting's value where nothing sets it."""
+_CHECKED = VersionRange(since="18")
+"""The versions that check their pages by themselves."""
+_VERSION = re.compile(r"\(PostgreSQL\) (\d\S*)")
+_USER = "dbhone"
+_STATUS_LINE = 7
+"""In postmaster.pid, from 10 on; counted from nought."""
+_READY = "database system is ready to accept connections"
+_LEVEL = re.compile(r"\b(LOG|ERROR|FATAL|PANIC|DETAIL|initdb: error|initdb): +(.*)")
+_FATAL = frozenset({"FATAL", "initdb: error", "initdb"})
+_CRASH = re.compile(r"\(PID \d+\) was terminated by signal \d+")
+_BAD_FILE = "contains errors"
+"""How a FATAL line ends that leaves it to the lines before it to say what is wrong."""
+_BAD_SETTING = re.compile(
+    r"invalid value for parameter|unrecognized configuration parameter|syntax error in file"
+    r"|outside the valid range|requires a |parameter .* cannot be|invalid list syntax"
+)
+_AMOUNT = re.compile(r"(\d+)\s*(B|kB|MB|GB|TB|)")
+_UNITS = {"B": 1, "": 8192, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
+"""Bytes; a bare number counts blocks."""
+
+
+class PostgresqlLife(ServerDbms):
+    """What every PostgreSQL has in common once it is built or installed."""
+
+    protocol = Protocol.POSTGRESQL
+    # "Fast": clients are sent away and a checkpoint is made. Counters of a profile are written
+    # as processes exit by themselves; the faster signal ends them before.
+    stop_signal = signal.SIGINT
+    cache_setting = "shared_buffers"
+    huge_pages = MappingProxyType({"huge_pages": "on"})
+    reserved = frozenset({"data_directory", "config_file", "hba_file", "ident_file"})
+    foreign_data = re.compile(r"database files are incompatible with server")
+    own_files = frozenset(
+        {
+            *("external_pid_file", "log_directory", "log_filename", "stats_temp_directory"),
+            *("ssl", "ssl_ca_file", "ssl_cert_file", "ssl_crl_dir", "ssl_crl_file"),
+            *("ssl_dh_params_file", "ssl_key_file", "krb_server_keyfile", "promote_trigger_file"),
+            *("archive_mode", "archive_command", "archive_library", "restore_command"),
+            # Locales that the machine may lack; the data is of the locale C.
+            *("lc_monetary", "lc_numeric", "lc_time", "dynamic_library_path"),
+        }
+    )
+    settings_table = "postgresql"
+    counters = SOURCES
+
+    def installation(self, prefix: Path) -> Installation | None:
+        """Return what is in ``prefix/bin``: /usr/lib/postgresql/15, /usr/local/pgsql, a build."""
+        server = prefix / "bin" / "postgres"
+        if not server.is_file() or not (prefix / "bin" / "initdb").is_file():
+            return None
+        return Installation(dbms=self.name, version="", prefix=prefix, server=server)
+
+    def version_query(self, installation: Installation) -> Program:
+        """Return the server with its option for that."""
+        return Program(argv=(str(installation.server), "--version"), env=_environment(installation))
+
+    def version_in(self, printed: str) -> str | None:
+        """Return what follows its name: ``postgres (PostgreSQL) 15.18 (Debian …)``."""
+        found = _VERSION.search(printed)
+        return found[1] if found else None
+
+    def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
+        """Return initdb, without its fsync: what is made is saved as a whole afterwards."""
+        argv = (
+            str(installation.prefix / "bin" / "initdb"),
+            f"--pgdata={place.data}",
+            f"--username={_USER}",
+            "--auth-local=trust",
+            "--auth-host=reject",
+            "--encoding=UTF8",
+            # The same order of texts on each machine, and none of a library's that changes.
+            "--locale=C",
+            "-N",  # 9.6 spells it --nosync
+            # On by default there; with them, also a read may write to the log.
+            *(("--no-data-checksums",) if _CHECKED.holds(installation.version) else ()),
+        )
+        return (Program(argv=argv, env=_environment(installation)),)
+
+    def fixed_settings(self, place: InstanceDir) -> Settings:
+        """Return the private socket, no network, and a log that is written to hone in English."""
+        return {
+            "listen_addresses": "",
+            "port": str(_PORT),
+            "unix_socket_directories": _in_list(place.sockets),
+            "unix_socket_permissions": "0700",
+            "logging_collector": "off",
+            "log_destination": "stderr",
+            "lc_messages": "C",
+            # After a crash of one process the others would begin anew, slowly and unnoticed.
+            "restart_after_crash": "off",
+        }
+
+    def proposed_settings(self, room: SizingHints, version: str) -> Settings:  # noqa: ARG002
+        """Return settings that let the server's own code be what takes the time."""
+        return {
+            "shared_buffers": f"{max(room.cache_bytes // 1024, 128)}kB",
+            "max_connections": str(room.connections),
+            # Else one measures how long the disk takes to confirm each commit. The log is
+            # still written, and on the disk within three times wal_writer_delay.
+            "synchronous_commit": "off",
+            # No standby and no archive reads the log: no more than a crash needs is written,
+            # as other servers without a replica do. Senders need more, so there are none.
+            "wal_level": "minimal",
+            "max_wal_senders": "0",
+            # Checkpoints come with the time, not with the amount that a fast server writes,
+            # and seldom enough that a measured step mostly has none.
+            "max_wal_size": "8GB",
+            "checkpoint_timeout": "30min",
+            "checkpoint_completion_target": "0.9",
+            # Compiles queries at run time, with a compiler that not every build has; it pays
+            # for long queries only.
+            "jit": "off",
+            # "try" would make it depend on what else has taken of the machine's large pages.
+            "huge_pages": "off",
+        }
+
+    def settings_file(self, settings: Settings) -> str:
+        """Return a postgresql.conf in which every value is quoted."""
+        return "".join(f"{name} = {_quoted(value)}\n" for name, value in settings.items())
+
+    def read_settings_file(self, text: str) -> tuple[Wanted, ...]:
+        """Return what a postgresql.conf says."""
+        return read_conf(text)
+
+    def settings_queries(
+        self,
+        installation: Installation,
+        place: InstanceDir,  # noqa: ARG002
+    ) -> tuple[Program, ...]:
+        """Return what prints a line for each setting that a settings file may have."""
+        argv = (str(installation.server), "--describe-config")
+        return (Program(argv=argv, env=_environment(installation)),)
+
+    def known_settings(self, printed: str) -> dict[str, str]:
+        """Return the first column, and the fifth, which has the value at start."""
+        lines = (line.split("\t") for line in printed.splitlines() if "\t" in line)
+        return {self.canonical(each[0]): "".join(each[_AT_START : _AT_START + 1]) for each in lines}
+
+    def start(self, installation: Installation, place: InstanceDir) -> Program:
+        """Return the postmaster; without pg_ctl it stays in the foreground."""
+        argv = (
+            str(installation.server),
+            *("-D", str(place.data)),
+            *("-c", f"config_file={place.settings}"),
+        )
+        return Program(argv=argv, env=_environment(installation))
+
+    def is_ready(self, place: InstanceDir, log: str) -> bool:
+        """Return what postmaster.pid says; 9.6 says it in its log only."""
+        try:
+            lines = (place.data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        except (FileNotFoundError, UnicodeDecodeError):
+            return False
+        if len(lines) > _STATUS_LINE:
+            return lines[_STATUS_LINE].strip() == "ready"
+        return _READY in log
+
+    def endpoint(self, place: InstanceDir) -> Endpoint:
+        """Return the socket, the one user there is, and the database that is always there."""
+        return Endpoint(
+            protocol=self.protocol,
+            socket=place.sockets / f".s.PGSQL.{_PORT}",
+            user=_USER,
+            database="postgres",
+            port=_PORT,
+        )
+
+    def complaint(self, log: str) -> str | None:
+        """Return a panic or crash, else the error in the settings, else the first fatal line."""
+        said = _sayings(log)
+        crashes = [text for level, text in said if level == "PANIC" or _CRASH.search(text)]
+        fatal = [text for level, text in said if level in _FATAL]
+        settings = [text for _, text in said if _BAD_SETTING.search(text)]
+        if crashes:
+            return crashes[0]
+        if settings and any(text.endswith(_BAD_FILE) for text in fatal):
+            return settings[0]
+        return fatal[0] if fatal else None
+
+    def amount(self, size: int) -> str:
+        """Return a size in kilobytes: a bare number would count blocks or something else."""
+        return f"{size // 1024}kB"
+
+    def bytes_of(self, value: str) -> int | None:
+        """Return the bytes in ``8GB``, ``1048576kB`` or in so many blocks."""
+        found = _AMOUNT.fullmatch(value.strip())
+        return int(found[1]) * _UNITS[found[2]] if found else None
+
+
+def _sayings(log: str) -> list[tuple[str, str]]:
+    """Return the levels and texts in a log; a detail belongs to the text that it follows."""
+    said: list[tuple[str, str]] = []
+    for line in log.splitlines():
+        match = _LEVEL.search(line)
+        if match is None:
+            continue
+        level, text = match.groups()
+        if level != "DETAIL":
+            said.append((level, text))
+        elif said:
+            before, what = said[-1]
+            said[-1] = (before, f"{what}: {text}")
+    return said
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _in_list(path: Path) -> str:
+    """Return a path as an item of a list: quoted, for it might have a comma."""
+    text = str(path)
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"') else text
+
+
+def _environment(installation: Installation) -> dict[str, str]:
+    """Return where initdb finds libpq: a build may lie elsewhere than it was made for."""
+    return installation.environment(installation.prefix / "lib")

@@ -1,0 +1,124 @@
+"""The experiment that joins further versions to a history that was measured before."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbhone.ages import age
+from dbhone.errors import UnknownName, UsageError
+from dbhone.experiment.builds import load_dbms
+from dbhone.experiment.templates import CONTROL, Wishes, design_table, file_text, version_table
+from dbhone.measurement.record import Run
+from dbhone.source.versions import KnownVersion
+
+_KEPT = ("config", "observe", "training")
+"""What both runs have alike, or they would not add up."""
+_KEPT_OF_DESIGN = ("allot", "awake", "slices")
+"""What both designs have alike, for the same reason."""
+_OWN = ("rebuild", "optional")
+"""What a subject does not take over from the one that it is like."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRequest:
+    """Which versions are to join which run.
+
+    ``anchor`` is the version of the run that is measured once more beside the new ones, None for
+    the one that is nearest to them. ``sets`` empty are those of the run.
+    """
+
+    run: Run
+    dbms: str
+    versions: tuple[KnownVersion, ...]
+    anchor: str | None
+    wishes: Wishes
+    sets: tuple[str, ...] = ()
+
+
+def joining_text(request: JoinRequest) -> str:
+    """Return the experiment file: an anchor of the run and the new versions, at the same work.
+
+    Raises UsageError for a run that nothing can join, UnknownName for an unknown anchor.
+    """
+    run = request.run
+    declared = tomllib.loads(run.experiment)
+    order = declared.get("history", {}).get("order", [])
+    whole = [each.name for each in run.subjects if each.name in order and each.broken is None]
+    if not whole:
+        raise UsageError(
+            f"run {run.id} is no history with a sound version, and only histories add up",
+            hint="'hone runs' lists the runs",
+        )
+    if not request.versions:
+        raise UsageError(
+            f"no version is named that should join run {run.id}", hint="name them by --versions"
+        )
+    others = {each.dbms for each in run.subjects} - {request.dbms}
+    if others:
+        raise UsageError(f"run {run.id} is of {others.pop()}, not of {request.dbms}")
+    new = [each.name for each in request.versions]
+    known = [name for name in new if name in order]
+    if known:
+        raise UsageError(f"run {run.id} has {known[0]} already")
+    anchor = _anchor(request, whole, new)
+    names = sorted([anchor, *new], key=age)
+    title = load_dbms(request.dbms).title
+    return file_text(
+        f"Written by `hone history --join {run.id}`: joins that run by way of {anchor}.",
+        {"title": f"{title} {' and '.join(new)} beside {anchor}", "base": names[0]},
+        {
+            "history": {"order": names},
+            "sources": _source(declared, anchor)
+            | {each.name: each.source for each in request.versions},
+            "subjects": {
+                anchor: _subject(declared, anchor),
+                **{each.name: version_table(each, like=anchor) for each in request.versions},
+                CONTROL: {"like": names[0]},
+            },
+            **{name: declared.get(name, {}) for name in _KEPT},
+            "workload": declared["workload"] | ({"sets": request.sets} if request.sets else {}),
+            "design": _design(declared) | design_table(request.wishes, len(names) + 1),
+        },
+    )
+
+
+def joining_name(request: JoinRequest) -> str:
+    """Return what the experiment is called: beside the run's own file if that was one."""
+    name = f"{request.dbms}-joins-{request.run.id}"
+    own = Path(request.run.experiment_name)
+    return str(own.with_name(f"{name}.toml")) if own.is_absolute() else name
+
+
+def _anchor(request: JoinRequest, whole: Sequence[str], new: Sequence[str]) -> str:
+    """Return the anchor: the newest of the run's versions that is older than all new ones."""
+    if request.anchor is not None:
+        if request.anchor not in whole:
+            raise UnknownName(f"version in run {request.run.id}", request.anchor, whole)
+        return request.anchor
+    by_age = sorted(whole, key=age)
+    older = [name for name in by_age if age(name) < min(map(age, new))]
+    return older[-1] if older else by_age[0]
+
+
+def _subject(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return what a subject is declared to be, with what it takes over from others."""
+    own = dict(declared["subjects"][name])
+    like = own.pop("like", None)
+    if like is None:
+        return own
+    model = _subject(declared, like)
+    return {key: model[key] for key in model if key not in _OWN} | own
+
+
+def _design(declared: Mapping[str, Any]) -> dict[str, Any]:
+    design = declared.get("design", {})
+    return {name: design[name] for name in _KEPT_OF_DESIGN if name in design}
+
+
+def _source(declared: Mapping[str, Any], name: str) -> dict[str, Any]:
+    source = _subject(declared, name).get("source")
+    return {key: value for key, value in declared.get("sources", {}).items() if key == source}

@@ -1,0 +1,184 @@
+"""What an experiment observes while servers are measured, and who does it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os.path import commonprefix
+
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base_settings import Origin, Wanted
+from dbhone.errors import ExperimentError, HoneError, ServerError, UnknownName
+from dbhone.instance.counter_reader import CounterReader
+from dbhone.instance.server import Server
+from dbhone.measurement.sampler import Probe, Sampler
+from dbhone.measurement.series import (
+    CPU,
+    MEMORY,
+    PACE,
+    READ,
+    WRITTEN,
+    Quantity,
+    Readings,
+    Series,
+)
+from dbhone.measurement.server_usage import read_usage
+from dbhone.measurement.slice_sampler import SliceSampler
+from dbhone.workload.drivers.base import INTERVAL, Outcome
+
+_WILDCARD = re.compile(r"[*?\[]")
+Warn = Callable[[str, str, str], None]
+"""Keeps a warning with the run: its code, its text, and the subject that it is about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observe:
+    """What is observed: every so many seconds, and which of the server's own counters."""
+
+    enabled: bool = True
+    every: float = 1.0
+    counters: tuple[str, ...] = ()
+
+    def settings(self, dbms: ServerDbms) -> dict[str, str]:
+        """Return the settings without which a server would not count what is asked for."""
+        found: dict[str, str] = {}
+        for source in dbms.counters:
+            asked = (each.partition(".") for each in self.counters)
+            names = [name for head, _, name in asked if head == source.name]
+            if self.enabled and names:
+                # Of names that are no paths, whatever they look like.
+                begin = commonprefix([_WILDCARD.split(name)[0] for name in names])  # noqa: RUF071
+                for setting, value in source.settings.items():
+                    found[setting] = value.replace("{prefix}", begin)
+        return found
+
+    def wanted(self, dbms: ServerDbms, own: Iterable[Wanted]) -> tuple[Wanted, ...]:
+        """Return those settings as asked of a server; what a subject says itself goes before.
+
+        A version that lacks one runs without it.
+        """
+        said = {dbms.canonical(each.name) for each in own}
+        return tuple(
+            Wanted(name=name, value=value, origin=Origin.CONFIG)
+            for name, value in self.settings(dbms).items()
+            if dbms.canonical(name) not in said
+        )
+
+
+def check_counters(counters: Sequence[str], servers: Iterable[ServerDbms], *, where: str) -> None:
+    """Refuse what cannot be a counter of any of these; ``where`` is where in the file it stands.
+
+    Which names a source has only a running server tells. Raises ExperimentError, UnknownName.
+    """
+    known = {source.name for each in servers for source in each.counters}
+    for each in counters:
+        source, dot, name = each.partition(".")
+        if not dot or not name:
+            raise ExperimentError(
+                f"{where}: '{each}' is no counter",
+                hint=f"write SOURCE.NAME; sources are {', '.join(sorted(known))}",
+            )
+        if source not in known:
+            raise UnknownName("source of counters", source, known, where=where)
+
+
+class Observing:
+    """Observes the servers of one run. What goes wrong with it is a warning, once a subject."""
+
+    def __init__(self, observe: Observe, warn: Warn) -> None:
+        self._observe = observe
+        self._warn = warn
+        self._lacking: dict[str, dict[str, str]] = {}
+
+    def observer(self, subject: str, server: Server) -> Observer | None:
+        """Return who observes this server, None if nothing is to be. Close it in the end."""
+        if not self._observe.enabled:
+            return None
+        watched = self._watched(subject, server) if self._observe.counters else None
+        return Observer(server, watched, every=self._observe.every)
+
+    def _watched(self, subject: str, server: Server) -> CounterReader | None:
+        try:
+            watched = CounterReader(server, self._observe.counters)
+        except ServerError as error:
+            self.doubt(subject, error.told)
+            return None
+        lacking = {each.counter: each.why for each in watched.missing}
+        if subject not in self._lacking and lacking:
+            words = "; ".join(f"{counter} ({why})" for counter, why in lacking.items())
+            self._warn("counter-missing", f"{subject} does not count {words}", subject)
+        self._lacking[subject] = lacking
+        return watched
+
+    def check(self, subjects: Sequence[str]) -> None:
+        """Raise ExperimentError for a counter that not one of the subjects' servers has.
+
+        While one of them has not been asked, it may be the one that has it.
+        """
+        if not subjects or any(each not in self._lacking for each in subjects):
+            return
+        first, *others = (self._lacking[each] for each in subjects)
+        for counter, why in first.items():
+            if all(counter in each for each in others):
+                raise ExperimentError(
+                    f"[observe] counters: no server has the counter '{counter}'", hint=why
+                )
+
+    def doubt(self, subject: str, why: str) -> None:
+        """Keep with the run that a subject was not observed as asked."""
+        self._warn("not-observed", f"{subject} was not observed as asked: {why}", subject)
+
+
+class Observer:
+    """Observes one running server, slice by slice."""
+
+    def __init__(self, server: Server, watched: CounterReader | None, *, every: float) -> None:
+        self._pid = server.pid
+        self._watched = watched
+        self._every = every
+
+    @contextlib.contextmanager
+    def observing(self) -> Iterator[Sampler]:
+        """Observe while a slice runs; yield what will have the series afterwards."""
+        sampler = Sampler(self._probes(), every=self._every)
+        with sampler.running():
+            yield sampler
+
+    def observing_slices(self, finished: Callable[[], int]) -> SliceSampler:
+        """Return what observes at the ends of slices; ``finished`` tells the operations so far."""
+        return SliceSampler([lambda: {PACE: float(finished())}, *self._probes()])
+
+    def _probes(self) -> list[Probe]:
+        return [self._usage, *([self._watched.read] if self._watched else [])]
+
+    def _usage(self) -> Readings:
+        usage = read_usage(self._pid, switches=False)
+        if usage is None:
+            raise HoneError("what the server uses cannot be read")
+        found: Mapping[Quantity, float | None] = {
+            CPU: usage.cpu_seconds,
+            READ: usage.bytes_read,
+            WRITTEN: usage.bytes_written,
+            MEMORY: usage.memory_bytes,
+        }
+        return {quantity: value for quantity, value in found.items() if value is not None}
+
+    def close(self) -> None:
+        """Close the connection with the server, if there is one."""
+        if self._watched is not None:
+            self._watched.close()
+
+
+def pace(outcome: Outcome | None, began: float) -> tuple[Series, ...]:
+    """Return the throughput in each interval that the driver told, if it ran just one step.
+
+    ``began`` is when the slice began, in monotonic time: the driver connects before it begins.
+    """
+    if outcome is None or len(outcome.steps) != 1 or not outcome.steps[0].series:
+        return ()
+    values = outcome.steps[0].series
+    before = max(0.0, outcome.steps[0].series_began - began)
+    at = tuple(before + INTERVAL * number for number in range(1, len(values) + 1))
+    return (Series(quantity=PACE, at=at, values=values),)

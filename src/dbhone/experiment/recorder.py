@@ -1,0 +1,113 @@
+"""What an execution tells its listener and keeps of itself in the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from dbhone.experiment.events import Began, Ended, Listener, Note, Stage
+from dbhone.measurement.record import Run, RunState, Subject, Warning
+from dbhone.measurement.store import Store
+
+
+class RunRecorder:
+    """The clock, the warnings and the state of one run while it is executed.
+
+    What earlier sessions worked on the run counts towards its budget. What was waited for another
+    hone does not: ``waited`` tells how many seconds that were so far.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        listen: Listener,
+        budget: float,
+        *,
+        waited: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self.run_id = run.id
+        self.store = store
+        self.listen = listen
+        self._waited = waited
+        self._counted = self.clock()
+        self._began = self._counted - run.seconds
+        self._deadline = self._began + budget
+
+    def clock(self) -> float:
+        """Return seconds of a clock that stands still while another hone has its turn."""
+        return time.monotonic() - self._waited()
+
+    def left(self) -> float:
+        """Return the seconds of the budget that are left."""
+        return max(0.0, self._deadline - self.clock())
+
+    def spent(self) -> float:
+        """Return the seconds that were worked on the run, in all sessions."""
+        return self.clock() - self._began
+
+    def tick(self) -> None:
+        """Add the time since the last tick to the run's own clock, in the store."""
+        self.store.update_run(self.run_id, seconds_added=self._seconds())
+
+    def _seconds(self) -> float:
+        now = self.clock()
+        added, self._counted = now - self._counted, now
+        return added
+
+    def close(self, state: RunState, why: str) -> None:
+        """Say that the run ended before it was done, and why."""
+        self.store.update_run(self.run_id, state=state, error=why, seconds_added=self._seconds())
+
+    def complete(self, stopped_by: str) -> None:
+        """Say that the run is done."""
+        self.store.update_run(
+            self.run_id,
+            state=RunState.DONE,
+            stopped_by=stopped_by,
+            finished_at=datetime.now(UTC),
+            seconds_added=self._seconds(),
+        )
+
+    def warn(
+        self, code: str, text: str, *, subject: str | None = None, step: str | None = None
+    ) -> None:
+        """Keep a warning with the run."""
+        warning = Warning(code=code, text=text, subject=subject, step=step)
+        self.store.add_warning(self.run_id, warning)
+
+    def withdraw(self, code: str, subject: str) -> None:
+        """Forget a warning of a subject that an earlier session gave, if it did."""
+        self.store.withdraw_warning(self.run_id, code, subject)
+
+    def describe(self, position: int, subject: Subject) -> None:
+        """Keep what a subject is."""
+        self.store.set_subject(self.run_id, position, subject)
+
+    def note(self, text: str) -> None:
+        """Tell the user something now."""
+        self.listen(Note(text=text))
+
+    def began(
+        self, stage: Stage, what: str, number: int, total: int, expected: float | None = None
+    ) -> float:
+        """Tell that a piece of work begins; return the moment, for ``ended``."""
+        self.listen(
+            Began(
+                stage=stage,
+                what=what,
+                number=number,
+                total=total,
+                expected=expected,
+                left=self.left(),
+            )
+        )
+        return self.clock()
+
+    def ended(
+        self, stage: Stage, what: str, began: float, *, reused: bool = False, note: str = ""
+    ) -> None:
+        """Tell that a piece of work is finished."""
+        seconds = self.clock() - began
+        self.listen(Ended(stage=stage, what=what, seconds=seconds, reused=reused, note=note))

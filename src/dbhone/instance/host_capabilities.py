@@ -1,0 +1,77 @@
+"""What this machine offers to levers, asked of the kernel and of the loader."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from dbhone.errors import MachineError
+from dbhone.instance.account import server_account
+from dbhone.instance.levers.base import HostCapabilities, Lever
+from dbhone.source.libraries import library_here
+
+_NODE = re.compile(r"node[0-9]+")
+_HUGE = re.compile(r"^(HugePages_Total|HugePages_Free|HugePages_Rsvd|Hugepagesize):\s+(\d+)", re.M)
+
+
+def read_offer(levers: Iterable[Lever], *, root: Path = Path("/")) -> HostCapabilities:
+    """Return what the machine offers to these levers. ``root`` is where ``proc`` and ``sys`` are.
+
+    Libraries and programs are this machine's own, whatever ``root`` is.
+    """
+    asked = tuple(levers)
+    libraries = ((name, library_here(name)) for each in asked for name in each.libraries)
+    programs = ((name, shutil.which(name)) for each in asked for name in each.programs)
+    huge = _huge_pages(root)
+    groups = _groups()
+    reserved = huge.get("HugePages_Total", 0)
+    free = huge.get("HugePages_Free", 0) - huge.get("HugePages_Rsvd", 0)
+    return HostCapabilities(
+        cpus=frozenset(os.sched_getaffinity(0)),
+        numa_nodes=_numa_nodes(root),
+        libraries={name: path for name, path in libraries if path},
+        programs={name: Path(path) for name, path in programs if path},
+        huge_page_bytes=huge.get("Hugepagesize", 0) * 1024,
+        huge_pages=reserved,
+        huge_pages_free=max(0, free),
+        may_share_huge=_shm_group(root) in groups,
+        group=groups[0],
+    )
+
+
+def _numa_nodes(root: Path) -> int:
+    """Return how many nodes there are; a kernel that knows none has one."""
+    try:
+        paths = list((root / "sys/devices/system/node").iterdir())
+    except OSError:
+        return 1
+    return max(1, sum(_NODE.fullmatch(path.name) is not None for path in paths))
+
+
+def _groups() -> tuple[int, ...]:
+    """Return the groups of the account that servers run as, its own first."""
+    try:
+        account = server_account()
+    except MachineError:
+        return (os.getegid(),)  # whoever starts a server will be told that there is no account
+    return (os.getegid(), *os.getgroups()) if account is None else (account.gid,)
+
+
+def _shm_group(root: Path) -> int | None:
+    """Return the group that may have shared memory in huge pages, see hugetlbpage.rst."""
+    try:
+        return int((root / "proc/sys/vm/hugetlb_shm_group").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def _huge_pages(root: Path) -> dict[str, int]:
+    """Return what /proc/meminfo says of them: sizes in KiB, else numbers of pages."""
+    try:
+        text = (root / "proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return {}
+    return {name: int(value) for name, value in _HUGE.findall(text)}

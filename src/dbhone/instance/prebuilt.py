@@ -1,0 +1,172 @@
+"""Adopts ready-made servers: what somebody else has built is kept as a build of ours.
+
+The tree is copied to where the server's account may read it. The server is asked for its
+version, as that account; nothing else of it runs before it is measured.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dbhone import registry
+from dbhone.compilation import builder
+from dbhone.compilation import manifest as records
+from dbhone.compilation.artifacts import copy_tree, open_to_all
+from dbhone.compilation.manifest import Build, KeptFile, Manifest
+from dbhone.compilation.transforms.base import Pass
+from dbhone.dbms.base import DRAWER, Dbms
+from dbhone.dbms.base_server import Installation, ServerDbms
+from dbhone.errors import BuildError, SourceError
+from dbhone.files import (
+    digest_of,
+    digest_of_file,
+    digest_of_tree,
+    freeze,
+    publish,
+    tree_size,
+)
+from dbhone.home import Home, Session
+from dbhone.instance.account import check_reachable, server_account
+from dbhone.instance.place import make_place, remove_place
+from dbhone.instance.programs import run_program
+from dbhone.measurement.record import READY_MADE
+from dbhone.source.libraries import require_libraries
+from dbhone.source.ready import ReadyServer, require_server
+from dbhone.source.tree import SourceTree
+
+_FORMAT = 1
+_KEPT = Path("install")
+_QUERY_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    dbms: ServerDbms
+    version: str
+
+
+def digest(tree: SourceTree) -> str:
+    """Return the name of the build that a tree is adopted as."""
+    return digest_of({"adoption": _FORMAT, "source": tree.digest})
+
+
+def find(home: Home, tree: SourceTree) -> Build | None:
+    """Return the build that a tree was adopted as, None if it was not."""
+    return builder.find(home, digest(tree))
+
+
+def adopt(tree: SourceTree, session: Session) -> Build:
+    """Return the server in a tree as a build.
+
+    Raises SourceError if there is none that hone knows, MachineError if the machine lacks a
+    library that it needs.
+    """
+    began = time.monotonic()
+    found = require_server(tree.path, tree.reference)
+    folders = require_libraries(found.program, tree.path)
+    draft = session.workdir("adopted")
+    draft.chmod(0o711)  # the server's account passes it
+    result = draft / "result"
+    result.mkdir()
+    installation = _install(found, folders, result)
+    known = _ask(installation, session)
+    manifest = _manifest(tree, installation, known, result, time.monotonic() - began)
+    records.write_manifest(result, manifest)
+    freeze(result)
+    result.chmod(0o755)  # a folder must be writable to be renamed by its owner
+    final = session.home.builds / manifest.digest
+    publish(result, final)
+    build = records.read_build(final)
+    if build is None:
+        raise BuildError(f"the build in {final} is damaged", hint="is the disk in order?")
+    return build
+
+
+def _install(found: ReadyServer, folders: tuple[Path, ...], result: Path) -> Installation:
+    """Copy the server's prefix; libraries that it brings lie below it, or come along."""
+    kept = result / _KEPT
+    copy_tree(found.prefix, kept)
+    libraries = []
+    for number, folder in enumerate(folders):
+        if folder.is_relative_to(found.prefix):
+            libraries.append(kept / folder.relative_to(found.prefix))
+        else:
+            copy_tree(folder, kept / f"libraries-{number}")
+            libraries.append(kept / f"libraries-{number}")
+    open_to_all(result)
+    return Installation(
+        dbms="",
+        version="",
+        prefix=kept,
+        server=kept / found.program.relative_to(found.prefix),
+        libraries=tuple(libraries),
+    )
+
+
+def _ask(installation: Installation, session: Session) -> _Known:
+    """Ask a server what it is. Raises SourceError if it is of no DBMS that hone knows."""
+    account = server_account()
+    check_reachable(installation.server.parent, account)
+    place = make_place(session, account)
+    try:
+        said = ""
+        for dbms in _servers():
+            query = dbms.version_query(installation)
+            finished = run_program(query, place, account, timeout=_QUERY_TIMEOUT)
+            said = finished.text().strip() or finished.ending()
+            version = dbms.version_in(said) if finished.ok else None
+            if version is not None:
+                return _Known(dbms=dbms, version=version)
+    finally:
+        remove_place(place)
+    raise SourceError(
+        f"{installation.server.name} is no server that hone knows: asked for its version it said"
+        f" '{said.splitlines()[-1]}'"
+    )
+
+
+def _servers() -> list[ServerDbms]:
+    known = registry.load_all(DRAWER, Dbms, what="DBMS").values()
+    return [each for each in known if isinstance(each, ServerDbms)]
+
+
+def _manifest(
+    tree: SourceTree, installation: Installation, known: _Known, result: Path, seconds: float
+) -> Manifest:
+    return Manifest(
+        digest=digest(tree),
+        dbms=known.dbms.name,
+        version=known.version,
+        source=tree.resolved,
+        source_digest=tree.digest,
+        variant=READY_MADE,
+        pass_=Pass.PLAIN,
+        copy_number=0,
+        family=None,
+        compiler=READY_MADE,
+        compiler_identity="",
+        compile_flags=(),
+        link_flags=(),
+        steps=(),
+        profile=None,
+        seconds=seconds,
+        phase_seconds={},
+        compile_commands=0,
+        files={
+            "install": _kept(installation.prefix, result),
+            "server": _kept(installation.server, result),
+        },
+        primary="server",
+        libraries=tuple(str(each.relative_to(result)) for each in installation.libraries),
+        built_at=datetime.now(UTC),
+    )
+
+
+def _kept(path: Path, result: Path) -> KeptFile:
+    name = str(path.relative_to(result))
+    if path.is_dir():
+        return KeptFile(path=name, bytes=tree_size(path), sha256=digest_of_tree(path), tree=True)
+    return KeptFile(path=name, bytes=path.stat().st_size, sha256=digest_of_file(path))

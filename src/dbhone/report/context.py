@@ -1,0 +1,180 @@
+"""What tables are made of: a run, what was found in it, and in which order it is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbhone.analysis.levels import Level
+from dbhone.analysis.verdict import Analysis, Effect, Summary
+from dbhone.analysis.winner import overall
+from dbhone.measurement.metric import THROUGHPUT, Metric
+from dbhone.measurement.record import Group, Role, Run, Step, Subject
+from dbhone.report.table import Cell, Row
+from dbhone.report.wording import joined
+from dbhone.units import count_of
+
+EMPTY = Cell(text="")
+_MOST_NAMED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportContext:
+    """What tables are made of. ``subjects`` are in the order in which they are shown.
+
+    ``effects`` and ``levels`` are by subject, step and metric. ``arrows`` are the signs of a
+    history's changes, by subject and step.
+    """
+
+    run: Run
+    analysis: Analysis
+    subjects: tuple[Subject, ...]
+    effects: Mapping[tuple[str, str, str], Effect]
+    levels: Mapping[tuple[str, str, str], Level]
+    arrows: Mapping[tuple[str, str], str]
+
+    @property
+    def base(self) -> str:
+        """The base's name, empty without one."""
+        return self.analysis.base
+
+    @property
+    def others(self) -> list[Subject]:
+        """All subjects but the base."""
+        return [each for each in self.subjects if each.role is not Role.BASE]
+
+    def steps(self, *, in_sample: bool, group: Group | None = None) -> list[Step]:
+        """Return the steps of one part, and of one group if one is given, in the run's order."""
+        return [
+            step
+            for step in self.run.steps
+            if step.in_sample is in_sample and group in (None, step.group)
+        ]
+
+    def groups(self, *, in_sample: bool) -> list[Group]:
+        """Return the groups that have steps in one part."""
+        return [group for group in Group if self.steps(in_sample=in_sample, group=group)]
+
+    def parts(self) -> list[bool]:
+        """Return the parts that have steps: held-out (False) first, in-sample (True) last."""
+        return [part for part in (False, True) if self.steps(in_sample=part)]
+
+    def part_title(self, in_sample: bool) -> str:
+        """Return a part's name; where nothing was trained there is but one."""
+        if self.parts() == [False]:
+            return "All steps" if serves(self.run.steps) else "All sets"
+        return "In-sample" if in_sample else "Held-out"
+
+    def part_words(self, in_sample: bool) -> str:
+        """Return what a part consists of, as a sentence."""
+        kind = " (trained on)" if in_sample else ""
+        steps = self.steps(in_sample=in_sample)
+        return f"{self.part_title(in_sample)}: {_counted(steps)}{kind}."
+
+    def find(self, subject: Subject, in_sample: bool, group: Group | None) -> Summary | None:
+        """Return a throughput summary."""
+        return self.analysis.summary(
+            subject.name, in_sample=in_sample, group=group, metric=THROUGHPUT.name
+        )
+
+    def effect(self, subject: Subject, step: Step, metric: Metric) -> Effect | None:
+        """Return what was found for one subject on one step."""
+        return self.effects.get((subject.name, step.name, metric.name))
+
+    def level(self, subject: Subject | str, step: Step, metric: Metric) -> float | None:
+        """Return the typical value of one subject on one step, None if it was not measured."""
+        name = subject if isinstance(subject, str) else subject.name
+        found = self.levels.get((name, step.name, metric.name))
+        return found.value if found is not None else None
+
+
+def material(
+    run: Run,
+    analysis: Analysis,
+    levels: Iterable[Level],
+    *,
+    order: Sequence[str] = (),
+    arrows: Mapping[tuple[str, str], str] | None = None,
+) -> ReportContext:
+    """Order the subjects: the base, the candidates from the best to the worst, the controls.
+
+    The versions of a history, whose ``order`` is given, stay in it.
+    """
+
+    def rank(subject: Subject) -> tuple[int, bool, float]:
+        score = overall(analysis, subject.name)
+        role = (Role.BASE, Role.CANDIDATE, Role.CONTROL).index(subject.role)
+        if subject.name in order:
+            return role, False, order.index(subject.name)
+        return role, score is None, -score.ratio if score is not None else 0.0
+
+    return ReportContext(
+        run=run,
+        analysis=analysis,
+        subjects=tuple(sorted(run.subjects, key=rank)),
+        effects={(each.subject, each.step, each.metric): each for each in analysis.effects},
+        levels={(each.subject, each.step, each.metric): each for each in levels},
+        arrows=arrows or {},
+    )
+
+
+def serves(steps: Iterable[Step]) -> bool:
+    """Return whether any of the steps is a server's."""
+    return any(step.threads is not None for step in steps)
+
+
+def workload(step: Step) -> str:
+    """Return a step's set without its number of threads."""
+    return step.set if step.threads is None else step.set.partition("@")[0]
+
+
+def short_names(run: Run) -> dict[str, str]:
+    """Return the steps' names as sentences have them: ``update-index``, where that is plain."""
+    words = {step.name: workload(step).partition("_")[0] for step in run.steps if not step.key}
+    sets = {workload(step): words[step.name] for step in run.steps if not step.key}
+    plain = {word for word, count in Counter(sets.values()).items() if count == 1}
+    return {
+        step.name: step.name.replace(workload(step), word, 1) if word in plain else step.name
+        for step in run.steps
+        for word in (words.get(step.name, step.name),)
+    }
+
+
+def label(subject: Subject) -> str:
+    """Return a subject's name with what it is, if it is not a sound candidate."""
+    notes = {Role.BASE: ["base"], Role.CONTROL: ["A/A"], Role.CANDIDATE: []}[subject.role]
+    if subject.broken is not None:
+        notes = [*notes, "broken"]
+    return f"{subject.name} ({', '.join(notes)})" if notes else subject.name
+
+
+def subject_row(subject: Subject, cells: Iterable[Cell]) -> Row:
+    """Return a row that is a subject's."""
+    name = Cell(text=label(subject), detail=subject.broken or "")
+    return Row(cells=(name, *cells), control=subject.role is Role.CONTROL)
+
+
+def heading(words: str, columns: int) -> Row:
+    """Return a row that names the rows below it, as wide as a table of so many columns."""
+    return Row(cells=(Cell(text=words), *[EMPTY] * (columns - 1)), heading=True)
+
+
+def _counted(steps: list[Step]) -> str:
+    sets = list(dict.fromkeys(workload(step) for step in steps))
+    words = count_of(len(steps), "step")
+    if not serves(steps):
+        return f"{words} of {joined(sets)}"
+    if len(sets) <= _MOST_NAMED:
+        words = f"{words} of {joined(sets)}"
+    else:
+        counts = {group: sum(step.group is group for step in steps) for group in Group}
+        found = ", ".join(f"{count} {group}" for group, count in counts.items() if count)
+        words = f"{words} ({found})"
+    threads = sorted({step.threads for step in steps if step.threads is not None})
+    if len(threads) == 1:
+        return f"{words}, {count_of(threads[0], 'thread')}"
+    return (
+        f"{words} at {len(threads)} numbers of threads, {threads[0]} to {threads[-1]}, "
+        "which all count alike"
+    )

@@ -1,0 +1,215 @@
+"""Published ratios beside a run's own: matched by step, group and threads, never by absolutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dbhone.analysis.averages import average_ratio
+from dbhone.analysis.verdict import Analysis
+from dbhone.errors import UsageError
+from dbhone.measurement.metric import BY_NAME, THROUGHPUT
+from dbhone.measurement.record import Run, Samples, Step
+from dbhone.report.context import workload
+from dbhone.report.pairing import Asked, Pair, pairs
+from dbhone.report.publication import GroupFigures, Publication
+
+BUILD_TIME = "build time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BesideRow:
+    """A published ratio and one's own, of the same quantity.
+
+    ``what`` is a step, or a group with the figure of its steps' ratios; ``metric`` is that of the
+    ratio, or a build's time. ``threads`` are those of the run, ``in_sample`` tells of the run
+    whether it trained on the step; both are None for builds. ``low`` to ``high`` is one's own
+    interval, None where there is none.
+    """
+
+    what: str
+    metric: str
+    threads: int | None
+    in_sample: bool | None
+    published: float
+    ratio: float
+    low: float | None
+    high: float | None
+
+    @property
+    def lies(self) -> str | None:
+        """Where the published ratio lies: within one's own interval, above or below it."""
+        if self.low is None or self.high is None:
+            return None
+        if self.published > self.high:
+            return "above"
+        return "below" if self.published < self.low else "within"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """One published subject beside one of the run's.
+
+    ``unmatched`` counts the published ratios that have no like in the run, ``alone`` the run's
+    steps that have none in the publication.
+    """
+
+    name: str
+    publication: Publication
+    pair: Pair
+    base: str
+    rows: tuple[BesideRow, ...]
+    unmatched: int
+    alone: int
+
+
+def beside(run: Run, samples: Samples, analysis: Analysis, asked: Asked) -> tuple[Beside, ...]:
+    """Set a publication beside what was found in a run, once for each pair of subjects.
+
+    Raises UsageError if the run has no base to compare with, or no subject that is meant.
+    """
+    if not analysis.base:
+        raise UsageError(
+            f"run {run.id} has no base, and so no ratios that {asked.name} could stand beside"
+        )
+    return tuple(
+        _Side(run, samples, analysis, asked.publication, pair).beside(asked.name)
+        for pair in pairs(asked, run)
+    )
+
+
+class _Side:
+    """One pair, and all that its rows are made of."""
+
+    def __init__(
+        self, run: Run, samples: Samples, analysis: Analysis, of: Publication, pair: Pair
+    ) -> None:
+        self.run = run
+        self.samples = samples
+        self.analysis = analysis
+        self.of = of
+        self.pair = pair
+        self.effects = {
+            (each.step, each.metric): each
+            for each in analysis.effects
+            if each.subject == pair.mine.name
+        }
+        self.unmatched = 0
+        self.used: set[str] = set()
+
+    def beside(self, name: str) -> Beside:
+        rows = (*self.of_steps(), *self.of_groups(), *self.of_builds())
+        return Beside(
+            name=name,
+            publication=self.of,
+            pair=self.pair,
+            base=self.analysis.base,
+            # Held-out and in-sample rows stand apart, and so do metrics.
+            rows=tuple(sorted(rows, key=lambda row: (bool(row.in_sample), _place(row.metric)))),
+            unmatched=self.unmatched,
+            alone=len({step.name for step in self.run.steps} - self.used),
+        )
+
+    def of_steps(self) -> Iterator[BesideRow]:
+        known = {(workload(each), each.threads): each for each in self.run.steps if not each.key}
+        for figures in self.of.steps:
+            mine, base = figures.values[self.pair.theirs], figures.values[self.of.base]
+            for threads, own, other in zip(figures.threads, mine, base, strict=True):
+                step = known.get((figures.step, threads))
+                found = self.effects.get((step.name, figures.metric)) if step else None
+                if step is None or found is None:
+                    self.unmatched += 1
+                    continue
+                self.used.add(step.name)
+                yield BesideRow(
+                    what=figures.step,
+                    metric=figures.metric,
+                    threads=threads,
+                    in_sample=step.in_sample,
+                    published=own / other,
+                    ratio=found.ratio,
+                    low=found.low,
+                    high=found.high,
+                )
+
+    def of_groups(self) -> Iterator[BesideRow]:
+        for figures in self.of.groups:
+            rows = [
+                row
+                for part in (False, True)
+                for row in self._group(figures, self._steps(figures, in_sample=part))
+            ]
+            if not rows:
+                self.unmatched += len(type(figures.values[self.pair.theirs]).model_fields)
+            yield from rows
+
+    def _steps(self, figures: GroupFigures, *, in_sample: bool) -> list[Step]:
+        """Return the steps of a group at the published number of threads, or at the run's only."""
+        at = {step.threads for step in self.run.steps}
+        threads = figures.threads if figures.threads in at or len(at) > 1 else next(iter(at), None)
+        return [
+            step
+            for step in self.run.steps
+            if step.group.value in figures.groups
+            and step.in_sample is in_sample
+            and step.threads == threads
+        ]
+
+    def _group(self, figures: GroupFigures, steps: Sequence[Step]) -> Iterator[BesideRow]:
+        own = average_ratio(
+            self.samples,
+            self.pair.mine.name,
+            self.analysis.base,
+            [step.name for step in steps],
+            confidence=self.analysis.confidence,
+        )
+        if own is None:
+            return
+        self.used.update(step.name for step in steps)
+        published = figures.values[self.pair.theirs]
+        interval = (own.low, own.high)
+        for line, theirs, mine, ends in (
+            ("average", published.average, own.mean, interval),
+            ("median", published.median, own.median, (None, None)),
+            ("min", published.min, own.minimum, (None, None)),
+            ("max", published.max, own.maximum, (None, None)),
+            ("stddev", published.stddev, own.deviation, (None, None)),
+        ):
+            if mine is None:
+                self.unmatched += 1
+                continue
+            yield BesideRow(
+                what=f"{' and '.join(figures.groups)}: {line}",
+                metric=THROUGHPUT.name,
+                threads=steps[0].threads,
+                in_sample=steps[0].in_sample,
+                published=theirs,
+                ratio=mine,
+                low=ends[0],
+                high=ends[1],
+            )
+
+    def of_builds(self) -> Iterator[BesideRow]:
+        """Yield the compilers' CPU time: the published builds made one thing at a time."""
+        if not self.of.build_seconds:
+            return
+        seconds = self.of.build_seconds
+        base = self.run.base
+        mine, other = self.pair.mine.timings, base.timings if base else None
+        if mine is None or other is None or not other.cpu_seconds:
+            self.unmatched += 1
+            return
+        yield BesideRow(
+            what=BUILD_TIME,
+            metric=BUILD_TIME,
+            threads=None,
+            in_sample=None,
+            published=seconds[self.pair.theirs] / seconds[self.of.base],
+            ratio=mine.cpu_seconds / other.cpu_seconds,
+            low=None,
+            high=None,
+        )
+
+
+def _place(metric: str) -> int:
+    return list(BY_NAME).index(metric) if metric in BY_NAME else len(BY_NAME)

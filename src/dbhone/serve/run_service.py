@@ -1,0 +1,156 @@
+"""What can be read of the runs in a home: their list, their reports, how far they are.
+
+The store is opened anew for each question, only to be read: a hone may write to it meanwhile, or
+another may bring it up to date. What was made of a run is kept while nothing of it changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dbhone.home import Home, is_alive
+from dbhone.measurement.record import Run, RunState, Samples
+from dbhone.measurement.store import RunSummary, Store
+from dbhone.report.findings import found_in
+from dbhone.report.one_liner import brief
+from dbhone.report.page import Page, build_joined_page, build_page
+from dbhone.report.rendering import render
+from dbhone.serve.cache import Cache, Kept
+from dbhone.serve.listing import Filters, Listed, Listing, choose
+from dbhone.serve.state import State, doing, facts, state_of
+
+_MOST_REPORTS = 16
+"""A report is up to 3 MB."""
+_MOST_PAGES = 16
+_MOST_BRIEFS = 1000
+_PATIENCE = 1.0
+"""For how long, in seconds, runs are analysed for a list before it is shown without the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """A page of the list of runs. ``briefs`` has what each found, by number, as far as known."""
+
+    listing: Listing
+    briefs: dict[int, str]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that is shown is known, and nothing of it goes on."""
+        shown = self.listing.shown
+        return len(self.briefs) == len(shown) and all(
+            each.state is not State.RUNNING for each in shown
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A run as it is now. ``page`` is what was found in its complete blocks."""
+
+    run: Run
+    state: State
+    doing: str
+    facts: dict[str, str]
+    page: Page
+
+
+class RunService:
+    """Answers questions about the runs of one home. Threads may ask at once.
+
+    Whatever is asked raises StoreError if the store cannot be read, and UsageError for a run
+    that does not exist.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._briefs: Cache[str] = Cache(_MOST_BRIEFS)
+        self._pages: Cache[Page] = Cache(_MOST_PAGES)
+        self._reports: Cache[bytes] = Cache(_MOST_REPORTS)
+
+    def check(self) -> None:
+        """Raise StoreError if the store cannot be read."""
+        self._open().close()
+
+    def overview(self, filters: Filters) -> Overview:
+        """Return a page of the list of runs."""
+        with self._open() as store:
+            runs = [Listed(run=each, state=self._state(each)) for each in store.runs()]
+            listing = choose(runs, filters)
+            until = time.monotonic() + _PATIENCE
+            briefs: dict[int, str] = {}
+            for each in listing.shown:
+                known = self._briefs.find(each.run.id, each.run)
+                if known is None and time.monotonic() > until:
+                    continue
+                briefs[each.run.id] = self._brief(store, each.run)
+        return Overview(listing=listing, briefs=briefs)
+
+    def look(self, run_id: int) -> Look:
+        """Return a run as it is now."""
+        with self._open() as store:
+            run, progress = store.run(run_id), store.progress(run_id)
+            state = self._state(run)
+            # While a run goes on, what it found changes as blocks are completed: to analyse it
+            # after each slice would keep a machine busy that is being measured.
+            made_of = (state, progress.blocks if state is State.RUNNING else progress)
+            page = self._pages.get(run_id, made_of, lambda: build_page(run, store.samples(run_id)))
+        return Look(
+            run=run,
+            state=state,
+            doing=doing(run, state, progress),
+            facts=facts(run, state, progress, datetime.now(UTC)),
+            page=page.value,
+        )
+
+    def report(self, run_id: int) -> Kept[bytes]:
+        """Return the HTML report of a run, as ``hone report`` gives it."""
+        with self._open() as store:
+            run, progress = store.run(run_id), store.progress(run_id)
+
+            def make() -> bytes:
+                observations = store.observations(run_id)
+                return render(build_page(run, store.samples(run_id), observations), "html")
+
+            return self._reports.get(run_id, (run, progress), make)
+
+    def joined(self, run_ids: Sequence[int]) -> Kept[bytes]:
+        """Return the HTML report of several runs as one.
+
+        Raises UsageError, with the reason, for runs that do not add up.
+        """
+        with self._open() as store:
+            runs = [(store.run(each), store.progress(each)) for each in run_ids]
+
+            def make() -> bytes:
+                return render(
+                    build_joined_page([_with_samples(store, run) for run, _ in runs]), "html"
+                )
+
+            return self._reports.get(tuple(run_ids), tuple(runs), make)
+
+    def summaries(self, run_ids: Sequence[int]) -> tuple[tuple[RunSummary, str], ...]:
+        """Return runs by number, each with what it found."""
+        with self._open() as store:
+            wanted = [store.run(each).id for each in dict.fromkeys(run_ids)]
+            found = {each.id: each for each in store.runs()}
+            return tuple((found[each], self._brief(store, found[each])) for each in wanted)
+
+    def _open(self) -> Store:
+        return Store.open_to_read(self._home.database)
+
+    def _state(self, run: Run | RunSummary) -> State:
+        running = run.state is RunState.RUNNING
+        return state_of(run.state, alive=running and is_alive(self._home, run.session))
+
+    def _brief(self, store: Store, summary: RunSummary) -> str:
+        def make() -> str:
+            return brief(found_in(*_with_samples(store, store.run(summary.id))))
+
+        return self._briefs.get(summary.id, summary, make).value
+
+
+def _with_samples(store: Store, run: Run) -> tuple[Run, Samples]:
+    return run, store.samples(run.id)

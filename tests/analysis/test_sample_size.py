@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dbhone.analysis.sample_size import SampleSize, lacking, needs
+from dbhone.measurement.record import Run, Samples, Warning
+from tests.analysis.blocks import analysed, noisy, samples
+from tests.report.sample_run import a_run
+
+
+def _told(of: Samples, run: Run | None = None) -> dict[str, Warning]:
+    return {each.code: each for each in lacking(run or a_run(), of, analysed(of))}
+
+
+def _needs(of: Samples) -> SampleSize:
+    return needs(a_run(), of, analysed(of))
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 30))
+def test_a_verdict_needs_what_is_missing_of_six_blocks(blocks: int) -> None:
+    found = _needs(samples(noisy(1, (2, 2, blocks), (1, 1))))
+    assert found.verdict_blocks == max(6 - blocks, 0)
+    assert (found.target_blocks is None) == (blocks < 6)
+    assert found.seconds(found.target_blocks) is None
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 1000), st.floats(0.1, 1e4))
+def test_time_is_that_of_as_many_blocks(blocks: int, seconds: float) -> None:
+    found = SampleSize(verdict_blocks=blocks, target_blocks=None, block_seconds=seconds)
+    assert found.seconds(blocks) == pytest.approx(blocks * seconds)
+    assert found.seconds(None) is None
+
+
+def test_too_few_blocks_say_how_long_more_would_take() -> None:
+    few = replace(samples(noisy(2, (2, 1, 4), (1, 1), spread=1e-4)), block_seconds=15.0)
+    assert _told(few)["too-few-blocks"].text == (
+        "only 4 of the 6 blocks that a verdict needs were measured whole: "
+        "2 more blocks (about 30.0 s) would give one"
+    )
+
+
+def test_a_target_that_was_missed_says_how_much_more_would_do() -> None:
+    wide = replace(samples(noisy(3, (2, 1, 12), (1, 1), spread=0.1)), block_seconds=10.0)
+    missed = _told(wide)["target-not-met"].text
+    more = _needs(wide).target_blocks
+    assert more
+    assert f"about {more} more blocks (about " in missed
+    assert missed.endswith("would do")
+
+
+def test_a_target_that_nobody_waits_for_says_what_to_do_instead() -> None:
+    wide = replace(samples(noisy(3, (2, 1, 12), (1, 1), spread=0.1)), block_seconds=1e6)
+    missed = _told(wide)["target-not-met"].text
+    assert missed.endswith(
+        "would take more than a day here: ask for less ('--target'), or let each step last longer"
+    )
+
+
+def test_single_effects_without_a_verdict_are_named() -> None:
+    values = noisy(4, (2, 3, 12), (1, 1))
+    values[1, 2, 5:] = np.nan
+    found = _told(samples(values))["not-enough-data"]
+    assert found.text.startswith("1 of 3 effects on steps (b on 2) have fewer than the 6 blocks")
+    assert "1 more block would give one" in found.text
+
+
+def test_a_whole_run_lacks_nothing() -> None:
+    assert not _told(samples(noisy(5, (2, 2, 20), (1, 1), spread=1e-4)))
+
+
+def test_a_subject_that_broke_needs_nothing() -> None:
+    values = noisy(6, (3, 2, 20), (1, 1, 1), spread=1e-4)
+    values[1, :, 2:] = np.nan
+    run = a_run()
+    _, other, *_ = run.subjects
+    broke = (replace(other, name="b", broken="it crashed"),)
+    assert {"not-enough-data", "target-not-met"} <= set(_told(samples(values), run))
+    assert not _told(samples(values), replace(run, subjects=broke))

@@ -1,0 +1,271 @@
+"""Builds, made for real with a real compiler from a very small source."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dbhone.compilation import builder
+from dbhone.compilation.build_index import all_builds, prune
+from dbhone.compilation.manifest import Build, read_build
+from dbhone.compilation.toolchain import Compiler
+from dbhone.errors import BuildError, MachineError, ToolError, UsageError
+from dbhone.files import digest_of_tree, remove_tree
+from dbhone.home import Home, Session, open_session
+from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree
+
+
+def ignore(text: str) -> None:
+    del text
+
+
+def test_a_build_runs_and_knows_what_went_into_it(tmp_path: Path, session: Session) -> None:
+    tree = make_tree(tmp_path / "source")
+    build = builder.make(make_spec(tree, "o3"), session, ignore)
+    manifest = build.manifest
+    assert subprocess.run([build.path("program")], check=True, capture_output=True).stdout
+    assert build.folder == session.home.builds / manifest.digest
+    assert (manifest.variant, manifest.version, manifest.source_digest) == (
+        "o3",
+        "1.0",
+        tree.digest,
+    )
+    assert manifest.compile_flags == ("-O3", "-DNDEBUG")
+    assert manifest.compile_commands == 2
+    assert build.binary_bytes == build.path("program").stat().st_size
+    assert "main.c" in build.log.read_text()
+
+
+def test_each_compile_command_is_recorded_with_its_time(tmp_path: Path, session: Session) -> None:
+    build = builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
+    commands = build.commands()
+    assert [each.target for each in commands] == ["main.o", "work.o", "tiny"]
+    assert [each.compiles for each in commands] == [True, True, False]
+    assert all(each.seconds > 0 and each.cpu > 0 and each.memory > 0 for each in commands)
+
+
+def test_the_same_inputs_are_never_built_twice(tmp_path: Path, session: Session) -> None:
+    tree = make_tree(tmp_path / "source")
+    steps: list[str] = []
+    first = builder.make(make_spec(tree), session, steps.append)
+    assert steps
+    steps.clear()
+    assert builder.make(make_spec(tree), session, steps.append).folder == first.folder
+    assert not steps
+
+
+def test_whatever_differs_in_the_inputs_makes_another_build(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "source")
+    other = make_tree(tmp_path / "other", work=WORK.replace("% 3", "% 5"))
+    digests = {
+        make_spec(tree).digest(),
+        make_spec(tree, "o3").digest(),
+        make_spec(tree, "native").digest(),
+        make_spec(tree, copy_number=1).digest(),
+        make_spec(other).digest(),
+    }
+    assert len(digests) == 5
+
+
+def test_where_things_are_does_not_matter_to_a_digest(tmp_path: Path) -> None:
+    here = make_spec(make_tree(tmp_path / "here"), "lto").digest()
+    assert make_spec(make_tree(tmp_path / "there"), "lto").digest() == here
+
+
+def test_a_control_is_built_once_more(tmp_path: Path, session: Session) -> None:
+    tree = make_tree(tmp_path / "source")
+    first = builder.make(make_spec(tree), session, ignore)
+    second = builder.make(make_spec(tree, copy_number=1), session, ignore)
+    assert first.folder != second.folder
+    assert second.manifest.copy_number == 1
+
+
+def test_a_compile_error_is_told_with_its_log(tmp_path: Path, session: Session) -> None:
+    tree = make_tree(tmp_path / "source", work="int work(int n) { return n +; }\n")
+    with pytest.raises(BuildError, match=r"work\.c:1:\d+: error: expected expression") as caught:
+        builder.make(make_spec(tree), session, ignore)
+    assert caught.value.log is not None
+    assert "work.c" in caught.value.log.read_text()
+    assert not all_builds(session.home)
+
+
+def test_a_failed_configure_is_told_with_the_packages_that_it_may_want(
+    tmp_path: Path, session: Session
+) -> None:
+    words = ("sh", "-c", "printf 'CMake Error at a.cmake:7 (message):\\n  no zlib.h\\n'; exit 1")
+    spec = make_spec(
+        make_tree(tmp_path / "source"),
+        dbms=Tiny(configure=words, build_packages=("libaio-dev", "zlib1g-dev")),
+    )
+    with pytest.raises(BuildError, match=r"failed: a\.cmake:7: no zlib\.h") as caught:
+        builder.make(spec, session, ignore)
+    assert caught.value.hint == "if a library is missing: apt-get install libaio-dev zlib1g-dev"
+
+
+def test_a_header_that_is_missing_is_told_with_the_packages_that_it_may_be_in(
+    tmp_path: Path, session: Session
+) -> None:
+    spec = make_spec(
+        make_tree(tmp_path / "source", work="#include <boost/no/such.hpp>\n"),
+        dbms=Tiny(build_packages=("libboost-dev",)),
+    )
+    with pytest.raises(BuildError, match=r"boost/no/such\.hpp") as caught:
+        builder.make(spec, session, ignore)
+    assert caught.value.hint == "if a library is missing: apt-get install libboost-dev"
+
+
+def test_a_full_disk_is_told_as_such(tmp_path: Path, session: Session) -> None:
+    tree = make_tree(tmp_path / "source", work='#error "No space left on device"\n')
+    with pytest.raises(MachineError, match="no space left on the disk"):
+        builder.make(make_spec(tree), session, ignore)
+
+
+def test_flags_that_did_not_arrive_are_an_error(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(forget_flags=True))
+    with pytest.raises(BuildError, match="-O2 did not reach 2 of 2 compile commands"):
+        builder.make(spec, session, ignore)
+
+
+def test_a_build_that_makes_nothing_is_an_error(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(make_nothing=True))
+    with pytest.raises(BuildError, match="made no tiny"):
+        builder.make(spec, session, ignore)
+
+
+def test_a_missing_program_is_told_before_anything_is_built(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Tiny, "required_programs", lambda *_: ("no-such-make",))
+    with pytest.raises(ToolError, match="needs no-such-make"):
+        builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
+    assert not session.scratch.exists()
+
+
+def test_the_users_flags_do_not_leak_into_a_build(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-O0")
+    monkeypatch.setenv("C_INCLUDE_PATH", "/nowhere")
+    build = builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
+    assert all("-O0" not in each.argv for each in build.commands())
+
+
+def test_cxx_is_compiled_by_the_partner_of_the_compiler(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), "o3", dbms=Tiny(needs_cxx=True))
+    build = builder.make(spec, session, ignore)
+    made = {each.target: each for each in build.commands()}
+    assert "-O3" in made["more.o"].argv
+    assert build.manifest.compile_commands == 3
+
+
+def test_a_missing_cxx_compiler_is_an_error_only_where_it_is_needed(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = make_tree(tmp_path / "source")
+    monkeypatch.setattr(Compiler, "find_cxx", lambda _: None)
+    with pytest.raises(ToolError, match=r"building Tiny needs g\+\+, the C\+\+ compiler") as caught:
+        builder.make(make_spec(tree, dbms=Tiny(needs_cxx=True)), session, ignore)
+    assert caught.value.hint == "install it: apt-get install g++"
+    builder.make(make_spec(tree), session, ignore)
+
+
+def test_a_folder_is_kept_whole(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(keep_folder=True))
+    build = builder.make(spec, session, ignore)
+    folder = build.path("folder")
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+    assert found == {"bin/also", "bin/tiny", "share/main.c", "share/version"}
+    assert (folder / "bin/also").readlink() == Path("tiny")
+    assert (folder / "share/programs").readlink() == Path("../bin")
+    assert not (folder / "share/main.c").is_symlink()
+    assert subprocess.run([folder / "bin/also"], check=True, capture_output=True).stdout
+    kept = build.manifest.files["folder"]
+    assert kept.sha256 == digest_of_tree(folder)
+    assert kept.bytes > build.binary_bytes
+
+
+def test_another_account_can_use_what_a_build_keeps(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(keep_folder=True))
+    folder = builder.make(spec, session, ignore).folder
+    for path in (folder, *folder.rglob("*")):
+        mode = path.stat().st_mode
+        assert mode & 0o004
+        if path.is_dir() or path.name == "tiny":
+            assert mode & 0o001
+
+
+def test_a_build_whose_folder_is_gone_is_no_build(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(keep_folder=True))
+    build = builder.make(spec, session, ignore)
+    remove_tree(build.path("folder"))
+    assert read_build(build.folder) is None
+
+
+def test_a_home_whose_name_upsets_builds_is_refused(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "source")
+    with (
+        open_session(Home(tmp_path / "half $price; new")) as session,
+        pytest.raises(MachineError, match=r"has   \$ ; in its name, which upsets builds"),
+    ):
+        builder.make(make_spec(tree), session, ignore)
+
+
+def test_a_damaged_build_is_no_build_and_is_made_anew(tmp_path: Path, session: Session) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"))
+    build = builder.make(spec, session, ignore)
+    build.path("program").chmod(0o700)
+    build.path("program").parent.chmod(0o700)
+    build.path("program").write_bytes(b"half")
+    assert read_build(build.folder) is None
+    anew = builder.make(spec, session, ignore)
+    assert anew.path("program").stat().st_size > 1000
+
+
+def test_pruning_frees_all_but_what_is_kept(tmp_path: Path, session: Session) -> None:
+    tree = make_tree(tmp_path / "source")
+    kept = builder.make(make_spec(tree), session, ignore)
+    builder.make(make_spec(tree, "o3"), session, ignore)
+    damaged = session.home.builds / "half"
+    damaged.mkdir()
+    pruned = prune(session.home, {kept.digest})
+    assert pruned.folders == 2
+    assert pruned.bytes > 1000
+    assert [each.digest for each in all_builds(session.home)] == [kept.digest]
+    shutil.rmtree(session.home.scratch, ignore_errors=True)
+
+
+def test_options_are_refused_by_a_dbms_that_has_none(tmp_path: Path) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), options=("-DX=1",))
+    with pytest.raises(UsageError, match=r"without options of yours: '-DX=1'"):
+        spec.digest()
+
+
+def test_options_make_another_build_and_are_recorded(tmp_path: Path, session: Session) -> None:
+    dbms = Tiny()
+    dbms.takes_options = True
+    tree = make_tree(tmp_path / "source")
+    asked = make_spec(tree, dbms=dbms, options=("-DX=1",))
+    assert asked.digest() != make_spec(tree, dbms=dbms).digest()
+    build = builder.make(asked, session, ignore)
+    assert build.manifest.options == ("-DX=1",)
+    assert build.told_flags[-1] == "-DX=1"
+
+
+def test_a_flag_for_the_compiler_and_the_linker_is_told_once(
+    tmp_path: Path, session: Session
+) -> None:
+    build = builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
+    flags = {"compile_flags": ("-O2", "-flto"), "link_flags": ("-flto", "-s")}
+    told = Build(build.folder, build.manifest.model_copy(update=flags)).told_flags
+    assert told == ("-O2", "-flto", "-s")
+
+
+def test_a_folder_of_libraries_that_is_none_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBHONE_LIBRARIES", str(tmp_path / "nowhere"))
+    with pytest.raises(MachineError, match=r"DBHONE_LIBRARIES names .*nowhere, which is no folder"):
+        make_spec(make_tree(tmp_path / "source")).digest()

@@ -1,0 +1,169 @@
+"""Profiles: the whole loop on a very small program, and all that must be refused."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from dbhone.compilation import builder, profile
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.profile import Profile, Training, training_environment
+from dbhone.compilation.toolchain import find_compiler, installed
+from dbhone.compilation.transforms.base import Pass
+from dbhone.errors import ProfileError
+from dbhone.home import Home, Session, open_session
+from dbhone.source.tree import SourceTree
+from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree
+
+COMPILERS = ["gcc", "clang"]
+
+
+def ignore(text: str) -> None:
+    del text
+
+
+@pytest.fixture(params=COMPILERS)
+def compiler(request: pytest.FixtureRequest) -> str:
+    name = str(request.param)
+    if not installed(name):
+        pytest.skip(f"{name} is not installed")
+    return name
+
+
+def instrumented(tree: SourceTree, session: Session, compiler: str) -> Build:
+    spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.INSTRUMENT)
+    return builder.make(spec, session, ignore)
+
+
+def training(build: Build, counters: Path, compiler: str, *, began: float) -> Training:
+    return Training(
+        build=build,
+        compiler=find_compiler(compiler),
+        counters=counters,
+        key=profile.training_key(build, ["main"]),
+        began=began,
+        trained_on=("main",),
+        seconds=1.5,
+    )
+
+
+def train(tree: SourceTree, session: Session, compiler: str, build: Build | None = None) -> Profile:
+    build = build or instrumented(tree, session, compiler)
+    counters = session.workdir("counters")
+    env = os.environ | training_environment(find_compiler(compiler).family, counters)
+    began = time.time()
+    subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
+    return profile.collect(training(build, counters, compiler, began=began), session)
+
+
+def test_a_trained_build_uses_its_profile(tmp_path: Path, session: Session, compiler: str) -> None:
+    tree = make_tree(tmp_path / "source")
+    kept = train(tree, session, compiler)
+    assert (kept.facts.functions_executed, kept.facts.functions) == (2, 3)
+    for variant in ("pgo", "lto+pgo"):
+        spec = make_spec(tree, variant, compiler=compiler, pass_=Pass.USE, profile=kept)
+        build = builder.make(spec, session, ignore)
+        use = build.manifest.profile
+        assert use is not None
+        assert (use.units, use.units_without_profile) == (2, 0)
+        assert use.coverage == pytest.approx(2 / 3)
+        assert subprocess.run([build.path("program")], check=True, capture_output=True).stdout
+
+
+def test_a_source_that_the_build_generates_keeps_its_profile(
+    tmp_path: Path, session: Session, compiler: str
+) -> None:
+    tree = make_tree(tmp_path / "source", work=f"static {WORK}")
+    dbms = Tiny(generate=True)
+    spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.INSTRUMENT, dbms=dbms)
+    kept = train(tree, session, compiler, builder.make(spec, session, ignore))
+    spec = make_spec(tree, "pgo", compiler=compiler, pass_=Pass.USE, profile=kept, dbms=dbms)
+    use = builder.make(spec, session, ignore).manifest.profile
+    assert use is not None
+    assert use.units_without_profile == 0
+
+
+def test_an_instrumented_build_of_another_place_is_made_again(
+    tmp_path: Path, session: Session
+) -> None:
+    tree = make_tree(tmp_path / "source")
+    build = instrumented(tree, session, "gcc")
+    session.home.root.rename(tmp_path / "moved")
+    with open_session(Home(tmp_path / "moved")) as later:
+        assert builder.find(later.home, build.digest) is None
+        again = instrumented(tree, later, "gcc")
+        assert again.digest == build.digest
+        assert again.manifest.folder.startswith(str(tmp_path / "moved"))
+        assert builder.find(later.home, build.digest) is not None
+    (tmp_path / "moved").rename(session.home.root)
+
+
+def test_the_profile_is_part_of_the_builds_digest(tmp_path: Path, session: Session) -> None:
+    tree = make_tree(tmp_path / "source")
+    kept = train(tree, session, "gcc")
+    with_it = make_spec(tree, "pgo", pass_=Pass.USE, profile=kept).digest()
+    assert with_it != make_spec(tree, "pgo", pass_=Pass.INSTRUMENT).digest()
+
+
+def test_a_training_is_found_again(tmp_path: Path, session: Session, compiler: str) -> None:
+    tree = make_tree(tmp_path / "source")
+    kept = train(tree, session, compiler)
+    build = instrumented(tree, session, compiler)
+    found = profile.find(session, profile.training_key(build, ["main"]))
+    assert found is not None
+    assert found.digest == kept.digest
+    assert profile.find(session, profile.training_key(build, ["cte"])) is None
+
+
+def test_no_counters_are_an_error(tmp_path: Path, session: Session, compiler: str) -> None:
+    build = instrumented(make_tree(tmp_path / "source"), session, compiler)
+    empty = session.workdir("counters")
+    with pytest.raises(ProfileError, match="the training left no profile"):
+        profile.collect(training(build, empty, compiler, began=0.0), session)
+
+
+def test_counters_from_before_the_training_are_an_error(tmp_path: Path, session: Session) -> None:
+    build = instrumented(make_tree(tmp_path / "source"), session, "gcc")
+    counters = session.workdir("counters")
+    (counters / "old.gcda").write_bytes(b"")
+    os.utime(counters / "old.gcda", (1, 1))
+    with pytest.raises(ProfileError, match="1 profile files are older than the training"):
+        profile.collect(training(build, counters, "gcc", began=time.time()), session)
+
+
+def test_counters_that_count_nothing_are_an_error(tmp_path: Path, session: Session) -> None:
+    build = instrumented(make_tree(tmp_path / "source"), session, "gcc")
+    counters = session.workdir("counters")
+    (counters / "empty.gcda").write_bytes(b"")
+    with pytest.raises(ProfileError, match="executed no instrumented function"):
+        profile.collect(training(build, counters, "gcc", began=0.0), session)
+
+
+def test_a_profile_of_another_source_is_refused(tmp_path: Path, session: Session) -> None:
+    kept = train(make_tree(tmp_path / "source"), session, "gcc")
+    other = make_tree(tmp_path / "other", work=WORK + "int more;\n")
+    spec = make_spec(other, "pgo", pass_=Pass.USE, profile=kept)
+    with pytest.raises(ProfileError, match="belongs to another source"):
+        builder.make(spec, session, ignore)
+
+
+def test_a_profile_guided_build_without_a_profile_is_refused(
+    tmp_path: Path, session: Session
+) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), "pgo", pass_=Pass.USE)
+    with pytest.raises(ProfileError, match="has not been trained"):
+        builder.make(spec, session, ignore)
+
+
+def test_a_profile_that_no_file_finds_is_an_error(tmp_path: Path, session: Session) -> None:
+    tree = make_tree(tmp_path / "source")
+    kept = train(tree, session, "gcc")
+    for path in kept.input_path.glob("*.gcda"):
+        shutil.move(path, path.with_name(f"elsewhere-{path.name}"))
+    with pytest.raises(ProfileError, match="found no profile for any of the files"):
+        builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=kept), session, ignore)

@@ -1,0 +1,136 @@
+"""What counters have counted, and whether more training would still change it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone import process
+from dbhone.compilation.profile import training_environment
+from dbhone.compilation.profile_counts import (
+    ProfileCounts,
+    change,
+    merge,
+    newly_executed,
+    read_tally,
+)
+from dbhone.compilation.toolchain import Compiler, find_compiler, installed
+from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.variant import parse_variant
+from dbhone.errors import ProfileError
+
+PROGRAM = """\
+#include <stdlib.h>
+__attribute__((noinline)) static int often(int n) { int s = 0; while (n--) s += n; return s; }
+__attribute__((noinline)) static int seldom(int n) { return n > 7 ? n * 3 : n; }
+int main(int argc, char **argv) {
+  int n = argc > 1 ? atoi(argv[1]) : 0;
+  return (argc > 2 ? seldom(n) : often(n)) == -1;
+}
+"""
+FUNCTIONS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 10**12))
+
+
+def tally(totals: dict[str, int], functions: int = 10) -> ProfileCounts:
+    return ProfileCounts(
+        functions=functions,
+        functions_executed=len(totals),
+        counters=functions,
+        counters_touched=len(totals),
+        totals=totals,
+    )
+
+
+@pytest.fixture(params=["gcc", "clang"])
+def compiler(request: pytest.FixtureRequest) -> Compiler:
+    if not installed(str(request.param)):
+        pytest.skip(f"{request.param} is not installed")
+    return find_compiler(str(request.param))
+
+
+@pytest.fixture
+def program(tmp_path: Path, compiler: Compiler) -> Path:
+    (tmp_path / "program.c").write_text(PROGRAM)
+    flags = parse_variant("pgo").flags(compiler, Pass.INSTRUMENT, build_folder=str(tmp_path))
+    argv = (str(compiler.path), *flags.compile, "program.c", "-o", "program")
+    subprocess.run(argv, cwd=tmp_path, check=True)
+    return tmp_path / "program"
+
+
+def train(program: Path, compiler: Compiler, *arguments: str) -> ProfileCounts:
+    counters = program.parent / "counters"
+    counters.mkdir(exist_ok=True)
+    env = os.environ | training_environment(compiler.family, counters)
+    subprocess.run([program, *arguments], env=env, check=True)
+    return read_tally(compiler, counters)
+
+
+def test_functions_and_counters_are_counted(program: Path, compiler: Compiler) -> None:
+    first = train(program, compiler, "1000")
+    assert (first.functions, first.functions_executed) == (3, 2)
+    assert 0 < first.counters_touched < first.counters
+    assert max(first.totals.values()) >= 1000
+
+
+def test_a_profile_may_be_larger_than_what_is_held_of_an_output(
+    program: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_CAPTURE_LIMIT", 100)
+    assert train(program, compiler, "1000").functions == 3
+
+
+def test_another_round_of_the_same_changes_little(program: Path, compiler: Compiler) -> None:
+    first = train(program, compiler, "1000")
+    second = train(program, compiler, "1000")
+    assert change(first, second) < 0.01
+    assert newly_executed(first, second) == 0
+
+
+def test_a_round_of_something_else_is_noticed(program: Path, compiler: Compiler) -> None:
+    first = train(program, compiler, "1")
+    second = train(program, compiler, "9", "other")
+    assert change(first, second) > 0.1
+    assert newly_executed(first, second) == pytest.approx(1 / 3)
+
+
+def test_a_folder_without_counters_has_counted_nothing(tmp_path: Path, compiler: Compiler) -> None:
+    assert read_tally(compiler, tmp_path) == tally({}, functions=0)
+
+
+def test_what_is_no_profile_is_told(tmp_path: Path) -> None:
+    if not installed("clang"):
+        pytest.skip("clang is not installed")
+    (tmp_path / "broken.profraw").write_text("nothing")
+    with pytest.raises(ProfileError, match="llvm-profdata cannot read the profile"):
+        merge(find_compiler("clang"), tmp_path)
+
+
+def test_gcc_reads_the_counters_where_they_are(tmp_path: Path) -> None:
+    gcc = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc")
+    assert merge(gcc, tmp_path) == tmp_path
+
+
+@given(FUNCTIONS, FUNCTIONS)
+def test_a_change_is_a_distance(one: dict[str, int], other: dict[str, int]) -> None:
+    found = change(tally(one), tally(other))
+    assert 0 <= found <= 1
+    assert found == pytest.approx(change(tally(other), tally(one)))
+    if one:
+        assert change(tally(one), tally(one)) == 0
+    if one and not one.keys() & other.keys():
+        assert found == pytest.approx(1)
+
+
+@given(FUNCTIONS.filter(bool), st.integers(2, 9))
+def test_more_of_the_same_is_no_change(totals: dict[str, int], times: int) -> None:
+    more = {name: count * times for name, count in totals.items()}
+    assert change(tally(totals), tally(more)) == pytest.approx(0, abs=1e-9)
+
+
+def test_half_of_the_counts_elsewhere_is_a_change_of_a_half() -> None:
+    assert change(tally({"a": 4}), tally({"a": 2, "b": 2})) == pytest.approx(0.5)

@@ -1,0 +1,85 @@
+"""Compilers are found, and known by what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone.compilation.toolchain import check_name, find_compiler
+from dbhone.compilation.transforms.base import Family
+from dbhone.errors import ToolError, UsageError
+
+
+def pretend(folder: Path, name: str, script: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def test_a_compiler_is_known_by_what_it_says(path: Path) -> None:
+    says = 'case "$1" in --version) echo "gcc (Some 13.2.0-1) 13.2.0";; *) echo 13.2.0;; esac'
+    pretend(path, "gcc", says)
+    compiler = find_compiler("gcc")
+    assert (compiler.family, compiler.major, compiler.label) == (Family.GCC, 13, "gcc 13.2.0")
+    assert compiler.identity == "gcc (Some 13.2.0-1) 13.2.0"
+
+
+def test_the_tool_of_the_compilers_own_version_is_preferred(path: Path) -> None:
+    pretend(path, "clang", "echo Debian clang version 14.0.6")
+    for name in ("llvm-profdata", "llvm-profdata-14"):
+        pretend(path, name, "")
+    assert find_compiler("clang").find("llvm-profdata") == path / "llvm-profdata-14"
+
+
+def test_a_missing_compiler_tells_what_to_install(path: Path) -> None:
+    with pytest.raises(ToolError, match="the compiler clang is not installed") as caught:
+        find_compiler("clang")
+    assert caught.value.hint == "install it: apt-get install clang lld llvm libclang-rt-dev"
+
+
+@pytest.mark.usefixtures("path")
+def test_a_missing_version_of_a_compiler_is_named() -> None:
+    with pytest.raises(ToolError) as caught:
+        find_compiler("gcc-99")
+    assert caught.value.hint == "install it: apt-get install gcc-99"
+
+
+def test_a_compiler_that_does_not_work_is_told(path: Path) -> None:
+    pretend(path, "gcc", "exit 1")
+    with pytest.raises(ToolError, match="does not tell its version"):
+        find_compiler("gcc")
+
+
+@pytest.mark.parametrize("name", ["icc", "gcc;rm", "../gcc", "clang++"])
+def test_unknown_compilers_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="not a compiler that hone knows"):
+        check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "partner"),
+    [("gcc", "g++"), ("gcc-12", "g++-12"), ("clang", "clang++"), ("clang-14", "clang++-14")],
+)
+def test_a_compiler_has_its_partner_for_cxx(path: Path, name: str, partner: str) -> None:
+    pretend(path, name, "echo 14.0.6")
+    compiler = find_compiler(name)
+    assert compiler.find_cxx() is None
+    pretend(path, partner, "")
+    assert compiler.find_cxx() == path / partner
+
+
+def test_the_archiver_is_the_compilers_own_if_it_has_one(path: Path) -> None:
+    pretend(path, "gcc", "echo 12.2.0")
+    compiler = find_compiler("gcc")
+    assert compiler.find_binary_tool("ar") == Path("ar")
+    pretend(path, "gcc-ar-12", "")
+    assert compiler.find_binary_tool("ar") == path / "gcc-ar-12"

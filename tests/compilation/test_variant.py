@@ -1,0 +1,153 @@
+"""Variants: transforms compose, and refuse to where they cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone import registry
+from dbhone.compilation.aliases import COMPOSITIONS
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import DRAWER, Family, Pass, Transform
+from dbhone.compilation.variant import parse_variant
+from dbhone.errors import ToolError, UnknownName, VariantError
+
+GCC = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0")
+CLANG = Compiler(family=Family.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang")
+TRANSFORMS = registry.load_all(DRAWER, Transform, what="transform")
+
+
+def test_a_variant_without_a_level_is_the_distributions() -> None:
+    assert parse_variant("pgo").name == "rel+pgo"
+    assert parse_variant("lto+pgo").name == "rel+lto+pgo"
+    assert parse_variant("rel").name == "rel"
+
+
+def test_the_order_of_the_words_does_not_matter() -> None:
+    names = {
+        parse_variant("+".join(words)).name
+        for words in itertools.permutations(("pgo", "native", "lto", "o3"))
+    }
+    assert names == {"o3+native+lto+pgo"}
+
+
+@given(st.sets(st.sampled_from(sorted(TRANSFORMS)), min_size=1))
+def test_any_set_of_transforms_is_composed_or_refused_with_a_reason(words: set[str]) -> None:
+    slots = [TRANSFORMS[word].slot for word in words]
+    try:
+        variant = parse_variant("+".join(sorted(words)))
+    except VariantError as error:
+        assert len(set(slots)) < len(slots)
+        assert "both set the" in error.message
+    else:
+        assert words <= set(variant.name.split("+"))
+        assert parse_variant(variant.name) == variant
+
+
+def test_two_levels_are_refused_with_the_reason() -> None:
+    with pytest.raises(VariantError, match=r"'rel' and 'o3' both set the optimisation level"):
+        parse_variant("rel+o3")
+
+
+def test_a_transform_twice_is_refused() -> None:
+    with pytest.raises(VariantError, match="names 'lto' twice"):
+        parse_variant("lto+lto")
+
+
+def test_an_unknown_transform_tells_the_nearest() -> None:
+    with pytest.raises(UnknownName) as caught:
+        parse_variant("rel+pgoo")
+    assert caught.value.hint == "did you mean 'pgo'?"
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("rel_withdbg", "rel+g"),
+        ("rel_o2", "rel"),
+        ("rel_native", "o3+native"),
+        ("rel_o2_lto", "rel+lto"),
+        ("rel_lto", "o3+lto"),
+        ("rel_native_lto", "o3+native+lto"),
+        ("rel_o2_lto+pgo", "rel+lto+pgo"),
+        ("rel_withdbg+native", "rel+g+native"),
+    ],
+)
+def test_known_names_are_compositions_of_transforms(name: str, meaning: str) -> None:
+    assert parse_variant(name).name == meaning
+
+
+def test_a_composition_takes_the_place_of_its_transforms() -> None:
+    with pytest.raises(VariantError, match=r"'rel' and 'o3' both set the optimisation level"):
+        parse_variant("rel_o2+o3")
+    with pytest.raises(VariantError, match="names 'lto' twice"):
+        parse_variant("rel_lto+lto")
+
+
+@pytest.mark.parametrize("name", sorted(COMPOSITIONS))
+def test_a_composition_can_be_meant_and_is_no_transforms_name(name: str) -> None:
+    assert parse_variant(name).name.split("+") == list(COMPOSITIONS[name])
+    assert name not in TRANSFORMS
+
+
+def test_a_misspelt_composition_tells_the_nearest() -> None:
+    with pytest.raises(UnknownName) as caught:
+        parse_variant("rel_natve")
+    assert "'rel_native'" in (caught.value.hint or "")
+
+
+def test_debug_information_goes_with_any_level() -> None:
+    flags = parse_variant("o3+g").flags(GCC, Pass.PLAIN)
+    assert flags.compile == ("-O3", "-DNDEBUG", "-g")
+
+
+@pytest.mark.parametrize("text", ["", "+", "lto+", " + lto"])
+def test_an_empty_word_is_refused(text: str) -> None:
+    with pytest.raises(VariantError, match="is not a variant"):
+        parse_variant(text)
+
+
+def test_a_profile_guided_variant_has_two_passes() -> None:
+    assert parse_variant("lto+pgo").passes() == (Pass.INSTRUMENT, Pass.USE)
+    assert parse_variant("lto").passes() == (Pass.PLAIN,)
+
+
+def test_the_instrumented_pass_is_shared_by_pgo_with_and_without_lto() -> None:
+    for compiler in (GCC, CLANG):
+        plain = parse_variant("pgo").flags(compiler, Pass.INSTRUMENT)
+        assert parse_variant("lto+pgo").flags(compiler, Pass.INSTRUMENT) == plain
+
+
+@pytest.mark.parametrize("name", sorted(TRANSFORMS))
+@pytest.mark.parametrize("compiler", [GCC, CLANG], ids=["gcc", "clang"])
+def test_every_transform_proves_flags_that_it_gives(name: str, compiler: Compiler) -> None:
+    variant = parse_variant(name)
+    for pass_ in variant.passes():
+        flags = variant.flags(compiler, pass_)
+        assert flags.proof
+        assert set(flags.proof) <= set(flags.compile)
+
+
+def test_gcc_reads_the_profile_it_was_given() -> None:
+    flags = parse_variant("pgo").flags(GCC, Pass.USE, profile="/profile", build_folder="/build")
+    assert "-fprofile-use=/profile" in flags.compile
+    assert "-fprofile-prefix-path=/build" in flags.compile
+    assert "-fprofile-partial-training" in flags.compile
+
+
+def test_clangs_lto_needs_its_linker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match=r"'lto' with clang 14\.0\.6 needs ld\.lld"):
+        parse_variant("lto").check(dataclasses.replace(CLANG, path=tmp_path / "clang"))
+    parse_variant("lto").check(GCC)
+
+
+def test_a_gcc_that_is_too_old_is_refused_for_pgo() -> None:
+    old = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="9.4.0", identity="old")
+    with pytest.raises(VariantError, match=r"impossible with gcc 9\.4\.0"):
+        parse_variant("pgo").check(old)

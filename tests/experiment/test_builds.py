@@ -1,0 +1,102 @@
+"""What makes builds and profiles takes turns with other hones."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from dbhone.compilation.transforms.base import Pass
+from dbhone.compilation.variant import parse_variant
+from dbhone.errors import SourceError
+from dbhone.experiment.builds import BuildGoal, BuildService, recognise
+from dbhone.experiment.events import Event, Note
+from dbhone.home import Session
+from dbhone.host_lock import hold_host_lock
+from dbhone.workload.work import Scale
+from tests.dbms.mysql_trees import Tree
+from tests.source.make_elf import elf
+
+
+def goal(source: Path) -> BuildGoal:
+    return BuildGoal(
+        dbms="mysql",
+        source=f"dir:{source}",
+        variant=parse_variant("rel"),
+        compiler="gcc",
+        training=None,
+        suite="sysbench:micro",
+        scale=Scale(size="smoke"),
+        copy_number=0,
+    )
+
+
+def test_a_ready_made_server_that_is_to_be_built_is_told_as_such(
+    session: Session, tmp_path: Path
+) -> None:
+    program = tmp_path / "brought" / "bin" / "mysqld"
+    program.parent.mkdir(parents=True)
+    program.write_bytes(elf())
+    workshop = BuildService(session, lambda _: None)
+    with pytest.raises(SourceError) as planned:
+        workshop.produce(goal(tmp_path / "brought"))
+    with pytest.raises(SourceError) as asked:
+        recognise(tmp_path / "brought")
+    for error in (planned.value, asked.value):
+        assert error.message.endswith("; it holds a ready-made server, bin/mysqld")
+        assert error.hint is not None
+        assert 'variant = "ready-made"' in error.hint
+
+
+def test_a_tree_is_built_as_it_needs_to_be(session: Session, tmp_path: Path) -> None:
+    tree = Tree(version="5.6.35", folders=("storage/rocksdb",)).write(tmp_path / "myrocks")
+    script = Path("storage/rocksdb/get_rocksdb_files.sh")
+    (tree / script).write_text("bv=rocksdb/util/build_version.cc\n")
+    told: list[Event] = []
+    spec = BuildService(session, told.append).spec(
+        dataclasses.replace(goal(tree), dbms="myrocks"), Pass.PLAIN, None
+    )
+    assert (spec.tree.path / script).read_text() == "bv=/dev/null\n"
+    assert spec.tree.resolved == f"dir:{tree} with nothing-written-into-the-tree"
+    assert any(f"changing {script}: " in str(each) for each in told)
+
+
+def test_what_is_neither_source_nor_server_gets_the_dbmss_own_advice(
+    session: Session, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("one")
+    with pytest.raises(SourceError) as error:
+        BuildService(session, lambda _: None).produce(goal(tmp_path / "other"))
+    assert error.value.hint == "give the whole source tree of MySQL"
+
+
+def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Session) -> None:
+    holding, release = threading.Event(), threading.Event()
+    told: list[Event] = []
+
+    def other() -> None:
+        with hold_host_lock(lambda _: None):
+            holding.set()
+            release.wait()
+
+    def listen(event: Event) -> None:
+        told.append(event)
+        sofar = workshop.waited
+        while workshop.waited <= sofar:
+            pass
+        release.set()
+
+    workshop = BuildService(session, listen)
+    thread = threading.Thread(target=other)
+    thread.start()
+    holding.wait()
+    during = workshop.in_turn(lambda: workshop.waited)
+    thread.join()
+    told_whom = f"another hone (process {os.getpid()})"
+    assert told == [Note(text=f"{told_whom} is building or measuring here: taking turns")]
+    assert during > 0
+    assert workshop.waited == during

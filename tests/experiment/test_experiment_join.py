@@ -1,0 +1,163 @@
+"""What `hone history --join` writes: an anchor and new versions, at the same work."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+
+from dbhone.errors import UnknownName, UsageError
+from dbhone.experiment.join import JoinRequest, joining_name, joining_text
+from dbhone.experiment.load import parse
+from dbhone.experiment.templates import Wishes
+from dbhone.measurement.record import Role, Run
+from dbhone.source.versions import KnownVersion, known_versions
+from tests.report.sample_history import a_version
+from tests.report.sample_servers import a_server_run
+
+KNOWN = known_versions()
+EXPERIMENT = """\
+title = "Old ones"
+base = "5.6.14"
+
+[history]
+order = ["5.6.14", "5.7.22"]
+
+[sources]
+"5.6.14" = "known:mysql@5.6.14"
+newer = "known:mysql@5.7.22"
+
+[subjects]
+"5.6.14" = { dbms = "mysql", source = "5.6.14", settings = { sync_binlog = 0 } }
+control = { like = "5.6.14" }
+"5.7.22" = { like = "5.6.14", source = "newer" }
+
+[workload]
+suite = "sysbench:micro"
+sets = ["scan", "insert"]
+rows = 5000
+seconds = "2s"
+
+[config]
+drop_unknown = true
+set = { innodb_io_capacity = 5000, innodb_doublewrite = false }
+
+[design]
+budget = "20m"
+"""
+
+
+def a_run(**changes: object) -> Run:
+    subjects = (
+        a_version("5.6.14", Role.BASE),
+        a_version("control", Role.CONTROL),
+        a_version("5.7.22"),
+    )
+    run = replace(a_server_run(subjects=subjects), id=7, experiment=EXPERIMENT)
+    return replace(run, **changes)  # type: ignore[arg-type]
+
+
+def version(name: str) -> KnownVersion:
+    return replace(KNOWN.find("mysql", "8.0.12"), name=name)
+
+
+def request(*names: str, run: Run | None = None, anchor: str | None = None) -> JoinRequest:
+    return JoinRequest(
+        run=run or a_run(),
+        dbms="mysql",
+        versions=tuple(version(name) for name in names),
+        anchor=anchor,
+        wishes=Wishes(budget=None, target=0.02, seed=3),
+    )
+
+
+def test_new_versions_stand_beside_the_nearest_older_one_of_the_run() -> None:
+    experiment = parse(joining_text(request("8.0.12", "8.0.33")), name="x")
+    assert {each.name: each.role for each in experiment.subjects} == {
+        "5.7.22": Role.BASE,
+        "control": Role.CONTROL,
+        "8.0.12": Role.CANDIDATE,
+        "8.0.33": Role.CANDIDATE,
+    }
+    assert experiment.base.source == KNOWN.find("mysql", "5.7.22").source
+    assert experiment.title == "MySQL 8.0.12 and 8.0.33 beside 5.7.22"
+
+
+def test_the_work_and_the_settings_are_those_of_the_run() -> None:
+    first = parse(EXPERIMENT, name="x")
+    second = parse(joining_text(request("8.0.12")), name="x")
+    assert (second.suite, second.size, second.sets) == (first.suite, first.size, first.sets)
+    assert second.scale == first.scale
+    asked = {each.name: each.settings for each in first.subjects}
+    assert {each.name: each.settings for each in second.subjects} == {
+        "5.7.22": asked["5.7.22"],
+        "control": asked["5.7.22"],
+        "8.0.12": asked["5.7.22"],
+    }
+    table = tomllib.loads(joining_text(request("8.0.12")))
+    assert table["workload"] == tomllib.loads(EXPERIMENT)["workload"]
+    assert table["config"] == tomllib.loads(EXPERIMENT)["config"]
+
+
+def test_some_of_the_sets_will_do() -> None:
+    text = joining_text(replace(request("8.0.12"), sets=("scan",)))
+    assert parse(text, name="x").sets == ("scan_range=100",)
+
+
+def test_older_versions_become_the_base() -> None:
+    experiment = parse(joining_text(request("5.5.62")), name="x")
+    assert experiment.base.name == "5.5.62"
+    assert "5.6.14" in {each.name for each in experiment.subjects}
+
+
+def test_another_anchor_can_be_chosen() -> None:
+    experiment = parse(joining_text(request("8.0.12", anchor="5.6.14")), name="x")
+    assert experiment.base.name == "5.6.14"
+
+
+def test_the_design_is_its_own() -> None:
+    design = parse(joining_text(request("8.0.12")), name="x").design
+    assert (design.budget_seconds, design.seed) == (45 * 60.0, 3)
+
+
+def test_what_would_keep_the_runs_apart_is_taken_over_from_its_design() -> None:
+    run = a_run(experiment=f'{EXPERIMENT}awake = true\nallot = false\nslices = "fresh"\n')
+    first = parse(run.experiment, name="x")
+    second = parse(joining_text(request("8.0.12", run=run)), name="x")
+    assert first.awake
+    assert (second.awake, second.allot, second.slices) == (first.awake, first.allot, first.slices)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (request("5.7.22"), "run 7 has 5.7.22 already"),
+        (request(), "no version is named that should join run 7"),
+        (request("8.0.12", run=a_run(experiment="")), "run 7 is no history"),
+        (request("8.0.12", anchor="5.5"), "there is no version in run 7 '5.5'"),
+        (replace(request("8.0.12"), dbms="mariadb"), "run 7 is of mysql, not of mariadb"),
+    ],
+)
+def test_what_cannot_join_is_refused(asked: JoinRequest, said: str) -> None:
+    with pytest.raises((UsageError, UnknownName)) as error:
+        joining_text(asked)
+    assert said in error.value.message
+
+
+def test_a_version_that_broke_is_no_anchor() -> None:
+    broken = tuple(
+        replace(each, broken="it crashed") if each.name == "5.7.22" else each
+        for each in a_run().subjects
+    )
+    text = joining_text(request("8.0.12", run=a_run(subjects=broken)))
+    assert parse(text, name="x").base.name == "5.6.14"
+
+
+def test_it_stands_beside_the_file_of_the_run_if_that_was_one() -> None:
+    assert joining_name(request("8.0.12", run=a_run(experiment_name="mysql-history"))) == (
+        "mysql-joins-7"
+    )
+    assert joining_name(request("8.0.12", run=a_run(experiment_name="/e/mine.toml"))) == (
+        "/e/mysql-joins-7.toml"
+    )

@@ -1,0 +1,203 @@
+"""What an experiment may observe, and what servers need for it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from dbhone.dbms.mariadb import MariaDb
+from dbhone.dbms.postgresql import Postgresql
+from dbhone.errors import ExperimentError, ServerError, UnknownName
+from dbhone.experiment import observe
+from dbhone.experiment.load import parse
+from dbhone.experiment.observe import Observe, Observing, pace
+from dbhone.instance.counter_reader import Missing
+from dbhone.instance.server import Server
+from dbhone.measurement.series import MEMORY, PACE, Readings, Series
+from dbhone.workload.drivers.base import Outcome, StepResult
+
+FILE = """\
+title = "What do they do?"
+base = "a"
+[sources]
+s = "apt:postgresql-15"
+[subjects]
+a = {{ dbms = "postgresql", source = "s" }}
+b = {{ like = "a", variant = "lto" }}
+[workload]
+suite = "{suite}"
+{observe}
+"""
+
+
+def observed(observe: str, suite: str = "sysbench:micro") -> Observe:
+    return parse(FILE.format(observe=observe, suite=suite), name="x.toml").observe
+
+
+def test_servers_are_observed_each_second_unless_it_is_said_otherwise() -> None:
+    assert observed("") == Observe(enabled=True, every=1.0, counters=())
+    assert not observed("[observe]\nenabled = false").enabled
+    section = '[observe]\nevery = "500ms"\ncounters = ["pg_stat_wal.*"]'
+    assert observed(section) == Observe(every=0.5, counters=("pg_stat_wal.*",))
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ('every = "100ms"', "greater than or equal to 0.5"),
+        ("every = 1", "in quotes"),
+        ('counter = ["x.y"]', "no such key"),
+        ('counters = ["xact_commit"]', "'xact_commit' is no counter"),
+        ('counters = ["pg_stat_wal."]', "is no counter"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(section: str, said: str) -> None:
+    with pytest.raises(ExperimentError, match=said):
+        observed(f"[observe]\n{section}")
+
+
+def test_a_source_that_the_servers_have_not_is_told_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="no source of counters 'pg_stat_datbase'") as error:
+        observed('[observe]\ncounters = ["pg_stat_datbase.xact_commit"]')
+    assert "'pg_stat_database'" in str(error.value.hint)
+    with pytest.raises(UnknownName):
+        observed('[observe]\ncounters = ["status.Questions"]')
+
+
+def test_what_is_no_server_is_not_observed() -> None:
+    text = """\
+title = "x"
+base = "a"
+[sources]
+s = "apt:sqlite3"
+[subjects]
+a = { dbms = "sqlite", source = "s" }
+b = { like = "a", variant = "lto" }
+[workload]
+suite = "speedtest1"
+"""
+    assert parse(text, name="x.toml").observe == Observe()
+    with pytest.raises(ExperimentError, match="only servers are observed"):
+        parse(f"{text}[observe]\nenabled = true\n", name="x.toml")
+
+
+class TestSettings:
+    def test_waits_need_the_performance_schema_and_their_instruments(self) -> None:
+        waits = ("waits.wait/io/file/innodb/*", "waits.wait/io/table/sql/handler")
+        assert Observe(counters=waits).settings(MariaDb()) == {
+            "performance_schema": "ON",
+            "performance_schema_instrument": "wait/io/%=ON",
+        }
+        one = ("waits.wait/lock/table/sql/handler",)
+        assert Observe(counters=one).settings(MariaDb())["performance_schema_instrument"] == (
+            "wait/lock/table/sql/handler%=ON"
+        )
+
+    def test_nothing_else_needs_any(self) -> None:
+        assert Observe(counters=("status.Questions", "innodb.*")).settings(MariaDb()) == {}
+        assert Observe(counters=("waits.*",)).settings(Postgresql()) == {}
+        assert Observe(enabled=False, counters=("waits.*",)).settings(MariaDb()) == {}
+
+
+class Counters:
+    """Takes the place of a connection: lacks what it is told to, and fails when it is."""
+
+    lacks: tuple[str, ...] = ()
+    fails = False
+    asked = threading.Event()
+
+    def __init__(self, server: Server, wanted: Sequence[str]) -> None:
+        self.missing = [Missing(counter=each, why="did you mean 'x'?") for each in self.lacks]
+
+    def read(self) -> Readings:
+        self.asked.set()
+        if self.fails:
+            raise ServerError("the server refuses the question: gone")
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+class Watcher:
+    """Observes this very process in the place of a server."""
+
+    def __init__(self, observe: Observe) -> None:
+        self.warnings: list[tuple[str, str, str]] = []
+        self.observing = Observing(observe, lambda *warning: self.warnings.append(warning))
+        self.server = cast(Server, SimpleNamespace(pid=os.getpid()))
+
+
+@pytest.fixture(autouse=True)
+def counters(monkeypatch: pytest.MonkeyPatch) -> type[Counters]:
+    class Own(Counters):
+        asked = threading.Event()
+
+    monkeypatch.setattr(observe, "CounterReader", Own)
+    return Own
+
+
+WANTED = Observe(counters=("status.a", "status.b"))
+
+
+class TestObserving:
+    def test_what_a_server_uses_is_read_while_a_slice_runs(self) -> None:
+        watcher = Watcher(Observe(every=0.5))
+        observer = watcher.observing.observer("rel", watcher.server)
+        assert observer is not None
+        with observer.observing() as sampler:
+            pass
+        memory = next(each for each in sampler.series() if each.quantity == MEMORY)
+        assert memory.values[0] > 1e6
+        assert watcher.warnings == []
+
+    def test_nothing_is_read_if_it_is_switched_off(self) -> None:
+        watcher = Watcher(Observe(enabled=False))
+        assert watcher.observing.observer("rel", watcher.server) is None
+
+    def test_a_counter_that_one_version_lacks_is_told_once(self, counters: type[Counters]) -> None:
+        watcher = Watcher(WANTED)
+        counters.lacks = ("status.a",)
+        watcher.observing.observer("old", watcher.server)
+        watcher.observing.observer("old", watcher.server)
+        counters.lacks = ()
+        watcher.observing.observer("new", watcher.server)
+        watcher.observing.check(("old", "new"))
+        assert watcher.warnings == [
+            ("counter-missing", "old does not count status.a (did you mean 'x'?)", "old")
+        ]
+
+    def test_a_counter_that_all_lack_is_an_error(self, counters: type[Counters]) -> None:
+        watcher = Watcher(WANTED)
+        counters.lacks = ("status.b",)
+        watcher.observing.observer("old", watcher.server)
+        watcher.observing.check(("old", "new"))  # the other one was not asked yet
+        watcher.observing.observer("new", watcher.server)
+        with pytest.raises(ExperimentError, match="no server has the counter") as error:
+            watcher.observing.check(("old", "new"))
+        assert error.value.hint == "did you mean 'x'?"
+
+    def test_counters_that_cannot_be_read_do_not_stop_what_can(
+        self, counters: type[Counters]
+    ) -> None:
+        counters.fails = True
+        watcher = Watcher(WANTED)
+        observer = watcher.observing.observer("rel", watcher.server)
+        assert observer is not None
+        with observer.observing() as sampler:
+            assert counters.asked.wait(60)
+        assert sampler.trouble == "the server refuses the question: gone"
+        assert MEMORY in {each.quantity for each in sampler.series()}
+
+
+def test_the_drivers_series_begins_when_the_driver_had_connected() -> None:
+    step = StepResult(key="", title="", seconds=3.0, series=(7.0, 9.0), series_began=101.5)
+    outcome = Outcome(version=None, steps=(step,), verification=None)
+    assert pace(outcome, 100.0) == (Series(quantity=PACE, at=(2.5, 3.5), values=(7.0, 9.0)),)
+    assert pace(None, 100.0) == ()
+    assert pace(Outcome(version=None, steps=(step, step), verification=None), 100.0) == ()

@@ -1,0 +1,61 @@
+"""The clock of a run: what it works counts, what it waits for another hone does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone.experiment.events import Ended, Event, Stage
+from dbhone.experiment.recorder import RunRecorder
+from dbhone.measurement.store import Store
+from tests.measurement.store_records import NEW_RUN
+
+
+class Clock:
+    """Time that passes when it is told to, some of it waited for another hone."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.waited = 0.0
+
+    def work(self, seconds: float) -> None:
+        self.now += seconds
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.waited += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("dbhone.experiment.recorder.time.monotonic", lambda: clock.now)
+    return clock
+
+
+def test_what_is_waited_for_another_hone_is_no_part_of_the_budget(
+    tmp_path: Path, clock: Clock
+) -> None:
+    heard: list[Event] = []
+    with Store.open(tmp_path / "store.db") as store:
+        run = store.create_run(NEW_RUN)
+        journal = RunRecorder(run, store, heard.append, 600.0, waited=lambda: clock.waited)
+        began = journal.began(Stage.BUILD, "rel", 1, 1)
+        clock.wait(1200.0)
+        clock.work(60.0)
+        journal.ended(Stage.BUILD, "rel", began)
+        assert (journal.spent(), journal.left()) == (60.0, 540.0)
+        journal.tick()
+        assert store.run(run.id).seconds == 60.0
+        # A later session goes on from there.
+        again = RunRecorder(store.run(run.id), store, heard.append, 600.0)
+        assert (again.spent(), again.left()) == (60.0, 540.0)
+    assert [each.seconds for each in heard if isinstance(each, Ended)] == [60.0]
+
+
+def test_nothing_is_left_of_a_budget_that_is_spent(tmp_path: Path, clock: Clock) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        journal = RunRecorder(store.create_run(NEW_RUN), store, lambda _: None, 5.0)
+        clock.work(9.0)
+        assert journal.left() == 0.0

@@ -1,0 +1,106 @@
+"""Which runs another session may go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import UsageError
+from dbhone.experiment.load import parse
+from dbhone.experiment.run_lifecycle import as_begun, begin, take_over
+from dbhone.home import Home, Session, open_session
+from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.store import Store
+from tests.measurement.store_records import STEPS, subject
+
+EXPERIMENT = """\
+title = "t"
+base = "rel"
+[sources]
+s = "apt:sqlite3"
+[subjects]
+rel = { dbms = "sqlite", source = "s" }
+o3 = { like = "rel", variant = "o3" }
+[workload]
+suite = "speedtest1"
+[design]
+budget = "8m"
+"""
+
+
+def test_a_run_that_was_measured_without_a_control_goes_on_without_one(
+    store: Store, session: Session
+) -> None:
+    experiment = parse(EXPERIMENT, name="x.toml")
+    assert [each.name for each in experiment.subjects] == ["rel", "o3", "control"]
+    run = begin(experiment, session, store)
+    assert as_begun(experiment, run) == experiment
+    measured = replace(run, subjects=(subject("rel"), subject("o3")), steps=STEPS)
+    names = [each.name for each in as_begun(experiment, measured).subjects]
+    assert names == ["rel", "o3"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store.db") as opened:
+        yield opened
+
+
+def _ended(store: Store, session: Session, why: str) -> Run:
+    """Return a run that ended after ten minutes, of a session that ended with it."""
+    with open_session(Home(session.home.root)) as earlier:
+        run = begin(parse(EXPERIMENT, name="x.toml"), earlier, store)
+    store.update_run(run.id, state=RunState.DONE, stopped_by=why, seconds_added=600.0)
+    return store.run(run.id)
+
+
+def test_a_run_whose_budget_was_spent_goes_on_with_a_larger_one(
+    store: Store, session: Session
+) -> None:
+    run = _ended(store, session, "budget")
+    take_over(run, session, store, budget=900.0)
+    taken = store.run(run.id)
+    assert (taken.session, taken.design.budget_seconds) == (session.id, 900.0)
+
+
+@pytest.mark.parametrize("budget", [None, 480.0, 600.0])
+def test_it_does_not_go_on_without_more_time(
+    store: Store, session: Session, budget: float | None
+) -> None:
+    run = _ended(store, session, "budget")
+    with pytest.raises(UsageError, match=r"has used its budget \(10 m 00 s\)") as caught:
+        take_over(run, session, store, budget=budget)
+    assert f"'hone resume {run.id} --budget 15m' measures on" in str(caught.value.hint)
+    assert store.run(run.id) == run
+
+
+def test_a_run_that_was_cut_off_is_not_given_less_than_it_has_used(
+    store: Store, session: Session
+) -> None:
+    run = _ended(store, session, "budget")
+    store.update_run(run.id, state=RunState.INTERRUPTED)
+    cut = store.run(run.id)
+    with pytest.raises(UsageError, match="has worked 10 m 00 s by now") as caught:
+        take_over(cut, session, store, budget=600.0)
+    assert "--budget 15m' goes on" in str(caught.value.hint)
+    take_over(cut, session, store, budget=601.0)
+
+
+@pytest.mark.parametrize("why", ["target", "blocks"])
+def test_a_run_that_has_what_it_wanted_does_not_go_on(
+    store: Store, session: Session, why: str
+) -> None:
+    run = _ended(store, session, why)
+    with pytest.raises(UsageError, match=r"is complete$"):
+        take_over(run, session, store, budget=900.0)
+
+
+def test_a_run_that_is_being_executed_is_left_alone(store: Store, session: Session) -> None:
+    with open_session(Home(session.home.root)) as other:
+        run = begin(parse(EXPERIMENT, name="x.toml"), other, store)
+        with pytest.raises(UsageError, match="executed by another"):
+            take_over(run, session, store, budget=900.0)
+    assert store.run(run.id) == run

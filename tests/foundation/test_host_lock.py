@@ -1,0 +1,90 @@
+"""One heavy thing at a time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from dbhone import host_lock
+from dbhone.host_lock import hold_host_lock
+
+
+def test_a_second_holder_waits_and_is_told_once() -> None:
+    told: list[str] = []
+    order: list[str] = []
+    holding, release = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with hold_host_lock(lambda _: None):
+            holding.set()
+            release.wait()
+            order.append("first")
+
+    def waiting(other: str) -> None:
+        told.append(other)
+        release.set()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    holding.wait()
+    with hold_host_lock(waiting) as waited:
+        order.append("second")
+        assert waited > 0
+    thread.join()
+    assert order == ["first", "second"]
+    assert told == [f"another hone (process {os.getpid()})"]
+
+
+def test_who_waits_comes_before_who_had_the_turn_last() -> None:
+    order: list[str] = []
+    wanted = threading.Event()
+
+    def other() -> None:
+        with hold_host_lock(lambda _: wanted.set()):
+            order.append("other")
+
+    thread = threading.Thread(target=other)
+    with hold_host_lock(lambda _: None):
+        thread.start()
+        wanted.wait()
+    with hold_host_lock(lambda _: None):
+        order.append("again")
+    thread.join()
+    assert order == ["other", "again"]
+
+
+_HOLDER = """
+import sys
+from dbhone import host_lock
+turn._TURN, turn._NEXT = ("\\0" + name for name in sys.argv[3:])
+with turn.machine_turn(lambda _: None):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_who_waits_is_told_which_command_is_waited_for(tmp_path: Path) -> None:
+    script = tmp_path / "hone"
+    script.write_text(_HOLDER, encoding="utf-8")
+    told: list[str] = []
+    ours = [address.removeprefix("\0") for address in (host_lock._TURN, host_lock._NEXT)]
+    with subprocess.Popen(
+        [sys.executable, str(script), "run", "mysql-builds", *ours],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+
+        def waiting(words: str) -> None:
+            told.append(words)
+            other.communicate()
+
+        with hold_host_lock(waiting):
+            pass
+    command = " ".join(["hone run mysql-builds", *ours])
+    assert told == [f"another hone (process {other.pid}: {command})"]

@@ -1,0 +1,235 @@
+"""Levers: how they are written, when a machine cannot give them, what they bring to a start."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.myrocks import MyRocks
+from dbhone.dbms.mysql import Mysql
+from dbhone.dbms.percona import Percona
+from dbhone.errors import UnknownName, UsageError
+from dbhone.instance import applied_levers
+from dbhone.instance.host_capabilities import read_offer
+from dbhone.instance.levers.base import HostCapabilities, Need, ObservedState
+from tests.instance import lives
+
+OFFER = HostCapabilities(
+    cpus=frozenset(range(4)),
+    numa_nodes=2,
+    libraries={"libjemalloc.so.2": Path("/lib/jemalloc"), "libtcmalloc.so.4": Path("/lib/tc")},
+    programs={"numactl": Path("/usr/bin/numactl")},
+    huge_page_bytes=2 * 1024**2,
+    huge_pages=1000,
+    huge_pages_free=900,
+    may_share_huge=False,
+    group=995,
+)
+NEED = Need(value="", dbms=lives.Mariadb(), cache_bytes=1024**3, servers=1)
+NOTHING = ObservedState(
+    files=frozenset(), cpus=frozenset({OFFER.cpus}), huge_bytes=0, numa_policies=frozenset()
+)
+
+
+def refused(*words: str, **offer: object) -> str:
+    poorer = dataclasses.replace(OFFER, **offer)  # type: ignore[arg-type]
+    found = applied_levers.refusal(applied_levers.canonical(words), NEED, poorer)
+    return "" if found is None else f"{found.reason} → {found.hint}"
+
+
+def test_equal_levers_are_equal_words() -> None:
+    written = applied_levers.canonical(["numa=interleave", "cpus=1,0", "jemalloc", "jemalloc"])
+    assert written == ("cpus=0-1", "jemalloc", "numa=interleave")
+    assert applied_levers.canonical(written) == written
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["jemalloc", "tcmalloc"], "jemalloc and tcmalloc exclude each other"),
+        (["cpus=0", "cpus=1"], "cpus=0 and cpus=1 exclude each other: both set the server's CPUs"),
+        (["jemalloc=2"], "the lever jemalloc takes no value"),
+        (["cpus"], "'' is no list of CPUs"),
+        (["numa=bind"], "the lever numa cannot be 'bind'"),
+    ],
+)
+def test_levers_that_cannot_be_meant_are_refused(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        applied_levers.canonical(words)
+
+
+def test_a_lever_that_does_not_exist_is_told_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="there is no lever 'jemaloc'") as caught:
+        applied_levers.canonical(["jemaloc"])
+    assert "'jemalloc'" in str(caught.value.hint)
+
+
+def test_a_machine_that_has_all_refuses_nothing() -> None:
+    assert not refused("jemalloc", "cpus=0-1", "client-cpus=2-3", "numa=interleave", "huge-pages")
+
+
+def test_a_library_that_is_missing_is_told_with_its_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(applied_levers, "bringing_one_of", lambda names: f"install {names[-1]}")
+    said = refused("mimalloc")
+    assert said.startswith("mimalloc is not installed: there is no libmimalloc.so.3 or libmimalloc")
+    assert said.endswith("→ install libmimalloc.so.2")
+
+
+def test_a_cpu_that_hone_may_not_use_is_told() -> None:
+    assert refused("cpus=2-5").startswith("hone cannot use the CPUs 4-5, but 0-3 only")
+    assert refused("client-cpus=9").startswith("hone cannot use the CPU 9, but 0-3 only")
+
+
+def test_one_numa_node_is_nothing_to_spread_over() -> None:
+    assert "one NUMA node" in refused("numa=interleave", numa_nodes=1)
+    assert "apt-get install numactl" in refused("numa=interleave", programs={})
+
+
+def test_huge_pages_that_are_not_reserved_are_told_with_their_number() -> None:
+    # 1 GiB, a tenth more, and 320 MiB beside it: 723.2 pages of 2 MiB; 100 are taken.
+    said = refused("huge-pages", huge_pages_free=500, huge_pages=600)
+    assert "1 server with a cache of 1.0 GiB would need 724 huge pages of 2.0 MiB" in said
+    assert "500 are free" in said
+    assert said.endswith("sysctl vm.nr_hugepages=824")
+    assert "no huge pages" in refused("huge-pages", huge_page_bytes=0)
+
+
+@pytest.mark.parametrize(
+    ("dbms", "version", "refused"),
+    [
+        (Mysql(), "8.0.26", True),
+        (Mysql(), "8.0.27", False),
+        (Mysql(), "8.4.0", False),
+        (Mysql(), "", False),  # not known yet: only the start tells
+        (Percona(), "8.0.27-18", False),
+        (lives.Mariadb(), "10.4.34", True),
+        (lives.Mariadb(), "10.5.3", False),
+        (lives.Postgresql(), "16.1", False),
+    ],
+)
+def test_old_servers_need_a_right_for_huge_pages(
+    dbms: ServerDbms, version: str, *, refused: bool
+) -> None:
+    need = dataclasses.replace(NEED, dbms=dbms, version=version)
+    found = applied_levers.refusal(("huge-pages",), need, OFFER)
+    assert (found is not None) is refused
+    if found is not None:
+        assert f"{dbms.title} {version} wants huge pages as shared memory" in found.reason
+        assert found.hint.endswith("sysctl vm.hugetlb_shm_group=995")
+    allowed = dataclasses.replace(OFFER, may_share_huge=True)
+    assert applied_levers.refusal(("huge-pages",), need, allowed) is None
+
+
+def test_a_cache_that_no_setting_puts_into_huge_pages_is_refused() -> None:
+    found = applied_levers.refusal(
+        ("huge-pages",), dataclasses.replace(NEED, dbms=MyRocks()), OFFER
+    )
+    assert found is not None
+    assert found.reason == "no setting of MyRocks puts its cache into huge pages"
+
+
+def test_huge_pages_are_for_all_servers_that_run_at_once() -> None:
+    three = dataclasses.replace(NEED, servers=3)
+    assert applied_levers.refusal(("huge-pages",), three, OFFER) is not None
+    assert applied_levers.refusal(("huge-pages",), NEED, OFFER) is None
+
+
+def test_what_levers_bring_is_added_up() -> None:
+    words = ("client-cpus=2", "cpus=0-1", "huge-pages", "numa=interleave", "tcmalloc")
+    pulled = applied_levers.pull(words, NEED, OFFER)
+    assert pulled.environment() == {"LD_PRELOAD": "/lib/tc"}
+    assert pulled.whole.prefix == ("/usr/bin/numactl", "--interleave=all")
+    assert pulled.whole.cpus == frozenset({0, 1})
+    assert pulled.whole.client_cpus == frozenset({2})
+    assert dict(pulled.whole.settings) == {"large_pages": "ON"}
+    postgresql = dataclasses.replace(NEED, dbms=lives.Postgresql())
+    brought = applied_levers.pull(("huge-pages",), postgresql, OFFER).whole.settings
+    assert dict(brought) == {"huge_pages": "on"}
+
+
+def test_no_levers_bring_nothing() -> None:
+    pulled = applied_levers.pull((), NEED, OFFER)
+    assert pulled.environment() == {}
+    assert pulled.whole.cpus is None
+    assert pulled.without_effect(NOTHING) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("jemalloc", {"files": frozenset({Path("/lib/jemalloc").resolve()})}),
+        ("cpus=0-1", {"cpus": frozenset({frozenset({0, 1})})}),
+        ("numa=interleave", {"numa_policies": frozenset({"default", "interleave"})}),
+        ("huge-pages", {"huge_bytes": NEED.cache_bytes}),
+    ],
+)
+def test_a_lever_that_the_server_does_not_show_had_no_effect(
+    word: str, shown: dict[str, object]
+) -> None:
+    pulled = applied_levers.pull((word,), NEED, OFFER)
+    lever = pulled.without_effect(NOTHING)
+    assert lever is not None
+    assert lever.name == word.partition("=")[0]
+    assert lever.remedy
+    traces = dataclasses.replace(NOTHING, **shown)  # type: ignore[arg-type]
+    assert pulled.without_effect(traces) is None
+
+
+def test_a_thread_that_left_its_cpus_shows() -> None:
+    pulled = applied_levers.pull(("cpus=0",), NEED, OFFER)
+    stray = dataclasses.replace(NOTHING, cpus=frozenset({frozenset({0}), frozenset({0, 1})}))
+    assert pulled.without_effect(stray) is not None
+
+
+def test_huge_pages_for_a_part_of_the_cache_are_not_enough() -> None:
+    pulled = applied_levers.pull(("huge-pages",), NEED, OFFER)
+    part = dataclasses.replace(NOTHING, huge_bytes=NEED.cache_bytes - 1)
+    assert pulled.without_effect(part) is not None
+
+
+def test_a_survey_tells_of_each_lever_that_a_machine_may_lack() -> None:
+    found = {lever.name: refusal for lever, refusal in applied_levers.survey(NEED)}
+    assert set(found) == {"huge-pages", "jemalloc", "mimalloc", "numa", "tcmalloc"}
+    for refusal in found.values():
+        assert refusal is None or refusal.reason
+
+
+def test_the_cache_is_as_large_as_the_settings_say() -> None:
+    mariadb, postgresql = lives.Mariadb(), lives.Postgresql()
+    assert applied_levers.wanted_cache(mariadb, {"innodb-buffer-pool-size": "2G"}, 7) == 2 * 1024**3
+    assert applied_levers.wanted_cache(postgresql, {"shared_buffers": "512MB"}, 7) == 512 * 1024**2
+    assert applied_levers.wanted_cache(mariadb, {"innodb_buffer_pool_size": "much"}, 7) == 7
+    assert applied_levers.wanted_cache(mariadb, {"sync_binlog": "1"}, 7) == 7
+
+
+def test_the_kernels_books_are_read(tmp_path: Path) -> None:
+    for name in ("node0", "node1", "node10", "possible", "power"):
+        (tmp_path / "sys/devices/system/node" / name).mkdir(parents=True)
+    (tmp_path / "proc/sys/vm").mkdir(parents=True)
+    (tmp_path / "proc/sys/vm/hugetlb_shm_group").write_text(f"{read_offer(()).group}\n")
+    (tmp_path / "proc/meminfo").write_text(
+        "MemTotal: 16000000 kB\nHugePages_Total:     100\nHugePages_Free:       80\n"
+        "HugePages_Rsvd:       30\nHugePages_Surp:        0\nHugepagesize:       2048 kB\n"
+    )
+    offer = read_offer((), root=tmp_path)
+    assert offer.numa_nodes == 3
+    assert (offer.huge_pages, offer.huge_pages_free) == (100, 50)
+    assert offer.huge_page_bytes == 2 * 1024**2
+    assert offer.may_share_huge
+
+
+def test_a_machine_that_tells_nothing_has_one_node_and_no_huge_pages(tmp_path: Path) -> None:
+    offer = read_offer((), root=tmp_path)
+    assert (offer.numa_nodes, offer.huge_page_bytes, offer.huge_pages_free) == (1, 0, 0)
+    assert not offer.may_share_huge
+
+
+def test_only_what_levers_ask_for_is_looked_up() -> None:
+    offer = read_offer([applied_levers.load_lever("numa")])
+    assert not offer.libraries
+    assert set(offer.programs) <= {"numactl"}
