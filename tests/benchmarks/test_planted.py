@@ -50,7 +50,7 @@ def test_one_build_is_measured_by_one_client() -> None:
     for each in (reads, writes):
         base = each.base
         (planted,) = (one for one in each.subjects if one.role is Role.CANDIDATE)
-        assert base.fixes == planted.fixes == ("/there/planted.patch",)
+        assert base.inputs.fixes == planted.inputs.fixes == ("/there/planted.patch",)
         names = [subject.settings[0].value for subject in (base, planted)]
         assert names == ["without", "planted"]
         assert len(set(map(len, names))) == 1

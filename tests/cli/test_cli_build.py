@@ -12,10 +12,12 @@ from click.testing import CliRunner, Result
 
 from dbhone.cli.commands import build as module
 from dbhone.cli.main import hone
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand, Manifest
 from dbhone.compilation.transforms.base import Family, Pass
-from dbhone.experiment.builds import BuildGoal, BuildResult
+from dbhone.experiment.builds import BuildResult
 from dbhone.experiment.events import Detail, Listener
+from dbhone.experiment.model import Training
 from dbhone.home import Session
 from dbhone.source.tree import SourceTree
 
@@ -25,11 +27,11 @@ COMPILED = (("sql/parse.o", 61.5), ("sql/item.o", 12.0), ("sql/net.o", 0.25))
 class FakeWorkshop:
     """Has every build at hand; it takes twice as long in each as in the one before."""
 
-    goals: list[BuildGoal]
+    requests: list[tuple[BuildInputs, Training | None]]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.goals = []
+        self.requests = []
 
     def __call__(self, session: Session, listen: Listener, **_: object) -> FakeWorkshop:
         self.session, self.listen = session, listen
@@ -44,14 +46,14 @@ class FakeWorkshop:
             fetched_at=datetime.now(UTC),
         )
 
-    def produce(self, goal: BuildGoal) -> BuildResult:
+    def produce(self, inputs: BuildInputs, training: Training | None) -> BuildResult:
         self.listen(Detail(text="compile"))
-        self.goals.append(goal)
-        made = make_build(self.folder / f"build-{len(self.goals)}", goal, len(self.goals))
-        return BuildResult(build=made, tree=self.tree(goal.source), reused=False)
+        self.requests.append((inputs, training))
+        made = make_build(self.folder / f"build-{len(self.requests)}", inputs, len(self.requests))
+        return BuildResult(build=made, tree=self.tree(inputs.source), reused=False)
 
 
-def make_build(folder: Path, goal: BuildGoal, times: int) -> Build:
+def make_build(folder: Path, inputs: BuildInputs, times: int) -> Build:
     folder.mkdir()
     commands = [
         CompileCommand(
@@ -68,13 +70,11 @@ def make_build(folder: Path, goal: BuildGoal, times: int) -> Build:
     (folder / COMMANDS).write_text("".join(each.model_dump_json() + "\n" for each in commands))
     manifest = Manifest(
         digest=folder.name,
-        dbms=goal.dbms,
+        inputs=inputs,
         version=f"{times}.0",
-        source=goal.source,
+        source=inputs.source,
         source_digest="50",
-        variant=goal.variant.name,
         pass_=Pass.PLAIN,
-        copy_number=goal.copy_number,
         family=Family.GCC,
         compiler="gcc 12.2.0",
         compiler_identity="gcc",
@@ -155,10 +155,11 @@ def test_training_is_by_the_suite_of_the_dbms_unless_another_is_named(
 ) -> None:
     done = hone_build(tmp_path, *words, "--variant", "pgo")
     assert done.exit_code == 0, done.output
-    (goal,) = workshop.goals
-    assert goal.suite == suite
-    assert goal.training is not None
-    assert [each.partition("_")[0] for each in goal.training.sets] == list(sets)
+    ((inputs, training),) = workshop.requests
+    assert inputs.variant.profile_guided
+    assert training is not None
+    assert training.suite == suite
+    assert [each.partition("_")[0] for each in training.sets] == list(sets)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_what_cannot_be_trained_on_is_told(
     done = hone_build(tmp_path, "dir:sqlite", "--variant", "pgo", *words)
     assert done.exit_code != 0
     assert said in str(done.exception) + done.output
-    assert workshop.goals == []
+    assert workshop.requests == []
 
 
 def test_fixes_and_options_are_part_of_what_is_built(
@@ -185,9 +186,9 @@ def test_fixes_and_options_are_part_of_what_is_built(
     words = ("--fix", "log-sys", "--fix", "./mine.patch", "--option", "-DWITH_X=ON")
     done = hone_build(tmp_path, "dir:mysql", *words)
     assert done.exit_code == 0, done.output
-    (goal,) = workshop.goals
-    assert goal.fixes == ("log-sys", "./mine.patch")
-    assert goal.options == ("-DWITH_X=ON",)
+    ((inputs, _),) = workshop.requests
+    assert inputs.fixes == ("log-sys", "./mine.patch")
+    assert inputs.options == ("-DWITH_X=ON",)
 
 
 @pytest.mark.parametrize(
@@ -203,4 +204,4 @@ def test_fixes_that_cannot_be_meant_are_refused_before_anything_is_fetched(
 ) -> None:
     done = hone_build(tmp_path, *words)
     assert said in str(done.exception) + done.output
-    assert workshop.goals == []
+    assert workshop.requests == []

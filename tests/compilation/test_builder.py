@@ -80,7 +80,7 @@ def test_a_control_is_built_once_more(tmp_path: Path, session: Session) -> None:
     first = builder.make(make_spec(tree), session, ignore)
     second = builder.make(make_spec(tree, copy_number=1), session, ignore)
     assert first.folder != second.folder
-    assert second.manifest.copy_number == 1
+    assert second.manifest.inputs.copy_number == 1
 
 
 def test_a_compile_error_is_told_with_its_log(tmp_path: Path, session: Session) -> None:
@@ -250,7 +250,7 @@ def test_options_make_another_build_and_are_recorded(tmp_path: Path, session: Se
     asked = make_spec(tree, dbms=dbms, options=("-DX=1",))
     assert asked.digest() != make_spec(tree, dbms=dbms).digest()
     build = builder.make(asked, session, ignore)
-    assert build.manifest.options == ("-DX=1",)
+    assert build.manifest.inputs.options == ("-DX=1",)
     assert build.told_flags[-1] == "-DX=1"
 
 

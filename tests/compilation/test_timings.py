@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.compilation import builder
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand, Manifest
 from dbhone.compilation.timings import efficiency, lanes, timings, trace
 from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.variant import parse_variant
 from dbhone.home import Session
 from tests.compilation.tiny import make_spec, make_tree
 
@@ -42,13 +44,11 @@ def make_build(folder: Path, commands: list[CompileCommand], configured: float =
     phases = {"configure": configured, "compile": 15.0} if configured else {"compile": 15.0}
     manifest = Manifest(
         digest="d1",
-        dbms="mariadb",
+        inputs=BuildInputs(dbms="mariadb", source="dir:mariadb", variant=parse_variant("rel")),
         version="11.8.6",
         source="dir:mariadb",
         source_digest="50",
-        variant="rel",
         pass_=Pass.PLAIN,
-        copy_number=0,
         family=Family.GCC,
         compiler="gcc 12.2.0",
         compiler_identity="gcc",

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
-from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Dbms, Phase, Recipe
 from dbhone.files import digest_of_tree
 from dbhone.source.tree import SourceTree
@@ -118,15 +118,22 @@ def make_tree(root: Path, *, work: str = WORK) -> SourceTree:
     )
 
 
+_INPUTS = BuildInputs.model_fields.keys() - {"dbms"}
+
+
 def make_spec(tree: SourceTree, variant: str = "rel", **changes: Any) -> BuildSpec:
     """Return the spec of a build of the tiny system: plain, by gcc, unless ``changes`` say so."""
+    compiler = changes.pop("compiler", "gcc")
+    named = {key: changes.pop(key) for key in _INPUTS if key in changes}
+    inputs = BuildInputs(
+        **{"dbms": "tiny", "source": tree.reference, "variant": variant, "compiler": compiler}
+        | named
+    )
     spec = BuildSpec(
+        inputs=inputs,
         dbms=Tiny(),
         tree=tree,
-        variant=parse_variant(variant),
         pass_=Pass.PLAIN,
-        compiler=find_compiler(changes.pop("compiler", "gcc")),
-        profile=None,
-        copy_number=0,
+        compiler=find_compiler(compiler),
     )
     return dataclasses.replace(spec, **changes)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, KeptFile, Manifest
 from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.variant import parse_variant
 
 GOOD = """\
 #!/bin/sh
@@ -37,13 +39,11 @@ def pretended_build(folder: Path, script: str = GOOD) -> Build:
     kept = KeptFile(path="bin/speedtest1", bytes=path.stat().st_size, sha256="0" * 64)
     manifest = Manifest(
         digest=folder.name,
-        dbms="sqlite",
+        inputs=BuildInputs(dbms="sqlite", source="apt:sqlite3=1", variant=parse_variant("rel")),
         version="3.40.1",
         source="apt:sqlite3=1",
         source_digest="0" * 64,
-        variant="rel",
         pass_=Pass.PLAIN,
-        copy_number=0,
         family=Family.GCC,
         compiler="gcc 12.2.0",
         compiler_identity="gcc 12.2.0",

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import threading
 from pathlib import Path
 
 import pytest
 
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import SourceError
-from dbhone.experiment.builds import BuildGoal, BuildService, recognise
+from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.events import Event, Note
 from dbhone.home import Session
 from dbhone.host_lock import hold_host_lock
-from dbhone.workload.work import Scale
 from tests.dbms.mysql_trees import Tree
 from tests.source.make_elf import elf
 
 
-def goal(source: Path) -> BuildGoal:
-    return BuildGoal(
-        dbms="mysql",
-        source=f"dir:{source}",
-        variant=parse_variant("rel"),
-        compiler="gcc",
-        training=None,
-        suite="sysbench:micro",
-        scale=Scale(size="smoke"),
-        copy_number=0,
-    )
+def inputs(source: Path, dbms: str = "mysql") -> BuildInputs:
+    return BuildInputs(dbms=dbms, source=f"dir:{source}", variant=parse_variant("rel"))
 
 
 def test_a_ready_made_server_that_is_to_be_built_is_told_as_such(
@@ -42,7 +32,7 @@ def test_a_ready_made_server_that_is_to_be_built_is_told_as_such(
     program.write_bytes(elf())
     workshop = BuildService(session, lambda _: None)
     with pytest.raises(SourceError) as planned:
-        workshop.produce(goal(tmp_path / "brought"))
+        workshop.produce(inputs(tmp_path / "brought"), None)
     with pytest.raises(SourceError) as asked:
         recognise(tmp_path / "brought")
     for error in (planned.value, asked.value):
@@ -56,9 +46,7 @@ def test_a_tree_is_built_as_it_needs_to_be(session: Session, tmp_path: Path) -> 
     script = Path("storage/rocksdb/get_rocksdb_files.sh")
     (tree / script).write_text("bv=rocksdb/util/build_version.cc\n")
     told: list[Event] = []
-    spec = BuildService(session, told.append).spec(
-        dataclasses.replace(goal(tree), dbms="myrocks"), Pass.PLAIN, None
-    )
+    spec = BuildService(session, told.append).spec(inputs(tree, "myrocks"), Pass.PLAIN, None)
     assert (spec.tree.path / script).read_text() == "bv=/dev/null\n"
     assert spec.tree.resolved == f"dir:{tree} with nothing-written-into-the-tree"
     assert any(f"changing {script}: " in str(each) for each in told)
@@ -70,7 +58,7 @@ def test_what_is_neither_source_nor_server_gets_the_dbmss_own_advice(
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("one")
     with pytest.raises(SourceError) as error:
-        BuildService(session, lambda _: None).produce(goal(tmp_path / "other"))
+        BuildService(session, lambda _: None).produce(inputs(tmp_path / "other"), None)
     assert error.value.hint == "give the whole source tree of MySQL"
 
 

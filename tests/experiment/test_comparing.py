@@ -150,7 +150,7 @@ class TestWhatIsWritten:
         experiment = _experiment(first, second)
         roles = [each.role for each in experiment.subjects]
         assert roles == [Role.BASE, Role.CONTROL, Role.CANDIDATE]
-        assert [each.source for each in experiment.subjects] == [first, first, second]
+        assert [each.inputs.source for each in experiment.subjects] == [first, first, second]
 
     def test_an_embedded_dbms_has_its_own_usual_suite(self) -> None:
         assert _experiment("apt:sqlite3", "apt:sqlite3#o3", "sqlite").suite == "speedtest1"

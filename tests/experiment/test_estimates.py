@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from dbhone.compilation import builder
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Edit
 from dbhone.experiment import estimates
-from dbhone.experiment.model import SubjectDeclaration
 from dbhone.home import Home, Session
-from dbhone.measurement.record import Role
 from dbhone.source.editing import edited
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
-SUBJECT = SubjectDeclaration(
-    name="pgo",
-    role=Role.BASE,
-    dbms="tiny",
-    source="git:tiny@1",
-    variant=parse_variant("pgo"),
-    compiler="gcc",
-    training=None,
-    copy_number=0,
-    optional=False,
-)
+INPUTS = BuildInputs(dbms="tiny", source="git:tiny@1", variant=parse_variant("pgo"))
+
+
+def replaced(inputs: BuildInputs, **changes: object) -> BuildInputs:
+    return inputs.model_copy(update=changes)
 
 
 @pytest.fixture
@@ -58,14 +50,14 @@ def test_a_build_by_a_recipe_that_has_changed_is_not_taken_for_done(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BuildSpec, "digest", lambda _: "another")
-    found = estimates.BuildEstimator(session.home).build(SUBJECT, Pass.INSTRUMENT)
+    found = estimates.BuildEstimator(session.home).build(INPUTS, Pass.INSTRUMENT)
     assert not found.done
     assert not found.guessed
 
 
 @pytest.mark.usefixtures("instrumented")
 def test_a_build_that_is_there_takes_no_time(session: Session) -> None:
-    found = estimates.BuildEstimator(session.home).build(SUBJECT, Pass.INSTRUMENT)
+    found = estimates.BuildEstimator(session.home).build(INPUTS, Pass.INSTRUMENT)
     assert (found.done, found.expected) == (True, 0.0)
 
 
@@ -82,11 +74,11 @@ def test_a_build_of_a_tree_that_is_changed_first_takes_no_time_either(
 
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Edited())
     prospect = estimates.BuildEstimator(session.home)
-    assert not prospect.build(SUBJECT, Pass.INSTRUMENT).done
+    assert not prospect.build(INPUTS, Pass.INSTRUMENT).done
     changed = edited(tree, (edit,), session, lambda _: None)
     spec = make_spec(changed, "pgo", pass_=Pass.INSTRUMENT, dbms=Edited())
     builder.make(spec, session, lambda _: None)
-    assert prospect.build(SUBJECT, Pass.INSTRUMENT).done
+    assert prospect.build(INPUTS, Pass.INSTRUMENT).done
 
 
 @pytest.mark.usefixtures("instrumented")
@@ -94,7 +86,7 @@ def test_an_instrumented_build_of_a_moved_home_is_expected_to_be_made_again(
     session: Session, tmp_path: Path
 ) -> None:
     session.home.root.rename(tmp_path / "moved")
-    found = estimates.BuildEstimator(Home(tmp_path / "moved")).build(SUBJECT, Pass.INSTRUMENT)
+    found = estimates.BuildEstimator(Home(tmp_path / "moved")).build(INPUTS, Pass.INSTRUMENT)
     (tmp_path / "moved").rename(session.home.root)
     assert not found.done
     assert not found.guessed
@@ -105,10 +97,10 @@ def test_a_version_is_known_once_its_source_is_kept(
     tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prospect = estimates.BuildEstimator(session.home)
-    assert prospect.version(SUBJECT) == ""
+    assert prospect.version(INPUTS) == ""
     monkeypatch.setattr(estimates, "recall", lambda reference, home: tree)
-    assert prospect.version(SUBJECT) == (tree.path / "VERSION").read_text().strip() != ""
-    ready = dataclasses.replace(SUBJECT, variant=parse_variant("ready-made"))
+    assert prospect.version(INPUTS) == (tree.path / "VERSION").read_text().strip() != ""
+    ready = replaced(INPUTS, variant=parse_variant("ready-made"))
     assert prospect.version(ready) == ""
 
 
@@ -117,10 +109,10 @@ def test_builds_by_other_means_tell_how_fast_this_machine_is(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Tiny(build_seconds=1e6))
-    plain = dataclasses.replace(SUBJECT, name="rel", variant=parse_variant("rel"))
+    plain = replaced(INPUTS, variant=parse_variant("rel"))
     prospect = estimates.BuildEstimator(session.home)
     found = prospect.build(plain, Pass.PLAIN)
-    again = prospect.build(dataclasses.replace(plain, variant=parse_variant("lto")), Pass.PLAIN)
+    again = prospect.build(replaced(plain, variant=parse_variant("lto")), Pass.PLAIN)
     assert found.guessed
     assert 0 < found.expected < again.expected < 1000
 
@@ -130,7 +122,7 @@ def test_what_was_never_built_here_is_guessed(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Tiny(build_seconds=30.0))
-    found = estimates.BuildEstimator(session.home).build(SUBJECT, Pass.INSTRUMENT)
+    found = estimates.BuildEstimator(session.home).build(INPUTS, Pass.INSTRUMENT)
     assert found.guessed
     assert found.expected > 0
 
@@ -147,8 +139,8 @@ def test_builds_of_another_version_tell_how_long_one_of_this_takes(
     newer = make_tree(tmp_path / "newer")
     (newer.path / "VERSION").write_text("2.0\n")
     prospect = estimates.BuildEstimator(session.home)
-    plain = dataclasses.replace(SUBJECT, variant=parse_variant("rel"))
-    again = dataclasses.replace(SUBJECT, copy_number=1)
+    plain = replaced(INPUTS, variant=parse_variant("rel"))
+    again = replaced(INPUTS, copy_number=1)
     old = prospect.build(plain, Pass.PLAIN), prospect.build(again, Pass.INSTRUMENT)
     monkeypatch.setattr(estimates, "last_tree", lambda reference, home: newer)
     new = prospect.build(plain, Pass.PLAIN), prospect.build(again, Pass.INSTRUMENT)

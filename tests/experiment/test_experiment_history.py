@@ -33,7 +33,7 @@ class TestWhatIsWritten:
             "5.7.22": Role.CANDIDATE,
             "8.0.12": Role.CANDIDATE,
         }
-        assert {each.source for each in experiment.subjects} == {
+        assert {each.inputs.source for each in experiment.subjects} == {
             each.source for each in REQUEST.versions
         }
         assert experiment.suite == "sysbench:micro"
@@ -62,7 +62,7 @@ class TestWhatIsWritten:
         built = dataclasses.replace(own, name="8.0.36", source="git:/m@x", variant="lto")
         versions = (REQUEST.versions[0], own, built)
         text = history_text(dataclasses.replace(REQUEST, versions=versions))
-        made = {each.name: each.variant.name for each in parse(text, name="x").subjects}
+        made = {each.name: each.inputs.variant.name for each in parse(text, name="x").subjects}
         assert made == {
             "5.6.14": "ready-made",
             "control": "ready-made",
@@ -143,6 +143,6 @@ class TestKnown:
 def test_a_history_that_ships_fits_into_an_hour_on_its_usual_versions(dbms: str) -> None:
     experiment = load_shipped(f"{dbms}-history")
     assert experiment.design.budget_seconds <= 3600
-    sources = {each.source for each in experiment.subjects}
+    sources = {each.inputs.source for each in experiment.subjects}
     assert sources <= {each.source for each in KNOWN.of(dbms) if each.usual}
     assert len(sources) >= 3

@@ -80,7 +80,7 @@ def test_new_versions_stand_beside_the_nearest_older_one_of_the_run() -> None:
         "8.0.12": Role.CANDIDATE,
         "8.0.33": Role.CANDIDATE,
     }
-    assert experiment.base.source == KNOWN.find("mysql", "5.7.22").source
+    assert experiment.base.inputs.source == KNOWN.find("mysql", "5.7.22").source
     assert experiment.title == "MySQL 8.0.12 and 8.0.33 beside 5.7.22"
 
 

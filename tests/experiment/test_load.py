@@ -10,6 +10,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.load import load_file, load_named, load_shipped, parse, shipped_names
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.measurement.record import Role
+from dbhone.workload.work import Scale
 
 GOOD = """\
 title = "a small comparison"
@@ -55,15 +56,21 @@ def test_a_file_is_read_whole() -> None:
 
 def test_like_takes_over_what_is_not_said() -> None:
     pgo = subject(GOOD, "pgo")
-    assert (pgo.dbms, pgo.source, pgo.compiler) == ("sqlite", "apt:sqlite3", "clang")
-    assert pgo.variant.name == "rel+lto+pgo"
-    assert pgo.training == Training(sets=("main",), size="smoke")
+    assert (pgo.inputs.dbms, pgo.inputs.source, pgo.inputs.compiler) == (
+        "sqlite",
+        "apt:sqlite3",
+        "clang",
+    )
+    assert pgo.inputs.variant.name == "rel+lto+pgo"
+    assert pgo.training == Training(
+        suite="speedtest1", scale=Scale(size="smoke"), sets=("main",), size="smoke"
+    )
 
 
 def test_whatever_is_declared_as_the_base_is_a_control() -> None:
     assert subject(GOOD, "rel").role is Role.BASE
     assert subject(GOOD, "control").role is Role.CONTROL
-    assert subject(GOOD, "control").copy_number == 1
+    assert subject(GOOD, "control").inputs.copy_number == 1
 
 
 def test_a_file_without_a_control_gets_one_unless_it_refuses() -> None:
@@ -79,7 +86,9 @@ def test_a_file_without_a_control_gets_one_unless_it_refuses() -> None:
 
 def test_a_subjects_own_training_goes_before_the_general_one() -> None:
     text = GOOD.replace('"lto+pgo"', '"lto+pgo", train = ["cte"]')
-    assert subject(text, "pgo").training == Training(sets=("cte",), size="smoke")
+    assert subject(text, "pgo").training == Training(
+        suite="speedtest1", scale=Scale(size="smoke"), sets=("cte",), size="smoke"
+    )
 
 
 @pytest.mark.parametrize("name", shipped_names())
@@ -178,7 +187,7 @@ def test_a_shipped_name_works_like_a_file(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_relative_folder_is_looked_for_beside_the_file(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(GOOD.replace("apt:sqlite3", "dir:my/tree"))
     experiment = load_file(tmp_path / "x.toml")
-    assert experiment.base.source == f"dir:{tmp_path}/my/tree"
+    assert experiment.base.inputs.source == f"dir:{tmp_path}/my/tree"
     assert experiment.name == str(tmp_path / "x.toml")
     again = parse(experiment.text, name=experiment.name)
-    assert again.base.source == experiment.base.source
+    assert again.base.inputs.source == experiment.base.inputs.source

@@ -30,7 +30,7 @@ size = "smoke"
 
 
 def test_options_are_taken_over_by_who_is_like_it() -> None:
-    options = {each.name: each.options for each in parse(GOOD, name="x.toml").subjects}
+    options = {each.name: each.inputs.options for each in parse(GOOD, name="x.toml").subjects}
     assert options["rel"] == ()
     assert options["no-psi"] == options["no-psi-o3"] == ("no-psi", "-DENABLED_PROFILING=OFF")
 
@@ -39,7 +39,7 @@ def test_other_options_make_a_candidate_and_are_told() -> None:
     subjects = {each.name: each for each in parse(GOOD, name="x.toml").subjects}
     assert subjects["control"].role is Role.CONTROL
     assert subjects["no-psi"].role is Role.CANDIDATE
-    assert subjects["no-psi"].made_as == "rel no-psi -DENABLED_PROFILING=OFF with gcc"
+    assert subjects["no-psi"].inputs.label == "rel no-psi -DENABLED_PROFILING=OFF with gcc"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_fixes_are_names_or_patches_beside_the_file() -> None:
         'options = ["no-psi", "-DENABLED_PROFILING=OFF"]', 'fixes = ["log-sys", "./a.patch"]'
     )
     subjects = {each.name: each for each in parse(text, name="/x/y.toml").subjects}
-    assert subjects["no-psi"].fixes == ("log-sys", "/x/a.patch")
+    assert subjects["no-psi"].inputs.fixes == ("log-sys", "/x/a.patch")
     assert subjects["no-psi"].role is Role.CANDIDATE
 
 

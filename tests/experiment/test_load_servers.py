@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import ExperimentError, UsageError
 from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names
-from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import BuildOutlook, make_plan, training_tasks
 from dbhone.experiment.slicing import Slices
 from dbhone.measurement.record import Role
@@ -174,7 +175,7 @@ def test_training_runs_each_set_for_its_share_with_one_number_of_clients() -> No
     found = parse(GOOD, name="x.toml")
     training = found.subjects[2].training
     assert training is not None
-    tasks = training_tasks(found.suite, training, found.scale)
+    tasks = training_tasks(training)
     runs = [task.run for task in tasks if task.run]
     assert [run.seconds for run in runs] == [2.0, 6.0]
     assert {run.threads for run in runs} == {4}
@@ -269,8 +270,8 @@ def test_nothing_is_trained_on_a_suite_whose_driver_no_instrumented_build_has() 
 
 
 def test_a_plan_counts_that_each_block_is_loaded_anew() -> None:
-    def outlook(subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
-        return BuildOutlook(identity=f"{subject.name} {pass_}", expected=100.0, done=False)
+    def outlook(inputs: BuildInputs, pass_: Pass) -> BuildOutlook:
+        return BuildOutlook(identity=f"{inputs.label} {pass_}", expected=100.0, done=False)
 
     text = BATCH.format(dbms="mariadb", variant="o3", set="run-1", suite="batch:insert-select")
     plan = make_plan(parse(text, name="x.toml"), outlook, lambda _: True)
@@ -287,8 +288,8 @@ def test_every_experiment_that_ships_can_be_read_and_has_a_control(name: str) ->
 
 
 def test_a_plan_tells_how_long_a_block_takes() -> None:
-    def outlook(subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
-        return BuildOutlook(identity=f"{subject.name} {pass_}", expected=100.0, done=False)
+    def outlook(inputs: BuildInputs, pass_: Pass) -> BuildOutlook:
+        return BuildOutlook(identity=f"{inputs.label} {pass_}", expected=100.0, done=False)
 
     plan = make_plan(parse(GOOD, name="x.toml"), outlook, lambda _: True)
     tasks, warm_ups, subjects = 4, 3, 4

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse
-from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.plan import BuildOutlook, block_order, make_plan
 from tests.experiment.test_load import GOOD
 
@@ -48,12 +48,16 @@ def test_another_seed_is_another_order() -> None:
     assert len(orders) > 10
 
 
-def outlook(subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
-    identity = f"{subject.compiler} {pass_} {subject.variant.name if pass_ != 'instrument' else ''}"
+def is_rel(inputs: BuildInputs) -> bool:
+    return inputs.variant.name == "rel" and not inputs.copy_number
+
+
+def outlook(inputs: BuildInputs, pass_: Pass) -> BuildOutlook:
+    identity = f"{inputs.compiler} {pass_} {inputs.variant.name if pass_ != 'instrument' else ''}"
     return BuildOutlook(
-        identity=f"{identity} {subject.copy_number}",
-        expected=0.0 if subject.name == "rel" else 10.0,
-        done=subject.name == "rel",
+        identity=f"{identity} {inputs.copy_number}",
+        expected=0.0 if is_rel(inputs) else 10.0,
+        done=is_rel(inputs),
     )
 
 
@@ -87,9 +91,10 @@ def test_optional_subjects_for_which_there_is_no_time_are_left_out() -> None:
 [training]"""
     short = parse(GOOD.replace("[training]", more), name="x.toml")
 
-    def slow(subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
-        known = outlook(subject, pass_)
-        return replace(known, expected=60.0, done=False) if subject.name == "late" else known
+    def slow(inputs: BuildInputs, pass_: Pass) -> BuildOutlook:
+        known = outlook(inputs, pass_)
+        late = inputs.variant.name == "o3"
+        return replace(known, expected=60.0, done=False) if late else known
 
     plan = make_plan(short, slow, lambda _: True)
     assert plan.left_out == ("late",)

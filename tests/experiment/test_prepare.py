@@ -8,8 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from dbhone.experiment.builds import BuildGoal, BuildResult, BuildService
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.experiment.builds import BuildResult, BuildService
 from dbhone.experiment.load import parse
+from dbhone.experiment.model import Training
 from dbhone.experiment.prepare import Preparation
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.home import Session
@@ -34,7 +36,7 @@ class Builder(BuildService):
     def tree(self, reference: str) -> SourceTree:
         return self._only
 
-    def produce(self, goal: BuildGoal) -> BuildResult:
+    def produce(self, inputs: BuildInputs, training: Training | None) -> BuildResult:
         self._made += 1
         build = pretended_build(self._folder / str(self._made))
         return BuildResult(tree=self._only, build=build, reused=False)

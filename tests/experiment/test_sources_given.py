@@ -55,7 +55,7 @@ def test_a_relative_folder_is_beside_the_user_not_beside_the_file(
     file.write_text('base = "rel"\n' + text)
     monkeypatch.chdir(tmp_path)
     subject, *_ = load_file(file, sources=["dir:tree"]).subjects
-    assert subject.source == f"dir:{tmp_path / 'tree'}"
+    assert subject.inputs.source == f"dir:{tmp_path / 'tree'}"
 
 
 @pytest.mark.parametrize("text", ["not = = toml", "title = 'x'", "sources = 3"])
@@ -65,5 +65,7 @@ def test_what_is_wrong_with_a_file_is_left_to_who_reads_it(text: str) -> None:
 
 def test_a_shipped_experiment_takes_another_source() -> None:
     found = load_shipped("postgresql-builds", sources=["git:https://example.org/postgres@REL_18"])
-    assert {each.source for each in found.subjects} == {"git:https://example.org/postgres@REL_18"}
+    assert {each.inputs.source for each in found.subjects} == {
+        "git:https://example.org/postgres@REL_18"
+    }
     assert "git:https://example.org/postgres@REL_18" in found.text

@@ -211,7 +211,7 @@ class _Making:
             )
         if _FOREIGN_PROFILE.search(text.encode()):
             return ProfileError("the profile does not match the source that is built", log=kept)
-        what = f"building {self.spec.dbms.title} as {self.spec.variant.name} failed"
+        what = f"building {self.spec.dbms.title} as {self.spec.inputs.variant.name} failed"
         cause = first_error(text) or f"{step.argv[0]} {finished.ending()}"
         return BuildError(f"{what}: {cause}", hint=self._advice(step, cause, kept), log=kept)
 
@@ -240,13 +240,11 @@ class _Making:
         use = self._profile_use(compiled)
         return Manifest(
             digest=self.digest,
-            dbms=spec.dbms.name,
+            inputs=spec.inputs,
             version=spec.dbms.version(spec.tree.path),
             source=spec.tree.resolved,
             source_digest=spec.tree.digest,
-            variant=spec.variant.name,
             pass_=spec.pass_,
-            copy_number=spec.copy_number,
             family=spec.compiler.family,
             compiler=spec.compiler.label,
             compiler_identity=spec.compiler.identity,
@@ -260,7 +258,6 @@ class _Making:
             compile_commands=len(compiled),
             files=self._collect(recipe),
             primary=recipe.primary,
-            options=spec.options,
             added_flags=recipe.added_flags,
             built_at=datetime.now(UTC),
         )

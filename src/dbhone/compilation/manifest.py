@@ -6,9 +6,11 @@ import json
 from datetime import datetime
 from pathlib import Path
 from posixpath import join, normpath
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
+from dbhone.compilation.inputs import BuildInputs, inputs_of_old_manifest
 from dbhone.compilation.transforms.base import Family, Pass
 from dbhone.files import write_whole
 from dbhone.source.elf import read_compiler
@@ -110,20 +112,18 @@ class ProfileUse(_Record):
 class Manifest(_Record):
     """Everything that went into a build, and what came out.
 
-    ``folder`` is where it was compiled, empty in old builds. Of a ready-made server nothing is
-    known of compilers; ``libraries`` are the folders of libraries that it brings along.
-    ``options`` are the build options that the user asked for, as written; ``added_flags`` the
-    flags that the recipe added to the variant's, because the tree needs them.
+    ``inputs`` are what the user decided, ``source`` is the exact source that was built. ``folder``
+    is where it was compiled, empty in old builds. Nothing is known of the compiler of a ready-made
+    server; ``libraries`` are the folders of libraries that it brings along. ``added_flags`` are
+    the flags that the recipe added to the variant's, because the tree needs them.
     """
 
     digest: str
-    dbms: str
+    inputs: BuildInputs
     version: str
     source: str
     source_digest: str
-    variant: str
     pass_: Pass
-    copy_number: int
     family: Family | None
     compiler: str
     compiler_identity: str
@@ -138,9 +138,23 @@ class Manifest(_Record):
     files: dict[str, KeptFile]
     primary: str
     libraries: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
     added_flags: tuple[str, ...] = ()
     built_at: datetime
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_inputs(cls, facts: Any) -> Any:
+        return inputs_of_old_manifest(facts) if isinstance(facts, dict) else facts
+
+    @property
+    def dbms(self) -> str:
+        """The name of the DBMS."""
+        return self.inputs.dbms
+
+    @property
+    def variant(self) -> str:
+        """The variant's full name."""
+        return self.inputs.variant.name
 
 
 class Build:
@@ -181,7 +195,12 @@ class Build:
         What is told to the compiler and to the linker stands there once.
         """
         made = self.manifest
-        told = (*made.compile_flags, *made.added_flags, *made.link_flags, *made.options)
+        told = (
+            *made.compile_flags,
+            *made.added_flags,
+            *made.link_flags,
+            *made.inputs.options,
+        )
         return tuple(dict.fromkeys(told))
 
     @property

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import FOLDER_PLACEHOLDER, PROFILE_PLACEHOLDER, Flags, Pass
-from dbhone.compilation.variant import Variant
 from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest, Dbms, Recipe
 from dbhone.errors import MachineError, ProfileError, ToolError, UsageError, VariantError
 from dbhone.files import digest_of
@@ -20,6 +22,9 @@ FORMAT = 1
 """Grows when builds made by an older hone must not be taken for builds of this one."""
 _TREE = "{tree}"
 _LIBRARIES = "{libraries}"
+_USE_LINKER = "-fuse-ld="
+_LINKER_PROGRAM = "ld."
+"""A compiler that is told to use the linker NAME runs the program ``ld.NAME``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,23 +56,21 @@ _SYMBOLIC = Tools(
 class BuildSpec:
     """One build to make or to find.
 
-    ``copy_number`` tells apart builds of the same recipe that are wanted twice: a control is
-    the base built once more. ``profile`` is given for the USE pass and only for it. ``options``
-    are build options that the user asks for.
+    ``tree``, ``dbms`` and ``compiler`` are what ``inputs`` name, found on this machine.
+    ``profile`` is given for the USE pass and only for it.
     """
 
+    inputs: BuildInputs
     dbms: Dbms
     tree: SourceTree
-    variant: Variant
     pass_: Pass
     compiler: Compiler
-    profile: Profile | None
-    copy_number: int
-    options: tuple[str, ...] = ()
+    profile: Profile | None = None
 
     def check(self) -> None:
         """Raise if these inputs cannot make a build."""
-        self.variant.check(self.compiler)
+        variant = self.inputs.variant
+        variant.check(self.compiler)
         if self.dbms.needs_cxx and self.compiler.find_cxx() is None:
             name = self.compiler.cxx_name
             raise ToolError(
@@ -75,25 +78,52 @@ class BuildSpec:
                 f" {self.compiler.label}, which is missing",
                 hint=f"install it: apt-get install {name.replace('clang++', 'clang')}",
             )
-        if self.pass_ not in self.variant.passes():
-            raise VariantError(f"the variant {self.variant.name} has no {self.pass_.value} pass")
+        if self.pass_ not in self.inputs.variant.passes():
+            raise VariantError(
+                f"the variant {self.inputs.variant.name} has no {self.pass_.value} pass"
+            )
+        self._check_linker()
         if self.pass_ is not Pass.USE:
             return
         if self.profile is None:
             raise ProfileError(
-                f"the variant {self.variant.name} is profile-guided and has not been trained",
+                f"the variant {variant.name} is profile-guided and has not been trained",
                 hint="say what to train on",
             )
         self.profile.check_fits(
             source_digest=self.tree.digest, compiler_identity=self.compiler.identity
         )
 
+    def _check_linker(self) -> None:
+        linker = self.inputs.linker
+        if linker is None:
+            return
+        if shutil.which(_LINKER_PROGRAM + linker) is None:
+            raise ToolError(
+                f"the linker {linker} is not installed: there is no {_LINKER_PROGRAM}{linker}",
+                hint=f"install it: apt-get install {linker}, or name another linker",
+            )
+        own = self.inputs.variant.flags(self.compiler, self.pass_).link
+        other = next((flag for flag in own if flag.startswith(_USE_LINKER)), _USE_LINKER + linker)
+        if other != _USE_LINKER + linker:
+            raise VariantError(
+                f"the variant {self.inputs.variant.name} with {self.compiler.label} links with"
+                f" {other.removeprefix(_USE_LINKER)}, not with {linker}",
+                hint="leave 'linker' out",
+            )
+
     def flags(self, build_folder: str) -> Flags:
         """Return the flags as the compiler gets them in ``build_folder``."""
         profile = str(self.profile.input_path) if self.profile else PROFILE_PLACEHOLDER
-        return self.variant.flags(
+        return self._flags(profile, build_folder)
+
+    def _flags(self, profile: str, build_folder: str) -> Flags:
+        flags = self.inputs.variant.flags(
             self.compiler, self.pass_, profile=profile, build_folder=build_folder
         )
+        if self.inputs.linker is None:
+            return flags
+        return dataclasses.replace(flags, link=(*flags.link, _USE_LINKER + self.inputs.linker))
 
     def tools(self, *, compiler: Path, cxx_compiler: Path) -> Tools:
         """Return the programs of this build; the two that are given record what they do."""
@@ -113,10 +143,10 @@ class BuildSpec:
 
         Raises UsageError for options that the DBMS cannot have.
         """
-        if self.options and not self.dbms.takes_options:
+        if self.inputs.options and not self.dbms.takes_options:
             raise UsageError(
-                f"{self.dbms.title} is built without options of yours: '{self.options[0]}' means"
-                " nothing",
+                f"{self.dbms.title} is built without options of yours:"
+                f" '{self.inputs.options[0]}' means nothing",
                 hint="leave the options out",
             )
         request = BuildRequest(
@@ -134,19 +164,14 @@ class BuildSpec:
             jobs=jobs,
             shell=self.pass_ is not Pass.INSTRUMENT,
             guidance=flags.guidance,
-            options=self.options,
+            options=self.inputs.options,
             libraries=library_folder(),
         )
         return self.dbms.recipe(request)
 
     def digest(self) -> str:
         """Return the digest of all inputs. Where the home folder is does not matter."""
-        flags = self.variant.flags(
-            self.compiler,
-            self.pass_,
-            profile=PROFILE_PLACEHOLDER,
-            build_folder=FOLDER_PLACEHOLDER,
-        )
+        flags = self._flags(PROFILE_PLACEHOLDER, FOLDER_PLACEHOLDER)
         recipe = self.recipe(flags, _SYMBOLIC, jobs=1)
         inputs: dict[str, object] = {
             "format": FORMAT,
@@ -157,10 +182,10 @@ class BuildSpec:
             "compiler": self.compiler.identity,
             "profile": self.profile.digest if self.profile else None,
             "processor": self._processor(),
-            "copy": self.copy_number,
+            **self.inputs.digest_entries(),
         }
-        if self.options:
-            inputs["options"] = list(self.options)
+        if self.inputs.linker is not None:
+            inputs["linker_version"] = _version_line(_LINKER_PROGRAM + self.inputs.linker)
         if self.dbms.needs_cxx:
             inputs["c++"] = self._cxx_identity()
         return digest_of(inputs)
@@ -173,16 +198,20 @@ class BuildSpec:
 
     def _cxx_identity(self) -> str | None:
         cxx = self.compiler.find_cxx()
-        text = process.output_of((str(cxx), "--version")) if cxx else None
-        return text.splitlines()[0].strip() if text else None
+        return _version_line(str(cxx)) if cxx else None
 
     def _processor(self) -> str | None:
         """Return what the compiler makes of -march=native here, for builds that depend on it."""
-        if not self.variant.host_specific:
+        if not self.inputs.variant.host_specific:
             return None
         argv = (str(self.compiler.path), "-march=native", "-E", "-v", "-x", "c", "/dev/null")
         output = process.output_of(argv) or ""
         return digest_of([line for line in output.splitlines() if "cc1" in line])
+
+
+def _version_line(program: str) -> str | None:
+    text = process.output_of((program, "--version"))
+    return text.splitlines()[0].strip() if text else None
 
 
 def library_folder() -> Path | None:

@@ -14,16 +14,16 @@ from typing import TypeVar
 
 from dbhone import registry
 from dbhone.compilation import builder, profile
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.compilation.transforms.base import Pass
-from dbhone.compilation.variant import Variant
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.errors import SourceError, UsageError
 from dbhone.experiment.events import Detail, Listener, Note
-from dbhone.experiment.model import SubjectDeclaration, Training
+from dbhone.experiment.model import Training
 from dbhone.experiment.training import TrainingJob, train
 from dbhone.home import Session
 from dbhone.host_lock import hold_host_lock
@@ -36,7 +36,6 @@ from dbhone.source.ready import find_server
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
-from dbhone.workload.work import Scale
 
 T = TypeVar("T")
 
@@ -44,38 +43,6 @@ _SAY_READY_MADE = (
     f'say so: variant = "{READY_MADE}" in an experiment, --variant {READY_MADE} with hone build,'
     f" #{READY_MADE} behind the source with hone compare"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildGoal:
-    """A build that is wanted. ``training`` is given for profile-guided variants only."""
-
-    dbms: str
-    source: str
-    variant: Variant
-    compiler: str
-    training: Training | None
-    suite: str
-    scale: Scale
-    copy_number: int
-    options: tuple[str, ...] = ()
-    fixes: tuple[str, ...] = ()
-
-
-def goal_of(subject: SubjectDeclaration, suite: str, scale: Scale) -> BuildGoal:
-    """Return what a subject is built as; ``suite`` and ``scale`` are for its training."""
-    return BuildGoal(
-        dbms=subject.dbms,
-        source=subject.source,
-        variant=subject.variant,
-        compiler=subject.compiler,
-        training=subject.training,
-        suite=suite,
-        scale=scale,
-        copy_number=subject.copy_number,
-        options=subject.options,
-        fixes=subject.fixes,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,45 +113,44 @@ class BuildService:
         """Take ``tree`` for what ``reference`` means in this session."""
         self._trees[reference] = tree
 
-    def produce(self, goal: BuildGoal) -> BuildResult:
-        """Return the build that is wanted; train and build what it takes."""
-        if goal.variant.ready_made:
-            return self._ready_made(goal)
-        last = goal.variant.passes()[-1]
+    def produce(self, inputs: BuildInputs, training: Training | None) -> BuildResult:
+        """Return the build of these inputs; ``training`` is for profile-guided variants only."""
+        if inputs.variant.ready_made:
+            return self._ready_made(inputs)
+        last = inputs.variant.passes()[-1]
         if last is Pass.PLAIN:
-            return self._build(goal, last, None)
-        kept = self._train(goal)
-        return self._build(goal, last, kept)
+            return self._build(inputs, last, None)
+        assert training is not None
+        kept = self._train(inputs, training)
+        return self._build(inputs, last, kept)
 
-    def spec(self, goal: BuildGoal, pass_: Pass, kept: Profile | None) -> BuildSpec:
+    def spec(self, inputs: BuildInputs, pass_: Pass, kept: Profile | None) -> BuildSpec:
         """Return what one pass of the wanted build is made of."""
         return BuildSpec(
-            dbms=load_dbms(goal.dbms),
-            tree=self._fixed(goal),
-            variant=goal.variant,
+            inputs=inputs,
+            dbms=load_dbms(inputs.dbms),
+            tree=self._fixed(inputs),
             pass_=pass_,
-            compiler=self.compiler(goal.compiler),
+            compiler=self.compiler(inputs.compiler),
             profile=kept,
-            copy_number=goal.copy_number,
-            options=goal.options,
         )
 
-    def _fixed(self, goal: BuildGoal) -> SourceTree:
+    def _fixed(self, inputs: BuildInputs) -> SourceTree:
         """Return the source tree with what it needs here, and with the fixes that are wanted.
 
         Raises SourceError if it is not one of the wanted DBMS.
         """
-        tree, dbms = self.tree(goal.source), load_dbms(goal.dbms)
+        tree, dbms = self.tree(inputs.source), load_dbms(inputs.dbms)
         with _advising(tree.path):
             version = dbms.version(tree.path)
         tree = edited(tree, dbms.edits(version), self.session, self._detail)
-        if not goal.fixes:
+        if not inputs.fixes:
             return tree
-        wanted = WantedFixes(words=goal.fixes, dbms=goal.dbms, version=version)
+        wanted = WantedFixes(words=inputs.fixes, dbms=inputs.dbms, version=version)
         return fixed(tree, wanted, self.session, self._detail)
 
-    def _build(self, goal: BuildGoal, pass_: Pass, kept: Profile | None) -> BuildResult:
-        spec = self.spec(goal, pass_, kept)
+    def _build(self, inputs: BuildInputs, pass_: Pass, kept: Profile | None) -> BuildResult:
+        spec = self.spec(inputs, pass_, kept)
         found = builder.find(self.session.home, spec.digest())
         if found is not None:
             return BuildResult(build=found, tree=spec.tree, reused=True)
@@ -203,13 +169,13 @@ class BuildService:
         build = self.in_turn(lambda: prebuilt.adopt(whole, self.session))
         return BuildResult(build=build, tree=whole, reused=False)
 
-    def _ready_made(self, goal: BuildGoal) -> BuildResult:
-        product = self.adopt(goal.source)
+    def _ready_made(self, inputs: BuildInputs) -> BuildResult:
+        product = self.adopt(inputs.source)
         manifest = product.build.manifest
-        if manifest.dbms != goal.dbms:
+        if manifest.dbms != inputs.dbms:
             raise UsageError(
-                f"the server in {goal.source} is {load_dbms(manifest.dbms).title}"
-                f" {manifest.version}, not {load_dbms(goal.dbms).title}"
+                f"the server in {inputs.source} is {load_dbms(manifest.dbms).title}"
+                f" {manifest.version}, not {load_dbms(inputs.dbms).title}"
             )
         return product
 
@@ -220,17 +186,14 @@ class BuildService:
     def _detail(self, text: str) -> None:
         self.listen(Detail(text=text))
 
-    def _train(self, goal: BuildGoal) -> Profile:
-        assert goal.training is not None
-        instrumented = self._build(goal, Pass.INSTRUMENT, None).build
+    def _train(self, inputs: BuildInputs, training: Training) -> Profile:
+        instrumented = self._build(inputs, Pass.INSTRUMENT, None).build
         lesson = TrainingJob(
             build=instrumented,
-            compiler=self.compiler(goal.compiler),
-            dbms=load_dbms(goal.dbms),
-            driver=load_driver(suites.load(goal.suite).driver),
-            suite=goal.suite,
-            training=goal.training,
-            scale=goal.scale,
+            compiler=self.compiler(inputs.compiler),
+            dbms=load_dbms(inputs.dbms),
+            driver=load_driver(suites.load(training.suite).driver),
+            training=training,
         )
         kept = profile.find(self.session, lesson.key)
         if kept is not None:

@@ -1,4 +1,7 @@
-"""What is known of builds before they are made: what is done already, and likely seconds."""
+"""What steps of a plan will cost: whether they are done already, and else about how long they take.
+
+Nothing is fetched, built or started here: the home folder tells what was made before.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,24 @@ from collections.abc import Iterable, Sequence
 
 from dbhone.compilation import builder
 from dbhone.compilation.build_index import all_builds
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, Manifest
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import HoneError, SourceError
 from dbhone.experiment.builds import load_dbms
-from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import BuildOutlook, Plan, make_plan
 from dbhone.home import Home
 from dbhone.instance import prebuilt
-from dbhone.measurement.record import READY_MADE
 from dbhone.source.editing import as_edited
 from dbhone.source.opening import as_opened
 from dbhone.source.tree import SourceTree, last_tree, recall
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
 _INSTRUMENTED = 1.2
-_ADOPTION = 5.0
+_PREBUILT_SECONDS = 5.0
 
 
 class BuildEstimator:
@@ -43,100 +46,87 @@ class BuildEstimator:
         """Return whether the source needs no fetching."""
         return recall(reference, self._home) is not None
 
-    def version(self, subject: SubjectDeclaration) -> str:
-        """Return the version of a subject's DBMS, empty where its source tells it only later."""
-        tree = recall(subject.source, self._home)
+    def version(self, inputs: BuildInputs) -> str:
+        """Return the version of the DBMS, empty where its source tells it only later."""
+        tree = recall(inputs.source, self._home)
         if tree is None:
             return ""
-        if subject.variant.ready_made:
-            adopted = self._adopted(tree)
-            return adopted.manifest.version if adopted is not None else ""
-        return _version_of(subject.dbms, tree)
+        if inputs.variant.ready_made:
+            build = self._prebuilt(tree)
+            return build.manifest.version if build is not None else ""
+        return _version_of(inputs.dbms, tree)
 
-    def build(self, subject: SubjectDeclaration, pass_: Pass) -> BuildOutlook:
-        """Return the outlook of one pass of a subject's build."""
-        if subject.variant.ready_made:
-            return self._ready_made(subject)
-        compiler = self._compiler(subject.compiler)
-        flags = subject.variant.flags(compiler, pass_) if compiler else subject.variant.name
-        copy, options = subject.copy_number, " ".join((*subject.options, *subject.fixes))
-        identity = f"{subject.dbms} {subject.source} {subject.compiler} {flags} {options} {copy}"
+    def build(self, inputs: BuildInputs, pass_: Pass) -> BuildOutlook:
+        """Return what one pass of a build is told apart by, and what it costs."""
+        if inputs.variant.ready_made:
+            return self._ready_made(inputs)
+        compiler = self._compiler(inputs.compiler)
+        identity = _identity(inputs, pass_, compiler)
         builds = all_builds(self._home)
-        like = [each for each in builds if self._is_like(each, subject, pass_, compiler)]
-        if compiler is not None and self._is_there(subject, pass_, compiler, like):
+        like = [build for build in builds if _is_like(build, inputs, pass_, compiler)]
+        if compiler is not None and self._is_there(inputs, pass_, compiler, like):
             return BuildOutlook(identity=identity, expected=0.0, done=True)
-        version = self._last_version(subject)
+        version = self._last_version(inputs)
         if not like:
-            guess = _guess(subject, pass_, version, [each.manifest for each in builds])
+            guess = _guess(inputs, pass_, version, [build.manifest for build in builds])
             return BuildOutlook(identity=identity, expected=guess, done=False, guessed=True)
-        expected = statistics.median(_as_of(version, each.manifest) for each in like)
+        expected = statistics.median(_seconds_as_of(version, build.manifest) for build in like)
         return BuildOutlook(identity=identity, expected=expected, done=False)
 
-    def _last_version(self, subject: SubjectDeclaration) -> str:
+    def _last_version(self, inputs: BuildInputs) -> str:
         """Return the version that a source had when it was last fetched, empty if it never was."""
-        tree = last_tree(subject.source, self._home)
-        return "" if tree is None else _version_of(subject.dbms, tree)
+        tree = last_tree(inputs.source, self._home)
+        return "" if tree is None else _version_of(inputs.dbms, tree)
 
-    def _last_edited(self, subject: SubjectDeclaration) -> SourceTree | None:
-        """Return what is built of the tree that a source had when it was last fetched."""
-        tree = last_tree(subject.source, self._home)
+    def _last_edited(self, inputs: BuildInputs) -> SourceTree | None:
+        """Return the tree that is built of what a source had when it was last fetched."""
+        tree = last_tree(inputs.source, self._home)
         if tree is None:
             return None
-        edits = load_dbms(subject.dbms).edits(_version_of(subject.dbms, tree))
+        edits = load_dbms(inputs.dbms).edits(_version_of(inputs.dbms, tree))
         try:
             return as_edited(tree, edits, self._home)
         except HoneError:
-            return None  # whoever builds it will be told
+            return None  # the build will tell the user
 
     def _is_there(
-        self,
-        subject: SubjectDeclaration,
-        pass_: Pass,
-        compiler: Compiler,
-        like: Sequence[Build],
+        self, inputs: BuildInputs, pass_: Pass, compiler: Compiler, like: Sequence[Build]
     ) -> bool:
         """Return whether nothing of this pass needs to be built, as far as can be told.
 
-        What a profile makes of the last pass is known once there is a profile: a build of the same
-        tree counts as there while the instrumented one is.
+        The last pass of a profile-guided build depends on its profile, which is not known yet: a
+        build of the same tree counts as there while the instrumented one is.
         """
-        tree = self._last_edited(subject)
-        if tree is None or subject.fixes or not like:
+        tree = self._last_edited(inputs)
+        if tree is None or inputs.fixes or not like:
             return False
         if pass_ is not Pass.USE:
-            return self._is_made(subject, pass_, compiler, tree)
-        return self._is_made(subject, Pass.INSTRUMENT, compiler, tree) and any(
-            each.manifest.source_digest == tree.digest
-            and each.manifest.copy_number == subject.copy_number
-            and builder.find(self._home, each.manifest.digest) is not None
-            for each in like
+            return self._is_made(inputs, pass_, compiler, tree)
+        return self._is_made(inputs, Pass.INSTRUMENT, compiler, tree) and any(
+            build.manifest.source_digest == tree.digest
+            and build.manifest.inputs.copy_number == inputs.copy_number
+            and builder.find(self._home, build.manifest.digest) is not None
+            for build in like
         )
 
     def _is_made(
-        self, subject: SubjectDeclaration, pass_: Pass, compiler: Compiler, tree: SourceTree
+        self, inputs: BuildInputs, pass_: Pass, compiler: Compiler, tree: SourceTree
     ) -> bool:
         """Return whether there is a build of just this, without a profile."""
-        spec = BuildSpec(
-            dbms=load_dbms(subject.dbms),
-            tree=tree,
-            variant=subject.variant,
-            pass_=pass_,
-            compiler=compiler,
-            profile=None,
-            copy_number=subject.copy_number,
-            options=subject.options,
-        )
+        dbms = load_dbms(inputs.dbms)
+        spec = BuildSpec(inputs=inputs, dbms=dbms, tree=tree, pass_=pass_, compiler=compiler)
         try:
             return builder.find(self._home, spec.digest()) is not None
         except HoneError:
-            return False  # whoever builds it will be told
+            return False  # the build will tell the user
 
-    def _ready_made(self, subject: SubjectDeclaration) -> BuildOutlook:
-        tree = last_tree(subject.source, self._home)
-        done = tree is not None and self._adopted(tree) is not None
-        return BuildOutlook(identity=subject.source, expected=0.0 if done else _ADOPTION, done=done)
+    def _ready_made(self, inputs: BuildInputs) -> BuildOutlook:
+        tree = last_tree(inputs.source, self._home)
+        done = tree is not None and self._prebuilt(tree) is not None
+        expected = 0.0 if done else _PREBUILT_SECONDS
+        return BuildOutlook(identity=inputs.source, expected=expected, done=done)
 
-    def _adopted(self, tree: SourceTree) -> Build | None:
+    def _prebuilt(self, tree: SourceTree) -> Build | None:
         return prebuilt.find(self._home, as_opened(tree, self._home))
 
     def _compiler(self, name: str) -> Compiler | None:
@@ -147,50 +137,57 @@ class BuildEstimator:
                 self._compilers[name] = None
         return self._compilers[name]
 
-    def _is_like(
-        self, build: Build, subject: SubjectDeclaration, pass_: Pass, compiler: Compiler | None
-    ) -> bool:
-        manifest = build.manifest
-        return (
-            compiler is not None
-            and manifest.dbms == subject.dbms
-            and manifest.pass_ is pass_
-            and manifest.compiler_identity == compiler.identity
-            and manifest.options == subject.options
-            and (
-                manifest.variant == subject.variant.name
-                or manifest.compile_flags == subject.variant.flags(compiler, pass_).compile
-            )
+
+def _identity(inputs: BuildInputs, pass_: Pass, compiler: Compiler | None) -> str:
+    """Return what is the same for two passes of builds that are one and the same build.
+
+    The instrumented builds of two variants are one build if their flags are the same.
+    """
+    flags = inputs.variant.flags(compiler, pass_) if compiler else inputs.variant.name
+    return f"{inputs.model_dump_json(exclude={'variant'})} {flags}"
+
+
+def _is_like(build: Build, inputs: BuildInputs, pass_: Pass, compiler: Compiler | None) -> bool:
+    manifest = build.manifest
+    return (
+        compiler is not None
+        and manifest.dbms == inputs.dbms
+        and manifest.pass_ is pass_
+        and manifest.compiler_identity == compiler.identity
+        and manifest.inputs.options == inputs.options
+        and (
+            manifest.variant == inputs.variant.name
+            or manifest.compile_flags == inputs.variant.flags(compiler, pass_).compile
         )
+    )
 
 
 def _version_of(dbms: str, tree: SourceTree) -> str:
     try:
         return load_dbms(dbms).version(tree.path)
     except SourceError:
-        return ""  # whoever builds it will be told
+        return ""  # the build will tell the user
 
 
-def _guess(
-    subject: SubjectDeclaration, pass_: Pass, version: str, made: Iterable[Manifest]
-) -> float:
-    """Return about how long a build takes whose like was never made here.
+def _guess(inputs: BuildInputs, pass_: Pass, version: str, made: Iterable[Manifest]) -> float:
+    """Return about how long a build takes whose like was never made here, in seconds.
 
     Builds of the same DBMS by other means tell how fast this machine is; without any, its cores.
     """
     plain = [
-        _as_of(version, each) / _effort(each.variant, each.pass_)
-        for each in made
-        if each.dbms == subject.dbms and each.variant != READY_MADE
+        _seconds_as_of(version, manifest) / _effort(manifest.variant, manifest.pass_)
+        for manifest in made
+        if manifest.dbms == inputs.dbms and not manifest.inputs.variant.ready_made
     ]
-    usual = load_dbms(subject.dbms).seconds_of(version) * 2 / builder.available_cores()
-    return (statistics.median(plain) if plain else usual) * _effort(subject.variant.name, pass_)
+    usual = load_dbms(inputs.dbms).seconds_of(version) * 2 / builder.available_cores()
+    return (statistics.median(plain) if plain else usual) * _effort(inputs.variant.name, pass_)
 
 
-def _as_of(version: str, made: Manifest) -> float:
+def _seconds_as_of(version: str, manifest: Manifest) -> float:
     """Return the seconds that a build took, as they would be for another version."""
-    dbms = load_dbms(made.dbms)
-    return made.seconds * dbms.seconds_of(version or made.version) / dbms.seconds_of(made.version)
+    dbms = load_dbms(manifest.dbms)
+    own = dbms.seconds_of(manifest.version)
+    return manifest.seconds * dbms.seconds_of(version or manifest.version) / own
 
 
 def _effort(variant: str, pass_: Pass) -> float:

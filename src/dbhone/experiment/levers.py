@@ -100,6 +100,6 @@ def _effective(subject: SubjectDeclaration) -> Mapping[str, str]:
 
 
 def _server(subject: SubjectDeclaration) -> ServerDbms:
-    dbms = load_dbms(subject.dbms)
+    dbms = load_dbms(subject.inputs.dbms)
     assert isinstance(dbms, ServerDbms), "others have no levers"
     return dbms

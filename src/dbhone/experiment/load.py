@@ -109,14 +109,14 @@ def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:
     """Return the subject with patches and the folder of a ``dir:`` looked for beside the file."""
     if not file.is_absolute():
         return subject
-    subject = dataclasses.replace(
-        subject,
-        fixes=tuple(
-            str(file.parent / Path(each).expanduser()) if is_file(each) else each
-            for each in subject.fixes
-        ),
-    )
-    kind, _, location = subject.source.partition(":")
-    if kind != "dir":
-        return subject
-    return dataclasses.replace(subject, source=f"dir:{file.parent / Path(location).expanduser()}")
+    inputs = subject.inputs
+    beside: dict[str, object] = {
+        "fixes": tuple(
+            str(file.parent / Path(fix).expanduser()) if is_file(fix) else fix
+            for fix in inputs.fixes
+        )
+    }
+    kind, _, location = inputs.source.partition(":")
+    if kind == "dir":
+        beside["source"] = f"dir:{file.parent / Path(location).expanduser()}"
+    return dataclasses.replace(subject, inputs=inputs.model_copy(update=beside))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbhone.compilation.variant import Variant
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.dbms.base_settings import Wanted
 from dbhone.experiment.observe import Observe
 from dbhone.experiment.slicing import Slices
@@ -14,11 +14,14 @@ from dbhone.workload.work import Scale
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """What a profile-guided subject is trained on: sets of the suite, at a named size.
+    """What a profile-guided subject is trained on: sets of a suite, at a named size.
 
+    ``scale`` is that of the experiment, which decides on the data where the size does not.
     ``shares`` has, for each set, for how long it is run in comparison with the others.
     """
 
+    suite: str
+    scale: Scale
     sets: tuple[str, ...]
     size: str
     shares: tuple[float, ...] = ()
@@ -28,25 +31,17 @@ class Training:
 class SubjectDeclaration:
     """One subject as the experiment declares it.
 
-    ``optional`` subjects are left out, with a warning, where their compiler is missing.
-    ``copy_number`` is more than 0 for a build that is wanted once more. ``settings`` are
-    those asked of its server, for the whole experiment or for it alone; ``options`` those of
-    the build; ``fixes`` the fixes and patches that its source gets, by name or by file;
-    ``levers`` are words, canonical.
+    ``training`` is given for a profile-guided build and only for it. ``optional`` subjects are
+    left out, with a warning, where they cannot be built. ``settings`` are asked of its server, for
+    the whole experiment or for this subject alone. ``levers`` are canonical words.
     """
 
     name: str
     role: Role
-    dbms: str
-    source: str
-    variant: Variant
-    compiler: str
-    training: Training | None
-    copy_number: int
-    optional: bool
+    inputs: BuildInputs
+    training: Training | None = None
+    optional: bool = False
     settings: tuple[Wanted, ...] = ()
-    options: tuple[str, ...] = ()
-    fixes: tuple[str, ...] = ()
     levers: tuple[str, ...] = ()
 
     @property
@@ -59,10 +54,9 @@ class SubjectDeclaration:
         return (self.levers, self.settings) == (other.levers, other.settings)
 
     @property
-    def made_as(self) -> str:
-        """How it is built, for people."""
-        made = " ".join((self.variant.name, *self.options, *self.fixes))
-        return made if self.variant.ready_made else f"{made} with {self.compiler}"
+    def label(self) -> str:
+        """Its name, and how it is built, for people."""
+        return f"{self.name}: {self.inputs.label}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.experiment.events import Stage
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
@@ -14,7 +15,7 @@ from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drive import load_driver
 from dbhone.workload.suite import Regime
-from dbhone.workload.work import Scale, Task
+from dbhone.workload.work import Task
 
 _TRAINING_SECONDS = 6.0
 _PROOF_SECONDS = 2.5
@@ -77,7 +78,7 @@ class BuildOutlook:
     guessed: bool = False
 
 
-Outlook = Callable[[SubjectDeclaration, Pass], BuildOutlook]
+Outlook = Callable[[BuildInputs, Pass], BuildOutlook]
 SourceIsKept = Callable[[str], bool]
 
 
@@ -124,7 +125,7 @@ def leaves_time(left: float, build: float, budget: float) -> bool:
 
 
 def _sources(experiment: Experiment) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.source for each in experiment.subjects))
+    return tuple(dict.fromkeys(each.inputs.source for each in experiment.subjects))
 
 
 def _source_step(reference: str, kept: bool) -> PlannedStep:
@@ -140,12 +141,12 @@ def _build_steps(
     subject: SubjectDeclaration, outlook: Outlook, seen: set[str], experiment: Experiment
 ) -> list[PlannedStep]:
     steps = []
-    for pass_ in subject.variant.passes():
-        known = outlook(subject, pass_)
+    for pass_ in subject.inputs.variant.passes():
+        known = outlook(subject.inputs, pass_)
         if known.identity not in seen:
             seen.add(known.identity)
             suffix = ", instrumented" if pass_ is Pass.INSTRUMENT else ""
-            what = f"{subject.name}: {subject.made_as}{suffix}"
+            what = f"{subject.label}{suffix}"
             steps.append(
                 PlannedStep(stage=Stage.BUILD, what=what, expected=known.expected, done=known.done)
             )
@@ -201,7 +202,7 @@ def _training_seconds(training: Training, experiment: Experiment) -> float:
     """Return about how long a training takes; how many rounds it needs is not known before."""
     if not _drives_servers(experiment):
         return _TRAINING_SECONDS
-    tasks = training_tasks(experiment.suite, training, experiment.scale)
+    tasks = training_tasks(training)
     one = sum(task.run.seconds for task in tasks if task.run)
     return _TRAINING_ROUNDS * (one + SERVER_STARTS)
 
@@ -241,9 +242,9 @@ def data_seed(seed: int, block: int) -> int:
     return random.Random(f"{seed}/{block}/data").randrange(1, 2**31 - 1)
 
 
-def training_tasks(suite: str, training: Training, scale: Scale) -> tuple[Task, ...]:
+def training_tasks(training: Training) -> tuple[Task, ...]:
     """Return what the driver is asked for in one round of training."""
-    loaded = suites.load(suite)
-    tasks = work.tasks(loaded, training.sets, work.at_size(loaded, scale, training.size))
+    loaded = suites.load(training.suite)
+    tasks = work.tasks(loaded, training.sets, work.at_size(loaded, training.scale, training.size))
     shares = training.shares or (1.0,) * len(tasks)
     return tuple(work.prolonged(task, share) for task, share in zip(tasks, shares, strict=True))

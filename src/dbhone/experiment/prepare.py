@@ -9,7 +9,7 @@ from dbhone.compilation import toolchain
 from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.timings import timings
 from dbhone.errors import HoneError, ToolError, UsageError
-from dbhone.experiment.builds import BuildResult, BuildService, goal_of
+from dbhone.experiment.builds import BuildResult, BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Stage
 from dbhone.experiment.levers import lacking
@@ -85,16 +85,16 @@ class Preparation:
             return ToolError(reason, hint="'hone doctor' tells what to do")
         if not each.levers:
             return None
-        return lacking(self._experiment, each, self._prospect.version(each))
+        return lacking(self._experiment, each, self._prospect.version(each.inputs))
 
     def _not_built(self, each: SubjectDeclaration) -> str | None:
         """Say why a subject cannot be built here, None if it can: its variant is tried."""
-        if each.variant.ready_made:
+        if each.inputs.variant.ready_made:
             return None
-        if not toolchain.installed(each.compiler):
-            return f"the compiler {each.compiler} is not installed"
-        compiler = self._workshop.compiler(each.compiler)
-        trial = try_variant(compiler, each.variant.name, self._workshop.session)
+        if not toolchain.installed(each.inputs.compiler):
+            return f"the compiler {each.inputs.compiler} is not installed"
+        compiler = self._workshop.compiler(each.inputs.compiler)
+        trial = try_variant(compiler, each.inputs.variant.name, self._workshop.session)
         return None if trial.works else trial.reason
 
     def _fetch(self, present: tuple[SubjectDeclaration, ...]) -> None:
@@ -103,11 +103,11 @@ class Preparation:
         began_with = {each.name: each.source_digest for each in self._run.subjects}
         # A subject with fixes was built of another tree than its source.
         recorded = {
-            each.source: began_with[each.name]
+            each.inputs.source: began_with[each.name]
             for each in present
-            if each.name in began_with and not each.fixes
+            if each.name in began_with and not each.inputs.fixes
         }
-        references = tuple(dict.fromkeys(each.source for each in present))
+        references = tuple(dict.fromkeys(each.inputs.source for each in present))
         for number, reference in enumerate(references, 1):
             kept = self._prospect.is_kept(reference)
             began = self._journal.began(Stage.SOURCE, reference, number, len(references))
@@ -130,7 +130,7 @@ class Preparation:
             if each.name in broken:
                 self._journal.note(f"{each.name} broke before: {broken[each.name]}")
                 continue
-            label = f"{each.name}: {each.made_as}"
+            label = each.label
             expected, pace = self._expected(each)
             if each.optional and each.name not in measured and not self._time_allows(expected):
                 text = f"{each.name} was left out: building it would leave too little of the budget"
@@ -138,8 +138,7 @@ class Preparation:
                 self._journal.note(f"{text} for measuring")
                 continue
             began = self._journal.began(Stage.BUILD, label, number, len(present), expected)
-            goal = goal_of(each, self._experiment.suite, self._experiment.scale)
-            product = self._workshop.produce(goal)
+            product = self._workshop.produce(each.inputs, each.training)
             products[each.name] = product
             self._journal.withdraw(_LEFT_OUT, each.name)
             pace.learn(expected, self._journal.clock() - began)
@@ -157,7 +156,9 @@ class Preparation:
 
     def _expected(self, each: SubjectDeclaration) -> tuple[float, Pace]:
         """Return about how many seconds a build takes, and the pace that this is reckoned with."""
-        outlooks = [self._prospect.build(each, pass_) for pass_ in each.variant.passes()]
+        outlooks = [
+            self._prospect.build(each.inputs, pass_) for pass_ in each.inputs.variant.passes()
+        ]
         pace = self._paces[any(outlook.guessed for outlook in outlooks)]
         return pace.factor * sum(outlook.expected for outlook in outlooks), pace
 
@@ -222,7 +223,7 @@ def describe(
     return Subject(
         name=each.name,
         role=each.role,
-        dbms=each.dbms,
+        dbms=each.inputs.dbms,
         version=manifest.version,
         source=product.tree.resolved,
         source_digest=manifest.source_digest,

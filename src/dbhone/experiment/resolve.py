@@ -44,11 +44,11 @@ class Resolver:
         if workload.size not in suite.sizes():
             where = self.where.at("workload", "size")
             raise UnknownName("size", workload.size, suite.sizes(), where=where)
-        subjects = Subjects(self.where, self.declared, suite, self.folder).all()
+        sets, scale = self._sets(suite), self._scale(suite)
+        subjects = Subjects(self.where, self.declared, suite, scale, self.folder).all()
         self._check_subjects(suite, subjects)
         if self.declared.history is not None:
             check_order(self.declared.history.order, subjects, self.where.at("history", "order"))
-        sets, scale = self._sets(suite), self._scale(suite)
         self._check_slices(suite, sets, scale)
         return Experiment(
             name=self.name,
@@ -137,7 +137,7 @@ class Resolver:
                 f"{self.where.at('observe')}: the suite {self.declared.workload.suite} drives no"
                 " server, and only servers are observed"
             )
-        systems = (load_dbms(each.dbms) for each in subjects)
+        systems = (load_dbms(each.inputs.dbms) for each in subjects)
         servers = [each for each in systems if isinstance(each, ServerDbms)]
         check_counters(section.counters, servers, where=self.where.at("observe", "counters"))
         return Observe(
@@ -162,12 +162,12 @@ class Resolver:
         if base.optional:
             raise ExperimentError(f"{self.name}: the base cannot be optional")
         for each in subjects:
-            if each.dbms not in suite.dbms:
+            dbms = each.inputs.dbms
+            if dbms not in suite.dbms:
                 raise ExperimentError(
-                    f"{self.name}: the suite {self.declared.workload.suite} cannot drive"
-                    f" {each.dbms}",
+                    f"{self.name}: the suite {self.declared.workload.suite} cannot drive {dbms}",
                     hint=f"it drives: {', '.join(suite.dbms)};"
-                    f" what drives {each.dbms}: {', '.join(suites.for_dbms(each.dbms))}",
+                    f" what drives {dbms}: {', '.join(suites.for_dbms(dbms))}",
                 )
             if each.training is None:
                 continue

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from dbhone.compilation.inputs import BuildKeys, Words
 from dbhone.errors import UsageError
 from dbhone.experiment.slicing import Slices
 from dbhone.units import parse_duration, parse_percent, parse_size
@@ -63,26 +64,24 @@ Size = Annotated[int, BeforeValidator(_size)]
 Seconds = Annotated[float, BeforeValidator(_duration)]
 Settings = dict[str, Annotated[str, BeforeValidator(_setting)]]
 Numbers = tuple[Annotated[int, Field(ge=1, le=100_000)], ...]
-Words = tuple[Annotated[str, Field(min_length=1)], ...]
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class SubjectSection(_Section):
-    """``[subjects]``: one subject. ``like`` takes over what is not said here."""
+class SubjectSection(BuildKeys):
+    """``[subjects]``: one subject. It takes what is not said here from the subject it is ``like``.
+
+    The inputs of its build are ``BuildKeys``.
+    """
 
     like: str | None = None
-    dbms: str | None = None
-    source: str | None = None
-    variant: str | None = None
-    compiler: str | None = None
-    train: Annotated[Words | None, Field(strict=False)] = None
-    settings: Settings = {}
-    options: Annotated[Words | None, Field(strict=False)] = None
-    levers: Annotated[Words, Field(strict=False)] = ()
-    fixes: Annotated[Words | None, Field(strict=False)] = None
+    source: str = ""
+    variant: str = ""
+    train: Words = ()
+    settings: Settings = Field(default_factory=dict)
+    levers: Words = ()
     rebuild: bool = False
     optional: bool = False
 
@@ -93,7 +92,7 @@ class TrainingSection(_Section):
     ``shares`` says for how long a set is run in comparison with others, which have 1.
     """
 
-    sets: Annotated[Words, Field(strict=False, min_length=1)]
+    sets: Annotated[Words, Field(min_length=1)]
     size: str | None = None
     shares: dict[str, Annotated[float, Field(gt=0, le=1000, strict=False)]] = {}
 
@@ -103,7 +102,7 @@ class WorkloadSection(_Section):
 
     suite: str
     size: str = "quick"
-    sets: Annotated[Words | None, Field(strict=False)] = None
+    sets: Words | None = None
     threads: Annotated[Numbers | None, Field(strict=False, min_length=1)] = None
     regime: Annotated[Regime, BeforeValidator(_regime)] = Regime.CACHED
     tables: int | None = Field(default=None, ge=1, le=10_000)
@@ -131,13 +130,13 @@ class ObserveSection(_Section):
 
     enabled: bool = True
     every: Annotated[Duration, Field(ge=0.5, le=60)] = 1.0
-    counters: Annotated[Words, Field(strict=False)] = ()
+    counters: Words = ()
 
 
 class HistorySection(_Section):
     """``[history]``: the subjects are versions of one DBMS, in this order, the oldest first."""
 
-    order: Annotated[Words, Field(strict=False, min_length=2)]
+    order: Annotated[Words, Field(min_length=2)]
 
 
 class BlocksSection(_Section):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dbhone import registry
+from dbhone.compilation.inputs import BuildInputs, BuildKeys
 from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
@@ -25,13 +26,10 @@ from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_word
 from dbhone.source.reference import kind_of, parse_reference
 from dbhone.workload.suite import Suite
+from dbhone.workload.work import Scale
 
-_INHERITED = (
-    *("dbms", "source", "variant", "compiler", "train", "settings"),
-    *("options", "fixes", "levers"),
-)
-"""What a subject takes over from the one that it is like."""
-_DEFAULT_COMPILER = "gcc"
+_OWN = frozenset({"like", "rebuild", "optional"})
+"""What a subject does not take over from the one that it is like."""
 _DEFAULT_VARIANT = "rel"
 
 
@@ -39,12 +37,17 @@ class Subjects:
     """Reads the sections of an experiment's subjects; ``folder`` is that of its file."""
 
     def __init__(
-        self, where: Locator, declared: ExperimentFile, suite: Suite, folder: Path
+        self,
+        where: Locator,
+        declared: ExperimentFile,
+        suite: Suite,
+        scale: Scale,
+        folder: Path,
     ) -> None:
         self.where = where
         self.declared = declared
         self._asked = AskedSettings(declared.config, folder, where.at)
-        self._training = TrainingSets(where, declared, suite)
+        self._training = TrainingSets(where, declared, suite, scale)
 
     def all(self) -> tuple[SubjectDeclaration, ...]:
         """Return the subjects in the file's order. Raises ExperimentError, UnknownName.
@@ -71,15 +74,14 @@ class Subjects:
                 where=self.where.at("subjects", name),
             )
         model = self._merged(section.like, (*seen, name))
-        inherited = {key: getattr(model, key) for key in _INHERITED}
-        own = {key: getattr(section, key) for key in section.model_fields_set}
-        return SubjectSection(**(inherited | own))
+        inherited = model.model_dump(include=model.model_fields_set - _OWN)
+        own = section.model_dump(include=section.model_fields_set)
+        return SubjectSection.model_validate(inherited | own)
 
     def _subject(self, name: str) -> SubjectDeclaration:
         section = self._merged(name)
         dbms = self._required(name, "dbms", section.dbms)
         source = self._required(name, "source", section.source)
-        compiler = section.compiler or _DEFAULT_COMPILER
         if source not in self.declared.sources:
             raise UnknownName(
                 "source", source, self.declared.sources, where=self.where.at("subjects", name)
@@ -89,25 +91,35 @@ class Subjects:
             raise UnknownName("DBMS", dbms, known, where=self.where.at("subjects", name))
         reference = self.declared.sources[source]
         variant = self._variant(name, section, reference)
-        if not variant.ready_made:
-            self.where.meant(check_name, compiler, "subjects", name)
         return SubjectDeclaration(
             name=name,
             role=Role.BASE if name == self.declared.base else Role.CANDIDATE,
-            dbms=dbms,
-            source=reference,
-            variant=variant,
-            compiler=variant.name if variant.ready_made else compiler,
+            inputs=self._inputs(name, section, reference, variant),
             training=self._training.of(name, section, variant),
-            copy_number=1 if section.rebuild else 0,
             optional=section.optional,
-            options=self._options(name, dbms, section),
             levers=self._levers(name, dbms, section),
             settings=self._asked.of(name, load_dbms(dbms), section.settings),
-            fixes=tuple(
-                self.where.meant(check_word, each, "subjects", name) for each in section.fixes or ()
-            ),
         )
+
+    def _inputs(
+        self, name: str, section: SubjectSection, reference: str, variant: Variant
+    ) -> BuildInputs:
+        """Return what the subject is built of. What options mean, only the DBMS's recipe knows."""
+        if section.options and not load_dbms(section.dbms).takes_options:
+            raise ExperimentError(
+                f"{self.where.at('subjects', name)}: {section.dbms} is built without options of"
+                " yours",
+                hint="leave 'options' out",
+            )
+        for fix in section.fixes:
+            self.where.meant(check_word, fix, "subjects", name)
+        if not variant.ready_made:
+            self.where.meant(check_name, section.compiler, "subjects", name)
+        keys = section.model_dump(include=set(BuildKeys.model_fields))
+        if variant.ready_made:
+            keys["compiler"] = variant.name
+        copy_number = int(section.rebuild)
+        return BuildInputs(**keys, source=reference, variant=variant, copy_number=copy_number)
 
     def _variant(self, name: str, section: SubjectSection, reference: str) -> Variant:
         """Return the variant; programs that somebody else has built have one only."""
@@ -123,21 +135,13 @@ class Subjects:
             )
         if not variant.ready_made:
             return variant
-        for key in ("compiler", "rebuild", "options", "fixes"):
+        build_keys = section.model_fields_set & BuildKeys.model_fields.keys() - {"dbms"}
+        for key in (*sorted(build_keys), "rebuild"):
             if getattr(section, key):
                 raise ExperimentError(
                     f"{where}: '{key}' means nothing: a ready-made server is not built"
                 )
         return variant
-
-    def _options(self, name: str, dbms: str, section: SubjectSection) -> tuple[str, ...]:
-        """Return the build options of a subject. What they mean, the recipe knows."""
-        if section.options and not load_dbms(dbms).takes_options:
-            raise ExperimentError(
-                f"{self.where.at('subjects', name)}: {dbms} is built without options of yours",
-                hint="leave 'options' out",
-            )
-        return section.options or ()
 
     def _levers(self, name: str, dbms: str, section: SubjectSection) -> tuple[str, ...]:
         """Return the levers of a subject; whether this machine has them is asked when it runs."""
@@ -146,8 +150,8 @@ class Subjects:
             raise ExperimentError(f"{where}: {dbms} is no server and has no levers")
         return self.where.meant(applied_levers.canonical, section.levers, "subjects", name)
 
-    def _required(self, name: str, key: str, value: str | None) -> str:
-        if value is None:
+    def _required(self, name: str, key: str, value: str) -> str:
+        if not value:
             raise ExperimentError(f"{self.where.at('subjects', name)}: '{key}' is missing")
         return value
 
@@ -157,7 +161,7 @@ def _with_controls(subjects: tuple[SubjectDeclaration, ...]) -> tuple[SubjectDec
     base = next(each for each in subjects if each.role is Role.BASE)
     return tuple(
         dataclasses.replace(each, role=Role.CONTROL)
-        if each is not base and _recipe(each) == _recipe(base)
+        if each is not base and _is_declared_alike(each, base)
         else each
         for each in subjects
     )
@@ -172,15 +176,10 @@ def _control(subjects: Sequence[SubjectDeclaration]) -> SubjectDeclaration:
     return dataclasses.replace(base, name=name, role=Role.CONTROL)
 
 
-def _recipe(each: SubjectDeclaration) -> tuple[object, ...]:
+def _is_declared_alike(subject: SubjectDeclaration, other: SubjectDeclaration) -> bool:
+    """Return whether nothing but a second build tells two subjects apart."""
     return (
-        each.dbms,
-        each.source,
-        each.variant.name,
-        each.compiler,
-        each.training,
-        each.settings,
-        each.options,
-        each.levers,
-        each.fixes,
+        subject.inputs.model_copy(update={"copy_number": other.inputs.copy_number}) == other.inputs
+        and subject.training == other.training
+        and subject.runs_like(other)
     )

@@ -29,7 +29,7 @@ from dbhone.instance.account import own
 from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drivers.base import Driver, EmbeddedDriver, ServerDriver
-from dbhone.workload.work import Scale, Task
+from dbhone.workload.work import Task
 
 _TIMEOUT = 3600.0
 _MOST_ROUNDS = 6
@@ -45,14 +45,12 @@ class TrainingJob:
     compiler: Compiler
     dbms: Dbms
     driver: Driver
-    suite: str
     training: Training
-    scale: Scale
 
     @property
     def tasks(self) -> tuple[Task, ...]:
         """What the driver is asked for, in order."""
-        return training_tasks(self.suite, self.training, self.scale)
+        return training_tasks(self.training)
 
     @property
     def key(self) -> str:
@@ -115,11 +113,11 @@ class _Server(_School):
         lesson = self.lesson
         assert isinstance(lesson.driver, ServerDriver)
         assert isinstance(lesson.dbms, ServerDbms)
-        suite = suites.load(lesson.suite)
+        suite = suites.load(lesson.training.suite)
         demand = ServerWorkload(
             suite=suite,
             driver=lesson.driver,
-            scale=work.at_size(suite, lesson.scale, lesson.training.size),
+            scale=work.at_size(suite, lesson.training.scale, lesson.training.size),
         )
         servers = Servers(self.session, demand, self.notify)
         own(self.counters, servers.account)

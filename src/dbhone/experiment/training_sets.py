@@ -9,15 +9,19 @@ from dbhone.experiment.model import Training
 from dbhone.experiment.schema import ExperimentFile, SubjectSection
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Suite
+from dbhone.workload.work import Scale
 
 
 class TrainingSets:
     """Reads the training of subjects, their own and the one for all."""
 
-    def __init__(self, where: Locator, declared: ExperimentFile, suite: Suite) -> None:
+    def __init__(
+        self, where: Locator, declared: ExperimentFile, suite: Suite, scale: Scale
+    ) -> None:
         self.where = where
         self.declared = declared
         self.suite = suite
+        self.scale = scale
 
     def of(self, name: str, section: SubjectSection, variant: Variant) -> Training | None:
         """Return what a subject is trained on, None if it takes no training.
@@ -51,6 +55,8 @@ class TrainingSets:
         names = suites.full_names(self.suite, tuple(sets), where=self.where.at("subjects", name))
         shares = self._shares()
         return Training(
+            suite=self.declared.workload.suite,
+            scale=self.scale,
             sets=names,
             size=size,
             shares=tuple(shares.get(each, 1.0) for each in names) if shares else (),

@@ -15,8 +15,10 @@ from dbhone import registry
 from dbhone.compilation import builder
 from dbhone.compilation import manifest as records
 from dbhone.compilation.artifacts import copy_tree, open_to_all
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, KeptFile, Manifest
 from dbhone.compilation.transforms.base import Pass
+from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.errors import BuildError, SourceError
@@ -138,13 +140,16 @@ def _manifest(
 ) -> Manifest:
     return Manifest(
         digest=digest(tree),
-        dbms=known.dbms.name,
+        inputs=BuildInputs(
+            dbms=known.dbms.name,
+            source=tree.reference,
+            variant=parse_variant(READY_MADE),
+            compiler=READY_MADE,
+        ),
         version=known.version,
         source=tree.resolved,
         source_digest=tree.digest,
-        variant=READY_MADE,
         pass_=Pass.PLAIN,
-        copy_number=0,
         family=None,
         compiler=READY_MADE,
         compiler_identity="",

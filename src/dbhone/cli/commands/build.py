@@ -13,11 +13,12 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.output import write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.timings import side_by_side
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.timings import trace
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.errors import UsageError
-from dbhone.experiment.builds import BuildResult, BuildService, goal_of, load_dbms, recognise
+from dbhone.experiment.builds import BuildResult, BuildService, load_dbms, recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Began, Stage
 from dbhone.experiment.model import SubjectDeclaration, Training
@@ -40,6 +41,7 @@ _VARIANT = "rel"
     help=f"Transforms, such as lto+pgo.  [default: {_VARIANT}; for ready-made ones {READY_MADE}]",
 )
 @click.option("--compiler", default="gcc", show_default=True, help="gcc, clang, gcc-12, …")
+@click.option("--linker", metavar="NAME", help="Linker that the compiler calls: mold, lld, …")
 @click.option("--train", multiple=True, metavar="SET", help="Set to train on; may be repeated.")
 @click.option(
     "--suite",
@@ -109,6 +111,7 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
 class _Options:
     variant: str | None
     compiler: str
+    linker: str | None
     train: tuple[str, ...]
     suite: str | None
     size: str
@@ -137,7 +140,11 @@ def _variant(source: str, asked: str | None) -> Variant:
 
 def _check(chosen: _Options, wanted: Variant) -> None:
     """Refuse, before anything is fetched, what cannot be meant."""
-    for words, option in ((chosen.build_options, "--option"), (chosen.fixes, "--fix")):
+    for words, option in (
+        (chosen.build_options, "--option"),
+        (chosen.fixes, "--fix"),
+        (chosen.linker, "--linker"),
+    ):
         if wanted.ready_made and words:
             raise UsageError(
                 f"{option} means nothing: a ready-made server is not built",
@@ -168,28 +175,30 @@ def _product(workshop: BuildService, source: str, chosen: _Options, wanted: Vari
     subject = SubjectDeclaration(
         name=source,
         role=Role.BASE,
-        dbms=dbms,
-        source=source,
-        variant=wanted,
-        compiler=chosen.compiler,
+        inputs=BuildInputs(
+            dbms=dbms,
+            source=source,
+            variant=wanted,
+            compiler=chosen.compiler,
+            linker=chosen.linker,
+            options=chosen.build_options,
+            fixes=chosen.fixes,
+            copy_number=chosen.copy,
+        ),
         training=_training(chosen, suite) if wanted.profile_guided else None,
-        copy_number=chosen.copy,
-        optional=False,
-        options=chosen.build_options,
-        fixes=chosen.fixes,
     )
     workshop.listen(_beginning(subject, BuildEstimator(workshop.session.home)))
-    return workshop.produce(goal_of(subject, suite, Scale(size=chosen.size)))
+    return workshop.produce(subject.inputs, subject.training)
 
 
 def _beginning(subject: SubjectDeclaration, prospect: BuildEstimator) -> Began:
-    passes = subject.variant.passes()
+    passes = subject.inputs.variant.passes()
     return Began(
         stage=Stage.BUILD,
-        what=f"{subject.name}: {subject.made_as}",
+        what=subject.label,
         number=1,
         total=1,
-        expected=sum(prospect.build(subject, each).expected for each in passes),
+        expected=sum(prospect.build(subject.inputs, each).expected for each in passes),
         left=None,
     )
 
@@ -198,7 +207,12 @@ def _training(chosen: _Options, suite: str) -> Training:
     """Return what to train on. Raises UnknownName for what the suite does not have."""
     loaded = suites.load(suite)
     suites.check_size(loaded, chosen.size)
-    return Training(sets=suites.full_names(loaded, chosen.train), size=chosen.size)
+    return Training(
+        suite=suite,
+        scale=Scale(size=chosen.size),
+        sets=suites.full_names(loaded, chosen.train),
+        size=chosen.size,
+    )
 
 
 def _facts(product: BuildResult) -> Table:

@@ -44,7 +44,7 @@ def command(context: Context, remove: bool, everything: bool) -> None:
     for each in builds:
         manifest = each.manifest
         instrumented = " (instrumented)" if manifest.pass_ is Pass.INSTRUMENT else ""
-        copy = f" (copy {manifest.copy_number})" if manifest.copy_number else ""
+        copy = f" (copy {manifest.inputs.copy_number})" if manifest.inputs.copy_number else ""
         table.add_row(
             manifest.digest[:12],
             f"{manifest.dbms} {manifest.version}",

@@ -51,7 +51,7 @@ def command(
     short = shortage(plan, design)
     if short is not None:
         context.out.print(f"{short[0].upper()}{short[1:]}.")
-    for subject, error in lacks(declared, prospect.version):
+    for subject, error in lacks(declared, lambda subject: prospect.version(subject.inputs)):
         fate = "would be left out" if subject.optional else "cannot be measured here"
         context.out.print(
             told("warning", f"{subject.name} {fate}: {error.message}", "bold yellow"),

@@ -1,0 +1,88 @@
+"""What a build is made of: one value, from the experiment file to the report.
+
+To add an input, add a field to ``BuildKeys`` and let ``spec.py`` act on it. The experiment file,
+the build's digest, its manifest and the store then know it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
+
+from dbhone.compilation.variant import Variant, parse_variant
+
+Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)]
+"""A list of words. TOML and JSON have lists where Python has tuples."""
+
+_VariantByName = Annotated[
+    Variant,
+    PlainValidator(lambda value: value if isinstance(value, Variant) else parse_variant(value)),
+    PlainSerializer(lambda variant: variant.name, return_type=str),
+]
+_IN_COMMANDS = frozenset({"dbms", "source", "variant", "compiler", "fixes"})
+"""The inputs that a digest has already, in the source tree or in the compiler's command lines."""
+_DIGEST_KEYS = {"copy_number": "copy"}
+
+
+class BuildKeys(BaseModel):
+    """The inputs of a build that an experiment file names as they are.
+
+    ``compiler`` is a name such as ``gcc-12``, or a path. ``linker`` is the linker that the
+    compiler calls, None for its own choice. ``options`` are options of the DBMS's build system.
+    ``fixes`` are names of known fixes, or patch files.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    dbms: str = ""
+    compiler: str = "gcc"
+    linker: str | None = None
+    options: Words = ()
+    fixes: Words = ()
+
+
+class BuildInputs(BuildKeys):
+    """Everything that a user decides of one build.
+
+    ``source`` is a source reference. ``copy_number`` tells apart builds of the same inputs: a
+    control that is built anew has 1.
+    """
+
+    source: str
+    variant: _VariantByName
+    copy_number: int = 0
+
+    @property
+    def label(self) -> str:
+        """The inputs beside DBMS and source, for people: ``rel+lto -DX=1 with gcc``."""
+        linker = (f"linker={self.linker}",) if self.linker else ()
+        words = " ".join((self.variant.name, *self.options, *self.fixes, *linker))
+        return words if self.variant.ready_made else f"{words} with {self.compiler}"
+
+    def digest_entries(self) -> dict[str, object]:
+        """Return what a digest needs to know beside the tree and the compiler's command lines."""
+        chosen = self.model_dump(mode="json", exclude=set(_IN_COMMANDS))
+        return {
+            _DIGEST_KEYS.get(name, name): value
+            for name, value in chosen.items()
+            if value or name == "copy_number"
+        }
+
+
+def inputs_of_old_manifest(facts: Mapping[str, object]) -> dict[str, object]:
+    """Return a manifest's facts with the inputs as one value.
+
+    A manifest of before 2026-11-23 has them as keys of its own, without the compiler's name, the
+    fixes and the source reference as the user wrote it.
+    """
+    if "inputs" in facts:
+        return dict(facts)
+    old_keys = ("dbms", "variant", "copy_number", "options")
+    inputs = {key: facts[key] for key in old_keys if key in facts}
+    inputs |= {
+        "source": facts.get("source", ""),
+        "compiler": facts.get("family") or facts["variant"],
+    }
+    return {key: value for key, value in facts.items() if key not in old_keys} | {"inputs": inputs}

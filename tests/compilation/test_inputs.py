@@ -1,0 +1,90 @@
+"""What a build is made of, in the digest, in the manifest, and in the commands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dbhone.compilation import builder
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import FILE, read_build
+from dbhone.compilation.variant import parse_variant
+from dbhone.errors import ToolError, VariantError
+from dbhone.home import Session
+from tests.compilation.tiny import make_spec, make_tree
+
+INPUTS = BuildInputs(dbms="tiny", source="dir:/x", variant=parse_variant("lto"))
+
+
+def test_inputs_are_the_same_after_they_were_written_and_read() -> None:
+    inputs = INPUTS.model_copy(update={"linker": "lld", "options": ("-DX=1",), "copy_number": 2})
+    assert BuildInputs.model_validate_json(inputs.model_dump_json()) == inputs
+
+
+def test_a_label_names_what_is_unusual() -> None:
+    assert INPUTS.label == "rel+lto with gcc"
+    unusual = INPUTS.model_copy(update={"linker": "mold", "options": ("-DX=1",)})
+    assert unusual.label == "rel+lto -DX=1 linker=mold with gcc"
+
+
+def test_inputs_at_their_defaults_do_not_change_a_digest() -> None:
+    """So that builds that were made before an input existed are still found."""
+    assert INPUTS.digest_entries() == {"copy": 0}
+    assert INPUTS.model_copy(update={"linker": "lld"}).digest_entries() == {
+        "copy": 0,
+        "linker": "lld",
+    }
+
+
+def test_a_manifest_that_had_the_inputs_as_keys_of_its_own_is_read(
+    session: Session, tmp_path: Path
+) -> None:
+    build = builder.make(make_spec(make_tree(tmp_path / "source")), session, lambda _: None)
+    path = build.folder / FILE
+    facts = json.loads(path.read_text())
+    del facts["inputs"]
+    old = {"dbms": "tiny", "variant": "rel+lto", "copy_number": 1, "options": ["-DX=1"]}
+    path.chmod(0o600)
+    build.folder.chmod(0o700)
+    path.write_text(json.dumps(facts | old))
+    read = read_build(build.folder)
+    assert read is not None
+    assert read.manifest.inputs == BuildInputs(
+        dbms="tiny",
+        source=facts["source"],
+        variant=parse_variant("rel+lto"),
+        options=("-DX=1",),
+        copy_number=1,
+    )
+
+
+@pytest.mark.skipif(shutil.which("ld.lld") is None, reason="needs lld")
+def test_the_chosen_linker_links_and_makes_another_build(session: Session, tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "source")
+    spec = make_spec(tree, linker="lld")
+    assert spec.digest() != make_spec(tree).digest()
+    build = builder.make(spec, session, lambda _: None)
+    assert build.manifest.inputs.linker == "lld"
+    assert build.manifest.link_flags[-1] == "-fuse-ld=lld"
+    assert b"Linker: " in build.path("program").read_bytes()
+
+
+def test_a_linker_that_is_missing_is_named(session: Session, tmp_path: Path) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), linker="none-such")
+    with pytest.raises(ToolError, match="the linker none-such is not installed") as error:
+        builder.make(spec, session, lambda _: None)
+    assert error.value.hint == "install it: apt-get install none-such, or name another linker"
+
+
+@pytest.mark.skipif(shutil.which("ld.lld") is None, reason="needs clang and lld")
+@pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang and lld")
+def test_a_variant_that_needs_a_linker_of_its_own_refuses_another(
+    session: Session, tmp_path: Path
+) -> None:
+    tree = make_tree(tmp_path / "source")
+    spec = make_spec(tree, "lto", compiler="clang", linker="bfd")
+    with pytest.raises(VariantError, match="links with lld, not with bfd"):
+        builder.make(spec, session, lambda _: None)
