@@ -35,10 +35,10 @@ from dbhone.analysis.rounds import levels
 from dbhone.analysis.sample_array import Array
 from dbhone.dbms.base import DRAWER
 from dbhone.dbms.base_server import Installation, ServerDbms
-from dbhone.experiment.arena import ServerArena
-from dbhone.experiment.contestant import SubjectSession
+from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import Observe, Observing
-from dbhone.experiment.servers import Servers, ServerSpec, ServerWorkload
+from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
+from dbhone.experiment.slice_client import SubjectSession
 from dbhone.home import Home, Session, open_session
 from dbhone.host_lock import hold_host_lock
 from dbhone.workload import suite as suites
@@ -77,7 +77,7 @@ WAYS = (
 class Bench:
     """Two servers that are up, and what was found of each step in each way: passes of rounds."""
 
-    arena: ServerArena
+    servers: BlockServers
     session: Session
     tasks: tuple[Task, ...]
     found: dict[tuple[str, str], list[list[tuple[float, float]]]] = field(default_factory=dict)
@@ -100,49 +100,49 @@ class Bench:
         for _ in range(max(1, round(PASS / way.slice / len(NAMES)))):
             rates = {}
             for name in _CHANCE.sample(NAMES, len(NAMES)):
-                (step,) = self.arena.slice(name, task, 60.0).driven.result().steps
+                (step,) = self.servers.ask(name, task).driven.result().steps
                 rates[name] = math.log(step.throughput)
             rounds.append((rates["a"], rates["b"]))
         return rounds
 
     def _frozen(self, task: Task, way: Way) -> list[tuple[float, float]]:
-        with self.connected(task) as contestants:
+        with self.connected(task) as sessions:
             began = time.monotonic()
             number = 0
             while time.monotonic() < began + PASS:
-                for each in _CHANCE.sample(contestants, len(contestants)):
+                for each in _CHANCE.sample(sessions, len(sessions)):
                     with self._others_held(each) if way.hold else contextlib.nullcontext():
                         each.slice(number, 0, way.slice, began)
                 number += 1
-            for each in contestants:
+            for each in sessions:
                 if each.error is not None:
                     raise each.error
-        first, second = ([one.log_rate for one in each.measured] for each in contestants)
+        first, second = ([one.log_rate for one in each.measured] for each in sessions)
         return list(zip(first, second, strict=True))
 
     @contextlib.contextmanager
     def connected(self, task: Task) -> Iterator[list[SubjectSession]]:
         """Yield both subjects with connected and frozen clients."""
         folder = self.session.workdir("slices")
-        contestants = []
+        sessions = []
         with contextlib.ExitStack() as stack:
             for name in NAMES:
                 own = folder / name
                 own.mkdir()
-                client = stack.enter_context(self.arena.client(name, task, own))
-                running = self.arena.running(name)
-                contestants.append(
+                client = stack.enter_context(self.servers.client(name, task, own))
+                running = self.servers.running(name)
+                sessions.append(
                     SubjectSession(name=name, client=client, running=running, task=task)
                 )
-            for each in contestants:
+            for each in sessions:
                 each.connect()
-            yield contestants
-            for each in contestants:
+            yield sessions
+            for each in sessions:
                 each.end()
 
     @contextlib.contextmanager
     def _others_held(self, measured: SubjectSession) -> Iterator[None]:
-        others = [self.arena.running(name).server for name in NAMES if name != measured.name]
+        others = [self.servers.running(name).server for name in NAMES if name != measured.name]
         for each in others:
             each.freeze()
         try:
@@ -154,9 +154,9 @@ class Bench:
     def settling(self, task: Task, slices: int) -> list[float]:
         """Return the operations in each moment after a thaw, relative to those from 0.25 s on."""
         moments = np.zeros((2, 50))
-        with hold_host_lock(lambda _: None), self.connected(task) as contestants:
+        with hold_host_lock(lambda _: None), self.connected(task) as sessions:
             for _ in range(slices):
-                for each in contestants:
+                for each in sessions:
                     with each.client.thawed():
                         moments += _moments(each, moments.shape[1])
         events, seconds = moments
@@ -213,7 +213,7 @@ def installed(dbms: ServerDbms) -> Installation:
 def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
     """Yield two servers that are up, on copies of the same data."""
     dbms = registry.load(DRAWER, name, ServerDbms, what="DBMS")
-    contender = ServerSpec(dbms=dbms, installation=installed(dbms), settings=(), env={})
+    spec = ServerSpec(dbms=dbms, installation=installed(dbms), settings=(), env={})
     suite = suites.load("sysbench:micro")
     driver = load_driver(suite.driver)
     assert isinstance(driver, ServerDriver)
@@ -224,14 +224,14 @@ def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
             demand = ServerWorkload(
                 suite=suite, driver=driver, scale=Scale(size="quick"), servers=2
             )
-            servers = Servers(session, demand, print)
+            servers = ServerPool(session, demand, print)
             observing = Observing(Observe(enabled=False), lambda *_: None)
-            arena = ServerArena(servers, dict.fromkeys(NAMES, contender), observing, print)
+            up = BlockServers(servers, dict.fromkeys(NAMES, spec), observing, print)
             tasks = demand.tasks(suites.full_names(suite, steps))
             with contextlib.ExitStack() as stack:
                 with hold_host_lock(lambda _: print("waiting for another hone")):
-                    stack.enter_context(arena.open(NAMES, 0))
-                yield Bench(arena, session, tasks)
+                    stack.enter_context(up.open(NAMES, 0))
+                yield Bench(up, session, tasks)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,26 +16,27 @@ from dbhone.cli.main import hone
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand, Manifest
 from dbhone.compilation.transforms.base import Family, Pass
-from dbhone.experiment.builds import BuildResult
+from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import Detail, Listener
 from dbhone.experiment.model import Training
+from dbhone.experiment.plan import Compile, PlanStep, Train
+from dbhone.experiment.target import BuildResult
 from dbhone.home import Session
 from dbhone.source.tree import SourceTree
 
 COMPILED = (("sql/parse.o", 61.5), ("sql/item.o", 12.0), ("sql/net.o", 0.25))
 
 
-class FakeWorkshop:
+class FakeService(BuildService):
     """Has every build at hand; it takes twice as long in each as in the one before."""
-
-    requests: list[tuple[BuildInputs, Training | None]]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.requests = []
+        self.compiled: list[Compile] = []
+        self.trainings: list[Training] = []
 
-    def __call__(self, session: Session, listen: Listener, **_: object) -> FakeWorkshop:
-        self.session, self.listen = session, listen
+    def __call__(self, session: Session, listen: Listener, **options: Any) -> FakeService:
+        super().__init__(session, listen, **options)
         return self
 
     def tree(self, reference: str) -> SourceTree:
@@ -46,11 +48,17 @@ class FakeWorkshop:
             fetched_at=datetime.now(UTC),
         )
 
-    def produce(self, inputs: BuildInputs, training: Training | None) -> BuildResult:
-        self.listen(Detail(text="compile"))
-        self.requests.append((inputs, training))
-        made = make_build(self.folder / f"build-{len(self.requests)}", inputs, len(self.requests))
-        return BuildResult(build=made, tree=self.tree(inputs.source), reused=False)
+    def perform(self, step: PlanStep) -> bool:
+        self.listen(Detail(text="work"))
+        if isinstance(step, Train):
+            self.trainings.append(step.training)
+        if isinstance(step, Compile):
+            self.compiled.append(step)
+            number = len(self.compiled)
+            build = make_build(self.folder / f"build-{number}", step.inputs, number)
+            tree = self.tree(step.inputs.source)
+            self._results[step.makes] = BuildResult(build=build, tree=tree, reused=False)
+        return False
 
 
 def make_build(folder: Path, inputs: BuildInputs, times: int) -> Build:
@@ -93,11 +101,11 @@ def make_build(folder: Path, inputs: BuildInputs, times: int) -> Build:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeWorkshop:
-    workshop = FakeWorkshop(tmp_path)
-    monkeypatch.setattr(module, "BuildService", workshop)
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeService:
+    service = FakeService(tmp_path)
+    monkeypatch.setattr(module, "BuildService", service)
     monkeypatch.setattr(module, "recognise", lambda path: Path(path).name.partition(":")[2])
-    return workshop
+    return service
 
 
 def hone_build(tmp_path: Path, *words: str) -> Result:
@@ -107,7 +115,7 @@ def hone_build(tmp_path: Path, *words: str) -> Result:
 
 
 def test_timings_of_several_sources_stand_side_by_side(
-    tmp_path: Path, workshop: FakeWorkshop, golden: Callable[[str, bytes], None]
+    tmp_path: Path, service: FakeService, golden: Callable[[str, bytes], None]
 ) -> None:
     done = hone_build(tmp_path, "dir:sqlite", "dir:sqlite", "--timings", "--slowest", "2")
     assert done.exit_code == 0, done.output
@@ -117,7 +125,7 @@ def test_timings_of_several_sources_stand_side_by_side(
 
 
 def test_without_timings_only_the_folders_are_the_result(
-    tmp_path: Path, workshop: FakeWorkshop
+    tmp_path: Path, service: FakeService
 ) -> None:
     done = hone_build(tmp_path, "dir:sqlite")
     assert done.stdout == f"{tmp_path / 'build-1'}\n"
@@ -125,7 +133,7 @@ def test_without_timings_only_the_folders_are_the_result(
 
 
 def test_each_source_is_told_when_its_long_build_begins(
-    tmp_path: Path, workshop: FakeWorkshop
+    tmp_path: Path, service: FakeService
 ) -> None:
     done = hone_build(tmp_path, "dir:mariadb", "dir:postgresql", "--option", "-DX=1")
     begun = [line for line in done.stderr.splitlines() if "begun" in line]
@@ -135,7 +143,7 @@ def test_each_source_is_told_when_its_long_build_begins(
     ]
 
 
-def test_a_trace_of_all_builds_is_written(tmp_path: Path, workshop: FakeWorkshop) -> None:
+def test_a_trace_of_all_builds_is_written(tmp_path: Path, service: FakeService) -> None:
     done = hone_build(tmp_path, "dir:sqlite", "dir:sqlite", "--trace", str(tmp_path / "t.json"))
     assert done.exit_code == 0, done.output
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
@@ -151,13 +159,12 @@ def test_a_trace_of_all_builds_is_written(tmp_path: Path, workshop: FakeWorkshop
     ],
 )
 def test_training_is_by_the_suite_of_the_dbms_unless_another_is_named(
-    tmp_path: Path, workshop: FakeWorkshop, words: tuple[str, ...], suite: str, sets: tuple[str]
+    tmp_path: Path, service: FakeService, words: tuple[str, ...], suite: str, sets: tuple[str]
 ) -> None:
     done = hone_build(tmp_path, *words, "--variant", "pgo")
     assert done.exit_code == 0, done.output
-    ((inputs, training),) = workshop.requests
-    assert inputs.variant.profile_guided
-    assert training is not None
+    assert [step.pass_ for step in service.compiled] == [Pass.INSTRUMENT, Pass.USE]
+    (training,) = service.trainings
     assert training.suite == suite
     assert [each.partition("_")[0] for each in training.sets] == list(sets)
 
@@ -172,21 +179,19 @@ def test_training_is_by_the_suite_of_the_dbms_unless_another_is_named(
     ],
 )
 def test_what_cannot_be_trained_on_is_told(
-    tmp_path: Path, workshop: FakeWorkshop, words: tuple[str, ...], said: str
+    tmp_path: Path, service: FakeService, words: tuple[str, ...], said: str
 ) -> None:
     done = hone_build(tmp_path, "dir:sqlite", "--variant", "pgo", *words)
     assert done.exit_code != 0
     assert said in str(done.exception) + done.output
-    assert workshop.requests == []
+    assert service.compiled == []
 
 
-def test_fixes_and_options_are_part_of_what_is_built(
-    tmp_path: Path, workshop: FakeWorkshop
-) -> None:
+def test_fixes_and_options_are_part_of_what_is_built(tmp_path: Path, service: FakeService) -> None:
     words = ("--fix", "log-sys", "--fix", "./mine.patch", "--option", "-DWITH_X=ON")
     done = hone_build(tmp_path, "dir:mysql", *words)
     assert done.exit_code == 0, done.output
-    ((inputs, _),) = workshop.requests
+    inputs = service.compiled[0].inputs
     assert inputs.fixes == ("log-sys", "./mine.patch")
     assert inputs.options == ("-DWITH_X=ON",)
 
@@ -200,8 +205,8 @@ def test_fixes_and_options_are_part_of_what_is_built(
     ],
 )
 def test_fixes_that_cannot_be_meant_are_refused_before_anything_is_fetched(
-    tmp_path: Path, workshop: FakeWorkshop, words: tuple[str, ...], said: str
+    tmp_path: Path, service: FakeService, words: tuple[str, ...], said: str
 ) -> None:
     done = hone_build(tmp_path, *words)
     assert said in str(done.exception) + done.output
-    assert workshop.requests == []
+    assert service.compiled == []

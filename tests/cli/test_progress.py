@@ -29,9 +29,9 @@ def a_build(expected: float | None) -> Began:
 def test_something_long_is_told_when_it_begins() -> None:
     waiting = Note(text="waiting")
     assert lines_of(a_build(840.0), waiting, Detail(text="configure"), COMPILING, ENDED) == [
-        "    note  waiting",
-        "   build  lto+pgo: begun, about 14 m 00 s",
-        "   build  lto+pgo  (14 m 30 s)",
+        "     note  waiting",
+        "    build  lto+pgo: begun, about 14 m 00 s",
+        "    build  lto+pgo  (14 m 30 s)",
     ]
 
 
@@ -41,8 +41,8 @@ def test_something_short_is_told_when_it_ends_only() -> None:
 
 def test_what_turns_out_to_be_there_from_before_is_not_said_to_begin() -> None:
     kept = dataclasses.replace(ENDED, reused=True)
-    assert lines_of(a_build(840.0), kept, COMPILING) == ["   build  lto+pgo  (kept from before)"]
+    assert lines_of(a_build(840.0), kept, COMPILING) == ["    build  lto+pgo  (kept from before)"]
 
 
 def test_a_note_is_told_as_it_is() -> None:
-    assert lines_of(Note(text="5 s of [this]")) == ["    note  5 s of [this]"]
+    assert lines_of(Note(text="5 s of [this]")) == ["     note  5 s of [this]"]

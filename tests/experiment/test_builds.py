@@ -32,7 +32,7 @@ def test_a_ready_made_server_that_is_to_be_built_is_told_as_such(
     program.write_bytes(elf())
     workshop = BuildService(session, lambda _: None)
     with pytest.raises(SourceError) as planned:
-        workshop.produce(inputs(tmp_path / "brought"), None)
+        workshop.spec(inputs(tmp_path / "brought"), Pass.PLAIN, None)
     with pytest.raises(SourceError) as asked:
         recognise(tmp_path / "brought")
     for error in (planned.value, asked.value):
@@ -58,7 +58,7 @@ def test_what_is_neither_source_nor_server_gets_the_dbmss_own_advice(
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("one")
     with pytest.raises(SourceError) as error:
-        BuildService(session, lambda _: None).produce(inputs(tmp_path / "other"), None)
+        BuildService(session, lambda _: None).spec(inputs(tmp_path / "other"), Pass.PLAIN, None)
     assert error.value.hint == "give the whole source tree of MySQL"
 
 
@@ -82,7 +82,7 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
     thread = threading.Thread(target=other)
     thread.start()
     holding.wait()
-    during = workshop.in_turn(lambda: workshop.waited)
+    during = workshop.exclusively(lambda: workshop.waited)
     thread.join()
     told_whom = f"another hone (process {os.getpid()})"
     assert told == [Note(text=f"{told_whom} is building or measuring here: taking turns")]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dbhone.compilation import builder
 from dbhone.compilation.inputs import BuildInputs
@@ -50,15 +52,15 @@ def test_a_build_by_a_recipe_that_has_changed_is_not_taken_for_done(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BuildSpec, "digest", lambda _: "another")
-    found = estimates.BuildEstimator(session.home).build(INPUTS, Pass.INSTRUMENT)
-    assert not found.done
-    assert not found.guessed
+    cost = estimates.BuildEstimator(session.home).cost(INPUTS, Pass.INSTRUMENT)
+    assert not cost.done
+    assert not cost.guessed
 
 
 @pytest.mark.usefixtures("instrumented")
 def test_a_build_that_is_there_takes_no_time(session: Session) -> None:
-    found = estimates.BuildEstimator(session.home).build(INPUTS, Pass.INSTRUMENT)
-    assert (found.done, found.expected) == (True, 0.0)
+    cost = estimates.BuildEstimator(session.home).cost(INPUTS, Pass.INSTRUMENT)
+    assert (cost.done, cost.seconds) == (True, 0.0)
 
 
 def test_a_build_of_a_tree_that_is_changed_first_takes_no_time_either(
@@ -73,12 +75,12 @@ def test_a_build_of_a_tree_that_is_changed_first_takes_no_time_either(
             return (edit,)
 
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Edited())
-    prospect = estimates.BuildEstimator(session.home)
-    assert not prospect.build(INPUTS, Pass.INSTRUMENT).done
+    estimator = estimates.BuildEstimator(session.home)
+    assert not estimator.cost(INPUTS, Pass.INSTRUMENT).done
     changed = edited(tree, (edit,), session, lambda _: None)
     spec = make_spec(changed, "pgo", pass_=Pass.INSTRUMENT, dbms=Edited())
     builder.make(spec, session, lambda _: None)
-    assert prospect.build(INPUTS, Pass.INSTRUMENT).done
+    assert estimator.cost(INPUTS, Pass.INSTRUMENT).done
 
 
 @pytest.mark.usefixtures("instrumented")
@@ -86,22 +88,22 @@ def test_an_instrumented_build_of_a_moved_home_is_expected_to_be_made_again(
     session: Session, tmp_path: Path
 ) -> None:
     session.home.root.rename(tmp_path / "moved")
-    found = estimates.BuildEstimator(Home(tmp_path / "moved")).build(INPUTS, Pass.INSTRUMENT)
+    cost = estimates.BuildEstimator(Home(tmp_path / "moved")).cost(INPUTS, Pass.INSTRUMENT)
     (tmp_path / "moved").rename(session.home.root)
-    assert not found.done
-    assert not found.guessed
-    assert found.expected > 0
+    assert not cost.done
+    assert not cost.guessed
+    assert cost.seconds > 0
 
 
 def test_a_version_is_known_once_its_source_is_kept(
     tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prospect = estimates.BuildEstimator(session.home)
-    assert prospect.version(INPUTS) == ""
+    estimator = estimates.BuildEstimator(session.home)
+    assert estimator.version(INPUTS) == ""
     monkeypatch.setattr(estimates, "recall", lambda reference, home: tree)
-    assert prospect.version(INPUTS) == (tree.path / "VERSION").read_text().strip() != ""
+    assert estimator.version(INPUTS) == (tree.path / "VERSION").read_text().strip() != ""
     ready = replaced(INPUTS, variant=parse_variant("ready-made"))
-    assert prospect.version(ready) == ""
+    assert estimator.version(ready) == ""
 
 
 @pytest.mark.usefixtures("instrumented")
@@ -110,11 +112,11 @@ def test_builds_by_other_means_tell_how_fast_this_machine_is(
 ) -> None:
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Tiny(build_seconds=1e6))
     plain = replaced(INPUTS, variant=parse_variant("rel"))
-    prospect = estimates.BuildEstimator(session.home)
-    found = prospect.build(plain, Pass.PLAIN)
-    again = prospect.build(replaced(plain, variant=parse_variant("lto")), Pass.PLAIN)
-    assert found.guessed
-    assert 0 < found.expected < again.expected < 1000
+    estimator = estimates.BuildEstimator(session.home)
+    cost = estimator.cost(plain, Pass.PLAIN)
+    again = estimator.cost(replaced(plain, variant=parse_variant("lto")), Pass.PLAIN)
+    assert cost.guessed
+    assert 0 < cost.seconds < again.seconds < 1000
 
 
 @pytest.mark.usefixtures("tree")
@@ -122,9 +124,9 @@ def test_what_was_never_built_here_is_guessed(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Tiny(build_seconds=30.0))
-    found = estimates.BuildEstimator(session.home).build(INPUTS, Pass.INSTRUMENT)
-    assert found.guessed
-    assert found.expected > 0
+    cost = estimates.BuildEstimator(session.home).cost(INPUTS, Pass.INSTRUMENT)
+    assert cost.guessed
+    assert cost.seconds > 0
 
 
 @pytest.mark.usefixtures("instrumented")
@@ -138,11 +140,35 @@ def test_builds_of_another_version_tell_how_long_one_of_this_takes(
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Growing())
     newer = make_tree(tmp_path / "newer")
     (newer.path / "VERSION").write_text("2.0\n")
-    prospect = estimates.BuildEstimator(session.home)
+    estimator = estimates.BuildEstimator(session.home)
     plain = replaced(INPUTS, variant=parse_variant("rel"))
     again = replaced(INPUTS, copy_number=1)
-    old = prospect.build(plain, Pass.PLAIN), prospect.build(again, Pass.INSTRUMENT)
+    old = estimator.cost(plain, Pass.PLAIN), estimator.cost(again, Pass.INSTRUMENT)
     monkeypatch.setattr(estimates, "last_tree", lambda reference, home: newer)
-    new = prospect.build(plain, Pass.PLAIN), prospect.build(again, Pass.INSTRUMENT)
+    new = estimator.cost(plain, Pass.PLAIN), estimator.cost(again, Pass.INSTRUMENT)
     assert [each.guessed for each in new] == [True, False]
-    assert [each.expected for each in new] == pytest.approx([10 * each.expected for each in old])
+    assert [each.seconds for each in new] == pytest.approx([10 * each.seconds for each in old])
+
+
+SECONDS = st.floats(0.1, 1e4)
+
+
+def test_nothing_learnt_leaves_what_is_expected() -> None:
+    assert estimates.SpeedFactor().factor == 1.0
+
+
+@given(st.lists(SECONDS, min_size=1), SECONDS)
+def test_a_machine_that_is_as_slow_each_time_is_expected_to_stay_so(
+    builds: list[float], slowness: float
+) -> None:
+    speed = estimates.SpeedFactor()
+    for build in builds:
+        speed.learn(build * speed.factor, build * slowness)
+    assert speed.factor == pytest.approx(slowness)
+
+
+def test_a_build_that_was_there_tells_nothing() -> None:
+    speed = estimates.SpeedFactor()
+    speed.learn(10.0, 20.0)
+    speed.learn(0.0, 0.1)
+    assert speed.factor == pytest.approx(2.0)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import ExperimentError, UsageError
-from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import BuildOutlook, make_plan, training_tasks
+from dbhone.experiment.server_target import ServerTarget
 from dbhone.experiment.slicing import Slices
+from dbhone.experiment.target import training_tasks
 from dbhone.measurement.record import Role
 from dbhone.workload import suite as suites
 from dbhone.workload import work
@@ -270,14 +268,13 @@ def test_nothing_is_trained_on_a_suite_whose_driver_no_instrumented_build_has() 
 
 
 def test_a_plan_counts_that_each_block_is_loaded_anew() -> None:
-    def outlook(inputs: BuildInputs, pass_: Pass) -> BuildOutlook:
-        return BuildOutlook(identity=f"{inputs.label} {pass_}", expected=100.0, done=False)
-
     text = BATCH.format(dbms="mariadb", variant="o3", set="run-1", suite="batch:insert-select")
-    plan = make_plan(parse(text, name="x.toml"), outlook, lambda _: True)
+    experiment = parse(text, name="x.toml")
     runs, load = 4 * (0.1 + 0.3), 2 * 0.1 + 5.0
     subjects = 3
-    assert plan.block == pytest.approx(subjects * (runs + 5.0 + load))
+    assert ServerTarget.block_seconds(experiment, subjects) == pytest.approx(
+        subjects * (runs + 5.0 + load)
+    )
 
 
 @pytest.mark.parametrize("name", shipped_names())
@@ -288,16 +285,16 @@ def test_every_experiment_that_ships_can_be_read_and_has_a_control(name: str) ->
 
 
 def test_a_plan_tells_how_long_a_block_takes() -> None:
-    def outlook(inputs: BuildInputs, pass_: Pass) -> BuildOutlook:
-        return BuildOutlook(identity=f"{inputs.label} {pass_}", expected=100.0, done=False)
-
-    plan = make_plan(parse(GOOD, name="x.toml"), outlook, lambda _: True)
+    experiment = parse(GOOD, name="x.toml")
     tasks, warm_ups, subjects = 4, 3, 4
     settling = tasks * 4 * 0.1
-    assert plan.block == pytest.approx(subjects * ((tasks + warm_ups) * 2.3 + settling + 5.0))
-    cold = make_plan(
-        parse(GOOD.replace("os-cached", "cold"), name="x.toml"), outlook, lambda _: True
+    assert ServerTarget.block_seconds(experiment, subjects) == pytest.approx(
+        subjects * ((tasks + warm_ups) * 2.3 + settling + 5.0)
     )
-    assert cold.block == pytest.approx(subjects * tasks * (2.3 + 5.0))
-    (training,) = [step for step in plan.steps if step.stage is Stage.TRAIN]
-    assert training.expected == 3 * (2.0 + 6.0 + 5.0)
+    cold = parse(GOOD.replace("os-cached", "cold"), name="x.toml")
+    assert ServerTarget.block_seconds(cold, subjects) == pytest.approx(
+        subjects * tasks * (2.3 + 5.0)
+    )
+    training = experiment.subjects[2].training
+    assert training is not None
+    assert ServerTarget.training_seconds(training) == 3 * (2.0 + 6.0 + 5.0)

@@ -1,111 +1,181 @@
-"""Plans and the order of blocks."""
+"""Plans: which steps there are, in which order, what they cost, and whether there is time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
+from dbhone.errors import HoneError, ToolError
 from dbhone.experiment.events import Stage
-from dbhone.experiment.load import load_shipped, parse
-from dbhone.experiment.plan import BuildOutlook, block_order, make_plan
+from dbhone.experiment.load import load_shipped, parse, shipped_names
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.plan import (
+    DONE,
+    Compile,
+    Cost,
+    Plan,
+    Progress,
+    Train,
+    Verify,
+    make_plan,
+    shortage,
+)
 from tests.experiment.test_load import GOOD
 
-NAMES = st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=8, unique=True).map(tuple)
+
+class Known:
+    """An estimator that was told all it knows: seconds of builds by variant, 10 for others."""
+
+    def __init__(
+        self, seconds: Mapping[str, float] | None = None, absent: frozenset[str] = frozenset()
+    ) -> None:
+        self._seconds = seconds or {}
+        self._absent = absent
+
+    def is_kept(self, reference: str) -> bool:
+        return True
+
+    def identity(self, inputs: BuildInputs, pass_: Pass) -> str:
+        chosen = inputs.model_dump_json(exclude={"variant"})
+        return f"{chosen} {pass_} {'' if pass_ is Pass.INSTRUMENT else inputs.variant.name}"
+
+    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
+        seconds = self._seconds.get(inputs.variant.name, 10.0)
+        return DONE if seconds == 0 else Cost(seconds=seconds)
+
+    def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
+        return ToolError("it is not there") if subject.name in self._absent else None
 
 
-@given(seed=st.integers(0, 2**32 - 1), block=st.integers(0, 1000), sets=NAMES, subjects=NAMES)
-def test_a_block_is_every_set_on_every_subject_once(
-    seed: int, block: int, sets: tuple[str, ...], subjects: tuple[str, ...]
-) -> None:
-    order = block_order(seed, block, sets, subjects)
-    assert sorted(name for name, _ in order) == sorted(sets)
-    assert all(sorted(each) == sorted(subjects) for _, each in order)
-    assert order == block_order(seed, block, sets, subjects)
+def planned(text: str, estimator: Known | None = None, progress: Progress | None = None) -> Plan:
+    return make_plan(parse(text, name="x.toml"), estimator or Known(), progress)
 
 
-@given(seed=st.integers(0, 2**32 - 1), sets=NAMES, subjects=NAMES)
-def test_an_ordered_block_keeps_the_order_of_its_sets(
-    seed: int, sets: tuple[str, ...], subjects: tuple[str, ...]
-) -> None:
-    order = block_order(seed, 0, sets, subjects, ordered=True)
-    assert tuple(name for name, _ in order) == sets
-    assert all(sorted(each) == sorted(subjects) for _, each in order)
-
-
-def test_every_subject_is_first_about_equally_often() -> None:
-    subjects = ("a", "b", "c", "d")
-    firsts = [block_order(1, block, ("main",), subjects)[0][1][0] for block in range(400)]
-    assert all(70 < firsts.count(name) < 130 for name in subjects)
-
-
-def test_another_seed_is_another_order() -> None:
-    orders = {block_order(seed, 0, ("m",), tuple("abcdef")) for seed in range(20)}
-    assert len(orders) > 10
-
-
-def is_rel(inputs: BuildInputs) -> bool:
-    return inputs.variant.name == "rel" and not inputs.copy_number
-
-
-def outlook(inputs: BuildInputs, pass_: Pass) -> BuildOutlook:
-    identity = f"{inputs.compiler} {pass_} {inputs.variant.name if pass_ != 'instrument' else ''}"
-    return BuildOutlook(
-        identity=f"{identity} {inputs.copy_number}",
-        expected=0.0 if is_rel(inputs) else 10.0,
-        done=is_rel(inputs),
-    )
-
-
-def test_a_plan_names_every_step_before_the_measuring() -> None:
-    plan = make_plan(parse(GOOD, name="x.toml"), outlook, lambda _: True)
-    assert [(step.stage, step.done) for step in plan.steps] == [
+def test_a_plan_names_every_step() -> None:
+    plan = planned(GOOD, Known({"rel": 0.0}))
+    assert [(step.stage, step.cost.done) for step in plan.steps] == [
+        (Stage.CHECK, False),
         (Stage.SOURCE, True),
         (Stage.BUILD, True),
-        (Stage.BUILD, False),
+        (Stage.BUILD, True),
         (Stage.BUILD, False),
         (Stage.TRAIN, False),
         (Stage.BUILD, False),
-        (Stage.PROVE, False),
-        (Stage.PROVE, False),
-        (Stage.PROVE, False),
+        (Stage.CHECK, False),
+        (Stage.VERIFY, False),
+        (Stage.VERIFY, False),
+        (Stage.VERIFY, False),
+        (Stage.CALIBRATE, False),
+        (Stage.MEASURE, False),
     ]
-    assert plan.steps[3].what == "pgo: rel+lto+pgo with clang, instrumented"
-    assert plan.measuring == 90.0 - plan.preparing
+    assert plan.steps[4].label == "pgo: rel+lto+pgo with clang, instrumented"
+    assert plan.measure.cost.seconds == 90.0 - plan.preparing
+
+
+def test_a_step_needs_only_what_steps_before_it_make() -> None:
+    for name in shipped_names():
+        made: set[str] = set()
+        for step in make_plan(load_shipped(name), Known()).steps:
+            assert set(step.needs) <= made, (name, step)
+            assert step.makes not in made, (name, step)
+            made.add(step.makes)
 
 
 def test_an_instrumented_build_that_two_subjects_share_is_planned_once() -> None:
     text = GOOD.replace("[training]", 'both = { like = "pgo", variant = "pgo" }\n[training]')
-    plan = make_plan(parse(text, name="x.toml"), outlook, lambda _: True)
-    instrumented = [step for step in plan.steps if "instrumented" in step.what]
-    assert len(instrumented) == 1
-    assert sum(step.stage is Stage.TRAIN for step in plan.steps) == 1
+    plan = planned(text)
+    instrumented = [step for step in plan.steps if "instrumented" in step.label]
+    assert [step.subjects for step in instrumented] == [("pgo", "both")]
+    assert [step.subjects for step in plan.steps if isinstance(step, Train)] == [("pgo", "both")]
 
 
-def test_optional_subjects_for_which_there_is_no_time_are_left_out() -> None:
-    more = """late = { like = "rel", variant = "o3", optional = true }
-[training]"""
-    short = parse(GOOD.replace("[training]", more), name="x.toml")
+def test_subjects_that_are_trained_otherwise_are_other_builds() -> None:
+    text = GOOD.replace("[training]", 'orm = { like = "pgo", train = ["orm"] }\n[training]')
+    plan = planned(text)
+    assert sum(isinstance(step, Train) for step in plan.steps) == 2
+    assert plan.builds["pgo"] != plan.builds["orm"]
+    last = [step for step in plan.steps if isinstance(step, Compile) and step.pass_ is Pass.USE]
+    assert [step.subjects for step in last] == [("pgo",), ("orm",)]
 
-    def slow(inputs: BuildInputs, pass_: Pass) -> BuildOutlook:
-        known = outlook(inputs, pass_)
-        late = inputs.variant.name == "o3"
-        return replace(known, expected=60.0, done=False) if late else known
 
-    plan = make_plan(short, slow, lambda _: True)
-    assert plan.left_out == ("late",)
-    assert not any("late" in step.what for step in plan.steps)
-    assert make_plan(short, outlook, lambda _: True).left_out == ()
+def test_a_control_that_is_no_build_of_its_own_shares_the_base() -> None:
+    plan = planned(GOOD.replace(", rebuild = true", ""))
+    assert plan.builds["control"] == plan.builds["rel"]
+
+
+LATE = GOOD.replace(
+    "[training]", 'late = { like = "rel", variant = "o3", optional = true }\n[training]'
+)
+
+
+def test_optional_subjects_for_which_there_is_no_time_are_tentative() -> None:
+    plan = planned(LATE, Known({"o3": 60.0}))
+    assert plan.tentative == ("late",)
+    assert plan.preparing < 60.0
+    assert all(step.tentative for step in plan.steps[:-1] if step.subjects == ("late",))
+    assert planned(LATE, Known({"o3": 1.0})).tentative == ()
+
+
+def test_optional_subjects_that_cannot_be_built_here_are_left_out() -> None:
+    plan = planned(LATE, Known(absent=frozenset({"late"})))
+    assert plan.left_out == {"late": "it is not there"}
+    assert not any("late" in step.subjects for step in plan.steps)
+
+
+def test_what_a_run_has_measured_is_not_verified_again() -> None:
+    def verified(*measured: str) -> list[str]:
+        plan = planned(GOOD, progress=Progress(measured=frozenset(measured)))
+        steps = [step for step in plan.steps if isinstance(step, Verify)]
+        return [step.subject for step in steps if not step.cost.done]
+
+    assert verified() == ["rel", "control", "pgo"]
+    assert verified("rel", "control") == ["rel", "pgo"]
+    assert verified("rel", "control", "pgo") == []
+
+
+def test_what_blocks_have_already_is_never_tentative() -> None:
+    progress = Progress(measured=frozenset({"rel", "control", "late"}))
+    assert planned(LATE, Known({"o3": 60.0}), progress).tentative == ()
+
+
+def test_what_broke_before_takes_no_part() -> None:
+    plan = planned(GOOD, progress=Progress(broken={"pgo": "it crashed"}))
+    assert set(plan.builds) == {"rel", "control"}
 
 
 def test_no_more_is_measured_than_the_most_blocks_take() -> None:
     shipped = load_shipped("postgresql-builds")
     long = replace(shipped, design=replace(shipped.design, budget_seconds=1e6, max_blocks=9))
-    plan = make_plan(long, outlook, lambda _: True)
-    assert plan.block is not None
+    plan = make_plan(long, Known())
+    block = plan.measure.block_seconds
+    assert block is not None
     assert plan.blocks == 9
-    assert plan.measuring == pytest.approx(9 * plan.block)
+    assert plan.measure.cost.seconds == pytest.approx(9 * block)
+
+
+def short_of(budget: float, **design: int) -> str | None:
+    shipped = load_shipped("postgresql-builds")
+    plan = make_plan(shipped, Known())
+    assert plan.measure.block_seconds is not None
+    limited = replace(shipped.design, budget_seconds=budget * plan.measure.block_seconds, **design)
+    experiment = replace(shipped, design=limited)
+    return shortage(make_plan(experiment, Known({"rel": 0.0})), experiment)
+
+
+def test_a_budget_for_few_blocks_is_told_with_one_that_would_do() -> None:
+    told = short_of(5.0)
+    assert told is not None
+    assert "has time for about" in told
+    assert "a verdict needs 6: '--budget " in told
+
+
+def test_enough_time_needs_no_word() -> None:
+    assert short_of(50.0) is None
+
+
+def test_who_wants_fewer_blocks_wants_no_verdict() -> None:
+    assert short_of(5.0, min_blocks=2, max_blocks=3) is None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-_HEAD = 8
+_HEAD = 9
+"""The length of the longest head, ``calibrate``."""
 
 
 def headed(head: str, text: str, style: str = "bold") -> Text:

@@ -22,19 +22,11 @@ from dbhone.experiment.events import (
     Listener,
     Note,
     Slice,
-    Stage,
 )
 from dbhone.units import duration
 
 _VAGUE = 1.0
 _LONG = 60.0
-_VERBS = {
-    Stage.SOURCE: "source",
-    Stage.BUILD: "build",
-    Stage.TRAIN: "train",
-    Stage.PROVE: "prove",
-    Stage.MEASURE: "measure",
-}
 
 
 @contextlib.contextmanager
@@ -82,7 +74,7 @@ class _Display:
         match event:
             case Began():
                 count = f" {event.number}/{event.total}" if event.total > 1 else ""
-                self._begin(f"{_VERBS[event.stage]}{count}  {event.what}", event.expected)
+                self._begin(f"{event.stage.value}{count}  {event.what}", event.expected)
                 self._set_left(event.left)
             case Detail():
                 self._detail = event.text
@@ -123,10 +115,9 @@ class _Display:
 def _beginning(event: Began) -> Text | None:
     if event.expected is None or event.expected < _LONG:
         return None
-    return Text(
-        f"{_VERBS[event.stage]:>8}  {event.what}: begun, about {duration(event.expected)}",
-        style="dim",
-    )
+    line = told(event.stage.value, f"{event.what}: begun, about {duration(event.expected)}", "dim")
+    line.stylize("dim")
+    return line
 
 
 def _line(event: Event) -> Text | None:
@@ -134,7 +125,7 @@ def _line(event: Event) -> Text | None:
         case Ended():
             seconds = "kept from before" if event.reused else duration(event.seconds)
             note = f"; {event.note}" if event.note else ""
-            return told(_VERBS[event.stage], f"{event.what}  ({seconds}{note})")
+            return told(event.stage.value, f"{event.what}  ({seconds}{note})")
         case BlockEnded():
             known = _precision(event)
             left = "" if event.left is None else f"; at most {duration(max(1, event.left))} left"

@@ -15,8 +15,8 @@ from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.plan import make_plan, shortage
 from dbhone.experiment.run_lifecycle import begin
-from dbhone.experiment.shortage import shortage
 from dbhone.experiment.sources_given import SYNTAX
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
@@ -89,7 +89,8 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> P
     with context.session() as session, open_store(context) as store:
         run = begin(experiment, session, store)
         context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
-        short = shortage(BuildEstimator(session.home).plan(experiment), experiment.design)
+        plan = make_plan(experiment, BuildEstimator(session.home))
+        short = shortage(plan, experiment)
         if short is not None:
             context.err.print(told("note", short, "bold yellow"), soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)

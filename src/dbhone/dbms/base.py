@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from dbhone import registry
+from dbhone.dbms.base_counters import CounterSource
+
 DRAWER = "dbhone.dbms"
 LIBRARIES_VARIABLE = "DBHONE_LIBRARIES"
 """Names a folder with libraries that some trees want in one version only: boost_1_59_0, …"""
@@ -154,6 +157,10 @@ class Dbms(ABC):
     """Debian's packages of the libraries that a build needs."""
     takes_options: bool = False
     """Whether its recipe knows what to do with the build options of a request."""
+    usual_suite: str
+    """The suite to use when the user names none."""
+    counters: tuple[CounterSource, ...] = ()
+    """What it counts of itself while it runs; not every version has all."""
 
     def seconds_of(self, version: str) -> float:
         """Return about how long two cores take for one build: for plans before the first.
@@ -187,3 +194,13 @@ class EmbeddedDbms(Dbms):
     @abstractmethod
     def consistency_check(self, shell: Path, database: Path) -> Check:
         """Return the quick check of a database's consistency, made with a build's own shell."""
+
+
+def load_dbms(name: str) -> Dbms:
+    """Return what dbhone knows of a DBMS. Raises UnknownName."""
+    return registry.load(DRAWER, name, Dbms, what="DBMS")
+
+
+def load_embedded_dbms(name: str) -> EmbeddedDbms:
+    """Return what dbhone knows of a DBMS that is embedded. Raises UnknownName."""
+    return registry.load(DRAWER, name, EmbeddedDbms, what="DBMS")

@@ -15,8 +15,8 @@ from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from dbhone.dbms.base import Dbms
-from dbhone.dbms.base_counters import CounterSource
+from dbhone import registry
+from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.base_settings import Wanted
 from dbhone.dbms.base_versions import VersionRange
 
@@ -106,6 +106,7 @@ class SizingHints:
 class ServerDbms(Dbms):
     """A DBMS that runs as a server."""
 
+    usual_suite: str = "sysbench:micro"
     protocol: Protocol
     stop_signal: signal.Signals
     """Ends the server cleanly, so that profiles and data reach the disk."""
@@ -128,8 +129,6 @@ class ServerDbms(Dbms):
     """The settings that put its cache into huge pages; none where it has no such thing."""
     huge_pages_by_shmget: VersionRange | None = None
     """The versions that ask for them as System V shared memory, for which they need a right."""
-    counters: tuple[CounterSource, ...] = ()
-    """What the server counts of itself; not every version has all."""
 
     @abstractmethod
     def installation(self, prefix: Path) -> Installation | None:
@@ -222,3 +221,14 @@ class ServerDbms(Dbms):
     @abstractmethod
     def bytes_of(self, value: str) -> int | None:
         """Return the bytes that the value of ``cache_setting`` means, None if it means none."""
+
+
+def load_server_dbms(name: str) -> ServerDbms:
+    """Return what dbhone knows of a DBMS that runs as a server. Raises UnknownName."""
+    return registry.load(DRAWER, name, ServerDbms, what="DBMS")
+
+
+def server_systems() -> dict[str, ServerDbms]:
+    """Return the DBMSs that run as servers, by name."""
+    known = registry.load_all(DRAWER, Dbms, what="DBMS")
+    return {name: dbms for name, dbms in known.items() if isinstance(dbms, ServerDbms)}

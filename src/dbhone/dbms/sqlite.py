@@ -63,6 +63,7 @@ class Sqlite(EmbeddedDbms):
     """SQLite 3, with GNU autoconf (up to 3.48) or autosetup (from 3.49)."""
 
     name = "sqlite"
+    usual_suite = "speedtest1"
     title = "SQLite"
     reference = "apt:sqlite3"
     build_seconds = 22.0

@@ -1,16 +1,12 @@
-"""Makes what an experiment needs before anything is measured: trees, builds, profiles.
-
-The loop of a profile-guided build is here: compile instrumented, train, compile again.
-"""
+"""Performs the steps of a plan that make builds: fetch, take what is prebuilt, compile, train."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from dbhone import registry
 from dbhone.compilation import builder, profile
@@ -20,11 +16,12 @@ from dbhone.compilation.profile import Profile
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.compilation.transforms.base import Pass
-from dbhone.dbms.base import DRAWER, Dbms
+from dbhone.dbms.base import DRAWER, Dbms, load_dbms
 from dbhone.errors import SourceError, UsageError
-from dbhone.experiment.events import Detail, Listener, Note
-from dbhone.experiment.model import Training
-from dbhone.experiment.training import TrainingJob, train
+from dbhone.experiment.events import Detail, Listener, Note, StepReporter
+from dbhone.experiment.plan import Compile, Fetch, PlanStep, TakePrebuilt, Train
+from dbhone.experiment.target import BuildResult, TrainingJob, training_tasks
+from dbhone.experiment.targets import target_class
 from dbhone.home import Session
 from dbhone.host_lock import hold_host_lock
 from dbhone.instance import prebuilt
@@ -33,29 +30,28 @@ from dbhone.source.editing import edited
 from dbhone.source.fixing import WantedFixes, fixed
 from dbhone.source.opening import as_opened, opened
 from dbhone.source.ready import find_server
-from dbhone.source.tree import SourceTree, acquire
+from dbhone.source.tree import SourceTree, acquire, recall
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import load_driver
 
 T = TypeVar("T")
 
-_SAY_READY_MADE = (
+_NAME_READY_MADE = (
     f'say so: variant = "{READY_MADE}" in an experiment, --variant {READY_MADE} with hone build,'
     f" #{READY_MADE} behind the source with hone compare"
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildResult:
-    """A finished build with the tree that it came from. ``reused`` builds existed before."""
-
-    build: Build
-    tree: SourceTree
-    reused: bool
+StepResult: TypeAlias = SourceTree | BuildResult | Profile
+"""What a step that makes builds makes."""
 
 
 class BuildService:
-    """Fetches, builds and trains for one session, one heavy thing at a time."""
+    """Performs steps for one session, one heavy thing at a time, and keeps their results.
+
+    With ``refresh`` it looks whether sources have changed. ``jobs`` compile commands run at once,
+    as many as there are cores if it is None.
+    """
 
     def __init__(
         self,
@@ -69,13 +65,46 @@ class BuildService:
         self.listen = listen
         self._refresh = refresh
         self._jobs = jobs
+        self._results: dict[str, StepResult] = {}
         self._trees: dict[str, SourceTree] = {}
         self._compilers: dict[str, Compiler] = {}
         self._waited = 0.0
         self._waits_since: float | None = None
-        self._told = False
+        self._waiting_was_told = False
 
-    def in_turn(self, work: Callable[[], T]) -> T:
+    def perform_all(self, steps: Iterable[PlanStep]) -> None:
+        """Perform steps one after the other, and tell the listener of each."""
+        steps = tuple(steps)
+        reporter = StepReporter(self.listen, steps)
+        for step in steps:
+            with reporter.step(step, step.cost.seconds) as report:
+                report.reused = self.perform(step)
+
+    def perform(self, step: PlanStep) -> bool:
+        """Perform a step whose needs were made. Return whether its result existed before."""
+        match step:
+            case Fetch():
+                kept = recall(step.reference, self.session.home) is not None
+                self._results[step.makes] = self.tree(step.reference)
+                return kept
+            case TakePrebuilt():
+                result = self._take_prebuilt(step.inputs)
+            case Compile():
+                result = self._compile(step)
+            case Train():
+                return self._train(step)
+            case _:
+                raise TypeError(f"{type(step).__name__} makes no build")
+        self._results[step.makes] = result
+        return result.reused
+
+    def build(self, makes: str) -> BuildResult:
+        """Return the build that a performed step made."""
+        result = self._results[makes]
+        assert isinstance(result, BuildResult)
+        return result
+
+    def exclusively(self, work: Callable[[], T]) -> T:
         """Do some work while no other hone on this machine works."""
         self._waits_since = time.monotonic()
         with hold_host_lock(self._waiting) as waited:
@@ -85,125 +114,133 @@ class BuildService:
 
     @property
     def waited(self) -> float:
-        """The seconds that were waited for other hones so far, also if that is not over."""
+        """The seconds that were waited for other hones so far, also while that goes on."""
         if self._waits_since is None:
             return self._waited
         return self._waited + time.monotonic() - self._waits_since
 
     def _waiting(self, other: str) -> None:
-        if not self._told:
+        if not self._waiting_was_told:
             self.listen(Note(text=f"{other} is building or measuring here: taking turns"))
-        self._told = True
+        self._waiting_was_told = True
 
     def tree(self, reference: str) -> SourceTree:
-        """Return the source tree; fetched at most once in a session."""
+        """Return the source tree; it is fetched at most once in a session."""
         if reference not in self._trees:
             self._trees[reference] = acquire(
                 reference, self.session, refresh=self._refresh, notify=self._detail
             )
         return self._trees[reference]
 
+    def use_tree(self, reference: str, tree: SourceTree) -> None:
+        """Take ``tree`` for what ``reference`` means in this session."""
+        self._trees[reference] = tree
+
     def compiler(self, name: str) -> Compiler:
-        """Return the compiler, looked for at most once in a session."""
+        """Return the compiler; it is looked for at most once in a session."""
         if name not in self._compilers:
             self._compilers[name] = find_compiler(name)
         return self._compilers[name]
 
-    def keep_to(self, reference: str, tree: SourceTree) -> None:
-        """Take ``tree`` for what ``reference`` means in this session."""
-        self._trees[reference] = tree
-
-    def produce(self, inputs: BuildInputs, training: Training | None) -> BuildResult:
-        """Return the build of these inputs; ``training`` is for profile-guided variants only."""
-        if inputs.variant.ready_made:
-            return self._ready_made(inputs)
-        last = inputs.variant.passes()[-1]
-        if last is Pass.PLAIN:
-            return self._build(inputs, last, None)
-        assert training is not None
-        kept = self._train(inputs, training)
-        return self._build(inputs, last, kept)
-
-    def spec(self, inputs: BuildInputs, pass_: Pass, kept: Profile | None) -> BuildSpec:
-        """Return what one pass of the wanted build is made of."""
-        return BuildSpec(
-            inputs=inputs,
-            dbms=load_dbms(inputs.dbms),
-            tree=self._fixed(inputs),
-            pass_=pass_,
-            compiler=self.compiler(inputs.compiler),
-            profile=kept,
-        )
-
-    def _fixed(self, inputs: BuildInputs) -> SourceTree:
-        """Return the source tree with what it needs here, and with the fixes that are wanted.
-
-        Raises SourceError if it is not one of the wanted DBMS.
-        """
-        tree, dbms = self.tree(inputs.source), load_dbms(inputs.dbms)
-        with _advising(tree.path):
-            version = dbms.version(tree.path)
-        tree = edited(tree, dbms.edits(version), self.session, self._detail)
-        if not inputs.fixes:
-            return tree
-        wanted = WantedFixes(words=inputs.fixes, dbms=inputs.dbms, version=version)
-        return fixed(tree, wanted, self.session, self._detail)
-
-    def _build(self, inputs: BuildInputs, pass_: Pass, kept: Profile | None) -> BuildResult:
-        spec = self.spec(inputs, pass_, kept)
-        found = builder.find(self.session.home, spec.digest())
-        if found is not None:
-            return BuildResult(build=found, tree=spec.tree, reused=True)
-        made = self.in_turn(
-            lambda: builder.make(spec, self.session, self._phase(pass_), jobs=self._jobs)
-        )
-        return BuildResult(build=made, tree=spec.tree, reused=False)
-
-    def adopt(self, source: str) -> BuildResult:
+    def prebuilt_server(self, source: str) -> BuildResult:
         """Return the ready-made server that a source brings, whichever DBMS it is."""
         tree = as_opened(self.tree(source), self.session.home)
-        found = prebuilt.find(self.session.home, tree)
-        if found is not None:
-            return BuildResult(build=found, tree=tree, reused=True)
+        known = prebuilt.find(self.session.home, tree)
+        if known is not None:
+            return BuildResult(build=known, tree=tree, reused=True)
         whole = opened(tree, self.session, self._detail)
-        build = self.in_turn(lambda: prebuilt.adopt(whole, self.session))
+        build = self.exclusively(lambda: prebuilt.adopt(whole, self.session))
         return BuildResult(build=build, tree=whole, reused=False)
 
-    def _ready_made(self, inputs: BuildInputs) -> BuildResult:
-        product = self.adopt(inputs.source)
-        manifest = product.build.manifest
+    def _take_prebuilt(self, inputs: BuildInputs) -> BuildResult:
+        result = self.prebuilt_server(inputs.source)
+        manifest = result.build.manifest
         if manifest.dbms != inputs.dbms:
             raise UsageError(
                 f"the server in {inputs.source} is {load_dbms(manifest.dbms).title}"
                 f" {manifest.version}, not {load_dbms(inputs.dbms).title}"
             )
-        return product
+        return result
 
-    def _phase(self, pass_: Pass) -> Callable[[str], None]:
-        prefix = "instrumented build: " if pass_ is Pass.INSTRUMENT else ""
-        return lambda text: self._detail(prefix + text)
+    def spec(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildSpec:
+        """Return what one pass of a build is made of.
+
+        Raises SourceError for a tree of another DBMS.
+        """
+        return BuildSpec(
+            inputs=inputs,
+            dbms=load_dbms(inputs.dbms),
+            tree=self._tree_to_build(inputs),
+            pass_=pass_,
+            compiler=self.compiler(inputs.compiler),
+            profile=profile,
+        )
+
+    def _tree_to_build(self, inputs: BuildInputs) -> SourceTree:
+        """Return the source tree with what it needs here, and with the fixes that are asked for."""
+        tree, dbms = self.tree(inputs.source), load_dbms(inputs.dbms)
+        with _naming_ready_made_servers(tree.path):
+            version = dbms.version(tree.path)
+        tree = edited(tree, dbms.edits(version), self.session, self._detail)
+        if not inputs.fixes:
+            return tree
+        fixes = WantedFixes(words=inputs.fixes, dbms=inputs.dbms, version=version)
+        return fixed(tree, fixes, self.session, self._detail)
+
+    def _compile(self, step: Compile) -> BuildResult:
+        spec = self.spec(step.inputs, step.pass_, self._profile(step))
+        known = builder.find(self.session.home, spec.digest())
+        if known is not None:
+            return BuildResult(build=known, tree=spec.tree, reused=True)
+        build = self.exclusively(
+            lambda: builder.make(spec, self.session, self._detail, jobs=self._jobs)
+        )
+        return BuildResult(build=build, tree=spec.tree, reused=False)
+
+    def _profile(self, step: Compile) -> Profile | None:
+        if step.pass_ is not Pass.USE:
+            return None
+        result = self._results[step.needs[-1]]
+        assert isinstance(result, Profile)
+        return result
+
+    def _train(self, step: Train) -> bool:
+        build = self.build(step.needs[0]).build
+        key = profile.training_key(build, [repr(task) for task in training_tasks(step.training)])
+        known = profile.find(self.session, key)
+        if known is None:
+            made = self.exclusively(lambda: self._make_profile(step, build, key))
+        self._results[step.makes] = known or made
+        return known is not None
+
+    def _make_profile(self, step: Train, build: Build, key: str) -> Profile:
+        """Train an instrumented build; return the profile, checked and kept."""
+        compiler, counters = self.compiler(step.inputs.compiler), self.session.workdir("counters")
+        job = TrainingJob(
+            build=build,
+            compiler=compiler,
+            dbms=load_dbms(step.inputs.dbms),
+            driver=load_driver(suites.load(step.training.suite).driver),
+            training=step.training,
+            counters=counters,
+            env=profile.training_environment(compiler.family, counters),
+        )
+        began, clock = time.time(), time.monotonic()
+        rounds = target_class(step.training.suite).train(job, self.session, self._detail)
+        training = profile.Training(
+            build=build,
+            compiler=compiler,
+            counters=counters,
+            key=key,
+            began=began,
+            trained_on=step.training.sets,
+            seconds=time.monotonic() - clock,
+            rounds=rounds,
+        )
+        return profile.collect(training, self.session)
 
     def _detail(self, text: str) -> None:
         self.listen(Detail(text=text))
-
-    def _train(self, inputs: BuildInputs, training: Training) -> Profile:
-        instrumented = self._build(inputs, Pass.INSTRUMENT, None).build
-        lesson = TrainingJob(
-            build=instrumented,
-            compiler=self.compiler(inputs.compiler),
-            dbms=load_dbms(inputs.dbms),
-            driver=load_driver(suites.load(training.suite).driver),
-            training=training,
-        )
-        kept = profile.find(self.session, lesson.key)
-        if kept is not None:
-            return kept
-        return self.in_turn(lambda: train(lesson, self.session, self._detail))
-
-
-def load_dbms(name: str) -> Dbms:
-    """Return what dbhone knows of a DBMS."""
-    return registry.load(DRAWER, name, Dbms, what="DBMS")
 
 
 def recognise(tree: Path) -> str:
@@ -216,21 +253,21 @@ def recognise(tree: Path) -> str:
         with contextlib.suppress(SourceError):
             dbms.version(tree)
             return name
-    titles = ", ".join(each.title for each in known.values())
-    with _advising(tree):
+    titles = ", ".join(dbms.title for dbms in known.values())
+    with _naming_ready_made_servers(tree):
         raise SourceError(f"this is not the source tree of a DBMS that hone knows ({titles})")
 
 
 @contextlib.contextmanager
-def _advising(tree: Path) -> Iterator[None]:
-    """Let an error that a tree is no source say what to do if it holds a ready-made server."""
+def _naming_ready_made_servers(tree: Path) -> Iterator[None]:
+    """Let an error that a tree is no source tell what to do if it holds a ready-made server."""
     try:
         yield
     except SourceError as error:
-        found = find_server(tree)
-        if found is None:
+        server = find_server(tree)
+        if server is None:
             raise
         raise SourceError(
-            f"{error.message}; it holds a ready-made server, {found.program.relative_to(tree)}",
-            hint=_SAY_READY_MADE,
+            f"{error.message}; it holds a ready-made server, {server.program.relative_to(tree)}",
+            hint=_NAME_READY_MADE,
         ) from error

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbhone.compilation.variant import Variant, parse_variant
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
-from dbhone.experiment.builds import load_dbms
 from dbhone.experiment.templates import (
     CONTROL,
     Wishes,

@@ -14,12 +14,13 @@ from dbhone.compilation.build_index import all_builds
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, Manifest
 from dbhone.compilation.spec import BuildSpec
-from dbhone.compilation.toolchain import Compiler, find_compiler
+from dbhone.compilation.toolchain import Compiler, find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
-from dbhone.errors import HoneError, SourceError
-from dbhone.experiment.builds import load_dbms
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import BuildOutlook, Plan, make_plan
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import HoneError, SourceError, ToolError
+from dbhone.experiment.levers import lacking
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.plan import DONE, Cost
 from dbhone.home import Home
 from dbhone.instance import prebuilt
 from dbhone.source.editing import as_edited
@@ -38,10 +39,6 @@ class BuildEstimator:
         self._home = home
         self._compilers: dict[str, Compiler | None] = {}
 
-    def plan(self, experiment: Experiment) -> Plan:
-        """Return what a run of the experiment would do now."""
-        return make_plan(experiment, self.build, self.is_kept)
-
     def is_kept(self, reference: str) -> bool:
         """Return whether the source needs no fetching."""
         return recall(reference, self._home) is not None
@@ -56,22 +53,44 @@ class BuildEstimator:
             return build.manifest.version if build is not None else ""
         return _version_of(inputs.dbms, tree)
 
-    def build(self, inputs: BuildInputs, pass_: Pass) -> BuildOutlook:
-        """Return what one pass of a build is told apart by, and what it costs."""
+    def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
+        """Return the error that tells why a subject cannot take part here, None if it can.
+
+        Its compiler is looked for and its levers are tried; its variant is not.
+        """
+        inputs = subject.inputs
+        if not inputs.variant.ready_made and not installed(inputs.compiler):
+            reason = f"the compiler {inputs.compiler} is not installed"
+            return ToolError(reason, hint="'hone doctor' tells what to do")
+        if not subject.levers:
+            return None
+        return lacking(experiment, subject, self.version(inputs))
+
+    def identity(self, inputs: BuildInputs, pass_: Pass) -> str:
+        """Return what is the same for two passes of builds that are one and the same build.
+
+        The instrumented builds of two variants are one build if their flags are the same.
+        """
+        compiler = None if inputs.variant.ready_made else self._compiler(inputs.compiler)
+        flags = inputs.variant.flags(compiler, pass_) if compiler else inputs.variant.name
+        return f"build {inputs.model_dump_json(exclude={'variant'})} {flags}"
+
+    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
+        """Return what one pass of a build costs."""
         if inputs.variant.ready_made:
-            return self._ready_made(inputs)
+            return self._cost_of_prebuilt(inputs)
         compiler = self._compiler(inputs.compiler)
-        identity = _identity(inputs, pass_, compiler)
         builds = all_builds(self._home)
         like = [build for build in builds if _is_like(build, inputs, pass_, compiler)]
         if compiler is not None and self._is_there(inputs, pass_, compiler, like):
-            return BuildOutlook(identity=identity, expected=0.0, done=True)
+            return DONE
         version = self._last_version(inputs)
         if not like:
-            guess = _guess(inputs, pass_, version, [build.manifest for build in builds])
-            return BuildOutlook(identity=identity, expected=guess, done=False, guessed=True)
-        expected = statistics.median(_seconds_as_of(version, build.manifest) for build in like)
-        return BuildOutlook(identity=identity, expected=expected, done=False)
+            seconds = _guess(inputs, pass_, version, [build.manifest for build in builds])
+            return Cost(seconds=seconds, guessed=True)
+        return Cost(
+            seconds=statistics.median(_seconds_as_of(version, build.manifest) for build in like)
+        )
 
     def _last_version(self, inputs: BuildInputs) -> str:
         """Return the version that a source had when it was last fetched, empty if it never was."""
@@ -120,11 +139,10 @@ class BuildEstimator:
         except HoneError:
             return False  # the build will tell the user
 
-    def _ready_made(self, inputs: BuildInputs) -> BuildOutlook:
+    def _cost_of_prebuilt(self, inputs: BuildInputs) -> Cost:
         tree = last_tree(inputs.source, self._home)
         done = tree is not None and self._prebuilt(tree) is not None
-        expected = 0.0 if done else _PREBUILT_SECONDS
-        return BuildOutlook(identity=inputs.source, expected=expected, done=done)
+        return DONE if done else Cost(seconds=_PREBUILT_SECONDS)
 
     def _prebuilt(self, tree: SourceTree) -> Build | None:
         return prebuilt.find(self._home, as_opened(tree, self._home))
@@ -136,15 +154,6 @@ class BuildEstimator:
             except HoneError:
                 self._compilers[name] = None
         return self._compilers[name]
-
-
-def _identity(inputs: BuildInputs, pass_: Pass, compiler: Compiler | None) -> str:
-    """Return what is the same for two passes of builds that are one and the same build.
-
-    The instrumented builds of two variants are one build if their flags are the same.
-    """
-    flags = inputs.variant.flags(compiler, pass_) if compiler else inputs.variant.name
-    return f"{inputs.model_dump_json(exclude={'variant'})} {flags}"
 
 
 def _is_like(build: Build, inputs: BuildInputs, pass_: Pass, compiler: Compiler | None) -> bool:
@@ -194,3 +203,24 @@ def _effort(variant: str, pass_: Pass) -> float:
     """Return how much longer such a build takes than the plain one of the usual level."""
     words = math.prod(_COST.get(word, 1.0) for word in variant.split("+"))
     return words * (_INSTRUMENTED if pass_ is Pass.INSTRUMENT else 1.0)
+
+
+class SpeedFactor:
+    """How many times as long as expected this machine's builds take, learned from builds."""
+
+    def __init__(self) -> None:
+        self._expected = self._took = 0.0
+
+    @property
+    def factor(self) -> float:
+        """The factor by all builds so far, 1 before the first."""
+        return self._took / self._expected if self._expected else 1.0
+
+    def learn(self, expected: float, took: float) -> None:
+        """Count a build that took ``took`` seconds and was expected to take ``expected``.
+
+        A build that was expected to take no time, since it was there already, tells nothing.
+        """
+        if expected > 0:
+            self._expected += expected / self.factor
+            self._took += took

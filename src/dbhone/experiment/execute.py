@@ -1,36 +1,77 @@
-"""Executes an experiment: builds, trains, proves, measures; commits as it goes, resumes.
+"""Walks the plan of an experiment: every step, in order, committed as it is finished.
 
 Whatever ends it, what is finished is kept: sources, builds and profiles in the home folder,
-measurements in the store. Executing a run again goes on where it ended.
+measurements in the store. To execute a run again makes a new plan, in which that is done already.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterator
 from functools import partial
 
-from dbhone.errors import DriverError, HoneError, Interrupted, ServerError, UsageError
-from dbhone.experiment.builds import BuildResult, BuildService
+from dbhone.compilation.feature_probe import try_variant
+from dbhone.errors import (
+    DriverError,
+    HoneError,
+    Interrupted,
+    ServerError,
+    ToolError,
+    UsageError,
+)
+from dbhone.experiment.builds import BuildService
 from dbhone.experiment.conditions import check_terms, terms
-from dbhone.experiment.events import Listener, Stage
-from dbhone.experiment.ground import Ground, make_ground
+from dbhone.experiment.estimates import BuildEstimator, SpeedFactor
+from dbhone.experiment.events import Listener, StepReport, StepReporter
 from dbhone.experiment.host_noise import disturbances
-from dbhone.experiment.measuring import MeasurementPlan, Measuring
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.prepare import Preparation, Ran, describe
-from dbhone.experiment.proof import ResultDigest, Verifier, difference
+from dbhone.experiment.measure import MeasurementPlan, Measuring
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.plan import (
+    Calibrate,
+    CheckMachine,
+    CheckSubjects,
+    Compile,
+    Fetch,
+    Measure,
+    Plan,
+    PlanStep,
+    Progress,
+    TakePrebuilt,
+    Train,
+    Verify,
+    leaves_time,
+    make_plan,
+)
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.settings_notes import changed_settings
 from dbhone.experiment.slice_notes import slice_notes
+from dbhone.experiment.subject_record import (
+    describe,
+    is_same_binary,
+    profile_note,
+    profile_warnings,
+)
+from dbhone.experiment.target import (
+    BuildResult,
+    ResultDigest,
+    Schedule,
+    ServerState,
+    Target,
+    difference,
+)
+from dbhone.experiment.targets import target_class
 from dbhone.home import Session
-from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.record import IDENTICAL, Role, Run, RunState
 from dbhone.measurement.store import Store
+from dbhone.source.tree import kept_tree
+
+_LEFT_OUT = "left-out"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionContext:
-    """What an execution works with. ``refresh`` looks at sources again."""
+    """What an execution works with. ``refresh`` looks whether sources have changed."""
 
     session: Session
     store: Store
@@ -41,131 +82,329 @@ class ExecutionContext:
 class Execution:
     """One session's work on one run."""
 
-    def __init__(self, experiment: Experiment, run: Run, desk: ExecutionContext) -> None:
+    def __init__(self, experiment: Experiment, run: Run, context: ExecutionContext) -> None:
         self._experiment = experiment
         self._run = run
-        self._store = desk.store
-        self._session = desk.session
-        self._workshop = BuildService(desk.session, desk.listen, refresh=desk.refresh)
-        self._journal = RunRecorder(
+        self._store = context.store
+        self._session = context.session
+        self._service = BuildService(context.session, context.listen, refresh=context.refresh)
+        self._estimator = BuildEstimator(context.session.home)
+        self._recorder = RunRecorder(
             run,
-            desk.store,
-            desk.listen,
+            context.store,
+            context.listen,
             experiment.design.budget_seconds,
-            waited=lambda: self._workshop.waited,
+            waited=lambda: self._service.waited,
         )
-        self._ground: Ground | None = None
+        self._subjects = {subject.name: subject for subject in experiment.subjects}
+        self._measured = frozenset(done.subject for done in context.store.done(run.id))
+        self._out: set[str] = set()
+        """The subjects that take no further part."""
+        self._admitted: set[str] = set()
+        """The optional subjects for which there was time when their first step came."""
+        # How far a guess is off says nothing of what a build here took before.
+        self._speed = {guessed: SpeedFactor() for guessed in (False, True)}
+        self._made_target: Target | None = None
+        self._base_answers: ResultDigest | None = None
+        self._schedule: Schedule | None = None
+        self._stopped_by = ""
 
     def execute(self) -> None:
         """Work until the run is done. Raises what stopped it; the run's state says so too."""
         self._store.update_run(self._run.id, state=RunState.RUNNING)
         try:
-            reason = self._work()
+            self._walk(self._make_plan())
         except (KeyboardInterrupt, Interrupted):
-            self._journal.close(RunState.INTERRUPTED, "interrupted by the user")
+            self._recorder.close(RunState.INTERRUPTED, "interrupted by the user")
             raise
         except HoneError as error:
-            self._journal.close(RunState.FAILED, error.message)
+            self._recorder.close(RunState.FAILED, error.message)
             raise
-        self._journal.complete(reason)
+        self._recorder.complete(self._stopped_by)
 
-    def _work(self) -> str:
-        check_terms(self._experiment, self._session)
-        preparation = Preparation(self._experiment, self._run, self._workshop, self._journal)
-        products = preparation.products()
-        ground = make_ground(self._experiment, products, self._workshop, self._journal)
-        self._ground = ground
-        self._check_settings(products, ground)
-        for name, product in products.items():
-            self._describe(name, product)
-        sound = self._prove(products, ground.examiner())
-        programme = ground.programme()
-        contest = MeasurementPlan(
-            run_id=self._run.id,
-            design=self._experiment.design,
-            passes=ground.passes(tuple(sound)),
-            subjects=tuple(sound),
-            base=self._experiment.base.name,
-            tasks=programme.tasks,
-            steps=programme.steps,
-            seconds=programme.seconds,
-            ordered=ground.ordered,
-            awake=frozenset(os.sched_getaffinity(0)) if self._experiment.awake else frozenset(),
-            allot=self._experiment.allot,
+    def _make_plan(self) -> Plan:
+        broken = {each.name: each.broken for each in self._run.subjects if each.broken}
+        for name, reason in broken.items():
+            self._recorder.note(f"{name} broke before: {reason}")
+        out = {
+            warning.subject: "its run began without it"
+            for warning in self._run.warnings
+            if warning.code == _LEFT_OUT and warning.subject and self._measured
+        }
+        progress = Progress(
+            measured=self._measured,
+            left_out={name: why for name, why in out.items() if name not in self._measured},
+            broken=broken,
         )
-        return self._measure(contest, sound)
+        plan = make_plan(self._experiment, self._estimator, progress)
+        absent = set(plan.left_out) - broken.keys() - progress.left_out.keys()
+        self._leave_out({name: plan.left_out[name] for name in plan.left_out if name in absent})
+        return plan
 
-    def _check_settings(self, products: dict[str, BuildResult], ground: Ground) -> None:
+    def _walk(self, plan: Plan) -> None:
+        reporter = StepReporter(
+            self._recorder.listen,
+            plan.steps,
+            clock=self._recorder.clock,
+            left=self._recorder.left,
+        )
+        for step in plan.steps:
+            if self._takes_part(step, plan):
+                with reporter.step(step, self._expected(step)) as report:
+                    self._perform(step, plan, report)
+                self._learn(step, report)
+                self._recorder.tick()
+
+    def _perform(self, step: PlanStep, plan: Plan, report: StepReport) -> None:
+        match step:
+            case CheckMachine():
+                self._check_machine(step)
+            case Fetch():
+                self._use_tree_of_before(step)
+                report.reused = self._service.perform(step)
+                self._check_source(step)
+            case Compile() | TakePrebuilt() | Train():
+                report.reused = self._service.perform(step)
+                report.note = self._describe_built(step, plan)
+            case CheckSubjects():
+                self._check_subjects(plan)
+            case Verify():
+                report.reused = step.cost.done
+                if not step.cost.done:
+                    self._verify(step.subject)
+            case Calibrate():
+                self._schedule = self._service.exclusively(self._target.schedule)
+            case Measure():
+                self._stopped_by = self._measure(tuple(self._active(step)))
+            case _:
+                raise TypeError(f"nobody performs {type(step).__name__}")
+
+    # Which subjects take part
+
+    def _active(self, step: PlanStep) -> Iterator[str]:
+        return (name for name in step.subjects if name not in self._out)
+
+    def _takes_part(self, step: PlanStep, plan: Plan) -> bool:
+        """Return whether a step is for a subject that takes part, and that there is time for."""
+        for name in tuple(self._active(step)):
+            if isinstance(step, Compile | TakePrebuilt) and not self._is_admitted(name, plan):
+                self._out.add(name)
+                text = f"{name} was left out: building it would leave too little of the budget"
+                self._recorder.warn(_LEFT_OUT, f"{text} for measuring", subject=name)
+                self._recorder.note(f"{text} for measuring")
+        return any(self._active(step))
+
+    def _is_admitted(self, name: str, plan: Plan) -> bool:
+        """Return whether there is time for a subject's builds; it is asked before the first."""
+        if not self._subjects[name].optional or name in self._measured | self._admitted:
+            return True
+        seconds = sum(
+            self._expected(step) or 0.0
+            for step in plan.steps
+            if name in step.subjects and isinstance(step, Compile | TakePrebuilt | Train)
+        )
+        budget = self._experiment.design.budget_seconds
+        if not leaves_time(self._recorder.left(), seconds, budget):
+            return False
+        self._admitted.add(name)
+        return True
+
+    def _leave_out(self, reasons: dict[str, str]) -> None:
+        """Let subjects take no part that cannot be built or started on this machine."""
+        self._out.update(reasons)
+        for name, reason in reasons.items():
+            text = f"{name} was left out: {reason}"
+            self._recorder.warn(_LEFT_OUT, text, subject=name)
+        if reasons:
+            why = "; ".join(dict.fromkeys(reasons.values()))
+            self._recorder.note(f"left out: {', '.join(reasons)} ({why})")
+
+    def _break(self, name: str, build: BuildResult, reason: str) -> None:
+        self._out.add(name)
+        self._describe(name, build, broken=reason)
+        self._recorder.note(f"{name} is broken and takes no part: {reason}")
+
+    # How long builds take
+
+    def _expected(self, step: PlanStep) -> float | None:
+        """Return about how many seconds a build takes at this machine's speed."""
+        if not isinstance(step, Compile | TakePrebuilt | Train):
+            return None
+        return step.cost.seconds * self._speed[step.cost.guessed].factor
+
+    def _learn(self, step: PlanStep, report: StepReport) -> None:
+        if isinstance(step, Compile | TakePrebuilt) and not report.reused:
+            self._speed[step.cost.guessed].learn(self._expected(step) or 0.0, report.seconds)
+
+    # The steps
+
+    def _check_machine(self, step: CheckMachine) -> None:
+        check_terms(self._experiment, self._session)
+        absent = {}
+        for name in self._active(step):
+            error = self._absence(self._subjects[name])
+            if error is None:
+                continue
+            if not self._subjects[name].optional:
+                raise type(error)(f"{name}: {error.message}", hint=error.hint)
+            absent[name] = error.message
+        self._leave_out(absent)
+
+    def _absence(self, subject: SubjectDeclaration) -> HoneError | None:
+        error = self._estimator.absence(self._experiment, subject)
+        if error is not None or subject.inputs.variant.ready_made:
+            return error
+        compiler = self._service.compiler(subject.inputs.compiler)
+        probe = try_variant(compiler, subject.inputs.variant.name, self._session)
+        if probe.works:
+            return None
+        return ToolError(probe.reason or "", hint="'hone doctor' tells what to do")
+
+    def _recorded_digest(self, step: Fetch) -> str | None:
+        """Return the digest of the tree that the run began with, None if it is not known."""
+        for subject in self._run.subjects:
+            # A subject with fixes was built of another tree than its source.
+            if subject.name in step.subjects and not self._subjects[subject.name].inputs.fixes:
+                return subject.source_digest
+        return None
+
+    def _use_tree_of_before(self, step: Fetch) -> None:
+        earlier = kept_tree(self._recorded_digest(step) or "", self._session.home)
+        if earlier is not None:
+            self._service.use_tree(step.reference, earlier)
+
+    def _check_source(self, step: Fetch) -> None:
+        digest = self._service.tree(step.reference).digest
+        if digest != (self._recorded_digest(step) or digest):
+            raise UsageError(
+                f"{step.reference} is no longer what it was when run {self._run.id} began",
+                hint="begin a new run",
+            )
+
+    def _describe_built(self, step: PlanStep, plan: Plan) -> str:
+        """Keep what the subjects are whose build a step has made; return a note on its profile."""
+        names = [name for name in self._active(step) if plan.builds[name] == step.makes]
+        note = ""
+        for name in names:
+            result = self._service.build(step.makes)
+            self._recorder.withdraw(_LEFT_OUT, name)
+            self._describe(name, result)
+            for code, text in profile_warnings(name, result.build):
+                self._recorder.warn(code, text, subject=name)
+            note = profile_note(result.build)
+        return note
+
+    def _check_subjects(self, plan: Plan) -> None:
+        builds = {
+            name: self._service.build(plan.builds[name])
+            for name in self._subjects
+            if name in plan.builds and name not in self._out
+        }
+        self._builds = builds
+        self._note_identical(builds)
+        make = target_class(self._experiment.suite)
+        self._made_target = make(self._experiment, builds, self._session, self._recorder)
+        self._check_settings()
+        for name, build in builds.items():
+            self._describe(name, build)
+
+    @property
+    def _target(self) -> Target:
+        assert self._made_target is not None, "subjects are checked before they are measured"
+        return self._made_target
+
+    def _note_identical(self, builds: dict[str, BuildResult]) -> None:
+        """Tell of a candidate that is byte for byte the base, or it puzzles the reader.
+
+        Nobody expects one with levers or settings of its own to be another build.
+        """
+        base = self._experiment.base
+        for name, build in builds.items():
+            subject = self._subjects[name]
+            alike = subject.role is Role.CANDIDATE and subject.runs_like(base)
+            if alike and is_same_binary(build.build, builds[base.name].build):
+                text = f"{name} is byte for byte the same as the base"
+                self._recorder.warn(IDENTICAL, text, subject=name)
+
+    def _check_settings(self) -> None:
         """Refuse to go on under other settings than those that a run began with.
 
         A settings file may have been edited since, or a named config changed with hone.
         """
-        for each in self._run.subjects:
-            if not each.settings or each.name not in products:
+        for recorded in self._run.subjects:
+            if not recorded.settings or recorded.name not in self._builds:
                 continue
-            changed = changed_settings(each.settings, ground.ran(each.name).settings)
+            settings = self._target.state(recorded.name).settings
+            changed = changed_settings(recorded.settings, settings)
             if changed:
                 raise UsageError(
-                    f"the settings of {each.name} are no longer what they were when run"
+                    f"the settings of {recorded.name} are no longer what they were when run"
                     f" {self._run.id} began: {', '.join(changed)}",
                     hint="begin a new run",
                 )
 
-    def _prove(
-        self, products: dict[str, BuildResult], examiner: Verifier
-    ) -> dict[str, BuildResult]:
-        """Return the products that do what the base does; the others are broken."""
+    def _verify(self, name: str) -> None:
+        hint: str | None = None
+        try:
+            answers = self._service.exclusively(partial(self._target.verify, name))
+            self._base_answers = self._base_answers or answers
+            reason = difference(answers, self._base_answers)
+        except (DriverError, ServerError) as error:
+            reason, hint = error.told, error.hint
+        if reason is None:
+            return
+        if name == self._experiment.base.name:
+            raise DriverError(f"the base {name} is not sound: {reason}", hint=hint)
+        self._break(name, self._builds[name], reason)
+
+    def _measure(self, subjects: tuple[str, ...]) -> str:
+        """Measure the subjects that are sound; return why it ended."""
         base = self._experiment.base.name
-        order = sorted(products, key=lambda name: name != base)
-        evidence: ResultDigest | None = None
-        broken: set[str] = set()
-        for number, name in enumerate(order, 1):
-            began = self._journal.began(Stage.PROVE, name, number, len(order))
-            hint: str | None = None
-            try:
-                found = self._workshop.in_turn(partial(examiner.examine, name))
-                evidence = evidence or found
-                reason = difference(found, evidence)
-            except (DriverError, ServerError) as error:
-                reason, hint = error.told, error.hint
-            if reason is None:
-                self._journal.ended(Stage.PROVE, name, began)
-            elif name == base:
-                raise DriverError(f"the base {name} is not sound: {reason}", hint=hint)
-            else:
-                broken.add(name)
-                self._break(name, products[name], reason)
-        self._journal.tick()
-        if broken and broken == set(products) - {base}:
-            told = f"nothing is left to compare with {base}: all others are broken"
-            raise DriverError(told, hint=f"'hone show {self._run.id}' says why")
-        return {name: product for name, product in products.items() if name not in broken}
-
-    def _describe(self, name: str, product: BuildResult, broken: str | None = None) -> None:
-        """Keep what a subject is, now that its settings are known too."""
-        names = [each.name for each in self._experiment.subjects]
-        declaration = self._experiment.subjects[names.index(name)]
-        ran = self._ground.ran(name) if self._ground else Ran()
-        described = describe(declaration, product, ran, broken=broken)
-        self._journal.describe(names.index(name), described)
-
-    def _break(self, name: str, product: BuildResult, reason: str) -> None:
-        self._describe(name, product, broken=reason)
-        self._journal.note(f"{name} is broken and takes no part: {reason}")
-
-    def _measure(self, contest: MeasurementPlan, products: dict[str, BuildResult]) -> str:
+        if subjects == (base,):
+            message = f"nothing is left to compare with {base}: all others are broken"
+            raise DriverError(message, hint=f"'hone show {self._run.id}' says why")
+        schedule = self._schedule or self._target.schedule()
+        self._target.choose(subjects)
+        contest = MeasurementPlan(
+            run_id=self._run.id,
+            design=self._experiment.design,
+            target=self._target,
+            subjects=subjects,
+            base=base,
+            tasks=schedule.tasks,
+            steps=schedule.steps,
+            seconds=schedule.seconds,
+            awake=frozenset(os.sched_getaffinity(0)) if self._experiment.awake else frozenset(),
+            allot=self._experiment.allot,
+        )
         for code, text in terms(self._experiment):
-            self._journal.warn(code, text)
-        measuring = Measuring(contest, self._workshop, self._journal)
+            self._recorder.warn(code, text)
+        measuring = Measuring(contest, self._service, self._recorder)
         try:
             return measuring.run()
         finally:
             for name, reason in measuring.broken.items():
-                self._break(name, products[name], reason)
-            for code, text in disturbances(self._store.done(self._run.id)):
-                self._journal.warn(code, text)
-            for code, text in slice_notes(self._store.sliced(self._run.id)):
-                self._journal.warn(code, text)
-            if self._workshop.waited > 1:
-                text = f"{self._workshop.waited:.0f} s were spent waiting for another hone"
-                self._journal.warn("waited", text)
+                self._break(name, self._builds[name], reason)
+            self._warn_of_measuring()
+
+    def _warn_of_measuring(self) -> None:
+        """Keep the footnotes on how the run was measured."""
+        for code, text in disturbances(self._store.done(self._run.id)):
+            self._recorder.warn(code, text)
+        for code, text in slice_notes(self._store.sliced(self._run.id)):
+            self._recorder.warn(code, text)
+        if self._service.waited > 1:
+            text = f"{self._service.waited:.0f} s were spent waiting for another hone"
+            self._recorder.warn("waited", text)
+
+    def _describe(self, name: str, build: BuildResult, broken: str | None = None) -> None:
+        """Keep what a subject is, with its settings as soon as they are known."""
+        recorded = next((each for each in self._run.subjects if each.name == name), None)
+        state = ServerState()
+        if self._made_target is not None:
+            state = self._made_target.state(name)
+        elif recorded is not None:
+            state = ServerState(settings=recorded.settings, defaults=recorded.defaults)
+        position = list(self._subjects).index(name)
+        described = describe(self._subjects[name], build, state, broken=broken)
+        self._recorder.describe(position, described)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbhone.ages import age
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import ExperimentError, UnknownName, UsageError
-from dbhone.experiment.builds import load_dbms
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.templates import (
     CONTROL,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dbhone.ages import age
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import UnknownName, UsageError
-from dbhone.experiment.builds import load_dbms
 from dbhone.experiment.templates import CONTROL, Wishes, design_table, file_text, version_table
 from dbhone.measurement.record import Run
 from dbhone.source.versions import KnownVersion

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 
-from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base_server import ServerDbms, load_server_dbms
 from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import HoneError, MachineError, SettingsError
-from dbhone.experiment.builds import load_dbms
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import applied_levers
 from dbhone.instance.applied_levers import AppliedLevers
@@ -39,16 +38,6 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -
                 hint="leave out the one or the other",
             )
     return None
-
-
-def lacks(
-    experiment: Experiment, version: Callable[[SubjectDeclaration], str]
-) -> Iterator[tuple[SubjectDeclaration, HoneError]]:
-    """Yield each subject whose levers cannot be had, with the error that tells why."""
-    for each in experiment.subjects:
-        error = lacking(experiment, each, version(each)) if each.levers else None
-        if error is not None:
-            yield each, error
 
 
 def pull(experiment: Experiment, subject: SubjectDeclaration) -> AppliedLevers:
@@ -100,6 +89,4 @@ def _effective(subject: SubjectDeclaration) -> Mapping[str, str]:
 
 
 def _server(subject: SubjectDeclaration) -> ServerDbms:
-    dbms = load_dbms(subject.inputs.dbms)
-    assert isinstance(dbms, ServerDbms), "others have no levers"
-    return dbms
+    return load_server_dbms(subject.inputs.dbms)

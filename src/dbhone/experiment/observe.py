@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import commonprefix
 
+from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import ExperimentError, HoneError, ServerError, UnknownName
@@ -67,12 +68,12 @@ class Observe:
         )
 
 
-def check_counters(counters: Sequence[str], servers: Iterable[ServerDbms], *, where: str) -> None:
+def check_counters(counters: Sequence[str], systems: Iterable[Dbms], *, where: str) -> None:
     """Refuse what cannot be a counter of any of these; ``where`` is where in the file it stands.
 
     Which names a source has only a running server tells. Raises ExperimentError, UnknownName.
     """
-    known = {source.name for each in servers for source in each.counters}
+    known = {source.name for dbms in systems for source in dbms.counters}
     for each in counters:
         source, dot, name = each.partition(".")
         if not dot or not name:

@@ -1,119 +1,271 @@
-"""What an experiment will do, in order, and about how long it will take. Pure."""
+"""The plan of an experiment: typed steps, with what they need, what they make and what they cost.
+
+The plan that ``hone plan`` prints is the one that ``execute.py`` walks. To make a plan is pure:
+an estimator tells what the home folder holds already. A new kind of work is a new kind of step
+here, and a function that performs it in ``execute.py`` or ``builds.py``.
+"""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
 
+from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
+from dbhone.errors import HoneError
 from dbhone.experiment.events import Stage
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.slicing import frozen_sets, slice_seconds
-from dbhone.workload import suite as suites
-from dbhone.workload import work
-from dbhone.workload.drive import load_driver
-from dbhone.workload.suite import Regime
-from dbhone.workload.work import Task
+from dbhone.experiment.targets import target_class
+from dbhone.units import count_of, duration, whole_minutes
 
-_TRAINING_SECONDS = 6.0
-_PROOF_SECONDS = 2.5
+_PROBE_SECONDS = 0.3
 _SOURCE_SECONDS = 15.0
-_TRAINING_ROUNDS = 3
-DRIVER_STARTS = 0.3
-"""Seconds that a server's driver takes to start, connect and end."""
-SERVER_STARTS = 5.0
-"""To start a server on a copy of its data and to stop it."""
 _ROUNDING = 1e-9
-_FOR_MEASURING = 0.25
+_MEASURING_SHARE = 0.25
 """The share of the budget that optional subjects leave for measuring."""
+_CAUTION = 1.1
+"""How much more than expected a budget should be, so that it is enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedStep:
-    """One thing that will be done. ``expected`` is in seconds, 0 for what is done already."""
+class Cost:
+    """About how many seconds a step takes, 0 if it is done already.
 
-    stage: Stage
-    what: str
-    expected: float
-    done: bool
+    ``guessed`` says that nothing like it was done here before, which would have told its seconds.
+    """
+
+    seconds: float
+    done: bool = False
+    guessed: bool = False
+
+
+DONE = Cost(seconds=0.0, done=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanStep:
+    """One thing that an experiment does, for some of its subjects.
+
+    ``needs`` and ``makes`` name results: a step makes one, of those that earlier steps have made.
+    A ``tentative`` step is done if enough of the budget is left when its turn has come.
+    """
+
+    stage: ClassVar[Stage]
+    label: str
+    subjects: tuple[str, ...]
+    makes: str
+    cost: Cost
+    needs: tuple[str, ...] = ()
+    tentative: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckMachine(PlanStep):
+    """See whether this machine has the compilers, the levers and what else the subjects need."""
+
+    stage = Stage.CHECK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch(PlanStep):
+    """Make a source reference a tree."""
+
+    stage = Stage.SOURCE
+    reference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakePrebuilt(PlanStep):
+    """Take the programs of a server that somebody else has built."""
+
+    stage = Stage.BUILD
+    inputs: BuildInputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compile(PlanStep):
+    """Make one pass of a build. The USE pass needs the profile that is its last need."""
+
+    stage = Stage.BUILD
+    inputs: BuildInputs
+    pass_: Pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Train(PlanStep):
+    """Run an instrumented build, which is its only need, and make a profile."""
+
+    stage = Stage.TRAIN
+    inputs: BuildInputs
+    training: Training
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSubjects(PlanStep):
+    """Choose what all builds can be asked: sets, settings, and whether the memory is enough."""
+
+    stage = Stage.CHECK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verify(PlanStep):
+    """Prove that a subject answers what the base answers, and that its data is consistent."""
+
+    stage = Stage.VERIFY
+
+    @property
+    def subject(self) -> str:
+        """The subject that is verified."""
+        return self.subjects[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrate(PlanStep):
+    """Run every set once on the base, to learn its steps and how long they take."""
+
+    stage = Stage.CALIBRATE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure(PlanStep):
+    """Measure blocks until the design's target is reached or its budget is spent.
+
+    ``block_seconds`` is about how long a block takes, None where only calibration tells.
+    """
+
+    stage = Stage.MEASURE
+    block_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All steps but the measuring, and how long that may last (seconds).
+    """All steps in their order.
 
-    ``block`` is about how many seconds a block takes, None where only trying tells.
-    ``left_out`` are the optional subjects for which there is no time.
+    ``builds`` has, for each subject, the name of the result that is its build. ``left_out`` has the
+    reason for each subject that takes no part.
     """
 
-    steps: tuple[PlannedStep, ...]
-    measuring: float
-    block: float | None = None
-    left_out: tuple[str, ...] = ()
+    steps: tuple[PlanStep, ...]
+    builds: Mapping[str, str]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def measure(self) -> Measure:
+        """The last step."""
+        last = self.steps[-1]
+        assert isinstance(last, Measure)
+        return last
+
+    @property
+    def tentative(self) -> tuple[str, ...]:
+        """The optional subjects for which there is probably no time."""
+        tentative = {step.makes for step in self.steps if step.tentative}
+        return tuple(name for name, build in self.builds.items() if build in tentative)
 
     @property
     def preparing(self) -> float:
-        """The seconds that everything before the measuring is expected to take."""
-        return sum(step.expected for step in self.steps)
+        """The seconds that all steps before the measuring are expected to take."""
+        return sum(step.cost.seconds for step in self.steps[:-1] if not step.tentative)
 
     @property
     def blocks(self) -> int | None:
-        """How many blocks there will be, None where only trying tells."""
-        return None if self.block is None else int(self.measuring / self.block + _ROUNDING)
+        """How many blocks there will be, None where only calibration tells."""
+        seconds = self.measure.block_seconds
+        return None if seconds is None else int(self.measure.cost.seconds / seconds + _ROUNDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildOutlook:
-    """What is known of a build before it is made: what tells it apart, and its seconds.
+class Progress:
+    """How far a run is that is planned again: the subjects measured, and those left out so far."""
 
-    Two subjects with the same ``identity`` share the build. ``guessed`` says that no build like it
-    was made here before, which would have told its seconds.
+    measured: frozenset[str] = frozenset()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+
+class Estimator(Protocol):
+    """What is known before work begins."""
+
+    def is_kept(self, reference: str) -> bool:
+        """Return whether the source needs no fetching."""
+
+    def identity(self, inputs: BuildInputs, pass_: Pass) -> str:
+        """Return what is the same for all subjects that share a pass of a build."""
+
+    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
+        """Return what a pass of a build costs."""
+
+    def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
+        """Return the error that tells why a subject cannot take part here, None if it can."""
+
+
+def make_plan(
+    experiment: Experiment, estimator: Estimator, progress: Progress | None = None
+) -> Plan:
+    """Return the plan of an experiment, or of the rest of a run of it.
+
+    An optional subject that cannot take part is left out. Whether any other subject can is found
+    out by the first step.
     """
-
-    identity: str
-    expected: float
-    done: bool
-    guessed: bool = False
-
-
-Outlook = Callable[[BuildInputs, Pass], BuildOutlook]
-SourceIsKept = Callable[[str], bool]
-
-
-def make_plan(experiment: Experiment, outlook: Outlook, is_kept: SourceIsKept) -> Plan:
-    """Return the plan. ``outlook`` and ``is_kept`` tell what is known of builds and sources."""
-    steps = [_source_step(each, is_kept(each)) for each in _sources(experiment)]
-    budget = experiment.design.budget_seconds
-    seen: set[str] = set()
-    present: list[SubjectDeclaration] = []
+    progress = progress or Progress()
+    left_out = {**progress.left_out, **progress.broken}
     for subject in experiment.subjects:
-        known = set(seen)
-        own = _build_steps(subject, outlook, known, experiment)
-        left = budget - sum(step.expected for step in steps)
-        builds = sum(step.expected for step in own)
-        if not subject.optional or leaves_time(left, builds, budget):
-            seen = known
-            steps.extend(own)
-            present.append(subject)
-    steps.extend(
-        PlannedStep(
-            stage=Stage.PROVE,
-            what=f"{each.started_as}: same results as the base, consistent data",
-            expected=SERVER_STARTS if _drives_servers(experiment) else _PROOF_SECONDS,
-            done=False,
-        )
-        for each in present
-    )
-    left = max(0.0, budget - sum(step.expected for step in steps))
-    block = _block_seconds(experiment, len(present))
-    return Plan(
-        steps=tuple(steps),
-        measuring=left if block is None else min(left, experiment.design.max_blocks * block),
-        block=block,
-        left_out=tuple(each.name for each in experiment.subjects if each not in present),
-    )
+        if subject.name not in left_out and subject.optional:
+            error = estimator.absence(experiment, subject)
+            if error is not None:
+                left_out[subject.name] = error.message
+    present = tuple(each for each in experiment.subjects if each.name not in left_out)
+    build_plan = plan_builds(present, estimator, experiment, progress.measured)
+    steps = [*_machine_check(experiment, present), *build_plan.steps]
+    certain = tuple(subject for subject in present if subject.name not in build_plan.tentative)
+    steps += _verification(experiment, present, build_plan, progress)
+    if target_class(experiment.suite).calibrates:
+        steps.append(_calibration(experiment))
+    spent = sum(step.cost.seconds for step in steps if not step.tentative)
+    steps.append(_measurement(experiment, present, len(certain), spent))
+    return Plan(steps=tuple(steps), builds=build_plan.builds, left_out=left_out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildPlan:
+    """The steps that make the builds of subjects, from fetching to the last compilation."""
+
+    steps: tuple[PlanStep, ...]
+    builds: Mapping[str, str]
+    tentative: frozenset[str] = frozenset()
+
+
+def plan_builds(
+    subjects: tuple[SubjectDeclaration, ...],
+    estimator: Estimator,
+    experiment: Experiment | None = None,
+    measured: frozenset[str] = frozenset(),
+) -> BuildPlan:
+    """Return the steps that make the builds of these subjects; builds alike are made once.
+
+    Within an ``experiment``, an optional subject is tentative if its builds are expected to leave
+    too little of the budget; not so those that were ``measured`` already.
+    """
+    steps: dict[str, PlanStep] = {}
+    for subject in subjects:
+        _add(steps, _fetch(subject, estimator))
+    builds: dict[str, str] = {}
+    tentative: set[str] = set()
+    for subject in subjects:
+        own = tuple(_build_steps(subject, estimator))
+        builds[subject.name] = own[-1].makes
+        seconds = sum(step.cost.seconds for step in own if step.makes not in steps)
+        if experiment and subject.optional and subject.name not in measured:
+            budget = experiment.design.budget_seconds
+            spent = sum(step.cost.seconds for step in steps.values() if not step.tentative)
+            if not leaves_time(budget - spent, seconds, budget):
+                tentative.add(subject.name)
+        for step in own:
+            _add(steps, dataclasses.replace(step, tentative=subject.name in tentative))
+    return BuildPlan(steps=tuple(steps.values()), builds=builds, tentative=frozenset(tentative))
 
 
 def leaves_time(left: float, build: float, budget: float) -> bool:
@@ -121,130 +273,187 @@ def leaves_time(left: float, build: float, budget: float) -> bool:
 
     All are in seconds: ``left`` of the budget, and what the build is expected to take.
     """
-    return build == 0 or left - build > _FOR_MEASURING * budget
+    return build == 0 or left - build > _MEASURING_SHARE * budget
 
 
-def _sources(experiment: Experiment) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.inputs.source for each in experiment.subjects))
+def shortage(plan: Plan, experiment: Experiment) -> str | None:
+    """Say how many blocks fit and what budget is enough, None if there is time for a verdict.
 
-
-def _source_step(reference: str, kept: bool) -> PlannedStep:
-    return PlannedStep(
-        stage=Stage.SOURCE,
-        what=reference,
-        expected=0.0 if kept else _SOURCE_SECONDS,
-        done=kept,
-    )
-
-
-def _build_steps(
-    subject: SubjectDeclaration, outlook: Outlook, seen: set[str], experiment: Experiment
-) -> list[PlannedStep]:
-    steps = []
-    for pass_ in subject.inputs.variant.passes():
-        known = outlook(subject.inputs, pass_)
-        if known.identity not in seen:
-            seen.add(known.identity)
-            suffix = ", instrumented" if pass_ is Pass.INSTRUMENT else ""
-            what = f"{subject.label}{suffix}"
-            steps.append(
-                PlannedStep(stage=Stage.BUILD, what=what, expected=known.expected, done=known.done)
-            )
-            if pass_ is Pass.INSTRUMENT and subject.training is not None:
-                steps.append(_training_step(subject, known, experiment))
-    return steps
-
-
-def _training_step(
-    subject: SubjectDeclaration, known: BuildOutlook, experiment: Experiment
-) -> PlannedStep:
-    assert subject.training is not None
-    return PlannedStep(
-        stage=Stage.TRAIN,
-        what=f"{subject.name}: on {', '.join(subject.training.sets)}",
-        expected=0.0 if known.done else _training_seconds(subject.training, experiment),
-        done=known.done,
-    )
-
-
-def _drives_servers(experiment: Experiment) -> bool:
-    return bool(suites.load(experiment.suite).server_sizes)
-
-
-def _block_seconds(experiment: Experiment, subjects: int) -> float | None:
-    """Return about how long a block takes: a server's suite says how long its slices are."""
-    if not _drives_servers(experiment):
+    None too where only calibration tells, and where no verdict is wanted.
+    """
+    design = experiment.design
+    block = plan.measure.block_seconds
+    if plan.blocks is None or block is None or design.max_blocks < MINIMUM_BLOCKS:
         return None
-    suite = suites.load(experiment.suite)
-    sets = experiment.sets or suite.measured()
-    tasks = tuple(work.tasks(suite, sets, experiment.scale))
-    if experiment.scale.regime is Regime.COLD:
-        cold = (task.run.seconds + DRIVER_STARTS + SERVER_STARTS for task in tasks if task.run)
-        return subjects * sum(cold)
-    warm_up = work.warm_up_tasks(suite, experiment.scale)
-    frozen = frozen_sets(
-        experiment.slices,
-        load_driver(suite.driver),
-        experiment.scale.regime,
-        {task.set: task for task in tasks},
-        subjects,
+    if plan.blocks >= MINIMUM_BLOCKS:
+        return None
+    enough = (plan.preparing + MINIMUM_BLOCKS * block) * _CAUTION
+    return (
+        f"the budget of {duration(design.budget_seconds)} has time for about"
+        f" {count_of(plan.blocks, 'block')}, and a verdict needs {MINIMUM_BLOCKS}:"
+        f" '--budget {whole_minutes(enough)}' would do"
     )
-    slices = sum(
-        slice_seconds(task, frozen=task.set in frozen) + DRIVER_STARTS
-        for task in (*tasks, *warm_up)
+
+
+def _add(steps: dict[str, PlanStep], step: PlanStep) -> None:
+    """Add a step, or the step's subjects to the one that makes the same already."""
+    known = steps.get(step.makes)
+    if known is None:
+        steps[step.makes] = step
+        return
+    steps[step.makes] = dataclasses.replace(
+        known,
+        subjects=tuple(dict.fromkeys((*known.subjects, *step.subjects))),
+        tentative=known.tentative and step.tentative,
     )
-    # To load takes about as long as to write it once more, and a server of its own.
-    load = 2 * tasks[0].run.seconds + SERVER_STARTS if suite.fresh_loads and tasks[0].run else 0
-    return subjects * (slices + SERVER_STARTS + load)
 
 
-def _training_seconds(training: Training, experiment: Experiment) -> float:
-    """Return about how long a training takes; how many rounds it needs is not known before."""
-    if not _drives_servers(experiment):
-        return _TRAINING_SECONDS
-    tasks = training_tasks(training)
-    one = sum(task.run.seconds for task in tasks if task.run)
-    return _TRAINING_ROUNDS * (one + SERVER_STARTS)
+def _machine_check(
+    experiment: Experiment, subjects: tuple[SubjectDeclaration, ...]
+) -> Iterator[CheckMachine]:
+    probes = {
+        (subject.inputs.compiler, subject.inputs.variant.name)
+        for subject in subjects
+        if not subject.inputs.variant.ready_made
+    }
+    compilers = dict.fromkeys(
+        subject.inputs.compiler for subject in subjects if not subject.inputs.variant.ready_made
+    )
+    levers = dict.fromkeys(lever for subject in subjects for lever in subject.levers)
+    what = [*compilers, *levers]
+    if experiment.awake:
+        what.append("CPUs that stay awake")
+    if what:
+        yield CheckMachine(
+            label=", ".join(what),
+            subjects=tuple(subject.name for subject in subjects),
+            makes="machine",
+            cost=Cost(seconds=_PROBE_SECONDS * len(probes)),
+        )
 
 
-def block_order(
-    seed: int,
-    block: int,
-    sets: tuple[str, ...],
-    subjects: tuple[str, ...],
-    *,
-    ordered: bool = False,
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the order of a block: the sets, and for each set all subjects.
+def _fetch(subject: SubjectDeclaration, estimator: Estimator) -> Fetch:
+    reference = subject.inputs.source
+    kept = estimator.is_kept(reference)
+    return Fetch(
+        label=reference,
+        subjects=(subject.name,),
+        makes=_source(reference),
+        cost=DONE if kept else Cost(seconds=_SOURCE_SECONDS),
+        reference=reference,
+    )
 
-    All subjects do a set one right after the other, so that what is compared lies seconds
-    apart. With ``ordered`` the sets stay as they are given, because each works on what those
-    before it left. The order depends on nothing but the arguments: a resumed run goes on as it
-    would have gone.
+
+def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[PlanStep]:
+    """Yield the steps of a subject's build: one, or the three of a profile-guided build."""
+    inputs, source = subject.inputs, _source(subject.inputs.source)
+    if inputs.variant.ready_made:
+        yield TakePrebuilt(
+            label=subject.label,
+            subjects=(subject.name,),
+            needs=(source,),
+            makes=estimator.identity(inputs, Pass.PLAIN),
+            cost=estimator.cost(inputs, Pass.PLAIN),
+            inputs=inputs,
+        )
+        return
+    profile: tuple[str, ...] = ()
+    for pass_ in inputs.variant.passes():
+        compile_ = Compile(
+            label=subject.label + (", instrumented" if pass_ is Pass.INSTRUMENT else ""),
+            subjects=(subject.name,),
+            needs=(source, *profile),
+            makes=" ".join((estimator.identity(inputs, pass_), *profile)),
+            cost=estimator.cost(inputs, pass_),
+            inputs=inputs,
+            pass_=pass_,
+        )
+        yield compile_
+        if pass_ is Pass.INSTRUMENT:
+            train = _train(subject, compile_)
+            yield train
+            profile = (train.makes,)
+
+
+def _train(subject: SubjectDeclaration, instrumented: Compile) -> Train:
+    training = subject.training
+    assert training is not None, "a profile-guided subject has a training"
+    seconds = target_class(training.suite).training_seconds(training)
+    return Train(
+        label=f"{subject.name}: on {', '.join(training.sets)}",
+        subjects=(subject.name,),
+        needs=(instrumented.makes,),
+        makes=f"profile of {instrumented.makes} by {training}",
+        cost=DONE if instrumented.cost.done else Cost(seconds=seconds),
+        inputs=subject.inputs,
+        training=training,
+    )
+
+
+def _verification(
+    experiment: Experiment,
+    subjects: tuple[SubjectDeclaration, ...],
+    build_plan: BuildPlan,
+    progress: Progress,
+) -> Iterator[PlanStep]:
+    """Yield the check of all subjects together, and the proof of each; the base comes first.
+
+    A subject that a run has measured was proved before. The base's answers are needed for as long
+    as one subject has not been.
     """
-    chance = random.Random(f"{seed}/{block}")
-    names = sets if ordered else tuple(chance.sample(sets, len(sets)))
-    return tuple((name, tuple(chance.sample(subjects, len(subjects)))) for name in names)
+    names = tuple(subject.name for subject in subjects)
+    yield CheckSubjects(
+        label=f"{experiment.suite} for {count_of(len(names), 'subject')}",
+        subjects=names,
+        needs=tuple(dict.fromkeys(build_plan.builds.values())),
+        makes="subjects",
+        cost=Cost(seconds=0.0),
+    )
+    base = experiment.base.name
+    seconds = target_class(experiment.suite).verification_seconds
+    all_proved = set(names) <= progress.measured
+    for name in sorted(names, key=lambda name: name != base):
+        proved = all_proved or (name in progress.measured and name != base)
+        yield Verify(
+            label=f"{name}: same results as the base, consistent data",
+            subjects=(name,),
+            needs=("subjects", build_plan.builds[name]),
+            makes=f"proof of {name}",
+            cost=DONE if proved else Cost(seconds=seconds),
+            tentative=name in build_plan.tentative,
+        )
 
 
-def round_order(
-    seed: int, block: int, set: str, round: int, subjects: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return the order of a round of short slices: like a block's, of the arguments alone."""
-    return tuple(random.Random(f"{seed}/{block}/{set}/{round}").sample(subjects, len(subjects)))
+def _calibration(experiment: Experiment) -> Calibrate:
+    base = experiment.base.name
+    return Calibrate(
+        label=f"{experiment.suite} on {base}",
+        subjects=(base,),
+        needs=(f"proof of {base}",),
+        makes="steps",
+        cost=Cost(seconds=0.0),
+    )
 
 
-def data_seed(seed: int, block: int) -> int:
-    """Return the seed of the random data of a block: from 1 to 2^31 - 2.
+def _measurement(
+    experiment: Experiment,
+    subjects: tuple[SubjectDeclaration, ...],
+    certain: int,
+    spent: float,
+) -> Measure:
+    design = experiment.design
+    left = max(0.0, design.budget_seconds - spent)
+    block = target_class(experiment.suite).block_seconds(experiment, certain)
+    seconds = left if block is None else min(left, design.max_blocks * block)
+    return Measure(
+        label=f"{experiment.suite} ({experiment.size})",
+        subjects=tuple(subject.name for subject in subjects),
+        needs=tuple(f"proof of {subject.name}" for subject in subjects),
+        makes="measurements",
+        cost=Cost(seconds=seconds),
+        block_seconds=block,
+    )
 
-    Like the order of a block it depends on nothing but the arguments.
-    """
-    return random.Random(f"{seed}/{block}/data").randrange(1, 2**31 - 1)
 
-
-def training_tasks(training: Training) -> tuple[Task, ...]:
-    """Return what the driver is asked for in one round of training."""
-    loaded = suites.load(training.suite)
-    tasks = work.tasks(loaded, training.sets, work.at_size(loaded, training.scale, training.size))
-    shares = training.shares or (1.0,) * len(tasks)
-    return tuple(work.prolonged(task, share) for task, share in zip(tasks, shares, strict=True))
+def _source(reference: str) -> str:
+    return f"source {reference}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from dbhone.experiment.events import Began, Ended, Listener, Note, Stage
-from dbhone.measurement.record import Run, RunState, Subject, Warning
+from dbhone.experiment.events import Listener, Note
+from dbhone.measurement.record import Run, RunState, Step, Subject, Warning
 from dbhone.measurement.store import Store
 
 
@@ -81,6 +81,10 @@ class RunRecorder:
         """Forget a warning of a subject that an earlier session gave, if it did."""
         self.store.withdraw_warning(self.run_id, code, subject)
 
+    def keep_steps(self, steps: Sequence[Step]) -> None:
+        """Keep which steps are measured."""
+        self.store.set_steps(self.run_id, steps)
+
     def describe(self, position: int, subject: Subject) -> None:
         """Keep what a subject is."""
         self.store.set_subject(self.run_id, position, subject)
@@ -88,26 +92,3 @@ class RunRecorder:
     def note(self, text: str) -> None:
         """Tell the user something now."""
         self.listen(Note(text=text))
-
-    def began(
-        self, stage: Stage, what: str, number: int, total: int, expected: float | None = None
-    ) -> float:
-        """Tell that a piece of work begins; return the moment, for ``ended``."""
-        self.listen(
-            Began(
-                stage=stage,
-                what=what,
-                number=number,
-                total=total,
-                expected=expected,
-                left=self.left(),
-            )
-        )
-        return self.clock()
-
-    def ended(
-        self, stage: Stage, what: str, began: float, *, reused: bool = False, note: str = ""
-    ) -> None:
-        """Tell that a piece of work is finished."""
-        seconds = self.clock() - began
-        self.listen(Ended(stage=stage, what=what, seconds=seconds, reused=reused, note=note))

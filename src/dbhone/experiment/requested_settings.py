@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dbhone.dbms.base import Dbms
-from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import ExperimentError, SettingsError
 from dbhone.experiment.named_configs import load_config
@@ -33,9 +33,10 @@ class AskedSettings:
         Raises ExperimentError, or UnknownName for a config that does not exist.
         """
         merged = {**self._config.set, **own}
-        if isinstance(dbms, ServerDbms):
-            said = tuple(Wanted(name=name, value=value) for name, value in merged.items())
-            return (*self._named(dbms), *self._filed(dbms), *said)
+        server = server_systems().get(dbms.name)
+        if server is not None:
+            own_settings = (Wanted(name=name, value=value) for name, value in merged.items())
+            return (*self._named(server), *self._filed(server), *own_settings)
         if merged or self._config.use or self._config.file:
             where = self._where("subjects", subject) if own else self._where("config")
             raise ExperimentError(f"{where}: {dbms.name} is no server and has no settings")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import ExperimentError, UnknownName
-from dbhone.experiment.builds import load_dbms
 from dbhone.experiment.history import check_order
 from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import Experiment, SubjectDeclaration
@@ -15,6 +14,7 @@ from dbhone.experiment.observe import Observe, check_counters
 from dbhone.experiment.schema import ExperimentFile
 from dbhone.experiment.slicing import Slices, why_not
 from dbhone.experiment.subjects import Subjects
+from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role
 from dbhone.source.reference import parse_reference
 from dbhone.workload import suite as suites
@@ -63,7 +63,7 @@ class Resolver:
             awake=self.declared.design.awake,
             slices=self.declared.design.slices,
             allot=self.declared.design.allot,
-            observe=self._observe(suite, subjects),
+            observe=self._observe(subjects),
         )
 
     def _suite(self) -> Suite:
@@ -84,7 +84,7 @@ class Resolver:
         said = workload.model_fields_set & {
             *("threads", "regime", "tables", "rows", "seconds", "cache")
         }
-        if said and not suite.server_sizes:
+        if said - suite.adjustable:
             key = min(said)
             raise ExperimentError(
                 f"{self.where.at('workload', key)}: the suite {workload.suite} has no '{key}'",
@@ -129,17 +129,16 @@ class Resolver:
                     hint="leave 'slices' out: clients are then frozen where that can be done",
                 )
 
-    def _observe(self, suite: Suite, subjects: tuple[SubjectDeclaration, ...]) -> Observe:
+    def _observe(self, subjects: tuple[SubjectDeclaration, ...]) -> Observe:
         """Return what is observed; counters that no server has by the DBMS alone are refused."""
         section = self.declared.observe
-        if section.model_fields_set and not suite.server_sizes:
+        if section.model_fields_set and not target_class(self.declared.workload.suite).observes:
             raise ExperimentError(
                 f"{self.where.at('observe')}: the suite {self.declared.workload.suite} drives no"
                 " server, and only servers are observed"
             )
-        systems = (load_dbms(each.inputs.dbms) for each in subjects)
-        servers = [each for each in systems if isinstance(each, ServerDbms)]
-        check_counters(section.counters, servers, where=self.where.at("observe", "counters"))
+        systems = [load_dbms(subject.inputs.dbms) for subject in subjects]
+        check_counters(section.counters, systems, where=self.where.at("observe", "counters"))
         return Observe(
             enabled=section.enabled, every=section.every, counters=tuple(section.counters)
         )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dbhone.workload.drivers.base import Driver, ServerDriver
+from dbhone.workload.drivers.base import Driver
 from dbhone.workload.suite import Regime
 from dbhone.workload.work import Task
 
@@ -63,11 +63,11 @@ def frozen_sets(
 
 def why_not(driver: Driver, regime: Regime, task: Task) -> str | None:
     """Say why a task cannot be measured with frozen clients, None if it can."""
-    if not isinstance(driver, ServerDriver):
+    if task.run is None:
         return f"{driver.name} has no clients that could stay connected"
     if regime is Regime.COLD:
         return "each slice of a cold server has a server of its own"
-    if task.run is None or not driver.counts(task.run):
+    if not driver.counts(task.run):
         return f"the clients of {task.set} cannot count what they do"
     return None
 

@@ -12,9 +12,9 @@ from dbhone.compilation.inputs import BuildInputs, BuildKeys
 from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
-from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base import load_dbms
+from dbhone.dbms.base_server import server_systems
 from dbhone.errors import ExperimentError, UnknownName
-from dbhone.experiment.builds import load_dbms
 from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.requested_settings import AskedSettings
@@ -145,7 +145,7 @@ class Subjects:
 
     def _levers(self, name: str, dbms: str, section: SubjectSection) -> tuple[str, ...]:
         """Return the levers of a subject; whether this machine has them is asked when it runs."""
-        if section.levers and not isinstance(load_dbms(dbms), ServerDbms):
+        if section.levers and dbms not in server_systems():
             where = self.where.at("subjects", name)
             raise ExperimentError(f"{where}: {dbms} is no server and has no levers")
         return self.where.meant(applied_levers.canonical, section.levers, "subjects", name)

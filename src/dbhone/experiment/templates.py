@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbhone.dbms.base import Dbms
-from dbhone.dbms.base_server import ServerDbms
 from dbhone.source.versions import KnownVersion
 
 CONTROL = "control"
 _SHARE = 15 * 60.0
 """Seconds for each subject: a dozen blocks of the usual suite, and what comes before."""
-_SUITE = "speedtest1"
-_SERVER_SUITE = "sysbench:micro"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +41,11 @@ class Work:
     threads: tuple[int, ...] = ()
 
 
-def usual_suite(dbms: Dbms) -> str:
-    """Return the suite that is taken where none is named."""
-    return _SERVER_SUITE if isinstance(dbms, ServerDbms) else _SUITE
-
-
 def workload_table(work: Work, dbms: Dbms) -> dict[str, Any]:
     """Return the ``[workload]`` of an experiment on a DBMS."""
     chosen = {"sets": work.sets, "threads": work.threads}
     return {
-        "suite": work.suite or usual_suite(dbms),
+        "suite": work.suite or dbms.usual_suite,
         "size": work.size,
         **{name: values for name, values in chosen.items() if values},
     }

@@ -68,7 +68,7 @@ class TrainingSets:
         if general is None or not general.shares:
             return {}
         where = self.where.at("training", "shares")
-        if not self.suite.server_sizes:
+        if "seconds" not in self.suite.adjustable:
             raise ExperimentError(
                 f"{where}: {self.declared.workload.suite} runs each set once: its time cannot be"
                 " shared out"

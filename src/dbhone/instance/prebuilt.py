@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dbhone import registry
 from dbhone.compilation import builder
 from dbhone.compilation import manifest as records
 from dbhone.compilation.artifacts import copy_tree, open_to_all
@@ -19,8 +18,7 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, KeptFile, Manifest
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
-from dbhone.dbms.base import DRAWER, Dbms
-from dbhone.dbms.base_server import Installation, ServerDbms
+from dbhone.dbms.base_server import Installation, ServerDbms, server_systems
 from dbhone.errors import BuildError, SourceError
 from dbhone.files import (
     digest_of,
@@ -115,7 +113,7 @@ def _ask(installation: Installation, session: Session) -> _Known:
     place = make_place(session, account)
     try:
         said = ""
-        for dbms in _servers():
+        for dbms in server_systems().values():
             query = dbms.version_query(installation)
             finished = run_program(query, place, account, timeout=_QUERY_TIMEOUT)
             said = finished.text().strip() or finished.ending()
@@ -128,11 +126,6 @@ def _ask(installation: Installation, session: Session) -> _Known:
         f"{installation.server.name} is no server that hone knows: asked for its version it said"
         f" '{said.splitlines()[-1]}'"
     )
-
-
-def _servers() -> list[ServerDbms]:
-    known = registry.load_all(DRAWER, Dbms, what="DBMS").values()
-    return [each for each in known if isinstance(each, ServerDbms)]
 
 
 def _manifest(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from dbhone import process, registry
 from dbhone.dbms.base_server import Endpoint
@@ -81,9 +82,17 @@ class DriverCommand:
         )
 
 
+D = TypeVar("D", bound=Driver)
+
+
 def load_driver(name: str) -> Driver:
-    """Return the driver ``name``."""
+    """Return the driver ``name``. Raises UnknownName."""
     return registry.load(DRAWER, name, Driver, what="driver")
+
+
+def load_driver_of(kind: type[D], name: str) -> D:
+    """Return the driver ``name``, which is of this kind. Raises UnknownName."""
+    return registry.load(DRAWER, name, kind, what="driver")
 
 
 def drive(request: DriverCommand) -> DriverResult:

@@ -137,6 +137,12 @@ class Suite(_Section):
             name for name in numbered[0].sizes if all(name in each.sizes for each in numbered)
         )
 
+    @property
+    def adjustable(self) -> frozenset[str]:
+        """The keys of ``[workload]`` by which an experiment may change a size of the suite."""
+        keys = {"threads", "regime", "tables", "rows", "seconds", "cache"}
+        return frozenset(keys if self.server_sizes else ())
+
     def measured(self) -> tuple[str, ...]:
         """Return the sets that are measured, in the file's order."""
         return tuple(name for name, each in self.sets.items() if not _warms_up(each))

@@ -17,12 +17,13 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.timings import trace
 from dbhone.compilation.variant import Variant, parse_variant
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
-from dbhone.experiment.builds import BuildResult, BuildService, load_dbms, recognise
+from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.events import Began, Stage
 from dbhone.experiment.model import SubjectDeclaration, Training
-from dbhone.experiment.templates import usual_suite
+from dbhone.experiment.plan import plan_builds
+from dbhone.experiment.target import BuildResult
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_word
 from dbhone.source.reference import kind_of, parse_reference
@@ -167,9 +168,9 @@ def _check(chosen: _Options, wanted: Variant) -> None:
 
 def _product(workshop: BuildService, source: str, chosen: _Options, wanted: Variant) -> BuildResult:
     if wanted.ready_made:
-        return workshop.adopt(source)
+        return workshop.prebuilt_server(source)
     dbms = recognise(workshop.tree(source).path)
-    suite = chosen.suite or usual_suite(load_dbms(dbms))
+    suite = chosen.suite or load_dbms(dbms).usual_suite
     if wanted.profile_guided and dbms not in suites.load(suite).dbms:
         raise UsageError(f"the suite {suite} does not drive {dbms}", hint="leave --suite out")
     subject = SubjectDeclaration(
@@ -187,20 +188,9 @@ def _product(workshop: BuildService, source: str, chosen: _Options, wanted: Vari
         ),
         training=_training(chosen, suite) if wanted.profile_guided else None,
     )
-    workshop.listen(_beginning(subject, BuildEstimator(workshop.session.home)))
-    return workshop.produce(subject.inputs, subject.training)
-
-
-def _beginning(subject: SubjectDeclaration, prospect: BuildEstimator) -> Began:
-    passes = subject.inputs.variant.passes()
-    return Began(
-        stage=Stage.BUILD,
-        what=subject.label,
-        number=1,
-        total=1,
-        expected=sum(prospect.build(subject.inputs, each).expected for each in passes),
-        left=None,
-    )
+    plan = plan_builds((subject,), BuildEstimator(workshop.session.home))
+    workshop.perform_all(plan.steps)
+    return workshop.build(plan.builds[source])
 
 
 def _training(chosen: _Options, suite: str) -> Training:

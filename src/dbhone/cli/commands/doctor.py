@@ -12,13 +12,10 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from dbhone import registry
 from dbhone.cli.context import Context, pass_context
 from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.toolchain import Compiler, find_bolt, find_compiler
-from dbhone.dbms.base import DRAWER as DBMS_DRAWER
-from dbhone.dbms.base import Dbms
-from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.errors import HoneError
 from dbhone.home import Session
 from dbhone.instance import idle_inhibitor
@@ -159,8 +156,7 @@ def _levers() -> Iterator[_Finding]:
 
 def _any_server() -> ServerDbms:
     """Return a DBMS to ask for: levers need the same of the machine for each of them."""
-    known = registry.load_all(DBMS_DRAWER, Dbms, what="DBMS").values()
-    return next(each for each in known if isinstance(each, ServerDbms) and each.huge_pages)
+    return next(dbms for dbms in server_systems().values() if dbms.huge_pages)
 
 
 def _terms(session: Session) -> Iterator[_Finding]:

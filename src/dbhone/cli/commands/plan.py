@@ -8,11 +8,11 @@ from rich.table import Table
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.lines import told
 from dbhone.cli.running import Duration, source_option, with_design
+from dbhone.errors import HoneError
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.levers import lacks
 from dbhone.experiment.load import load_named
-from dbhone.experiment.plan import Plan
-from dbhone.experiment.shortage import shortage
+from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.plan import Plan, PlanStep, make_plan, shortage
 from dbhone.source.versions import known_versions
 from dbhone.units import count_of, duration
 
@@ -28,43 +28,51 @@ def command(
     """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
     loaded = load_named(experiment, known_versions(context.home), sources)
     declared = with_design(loaded, budget=budget)
-    prospect = BuildEstimator(context.home)
-    plan = prospect.plan(declared)
+    estimator = BuildEstimator(context.home)
+    plan = make_plan(declared, estimator)
     context.out.print(declared.title, style="bold")
     context.out.print(_table(plan))
     design = declared.design
     context.out.print(
-        f"Then {declared.suite} ({declared.size}) on all subjects in random order, block after"
-        f" block, at least {design.min_blocks} and at most {design.max_blocks}, until every"
+        f"{declared.suite} ({declared.size}) is measured on all subjects in random order, block"
+        f" after block, at least {design.min_blocks} and at most {design.max_blocks}, until every"
         f" effect is known to ±{design.target:.1%} or the budget of"
         f" {duration(design.budget_seconds)} is spent."
     )
+    measuring = plan.measure.cost.seconds
     context.out.print(
-        f"Expected: {duration(plan.preparing)} to prepare, {duration(plan.measuring)} to measure"
+        f"Expected: {duration(plan.preparing)} to prepare, {duration(measuring)} to measure"
         f"{_blocks(plan)}."
-        if plan.measuring > 0
+        if measuring > 0
         else f"Expected: {duration(plan.preparing)} to prepare, which is more than the budget:"
         " nothing would be measured. Give it more with --budget."
     )
-    if plan.left_out:
-        context.out.print(f"Left out, for lack of time: {', '.join(plan.left_out)}.")
-    short = shortage(plan, design)
+    if plan.tentative:
+        context.out.print(f"Left out, for lack of time: {', '.join(plan.tentative)}.")
+    short = shortage(plan, declared)
     if short is not None:
         context.out.print(f"{short[0].upper()}{short[1:]}.")
-    for subject, error in lacks(declared, lambda subject: prospect.version(subject.inputs)):
-        fate = "would be left out" if subject.optional else "cannot be measured here"
-        context.out.print(
-            told("warning", f"{subject.name} {fate}: {error.message}", "bold yellow"),
-            soft_wrap=True,
-        )
-        if error.hint is not None:
-            context.out.print(told("next", error.hint), soft_wrap=True)
+    for subject in declared.subjects:
+        error = estimator.absence(declared, subject)
+        if error is not None:
+            _warn(context, subject, error)
+
+
+def _warn(context: Context, subject: SubjectDeclaration, error: HoneError) -> None:
+    fate = "would be left out" if subject.optional else "cannot be measured here"
+    context.out.print(
+        told("warning", f"{subject.name} {fate}: {error.message}", "bold yellow"),
+        soft_wrap=True,
+    )
+    if error.hint is not None:
+        context.out.print(told("next", error.hint), soft_wrap=True)
 
 
 def _blocks(plan: Plan) -> str:
-    if plan.block is None:
+    block = plan.measure.block_seconds
+    if block is None:
         return ""
-    return f", {duration(plan.block)} a block: {count_of(plan.blocks or 0, 'block')}"
+    return f", {duration(block)} a block: {count_of(plan.blocks or 0, 'block')}"
 
 
 def _table(plan: Plan) -> Table:
@@ -74,9 +82,15 @@ def _table(plan: Plan) -> Table:
     table.add_column("what", overflow="fold")
     table.add_column("expected", justify="right")
     for number, step in enumerate(plan.steps, 1):
-        expected = "done" if step.done else f"about {duration(step.expected)}"
-        table.add_row(str(number), step.stage.value, step.what, expected)
+        table.add_row(str(number), step.stage.value, step.label, _expected(step))
     return table
+
+
+def _expected(step: PlanStep) -> str:
+    if step.cost.done:
+        return "done"
+    about = f"about {duration(step.cost.seconds)}" if step.cost.seconds else "a moment"
+    return f"{about}, if there is time" if step.tentative else about
 
 
 PLUGIN = command

@@ -129,6 +129,11 @@ class Driver(ABC):
     def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return what the output says; raise DriverError for any that it cannot mean."""
 
+    def counts(self, run: ScriptRun) -> bool:
+        """Return whether the clients of such a run can count what they do while they do it."""
+        del run
+        return False
+
     def complaint(self, printed: str) -> DriverError | None:
         """Return what went wrong, with what to do if that is known, by the driver's own words.
 
@@ -155,11 +160,6 @@ class ServerDriver(Driver):
 
     program: str
     package: str
-
-    def counts(self, run: ScriptRun) -> bool:
-        """Return whether the clients of such a run can count what they do while they do it."""
-        del run
-        return False
 
     def counted(self, order: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command line of a run whose clients count in this file, see ``counting.py``.

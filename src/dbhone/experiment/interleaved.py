@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import numpy as np
@@ -17,12 +17,11 @@ import numpy as np
 from dbhone.analysis.rounds import levels
 from dbhone.analysis.warmup_detection import unsettled
 from dbhone.errors import DriverError, HoneError, ServerError
-from dbhone.experiment.arena import ServerArena
-from dbhone.experiment.contestant import SubjectSession
-from dbhone.experiment.passes import Announce, FreshPasses, Pass, Passes, Turn
-from dbhone.experiment.plan import round_order
-from dbhone.experiment.run_result import RunResult, failed
+from dbhone.experiment.block_servers import BlockServers
+from dbhone.experiment.order import round_order
+from dbhone.experiment.slice_client import SubjectSession
 from dbhone.experiment.slicing import Rounds, first_rounds, fitting_rounds
+from dbhone.experiment.trial import Announce, Answer, SubjectResult, Trial, failed
 from dbhone.files import remove_tree
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -35,63 +34,65 @@ _NEW = 2.0
 """Slices would have to be this many times as long as before for it to be new."""
 
 
-class FrozenPasses(Passes):
-    """Measures some sets in short slices, the others by fresh drivers.
+class InterleavedTrials:
+    """Measures some sets in short slices.
 
-    A set of which too few operations end in a slice is one of the others from then on; one that
-    was measured in slices before is so for the one pass. ``slow`` is told the set, and whether
-    it is for good.
+    A set of which too few operations end in a slice is none of them from then on; one that was
+    measured in slices before is so for the one trial. ``warn_of_slow`` is told the set, and
+    whether it is for good.
     """
 
     def __init__(
         self,
-        arena: ServerArena,
+        servers: BlockServers,
         session: Session,
         sets: frozenset[str],
         seed: int,
-        slow: Callable[[str, bool], None],
+        warn_of_slow: Callable[[str, bool], None],
     ) -> None:
-        super().__init__(arena)
-        self._servers = arena
+        self._servers = servers
         self._session = session
         self._sets = set(sets)
         self._usual: dict[str, Rounds] = {}
         self._seed = seed
-        self._slow = slow
-        self._fresh = FreshPasses(arena)
+        self._warn_of_slow = warn_of_slow
 
-    def turns(self, one: Pass, vigil: IdleInhibitor, announce: Announce) -> Iterator[Turn]:
-        """Measure the pass; all of its turns are known at its end."""
-        if one.set in self._sets:
-            try:
-                yield from self._frozen(one, vigil, announce)
-                return
-            except _TooSlow:
-                lasting = one.set not in self._usual
-                if lasting:
-                    self._sets.remove(one.set)
-                self._slow(one.set, lasting)
-                self._servers.ready(one.subjects)  # one of them may have died meanwhile
-        yield from self._fresh.turns(one, vigil, announce)
+    def run(
+        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
+    ) -> list[SubjectResult] | None:
+        """Return the results of a trial, None if its set is not to be measured in slices."""
+        if trial.set not in self._sets:
+            return None
+        try:
+            return self._interleave(trial, inhibitor, announce)
+        except _TooSlow:
+            lasting = trial.set not in self._usual
+            if lasting:
+                self._sets.remove(trial.set)
+            self._warn_of_slow(trial.set, lasting)
+            self._servers.make_alike(trial.subjects)  # one of them may have died meanwhile
+            return None
 
-    def _frozen(self, one: Pass, vigil: IdleInhibitor, announce: Announce) -> list[Turn]:
-        spun = vigil.cpu_seconds()
-        started, before = datetime.now(UTC), read_conditions()
-        usual = self._usual.get(one.set)
-        with _FrozenPass(self._servers, self._session, one, self._seed, usual) as frozen:
-            self._usual[one.set] = frozen.measure(announce)
-            turnouts = frozen.turnouts()
-            own = frozen.cpu_seconds + vigil.cpu_seconds() - spun
+    def _interleave(
+        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
+    ) -> list[SubjectResult]:
+        spun = inhibitor.cpu_seconds()
+        started_at, before = datetime.now(UTC), read_conditions()
+        usual = self._usual.get(trial.set)
+        with _InterleavedTrial(self._servers, self._session, trial, self._seed, usual) as running:
+            self._usual[trial.set] = running.measure(announce)
+            answers = running.answers()
+            own = running.cpu_seconds + inhibitor.cpu_seconds() - spun
         conditions = between(before, read_conditions(), own_cpu_seconds=own)
         return [
-            Turn(
+            SubjectResult(
                 subject=name,
                 position=position,
-                started_at=started,
-                turnout=turnouts[name],
+                started_at=started_at,
+                answer=answers[name],
                 conditions=conditions,
             )
-            for position, name in enumerate(one.subjects)
+            for position, name in enumerate(trial.subjects)
         ]
 
 
@@ -99,51 +100,56 @@ class _TooSlow(Exception):
     """Too few operations end in a slice of this set for slices to be short."""
 
 
-class _FrozenPass:
-    """One pass. Leaving it ends all clients."""
+class _InterleavedTrial:
+    """One trial. Leaving it ends all clients."""
 
     def __init__(
-        self, arena: ServerArena, session: Session, one: Pass, seed: int, usual: Rounds | None
+        self,
+        servers: BlockServers,
+        session: Session,
+        trial: Trial,
+        seed: int,
+        usual: Rounds | None,
     ) -> None:
-        assert one.task.run is not None
-        self._arena = arena
-        self._one = one
+        assert trial.task.run is not None
+        self._servers = servers
+        self._trial = trial
         self._seed = seed
-        self._seconds = one.task.run.seconds
+        self._seconds = trial.task.run.seconds
         self._first = first_rounds(self._seconds)
         self._usual = usual or self._first
         self._folder = session.workdir("slices")
         self._stack = contextlib.ExitStack()
-        self._contestants: dict[str, SubjectSession] = {}
+        self._sessions: dict[str, SubjectSession] = {}
         self._refused: dict[str, HoneError] = {}
-        self._trials = 0
+        self._trial_rounds = 0
 
-    def __enter__(self) -> _FrozenPass:
+    def __enter__(self) -> _InterleavedTrial:
         self._stack.callback(remove_tree, self._folder)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-        for name, each in self._contestants.items():
+        for name, each in self._sessions.items():
             if isinstance(each.error, ServerError):
-                self._arena.close(name)
+                self._servers.close(name)
 
     @property
     def cpu_seconds(self) -> float:
         """The CPU time of all subjects' servers and clients in the pass."""
-        return sum(each.cpu_seconds for each in self._contestants.values())
+        return sum(each.cpu_seconds for each in self._sessions.values())
 
     def measure(self, announce: Announce) -> Rounds:
         """Connect all clients, measure round after round, let the clients end.
 
         Returns how the pass was cut. Raises _TooSlow.
         """
-        for name in self._one.subjects:
+        for name in self._trial.subjects:
             self._start(name)
-        for each in self._contestants.values():
+        for each in self._sessions.values():
             each.connect()
         rounds = self._rounds(announce)
-        for each in self._contestants.values():
+        for each in self._sessions.values():
             each.end()
         return rounds
 
@@ -151,25 +157,25 @@ class _FrozenPass:
         folder = self._folder / name
         folder.mkdir()
         try:
-            client = self._arena.client(name, self._one.task, folder)
-            running = self._arena.running(name)
+            client = self._servers.client(name, self._trial.task, folder)
+            running = self._servers.running(name)
         except (ServerError, DriverError) as error:
             self._refused[name] = error
             return
         self._stack.enter_context(client)
-        self._contestants[name] = SubjectSession(
-            name=name, client=client, running=running, task=self._one.task
+        self._sessions[name] = SubjectSession(
+            name=name, client=client, running=running, task=self._trial.task
         )
 
     def _rounds(self, announce: Announce) -> Rounds:
         began = time.monotonic()
-        announce(self._one.subjects[0], 0)
+        announce(self._trial.subjects[0], 0)
         rounds, looks = self._looked(began)
-        self._trials = 0 if rounds == self._first else looks
-        total = rounds.count + self._trials
+        self._trial_rounds = 0 if rounds == self._first else looks
+        total = rounds.count + self._trial_rounds
         for number in range(looks, total):
-            done = number * len(self._one.subjects) // total
-            announce(self._one.subjects[done], done)
+            done = number * len(self._trial.subjects) // total
+            announce(self._trial.subjects[done], done)
             self._round(number, rounds, began)
         return rounds
 
@@ -189,29 +195,31 @@ class _FrozenPass:
 
     def _fitting(self) -> Rounds | None:
         """Return how the pass is best cut, None if it had better not be."""
-        known = [each for each in self._contestants.values() if each.error is None]
+        known = [each for each in self._sessions.values() if each.error is None]
         rate = min((each.client_rate for each in known), default=math.inf)
         return fitting_rounds(self._first, self._seconds, rate)
 
     def _round(self, number: int, rounds: Rounds, began: float) -> None:
-        order = round_order(self._seed, self._one.block, self._one.set, number, self._one.subjects)
+        order = round_order(
+            self._seed, self._trial.block, self._trial.set, number, self._trial.subjects
+        )
         for position, name in enumerate(order):
-            if name in self._contestants:
-                self._contestants[name].slice(number, position, rounds.seconds, began)
+            if name in self._sessions:
+                self._sessions[name].slice(number, position, rounds.seconds, began)
 
-    def turnouts(self) -> dict[str, RunResult]:
+    def answers(self) -> dict[str, Answer]:
         """Return what came of each subject; levels are fitted to those that came to the end."""
-        sound = [each for each in self._contestants.values() if each.error is None]
+        sound = [each for each in self._sessions.values() if each.error is None]
         logs = np.array([[each.log_rate for each in one.measured] for one in sound]).T
-        left_out = self._trials
+        left_out = self._trial_rounds
         found: list[float] = []
         if sound:
-            left_out += unsettled(logs[self._trials :])
+            left_out += unsettled(logs[self._trial_rounds :])
             found = list(levels(logs[left_out:]))
         fitted = dict(zip((each.name for each in sound), found, strict=True))
-        turnouts = {name: RunResult(driven=failed(why)) for name, why in self._refused.items()}
-        for name, each in self._contestants.items():
-            turnouts[name] = each.turnout(left_out, fitted.get(name, 0.0))
+        answers = {name: Answer(driven=failed(why)) for name, why in self._refused.items()}
+        for name, each in self._sessions.items():
+            answers[name] = each.answer(left_out, fitted.get(name, 0.0))
             if each.sampler is not None:
-                self._arena.doubt(name, each.sampler.trouble)
-        return turnouts
+                self._servers.warn_unobserved(name, each.sampler.trouble)
+        return answers

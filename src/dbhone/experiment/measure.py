@@ -18,14 +18,14 @@ from dbhone.analysis.verdict import Analysis
 from dbhone.errors import DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, Slice
-from dbhone.experiment.passes import Pass, Passes, Turn
-from dbhone.experiment.plan import block_order
+from dbhone.experiment.order import block_order
 from dbhone.experiment.recorder import RunRecorder
-from dbhone.experiment.run_result import RunResult
+from dbhone.experiment.target import Target
 from dbhone.experiment.time_allocation import allot
+from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Design, Invocation, Measurement, Step
+from dbhone.measurement.record import Design, Step
 from dbhone.measurement.store import Done
 from dbhone.units import whole_minutes
 from dbhone.workload.drive import DriverResult
@@ -48,13 +48,12 @@ class MeasurementPlan:
 
     run_id: int
     design: Design
-    passes: Passes
+    target: Target
     subjects: tuple[str, ...]
     base: str
     tasks: dict[str, Task]
     steps: tuple[Step, ...]
     seconds: dict[str, float]
-    ordered: bool = False
     awake: frozenset[int] = frozenset()
     allot: bool = True
 
@@ -189,16 +188,20 @@ class Measuring:
 
     def _block(self, block: int) -> None:
         with contextlib.ExitStack() as stack:
-            opening = partial(self.contest.passes.arena.open, self._sound(), block)
-            self.workshop.in_turn(lambda: stack.enter_context(opening()))
-            self._passes(block)
+            opening = partial(self.contest.target.open, self._sound(), block)
+            self.workshop.exclusively(lambda: stack.enter_context(opening()))
+            self._trials(block)
 
-    def _passes(self, block: int) -> None:
+    def _trials(self, block: int) -> None:
         done = self._done()
         contest = self.contest
         names = contest.subjects
         order = block_order(
-            contest.design.seed, block, tuple(contest.tasks), names, ordered=contest.ordered
+            contest.design.seed,
+            block,
+            tuple(contest.tasks),
+            names,
+            ordered=contest.target.suite.ordered,
         )
         total = len(order) * len(names)
         number = 0
@@ -209,70 +212,43 @@ class Measuring:
                 continue
             if made:
                 self.store.supersede(self.contest.run_id, block, set_name)
-            work = partial(self._pass, block, set_name, subjects, (number, total))
-            self.workshop.in_turn(work)
+            work = partial(self._run_trial, block, set_name, subjects, number, total)
+            self.workshop.exclusively(work)
             number += len(subjects)
 
-    def _pass(
-        self, block: int, set_name: str, subjects: tuple[str, ...], progress: tuple[int, int]
+    def _run_trial(
+        self, block: int, set_name: str, subjects: tuple[str, ...], done: int, total: int
     ) -> None:
-        one = Pass(
+        """Measure a trial, ``done`` subjects into a block of ``total`` subjects of all trials."""
+        trial = Trial(
             block=block,
             set=set_name,
             task=self._tasks[set_name],
             subjects=tuple(name for name in subjects if name not in self.broken),
             timeout=max(_LEAST_TIMEOUT, 30 * self.contest.seconds[set_name]),
         )
-        passes = self.contest.passes
-        passes.arena.ready(one.subjects)
 
-        def announce(name: str, done: int) -> None:
-            self._announce(block, set_name, name, (progress[0] + done + 1, progress[1]))
-
-        with self._vigil.watch():
-            for turn in passes.turns(one, self._vigil, announce):
-                self._record(one, turn)
-
-    def _announce(self, block: int, set_name: str, name: str, progress: tuple[int, int]) -> None:
-        self.journal.listen(
-            Slice(
-                block=block,
-                set=set_name,
-                subject=name,
-                number=progress[0],
-                total=progress[1],
-                left=self.journal.left(),
+        def announce(name: str, done_in_trial: int) -> None:
+            self.journal.listen(
+                Slice(
+                    block=block,
+                    set=set_name,
+                    subject=name,
+                    number=done + done_in_trial + 1,
+                    total=total,
+                    left=self.journal.left(),
+                )
             )
-        )
 
-    def _record(self, one: Pass, turn: Turn) -> None:
-        driven = turn.turnout.driven
-        invocation = Invocation(
-            block=one.block,
-            set=one.set,
-            subject=turn.subject,
-            position=turn.position,
-            started_at=turn.started_at,
-            seconds=driven.seconds,
-            command=driven.argv,
-            raw_output=driven.output,
-            failure=driven.failure,
-            conditions=turn.conditions,
-            measurements=self._measurements(one.set, turn.turnout),
-            series=turn.turnout.series,
-            slices=turn.turnout.slices,
-        )
-        self.store.record(self.contest.run_id, invocation)
-        self._judge(turn.subject, driven)
+        target = self.contest.target
+        target.make_alike(trial.subjects)
+        with self._vigil.watch():
+            for result in target.run(trial, self._vigil, announce):
+                self._record(trial, result)
 
-    def _measurements(self, set_name: str, turnout: RunResult) -> tuple[Measurement, ...]:
-        outcome = turnout.driven.outcome
-        if outcome is None:
-            return ()
-        named = (
-            (f"{set_name}/{each.key}" if each.key else set_name, each) for each in outcome.steps
-        )
-        return tuple(turnout.measurement(name, each) for name, each in named if name in self._known)
+    def _record(self, trial: Trial, result: SubjectResult) -> None:
+        self.store.record(self.contest.run_id, result.invocation(trial, self._known))
+        self._judge(result.subject, result.answer.driven)
 
     def _judge(self, name: str, driven: DriverResult) -> None:
         """Count failures; a subject that fails twice running takes no further part."""

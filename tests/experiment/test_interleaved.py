@@ -17,13 +17,13 @@ import pytest
 
 from dbhone.analysis.rounds import levels
 from dbhone.errors import ServerError
-from dbhone.experiment.arena import ServerArena
-from dbhone.experiment.frozen_passes import FrozenPasses
+from dbhone.experiment.block_servers import BlockServers
+from dbhone.experiment.interleaved import InterleavedTrials
 from dbhone.experiment.observe import Observe, Observing
-from dbhone.experiment.passes import Pass, Turn
-from dbhone.experiment.plan import round_order
-from dbhone.experiment.servers import Servers, ServerSpec
+from dbhone.experiment.order import round_order
+from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.slicing import Rounds, first_rounds
+from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.series import CPU, PACE
@@ -105,25 +105,29 @@ class Stand:
     def __post_init__(self) -> None:
         names = {name: cast(ServerSpec, name) for name in NAMES}
         observing = Observing(Observe(enabled=self.observe), lambda *_: None)
-        servers = cast(Servers, self.servers)
-        self.arena = ServerArena(servers, names, observing, lambda _: None)
+        servers = cast(ServerPool, self.servers)
+        self.up = BlockServers(servers, names, observing, lambda _: None)
         sets = frozenset({"sleep"})
-        self.passes = FrozenPasses(self.arena, self.session, sets, 1, self._tell)
+        self.trials = InterleavedTrials(self.up, self.session, sets, 1, self._tell)
 
     def _tell(self, set_name: str, lasting: bool) -> None:
         self.slow.append((set_name, lasting))
 
-    def turns(self, announce: Callable[[str, int], None] = lambda *_: None) -> dict[str, Turn]:
-        one = Pass(block=0, set="sleep", task=sleeping(), subjects=NAMES, timeout=60.0)
-        self.arena.ready(NAMES)
-        turns = self.passes.turns(one, IdleInhibitor(frozenset()), announce)
-        return {turn.subject: turn for turn in turns}
+    def results(
+        self, announce: Callable[[str, int], None] = lambda *_: None
+    ) -> dict[str, SubjectResult]:
+        trial = Trial(block=0, set="sleep", task=sleeping(), subjects=NAMES, timeout=60.0)
+        self.up.make_alike(NAMES)
+        results = self.trials.run(trial, IdleInhibitor(frozenset()), announce)
+        if results is None:
+            self.fresh = {name: self.up.ask(name, trial.task) for name in NAMES}
+        return {result.subject: result for result in results or ()}
 
 
 @contextlib.contextmanager
 def stand(servers: Sleepers, session: Session, *, observe: bool = False) -> Iterator[Stand]:
     made = Stand(servers, session, observe)
-    with made.arena.open(NAMES, 0):
+    with made.up.open(NAMES, 0):
         yield made
 
 
@@ -134,14 +138,14 @@ def nothing_runs() -> bool:
 
 def test_each_round_has_a_slice_of_each_subject_in_an_order_of_its_own(session: Session) -> None:
     with stand(Sleepers(), session) as made:
-        turns = made.turns()
-    assert {name: turn.position for name, turn in turns.items()} == {"old": 0, "new": 1}
+        results = made.results()
+    assert {name: result.position for name, result in results.items()} == {"old": 0, "new": 1}
     for number in range(ROUNDS.count):
-        places = {name: turn.turnout.slices[number].position for name, turn in turns.items()}
+        places = {name: result.answer.slices[number].position for name, result in results.items()}
         order = round_order(1, 0, "sleep", number, NAMES)
         assert places == {name: place for place, name in enumerate(order)}
     moments = sorted(
-        (one.began, one.seconds) for turn in turns.values() for one in turn.turnout.slices
+        (one.began, one.seconds) for result in results.values() for one in result.answer.slices
     )
     for (began, seconds), (after, _) in itertools.pairwise(moments):
         assert began + seconds < after, "two subjects are never asked at once"
@@ -150,30 +154,30 @@ def test_each_round_has_a_slice_of_each_subject_in_an_order_of_its_own(session: 
 
 def test_the_figures_are_those_of_the_slices(session: Session) -> None:
     with stand(Sleepers({"new": {"refuse": 5}}), session) as made:
-        turns = made.turns()
+        results = made.results()
     logs = []
-    for turn in turns.values():
-        counted = [one for one in turn.turnout.slices if one.counted]
+    for result in results.values():
+        counted = [one for one in result.answer.slices if one.counted]
         logs.append([math.log(one.operations / one.seconds) for one in counted])
-        outcome = turn.turnout.driven.result()
+        outcome = result.answer.driven.result()
         (step,) = outcome.steps
         assert step.operations == sum(one.operations for one in counted)
         assert step.errors == sum(one.errors for one in counted)
         assert step.seconds == pytest.approx(sum(one.seconds for one in counted))
         assert step.latency is not None
         assert 0.001 <= step.latency.p50 <= step.latency.p99
-        assert b"total number of events" in turn.turnout.driven.output
+        assert b"total number of events" in result.answer.driven.output
     fitted = np.exp(levels(np.array(logs).T))
-    for turn, level in zip(turns.values(), fitted, strict=True):
-        (step,) = turn.turnout.driven.result().steps
-        assert turn.turnout.measurement("sleep", step).throughput == pytest.approx(level)
-    assert turns["new"].turnout.driven.result().steps[0].errors > 0
-    assert turns["old"].conditions == turns["new"].conditions
+    for result, level in zip(results.values(), fitted, strict=True):
+        (step,) = result.answer.driven.result().steps
+        assert result.answer.measurement("sleep", step).throughput == pytest.approx(level)
+    assert results["new"].answer.driven.result().steps[0].errors > 0
+    assert results["old"].conditions == results["new"].conditions
 
 
 def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
     with stand(Sleepers(), session, observe=True) as made:
-        turnout = made.turns()["old"].turnout
+        turnout = made.results()["old"].answer
     series = {each.quantity: each for each in turnout.series}
     assert {PACE, CPU} <= set(series)
     pace = series[PACE]
@@ -188,8 +192,8 @@ def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
     monkeypatch.setattr("dbhone.experiment.slicing._EVENTS", 10**9)
     servers = Sleepers()
     with stand(servers, session) as made:
-        made.turns()
-        made.turns()
+        made.results()
+        made.results()
         assert made.slow == [("sleep", True)]
     assert servers.fresh == [*NAMES, *NAMES]
     assert nothing_runs()
@@ -199,7 +203,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, *found: Rounds | None) -> None:
     """Have these rounds be what fits after each look, and the usual ones from then on."""
     coming = iter(found)
     monkeypatch.setattr(
-        "dbhone.experiment.frozen_passes.fitting_rounds", lambda first, *_: next(coming, first)
+        "dbhone.experiment.interleaved.fitting_rounds", lambda first, *_: next(coming, first)
     )
 
 
@@ -210,7 +214,7 @@ def test_a_moment_of_standstill_at_the_beginning_changes_nothing(
     looks(monkeypatch, *[slow] * times)
     servers = Sleepers()
     with stand(servers, session) as made:
-        slices = made.turns()["old"].turnout.slices
+        slices = made.results()["old"].answer.slices
         assert made.slow == []
     assert [one.round for one in slices] == list(range(max(ROUNDS.count, times + 1)))
     assert servers.fresh == []
@@ -221,13 +225,13 @@ def test_a_set_that_was_measured_in_slices_is_so_again_after_a_pass_that_stood_s
 ) -> None:
     servers = Sleepers()
     with stand(servers, session) as made:
-        made.turns()
+        made.results()
         looks(monkeypatch, None, None, None)
-        made.turns()
+        made.results()
         assert made.slow == [("sleep", False)]
-        again = made.turns()
+        again = made.results()
     assert servers.fresh == [*NAMES]
-    assert len(again["old"].turnout.slices) == ROUNDS.count
+    assert len(again["old"].answer.slices) == ROUNDS.count
     assert nothing_runs()
 
 
@@ -239,7 +243,7 @@ def test_slow_operations_are_looked_at_again_only_where_they_are_new(
     looks(monkeypatch, *slow, slightly_slower)
     with stand(Sleepers(), session) as made:
         trials = [
-            [one.counted for one in made.turns()["old"].turnout.slices].index(True)
+            [one.counted for one in made.results()["old"].answer.slices].index(True)
             for _ in range(2)
         ]
     assert trials == [3, 1]
@@ -249,9 +253,9 @@ def test_longer_operations_get_longer_slices_and_the_first_were_trials(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     longer = Rounds(seconds=0.4, count=3)
-    monkeypatch.setattr("dbhone.experiment.frozen_passes.fitting_rounds", lambda *_: longer)
+    monkeypatch.setattr("dbhone.experiment.interleaved.fitting_rounds", lambda *_: longer)
     with stand(Sleepers(), session) as made:
-        slices = made.turns()["old"].turnout.slices
+        slices = made.results()["old"].answer.slices
     trials, others = slices[:-3], slices[-3:]
     assert trials
     assert not any(one.counted for one in trials)
@@ -262,25 +266,25 @@ def test_longer_operations_get_longer_slices_and_the_first_were_trials(
 def test_a_client_that_dies_fails_its_subject_and_no_other(session: Session) -> None:
     servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
-        turns = made.turns()
-        assert made.arena.running("new").server is not None, "its server is not to blame"
-    assert "sleeper" in (turns["new"].turnout.driven.failure or "")
-    assert len(turns["new"].turnout.slices) < ROUNDS.count
-    assert turns["old"].turnout.driven.failure is None
-    assert len(turns["old"].turnout.slices) == ROUNDS.count
+        results = made.results()
+        assert made.up.running("new").server is not None, "its server is not to blame"
+    assert "sleeper" in (results["new"].answer.driven.failure or "")
+    assert len(results["new"].answer.slices) < ROUNDS.count
+    assert results["old"].answer.driven.failure is None
+    assert len(results["old"].answer.slices) == ROUNDS.count
 
 
 def test_a_server_that_crashed_is_told_and_all_are_started_anew(session: Session) -> None:
     servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
-        made.arena.ready(NAMES)
+        made.up.make_alike(NAMES)
         servers.up[1].dead = True
-        turns = made.turns()
-        assert turns["new"].turnout.driven.failure == "new crashed"
+        results = made.results()
+        assert results["new"].answer.driven.failure == "new crashed"
         servers.options.clear()
-        again = made.turns()
+        again = made.results()
     assert [each.name for each in servers.up] == [*NAMES, *NAMES]
-    assert all(turn.turnout.driven.failure is None for turn in again.values())
+    assert all(result.answer.driven.failure is None for result in again.values())
 
 
 def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
@@ -289,9 +293,9 @@ def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
     monkeypatch.setattr("dbhone.experiment.slicing._EVENTS", 10**9)
     servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
-        made.arena.ready(NAMES)
+        made.up.make_alike(NAMES)
         servers.up[1].dead = True
-        made.turns()
+        made.results()
     assert made.slow == [("sleep", True)]
     assert [each.name for each in servers.up] == [*NAMES, *NAMES]
     assert sorted(servers.fresh) == sorted(NAMES)
@@ -299,9 +303,9 @@ def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
 
 def test_a_server_that_did_not_start_is_told_and_the_others_are_measured(session: Session) -> None:
     with stand(Sleepers(refusing={"old"}), session) as made:
-        turns = made.turns()
-    assert turns["old"].turnout.driven.failure == "old did not start"
-    assert turns["new"].turnout.driven.failure is None
+        results = made.results()
+    assert results["old"].answer.driven.failure == "old did not start"
+    assert results["new"].answer.driven.failure is None
 
 
 def test_an_interrupt_leaves_no_frozen_client_and_no_file(session: Session) -> None:
@@ -310,6 +314,6 @@ def test_an_interrupt_leaves_no_frozen_client_and_no_file(session: Session) -> N
             raise KeyboardInterrupt
 
     with stand(Sleepers(), session) as made, pytest.raises(KeyboardInterrupt):
-        made.turns(interrupt)
+        made.results(interrupt)
     assert nothing_runs()
     assert list(session.scratch.iterdir()) == []

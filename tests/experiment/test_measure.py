@@ -14,20 +14,20 @@ import pytest
 
 from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, MachineError
-from dbhone.experiment.arena import EmbeddedArena
 from dbhone.experiment.builds import BuildService
+from dbhone.experiment.embedded_target import EmbeddedTarget
 from dbhone.experiment.events import BlockEnded, Event, Slice
-from dbhone.experiment.measuring import MeasurementPlan, Measuring
-from dbhone.experiment.passes import FreshPasses
+from dbhone.experiment.load import parse
+from dbhone.experiment.measure import MeasurementPlan, Measuring
 from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.target import BuildResult
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
 from dbhone.measurement.store import NewRun, Store
-from dbhone.workload.drive import load_driver
-from dbhone.workload.drivers.base import EmbeddedDriver
 from dbhone.workload.work import Task
+from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import DYING, GARBAGE, pretended_build
 
 # A pretended driver can be as regular as a clock: only the number of blocks may end it.
@@ -91,15 +91,35 @@ def steps() -> tuple[Step, ...]:
     )
 
 
+EXPERIMENT = """
+title = "t"
+base = "rel"
+[sources]
+sqlite = "apt:sqlite3"
+[subjects]
+rel = { dbms = "sqlite", source = "sqlite" }
+o3 = { like = "rel", variant = "o3" }
+[workload]
+suite = "speedtest1"
+sets = ["main", "cte"]
+"""
+
+
 def contest(
-    run: Run, builds: dict[str, Build], session: Session, design: Design = DESIGN
+    journal: RunRecorder, builds: dict[str, Build], session: Session, design: Design = DESIGN
 ) -> MeasurementPlan:
-    driver = load_driver("speedtest1")
-    assert isinstance(driver, EmbeddedDriver)
+    tree = make_tree(session.workdir("source") / "tree")
+    known_sets = "".join(f'strcmp(zThisTest,"{name}")==0\n' for name in ("main", "cte"))
+    (tree.path / "test").mkdir()
+    (tree.path / "test" / "speedtest1.c").write_text(known_sets)
+    results = {
+        name: BuildResult(build=build, tree=tree, reused=False) for name, build in builds.items()
+    }
+    experiment = parse(EXPERIMENT, name="x.toml")
     return MeasurementPlan(
-        run_id=run.id,
+        run_id=journal.run_id,
         design=design,
-        passes=FreshPasses(EmbeddedArena(session, driver, builds)),
+        target=EmbeddedTarget(experiment, results, session, journal),
         subjects=tuple(builds),
         base="rel",
         tasks={name: Task(set=name, size=5) for name in ("main", "cte")},
@@ -121,7 +141,7 @@ class Bench:
     def measure(self, builds: dict[str, Build], design: Design = DESIGN) -> Measuring:
         workshop = BuildService(self.session, self.events.append)
         journal = RunRecorder(self.run, self.store, self.events.append, design.budget_seconds)
-        return Measuring(contest(self.run, builds, self.session, design), workshop, journal)
+        return Measuring(contest(journal, builds, self.session, design), workshop, journal)
 
     def done(self) -> list[tuple[int, str, str]]:
         return sorted((each.block, each.set, each.subject) for each in self.store.done(self.run.id))
@@ -249,7 +269,7 @@ def test_every_set_is_asked_as_long_in_every_block_where_that_is_wanted(
     bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch, wanted: bool
 ) -> None:
     looked = []
-    monkeypatch.setattr("dbhone.experiment.measuring.allot", lambda *_, **__: looked.append(1))
+    monkeypatch.setattr("dbhone.experiment.measure.allot", lambda *_, **__: looked.append(1))
     measuring = bench.measure(builds, replace(DESIGN, max_blocks=2))
     measuring.contest = replace(measuring.contest, allot=wanted)
     measuring.run()
@@ -297,7 +317,7 @@ def test_the_time_of_what_keeps_cpus_awake_is_no_load_by_others(
 
     clock = itertools.count(0.0, 5.0)
     monkeypatch.setattr(IdleInhibitor, "cpu_seconds", lambda self: next(clock))
-    monkeypatch.setattr("dbhone.experiment.passes.between", note)
+    monkeypatch.setattr("dbhone.experiment.target.between", note)
     bench.measure(builds, replace(DESIGN, max_blocks=1)).run()
     assert len(own) == len(bench.everything(1))
     assert all(5.0 <= each < 10.0 for each in own)

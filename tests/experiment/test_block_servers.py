@@ -10,19 +10,36 @@ from typing import cast
 
 import pytest
 
-from dbhone.experiment.arena import EmbeddedArena, ServerArena
+from dbhone.experiment.block_servers import BlockServers
+from dbhone.experiment.embedded_target import EmbeddedTarget
+from dbhone.experiment.load import parse
 from dbhone.experiment.observe import Observe, Observing
-from dbhone.experiment.plan import data_seed
-from dbhone.experiment.servers import Servers, ServerSpec
+from dbhone.experiment.order import data_seed
+from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.server_pool import ServerPool, ServerSpec
+from dbhone.experiment.target import BlockSeed, BuildResult
 from dbhone.home import Session
 from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Chunk, DriverRequest, EmbeddedDriver, Outcome
 from dbhone.workload.work import Scale, Task
+from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import pretended_build
 
 NAMES = ("old", "new")
+BATCH = """
+title = "t"
+base = "old"
+[sources]
+sqlite = "apt:sqlite3"
+[subjects]
+old = { dbms = "sqlite", source = "sqlite" }
+new = { like = "old", variant = "o3" }
+[workload]
+suite = "batch:insert-select-sqlite"
+size = "smoke"
+"""
 
 
 @dataclass
@@ -71,11 +88,12 @@ def measured(seed: int | None, suite: str, blocks: tuple[int, ...]) -> Recorder:
     servers = Recorder()
     contenders = dict.fromkeys(NAMES, cast(ServerSpec, None))
     observing = Observing(Observe(enabled=False), lambda *_: None)
-    arena = ServerArena(cast(Servers, servers), contenders, observing, lambda _: None, seed)
+    pool = cast(ServerPool, servers)
+    up = BlockServers(pool, contenders, observing, lambda _: None, BlockSeed(seed))
     for block in blocks:
-        with arena.open(NAMES, block):
+        with up.open(NAMES, block):
             for name in NAMES:
-                arena.slice(name, task(suite), 1.0)
+                up.ask(name, task(suite))
     return servers
 
 
@@ -115,13 +133,18 @@ class Asked(EmbeddedDriver):
 
 
 def test_an_embedded_dbms_makes_the_blocks_values_too(tmp_path: Path, session: Session) -> None:
-    driver = Asked()
-    builds = {name: pretended_build(tmp_path / name) for name in NAMES}
-    arena = EmbeddedArena(session, driver, builds, 1)
+    driver, tree = Asked(), make_tree(tmp_path / "source")
+    builds = {
+        name: BuildResult(build=pretended_build(tmp_path / name), tree=tree, reused=False)
+        for name in NAMES
+    }
+    experiment = parse(BATCH, name="x.toml")
+    target = EmbeddedTarget(experiment, builds, session, cast(RunRecorder, None))
+    target.driver = driver
     for block in (0, 1):
-        with arena.open(NAMES, block):
+        with target.open(NAMES, block):
             for name in NAMES:
-                arena.slice(name, task("batch:insert-select-sqlite"), 60.0)
+                target.ask(name, task("batch:insert-select-sqlite"), 60.0)
     assert driver.seeds == [data_seed(1, block) for block in (0, 0, 1, 1)]
 
 

@@ -1,4 +1,4 @@
-"""Servers for an experiment: loaded data, running instances, and the driver that asks them.
+"""ServerPool for an experiment: loaded data, running instances, and the driver that asks them.
 
 Whatever needs a server goes through here: training, proof and measuring. Loaded data is made
 once for each DBMS version and scale and kept in the home; each instance gets a copy of it.
@@ -96,7 +96,7 @@ class ServerSpec:
     levers: AppliedLevers = field(default_factory=AppliedLevers)
 
 
-class Servers:
+class ServerPool:
     """Starts, loads and asks servers for one session."""
 
     def __init__(self, session: Session, demand: ServerWorkload, notify: Notify) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from dbhone.analysis.rounds import log_rate
 from dbhone.errors import DriverError, HoneError, ServerError
-from dbhone.experiment.arena import Running, used_between
-from dbhone.experiment.run_result import RunResult, failed
+from dbhone.experiment.block_servers import RunningServer, used_between
 from dbhone.experiment.slicing import SETTLING
+from dbhone.experiment.trial import Answer, failed
 from dbhone.measurement.record import Slice
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, summed
 from dbhone.measurement.slice_sampler import SliceSampler
@@ -69,7 +69,7 @@ class SubjectSession:
 
     name: str
     client: FrozenClient
-    running: Running
+    running: RunningServer
     task: Task
     measured: list[Measured] = field(default_factory=list)
     error: HoneError | None = None
@@ -138,21 +138,21 @@ class SubjectSession:
         observing = self.sampler.cpu_seconds if self.sampler else 0.0
         return server + self.client.total_cpu_seconds + observing
 
-    def turnout(self, left_out: int, level: float) -> RunResult:
+    def answer(self, left_out: int, level: float) -> Answer:
         """Return what came of it but for the first rounds; ``level`` was fitted to the rest."""
         slices = tuple(each.slice(counts=each.round >= left_out) for each in self.measured)
         counted = [each for each in self.measured if each.round >= left_out]
         if self.error is None and not any(each.counted.finished for each in counted):
             self.error = DriverError(f"not one operation ended in {len(counted)} slices")
         if self.error is not None:
-            return RunResult(driven=failed(self.error), slices=slices)
+            return Answer(driven=failed(self.error), slices=slices)
         used = [each.used for each in counted if each.used is not None]
-        return RunResult(
+        return Answer(
             driven=self._driven(counted),
             used=summed(used) if len(used) == len(counted) else None,
             observed=self.sampler,
             slices=slices,
-            level=float(np.exp(level)),
+            throughput=float(np.exp(level)),
         )
 
     def _driven(self, counted: Sequence[Measured]) -> DriverResult:

@@ -13,10 +13,10 @@ import pytest
 
 from dbhone.dbms.base_server import Installation
 from dbhone.errors import ServerError
-from dbhone.experiment.arena import ColdServerArena, ServerArena
+from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import Observe, Observing
-from dbhone.experiment.run_result import failed
-from dbhone.experiment.servers import Servers, ServerSpec, ServerWorkload
+from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
+from dbhone.experiment.trial import failed
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import DriverResult, load_driver
 from dbhone.workload.drivers.base import ServerDriver
@@ -68,20 +68,20 @@ def servers() -> Pretended:
     return Pretended()
 
 
-def arena(servers: Pretended, kind: type[ServerArena]) -> ServerArena:
+def block_servers(servers: Pretended, *, cold: bool) -> BlockServers:
     names = {name: contender(name) for name in ("a", "b")}
     observing = Observing(Observe(enabled=False), lambda *_: None)
-    return kind(cast("Servers", servers), names, observing, lambda _: None)
+    return BlockServers(cast("ServerPool", servers), names, observing, lambda _: None, cold=cold)
 
 
 def test_each_slice_has_a_server_of_its_own(servers: Pretended) -> None:
-    cold = arena(servers, ColdServerArena)
+    cold = block_servers(servers, cold=True)
     with cold.open(("a", "b"), 0):
-        cold.ready(("a", "b"))
+        cold.make_alike(("a", "b"))
         assert servers.seen == []
         for name in ("b", "a", "b"):
-            cold.prepare(name)
-            cold.slice(name, TASK, 1.0)
+            cold.make_ready(name)
+            cold.ask(name, TASK)
     one = ["start {}", "warm up {}", "drive {} point-query", "kill {}", "gone {}"]
     assert servers.seen == [line.format(name) for name in ("b", "a", "b") for line in one]
 
@@ -89,30 +89,30 @@ def test_each_slice_has_a_server_of_its_own(servers: Pretended) -> None:
 def test_a_server_that_does_not_start_is_told_by_its_slice_and_tried_again(
     servers: Pretended,
 ) -> None:
-    cold = arena(servers, ColdServerArena)
+    cold = block_servers(servers, cold=True)
     servers.refusing = {"a"}
-    cold.prepare("a")
-    assert cold.slice("a", TASK, 1.0).driven.failure == "a did not start"
+    cold.make_ready("a")
+    assert cold.ask("a", TASK).driven.failure == "a did not start"
     servers.refusing = set()
-    cold.prepare("a")
-    cold.slice("a", TASK, 1.0)
+    cold.make_ready("a")
+    cold.ask("a", TASK)
     assert "drive a point-query" in servers.seen
 
 
 def test_a_server_that_was_prepared_ends_with_its_block(servers: Pretended) -> None:
-    cold = arena(servers, ColdServerArena)
+    cold = block_servers(servers, cold=True)
     with pytest.raises(KeyboardInterrupt), cold.open(("a",), 0):
-        cold.prepare("a")
+        cold.make_ready("a")
         raise KeyboardInterrupt
     assert servers.seen[-1] == "gone a"
 
 
 def test_warm_servers_stay_up_and_need_no_preparation(servers: Pretended) -> None:
-    warm = arena(servers, ServerArena)
+    warm = block_servers(servers, cold=False)
     with warm.open(("a", "b"), 0):
-        warm.prepare("a")
-        warm.slice("a", TASK, 1.0)
-        warm.slice("b", TASK, 1.0)
+        warm.make_ready("a")
+        warm.ask("a", TASK)
+        warm.ask("b", TASK)
     assert [line for line in servers.seen if line.startswith("start")] == ["start a", "start b"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import Installation
 from dbhone.dbms.base_settings import Wanted
-from dbhone.experiment.servers import ServerSpec, _loading
+from dbhone.experiment.server_pool import ServerSpec, _loading
 from tests.instance import lives
 
 

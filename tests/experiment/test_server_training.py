@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.compilation.profile_counts import ProfileCounts
-from dbhone.experiment.run_result import RunResult
-from dbhone.experiment.training import has_settled
+from dbhone.experiment.server_target import has_settled
+from dbhone.experiment.trial import Answer
 from dbhone.measurement.server_usage import UsedBetween
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Latency, Outcome, StepResult
@@ -52,7 +52,7 @@ RESULT = StepResult(
 )
 
 
-def turnout(used: UsedBetween | None) -> RunResult:
+def answer(used: UsedBetween | None) -> Answer:
     driven = DriverResult(
         argv=("sysbench",),
         output=b"",
@@ -61,7 +61,7 @@ def turnout(used: UsedBetween | None) -> RunResult:
         outcome=Outcome(version=None, steps=(RESULT,), verification=None),
         failure=None,
     )
-    return RunResult(driven=driven, used=used)
+    return Answer(driven=driven, used=used)
 
 
 def test_a_servers_figures_are_for_one_operation() -> None:
@@ -73,7 +73,7 @@ def test_a_servers_figures_are_for_one_operation() -> None:
         memory_bytes=7,
         peak_memory_bytes=9,
     )
-    found = turnout(used).measurement("point-query", RESULT)
+    found = answer(used).measurement("point-query", RESULT)
     assert found.throughput == 500.0
     assert found.cpu_seconds == 0.001
     assert found.client_cpu_seconds == 0.0005
@@ -83,11 +83,11 @@ def test_a_servers_figures_are_for_one_operation() -> None:
     assert found.peak_memory_bytes == 9
     assert (found.latency_p50, found.latency_p95, found.latency_p99) == (0.001, 0.002, 0.003)
     assert found.errors == 3
-    assert turnout(used).cpu_seconds == 1.5
+    assert answer(used).cpu_seconds == 1.5
 
 
 def test_without_a_server_they_are_the_drivers_own() -> None:
-    found = turnout(None).measurement("main/100", RESULT)
+    found = answer(None).measurement("main/100", RESULT)
     assert found.throughput == 500.0
     assert found.client_cpu_seconds is None
-    assert turnout(None).cpu_seconds == 0.5
+    assert answer(None).cpu_seconds == 0.5

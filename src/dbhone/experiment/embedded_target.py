@@ -1,0 +1,169 @@
+"""The target that is embedded: the driver is linked with the DBMS and makes its own database."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import ClassVar
+
+from dbhone import process
+from dbhone.compilation.manifest import Build
+from dbhone.dbms.base import load_embedded_dbms
+from dbhone.errors import DriverError
+from dbhone.experiment.events import Detail
+from dbhone.experiment.model import Experiment, Training
+from dbhone.experiment.target import ResultDigest, Schedule, Target, TrainingJob, training_tasks
+from dbhone.experiment.trial import Answer
+from dbhone.home import Session
+from dbhone.instance.embedded import fresh_database
+from dbhone.measurement.record import Step
+from dbhone.workload.drive import DriverCommand, DriverResult, drive, load_driver_of
+from dbhone.workload.drivers.base import EmbeddedDriver, StepResult
+from dbhone.workload.work import Scale, Task
+
+_TRAINING_TIMEOUT = 3600.0
+_VERIFICATION_TIMEOUT = 300.0
+_CALIBRATION_TIMEOUT = 1800.0
+
+
+class EmbeddedTarget(Target):
+    """Each time it is asked, a driver process begins with a database file of its own."""
+
+    calibrates: ClassVar[bool] = True
+    observes: ClassVar[bool] = False
+    verification_seconds: ClassVar[float] = 2.5
+    driver: EmbeddedDriver
+
+    @classmethod
+    def training_seconds(cls, training: Training) -> float:
+        """Return a guess: how long a set takes, only running it tells."""
+        del training
+        return 6.0
+
+    @classmethod
+    def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
+        """Return None: how long a set takes, only running it tells."""
+        del experiment, subjects
+        return None
+
+    @classmethod
+    def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
+        """Run each set once: an embedded driver does always the same."""
+        driver = load_driver_of(EmbeddedDriver, job.driver.name)
+        for task in training_tasks(job.training):
+            notify(f"training on {task.set}")
+            _drive(session, driver, job.build, task, _TRAINING_TIMEOUT, env=job.env).result()
+        return 1
+
+    def verify(self, subject: str) -> ResultDigest:
+        """Return the driver's verification of each set, at the smallest size.
+
+        The DBMS's own consistency check must pass on the data that the driver left.
+        """
+        build = self.builds[subject]
+        tasks = self.tasks(Scale(size=self.suite.sizes()[0])).values()
+        return ResultDigest(
+            verifications={task.set: self._verification(build, task) for task in tasks}
+        )
+
+    def _verification(self, build: Build, task: Task) -> str:
+        with fresh_database(self.session) as database:
+            command = DriverCommand(
+                driver=self.driver,
+                program=build.path(self.driver.artifact),
+                task=task,
+                where=database,
+                folder=database.parent,
+                version=build.manifest.version,
+                timeout=_VERIFICATION_TIMEOUT,
+                verify=True,
+            )
+            outcome = drive(command).result()
+            if outcome.verification is None:
+                raise DriverError(f"{self.driver.name} gave no verification for {task.set}")
+            check = load_embedded_dbms(build.manifest.dbms).consistency_check(
+                build.path("shell"), database
+            )
+            finished = process.run(
+                process.Command(
+                    argv=check.argv,
+                    cwd=database.parent,
+                    isolated=True,
+                    timeout=_VERIFICATION_TIMEOUT,
+                )
+            )
+            if not finished.ok or finished.text().strip() != check.expected:
+                output = finished.text().strip()[:200] or finished.ending()
+                raise DriverError(f"the consistency check of {task.set}'s database says: {output}")
+            return outcome.verification
+
+    def schedule(self) -> Schedule:
+        """Run every set once on the base, to learn its steps and how long it takes.
+
+        Raises DriverError if a set fails.
+        """
+        base = self.experiment.base.name
+        tasks = self.tasks(self.experiment.scale)
+        steps: list[Step] = []
+        seconds: dict[str, float] = {}
+        with self.open((base,), 0):
+            for task in tasks.values():
+                self.recorder.listen(Detail(text=task.set))
+                driven = self.ask(base, task, _CALIBRATION_TIMEOUT).driven
+                steps.extend(self._known_steps(task.set, driven.result().steps))
+                seconds[task.set] = driven.seconds
+        self.recorder.keep_steps(steps)
+        return Schedule(tasks=tasks, steps=tuple(steps), seconds=seconds)
+
+    def _known_steps(self, set: str, results: tuple[StepResult, ...]) -> Iterator[Step]:
+        for result in results:
+            group = self.suite.sets[set].group_of(result.key)
+            if group is None:
+                text = f"{set}/{result.key} ({result.title}) has no group in the suite's file"
+                self.recorder.warn("step-unknown", f"{text}: left out", step=f"{set}/{result.key}")
+                continue
+            yield Step(
+                set=set,
+                key=result.key,
+                title=result.title,
+                group=group,
+                in_sample=set in self.experiment.trained_sets,
+            )
+
+    @contextlib.contextmanager
+    def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
+        """Draw the block's random values; there is nothing to open."""
+        del subjects
+        self.block_seed.draw(block)
+        yield
+
+    def ask(self, subject: str, task: Task, timeout: float) -> Answer:
+        """Run the driver once on a new database file."""
+        task = self.block_seed.given(task)
+        driven = _drive(self.session, self.driver, self.builds[subject], task, timeout)
+        return Answer(driven=driven)
+
+
+def _drive(
+    session: Session,
+    driver: EmbeddedDriver,
+    build: Build,
+    task: Task,
+    timeout: float,
+    *,
+    env: Mapping[str, str] | None = None,
+) -> DriverResult:
+    """Run an embedded DBMS's driver once on a new database file, which is removed in the end."""
+    with fresh_database(session) as database:
+        return drive(
+            DriverCommand(
+                driver=driver,
+                program=build.path(driver.artifact),
+                task=task,
+                where=database,
+                folder=database.parent,
+                version=build.manifest.version,
+                timeout=timeout,
+                env=tuple((env or {}).items()),
+            )
+        )

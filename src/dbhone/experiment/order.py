@@ -1,0 +1,41 @@
+"""In which order blocks are measured, and on which random data.
+
+All of it depends on the arguments alone: a resumed run goes on as it would have gone.
+"""
+
+from __future__ import annotations
+
+import random
+
+_LARGEST_SEED = 2**31 - 1
+
+
+def block_order(
+    seed: int,
+    block: int,
+    sets: tuple[str, ...],
+    subjects: tuple[str, ...],
+    *,
+    ordered: bool = False,
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the order of a block: the sets, and for each set all subjects.
+
+    All subjects do a set one right after the other, so that what is compared lies seconds
+    apart. With ``ordered`` the sets stay as they are given, because each works on what those
+    before it left.
+    """
+    chance = random.Random(f"{seed}/{block}")
+    names = sets if ordered else tuple(chance.sample(sets, len(sets)))
+    return tuple((name, tuple(chance.sample(subjects, len(subjects)))) for name in names)
+
+
+def round_order(
+    seed: int, block: int, set: str, round: int, subjects: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the order of the subjects in a round of short slices."""
+    return tuple(random.Random(f"{seed}/{block}/{set}/{round}").sample(subjects, len(subjects)))
+
+
+def data_seed(seed: int, block: int) -> int:
+    """Return the seed of a block's random data, from 1 to 2^31 - 2."""
+    return random.Random(f"{seed}/{block}/data").randrange(1, _LARGEST_SEED)

@@ -1,0 +1,331 @@
+"""The target that is a server: every subject's server runs on a copy of the same loaded data."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import ClassVar
+
+from dbhone.compilation.profile_counts import (
+    ProfileCounts,
+    change,
+    newly_executed,
+    read_tally,
+)
+from dbhone.dbms.base_server import load_server_dbms
+from dbhone.experiment.block_servers import BlockServers
+from dbhone.experiment.events import Detail
+from dbhone.experiment.interleaved import InterleavedTrials
+from dbhone.experiment.levers import pull, settings_with, uses_huge_pages
+from dbhone.experiment.model import Experiment, Training
+from dbhone.experiment.observe import Observing
+from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload, installation_of
+from dbhone.experiment.settings_notes import Setup, settings_notes
+from dbhone.experiment.slicing import frozen_sets, slice_seconds
+from dbhone.experiment.target import (
+    BuildResult,
+    ResultDigest,
+    Schedule,
+    ServerState,
+    Target,
+    TrainingJob,
+    training_tasks,
+)
+from dbhone.experiment.trial import Announce, Answer, SubjectResult, Trial
+from dbhone.home import Session
+from dbhone.instance.account import own
+from dbhone.instance.idle_inhibitor import IdleInhibitor
+from dbhone.instance.memory import check_memory
+from dbhone.instance.programs import title_of
+from dbhone.measurement.record import Step
+from dbhone.workload import suite as suites
+from dbhone.workload import work
+from dbhone.workload.drive import load_driver, load_driver_of
+from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.suite import Regime
+from dbhone.workload.work import Task
+
+_DRIVER_STARTS = 0.3
+"""Seconds that a server's driver takes to start, connect and end."""
+_SERVER_STARTS = 5.0
+"""Seconds to start a server on a copy of its data and to stop it."""
+_USUAL_TRAINING_ROUNDS = 3
+_MOST_TRAINING_ROUNDS = 6
+_SETTLED_CHANGE = 0.02
+_SETTLED_NEW_FUNCTIONS = 0.002
+
+
+class ServerTarget(Target):
+    """All subjects' servers are up in a block; clients ask one after the other."""
+
+    calibrates: ClassVar[bool] = False
+    observes: ClassVar[bool] = True
+    verification_seconds: ClassVar[float] = _SERVER_STARTS
+    driver: ServerDriver
+
+    @classmethod
+    def training_seconds(cls, training: Training) -> float:
+        """Return about how long a training takes; how many rounds it needs is not known before."""
+        one_round = sum(task.run.seconds for task in training_tasks(training) if task.run)
+        return _USUAL_TRAINING_ROUNDS * (one_round + _SERVER_STARTS)
+
+    @classmethod
+    def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
+        """Return about how long a block takes: a server's suite says how long its steps last."""
+        suite = suites.load(experiment.suite)
+        tasks = work.tasks(suite, experiment.sets or suite.measured(), experiment.scale)
+        if experiment.scale.regime is Regime.COLD:
+            beside = _DRIVER_STARTS + _SERVER_STARTS
+            return subjects * sum(task.run.seconds + beside for task in tasks if task.run)
+        by_set = {task.set: task for task in tasks}
+        interleaved = _interleaved_sets(experiment, by_set, subjects)
+        driving = sum(
+            slice_seconds(task, frozen=task.set in interleaved) + _DRIVER_STARTS
+            for task in (*tasks, *work.warm_up_tasks(suite, experiment.scale))
+        )
+        # To load takes about as long as to write it once more, and a server of its own.
+        first = tasks[0].run
+        load = 2 * first.seconds + _SERVER_STARTS if suite.fresh_loads and first else 0
+        return subjects * (driving + _SERVER_STARTS + load)
+
+    @classmethod
+    def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
+        """Run rounds of all sets on one server until the profile has settled.
+
+        The server is stopped after each round, so that its counters reach the disk.
+        """
+        suite, training = suites.load(job.training.suite), job.training
+        workload = ServerWorkload(
+            suite=suite,
+            driver=load_driver_of(ServerDriver, job.driver.name),
+            scale=work.at_size(suite, training.scale, training.size),
+        )
+        pool = ServerPool(session, workload, notify)
+        own(job.counters, pool.account)
+        dbms = load_server_dbms(job.dbms.name)
+        spec = ServerSpec(
+            dbms=dbms, installation=installation_of(dbms, job.build), settings=(), env=job.env
+        )
+        before: ProfileCounts | None = None
+        for number in range(1, _MOST_TRAINING_ROUNDS + 1):
+            _train_once(pool, spec, training_tasks(training), notify, number)
+            after = read_tally(job.compiler, job.counters)
+            if before is not None and has_settled(before, after):
+                return number
+            before = after
+        notify(f"the profile has not settled after {_MOST_TRAINING_ROUNDS} rounds")
+        return _MOST_TRAINING_ROUNDS
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        builds: Mapping[str, BuildResult],
+        session: Session,
+        recorder: RunRecorder,
+    ) -> None:
+        super().__init__(experiment, builds, session, recorder)
+        workload = ServerWorkload(
+            suite=self.suite,
+            driver=self.driver,
+            scale=experiment.scale,
+            drop_unknown=experiment.drop_unknown,
+            servers=len(experiment.subjects),
+        )
+        self._cold = workload.cold
+        self._pool = ServerPool(session, workload, self._detail)
+        self._specs = {name: self._spec(name) for name in self.builds}
+        self._setups = {name: self._set_up(spec) for name, spec in self._specs.items()}
+        for note in settings_notes(self._setups):
+            recorder.warn(note.code, note.text, subject=note.subject)
+        self._warn_of_observed_settings()
+        check_memory(self._caches(workload.cache_bytes))
+        self._scheduled_tasks = self.tasks(experiment.scale)
+        self.choose(tuple(self.builds))
+
+    def _detail(self, text: str) -> None:
+        self.recorder.listen(Detail(text=text))
+
+    def _spec(self, name: str) -> ServerSpec:
+        build = self.builds[name]
+        dbms = load_server_dbms(build.manifest.dbms)
+        subject = next(each for each in self.experiment.subjects if each.name == name)
+        levers = pull(self.experiment, subject)
+        return ServerSpec(
+            dbms=dbms,
+            installation=installation_of(dbms, build),
+            settings=(
+                *self.experiment.observe.wanted(dbms, subject.settings),
+                *settings_with(subject, levers),
+            ),
+            env={},
+            levers=levers,
+        )
+
+    def _set_up(self, spec: ServerSpec) -> Setup:
+        """Refuse before anything starts what a server lacks."""
+        return Setup(
+            title=title_of(spec.dbms, spec.installation),
+            protocol=spec.dbms.protocol,
+            chosen=self._pool.settings(spec),
+        )
+
+    def _caches(self, usual: int) -> list[int]:
+        """Return the caches, in bytes, that lie in free memory at once, and not in huge pages."""
+        caches = [
+            self._cache(subject.name, usual)
+            for subject in self.experiment.subjects
+            if subject.name in self._specs and not uses_huge_pages(subject)
+        ]
+        return [max(caches)] if self._cold and caches else caches
+
+    def _cache(self, subject: str, usual: int) -> int:
+        """Return how large a server's own cache is, in bytes."""
+        dbms = self._specs[subject].dbms
+        value = self._setups[subject].chosen.values[dbms.cache_setting]
+        size = dbms.bytes_of(value)
+        return usual if size is None else size
+
+    def _warn_of_observed_settings(self) -> None:
+        """Tell which settings the servers have only because they are observed."""
+        needed: dict[str, str] = {}
+        for spec in self._specs.values():
+            needed |= self.experiment.observe.settings(spec.dbms)
+        if needed:
+            words = ", ".join(f"{name} = {value}" for name, value in needed.items())
+            text = f"to count what [observe] asks for, all servers that know it run with {words}"
+            self.recorder.warn("observed-settings", text)
+
+    def state(self, subject: str) -> ServerState:
+        """Return its settings, and what its server said of itself before it was set."""
+        chosen = self._setups[subject].chosen
+        return ServerState(settings=chosen.values, defaults=chosen.defaults)
+
+    def verify(self, subject: str) -> ResultDigest:
+        """Return the digest of a server's answers to a fixed row of questions.
+
+        They read and write, on a fresh copy of the loaded data; consistency checks come last.
+        """
+        answers = self._pool.verify(self._specs[subject])
+        return ResultDigest(verifications={"reads, writes and consistency": answers})
+
+    def schedule(self) -> Schedule:
+        """Return the suite's own steps. How long they take is declared, so none is tried."""
+        beside = _DRIVER_STARTS + (_SERVER_STARTS if self._cold else 0.0)
+        interleaved = self._interleaved(len(self._specs))
+        tasks = self._scheduled_tasks
+        seconds = {
+            name: slice_seconds(task, frozen=name in interleaved) + beside
+            for name, task in tasks.items()
+        }
+        steps = tuple(step for task in tasks.values() for step in self._steps(task))
+        self.recorder.keep_steps(steps)
+        return Schedule(tasks=tasks, steps=steps, seconds=seconds)
+
+    def _steps(self, task: Task) -> Iterator[Step]:
+        declared = self.suite.sets[task.source]
+        for key in declared.keys():  # noqa: SIM118 - a method of ours, no dict
+            group = declared.group_of(key)
+            assert group is not None
+            yield Step(
+                set=task.set,
+                key=key,
+                title=declared.title,
+                group=group,
+                in_sample=task.source in self.experiment.trained_sets,
+                threads=task.run.threads if task.run else None,
+            )
+
+    def _interleaved(self, subjects: int) -> frozenset[str]:
+        return _interleaved_sets(self.experiment, self._scheduled_tasks, subjects)
+
+    def choose(self, subjects: tuple[str, ...]) -> None:
+        """Take these subjects' servers alone for the trials that follow."""
+        self._servers = BlockServers(
+            self._pool,
+            {name: spec for name, spec in self._specs.items() if name in subjects},
+            Observing(self.experiment.observe, self._warn),
+            self._detail,
+            self.block_seed,
+            cold=self._cold,
+        )
+        self._interleaving = InterleavedTrials(
+            self._servers,
+            self.session,
+            self._interleaved(len(subjects)),
+            self.experiment.design.seed,
+            self._warn_of_slow_operations,
+        )
+
+    def open(
+        self, subjects: tuple[str, ...], block: int
+    ) -> contextlib.AbstractContextManager[None]:
+        """Start and warm up every subject's server; stop them all in the end."""
+        return self._servers.open(subjects, block)
+
+    def make_alike(self, subjects: tuple[str, ...]) -> None:
+        """Start all servers anew if one of them is not up."""
+        self._servers.make_alike(subjects)
+
+    def make_ready(self, subject: str) -> None:
+        """Start the subject's server if servers are to be cold."""
+        self._servers.make_ready(subject)
+
+    def ask(self, subject: str, task: Task, timeout: float) -> Answer:
+        """Drive the subject's server."""
+        del timeout
+        return self._servers.ask(subject, task)
+
+    def run(
+        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
+    ) -> Iterator[SubjectResult]:
+        """Measure the trial in short slices where that pays, else by one driver after the other."""
+        results = self._interleaving.run(trial, inhibitor, announce)
+        if results is None:
+            yield from super().run(trial, inhibitor, announce)
+        else:
+            yield from results
+
+    def _warn_of_slow_operations(self, set_name: str, lasting: bool) -> None:
+        few = f"too few operations of {set_name} end in a short slice"
+        once = "in a pass that stood still for seconds each slice had a new client"
+        text = f"{few}: {'each slice has a new client' if lasting else once}"
+        self.recorder.warn("slow-operations", text, step=set_name)
+
+    def _warn(self, code: str, text: str, subject: str) -> None:
+        self.recorder.warn(code, text, subject=subject)
+
+
+def has_settled(before: ProfileCounts, after: ProfileCounts) -> bool:
+    """Return whether another round of training would hardly change the profile.
+
+    The last round entered hardly a function for the first time, and hardly moved the shares that
+    functions have in all counts.
+    """
+    return (
+        newly_executed(before, after) < _SETTLED_NEW_FUNCTIONS
+        and change(before, after) < _SETTLED_CHANGE
+    )
+
+
+def _train_once(
+    pool: ServerPool,
+    spec: ServerSpec,
+    tasks: tuple[Task, ...],
+    notify: Callable[[str], None],
+    number: int,
+) -> None:
+    with pool.running(spec) as server:
+        for task in tasks:
+            notify(f"training, round {number}: {task.set}")
+            pool.drive(server, task).result()
+        notify(f"training, round {number}: stopping the server")
+        server.stop()
+
+
+def _interleaved_sets(
+    experiment: Experiment, tasks: Mapping[str, Task], subjects: int
+) -> frozenset[str]:
+    """Return the sets that are measured in short slices with paused clients."""
+    driver = load_driver(suites.load(experiment.suite).driver)
+    return frozen_sets(experiment.slices, driver, experiment.scale.regime, tasks, subjects)

@@ -1,0 +1,80 @@
+"""What is kept of a subject with the run: how it was built, how it runs, and what to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.timings import timings
+from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.target import BuildResult, ServerState
+from dbhone.measurement.record import Subject
+
+_LOW_COVERAGE = 0.02
+
+
+def describe(
+    subject: SubjectDeclaration,
+    result: BuildResult,
+    state: ServerState,
+    *,
+    broken: str | None = None,
+) -> Subject:
+    """Return the record of a subject with its build; ``broken`` says why it takes no part."""
+    build, manifest = result.build, result.build.manifest
+    use = manifest.profile
+    return Subject(
+        name=subject.name,
+        role=subject.role,
+        dbms=subject.inputs.dbms,
+        version=manifest.version,
+        source=result.tree.resolved,
+        source_digest=manifest.source_digest,
+        variant=manifest.variant,
+        compiler=build.told_compiler,
+        flags=build.told_flags,
+        build_digest=manifest.digest,
+        build_path=str(build.path(manifest.primary)),
+        build_seconds=manifest.seconds,
+        binary_bytes=build.binary_bytes,
+        trained_on=use.trained_on if use else (),
+        training_seconds=use.training_seconds if use else None,
+        profile_coverage=use.coverage if use else None,
+        broken=broken,
+        settings=dict(state.settings),
+        defaults=dict(state.defaults),
+        levers=subject.levers,
+        timings=None if manifest.family is None else timings(build),
+    )
+
+
+def is_same_binary(build: Build, other: Build) -> bool:
+    """Return whether the measured files of two builds are the same byte for byte."""
+    files = (each.manifest.files[each.manifest.primary].sha256 for each in (build, other))
+    return len(set(files)) == 1
+
+
+def profile_note(build: Build) -> str:
+    """Return how a profile-guided build was trained, for people; empty for any other."""
+    use = build.manifest.profile
+    if use is None:
+        return ""
+    rounds = f" in {use.training_rounds} rounds" if use.training_rounds > 1 else ""
+    reached = f"{use.functions_executed} of {use.functions} functions"
+    return f"trained {use.training_seconds:.1f} s{rounds}, reached {reached}"
+
+
+def profile_warnings(name: str, build: Build) -> Iterator[tuple[str, str]]:
+    """Yield the code and the text of a warning for each weakness of a build's profile."""
+    use = build.manifest.profile
+    if use is None:
+        return
+    if use.coverage < _LOW_COVERAGE:
+        reached = f"{use.functions_executed} of {use.functions} functions"
+        yield "low-coverage", f"{name}: the training reached only {reached}"
+    if use.units_without_profile:
+        yield (
+            "units-without-profile",
+            f"{name}: {use.units_without_profile} of {use.units} files that were compiled"
+            " had no profile, because the training never entered them",
+        )

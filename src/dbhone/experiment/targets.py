@@ -1,0 +1,16 @@
+"""Chooses the kind of target: the one place that tells embedded systems from servers."""
+
+from __future__ import annotations
+
+from dbhone.experiment.embedded_target import EmbeddedTarget
+from dbhone.experiment.server_target import ServerTarget
+from dbhone.experiment.target import Target
+from dbhone.workload import suite as suites
+from dbhone.workload.drive import load_driver
+from dbhone.workload.drivers.base import ServerDriver
+
+
+def target_class(suite: str) -> type[Target]:
+    """Return the kind of target that the driver of a suite drives."""
+    driver = load_driver(suites.load(suite).driver)
+    return ServerTarget if isinstance(driver, ServerDriver) else EmbeddedTarget

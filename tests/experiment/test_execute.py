@@ -1,0 +1,222 @@
+"""Executing a plan: what is done is what the plan says, in its order."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import pytest
+
+from dbhone.errors import DriverError, HoneError
+from dbhone.experiment import execute
+from dbhone.experiment.builds import BuildService
+from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.events import Began, Ended, Event
+from dbhone.experiment.execute import Execution, ExecutionContext
+from dbhone.experiment.load import load_shipped, parse, shipped_names
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, TakePrebuilt, make_plan
+from dbhone.experiment.run_lifecycle import begin
+from dbhone.experiment.target import BuildResult, ResultDigest, Schedule, ServerState
+from dbhone.home import Session
+from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.store import Store
+from dbhone.source.tree import SourceTree
+from tests.compilation.tiny import make_tree
+from tests.experiment.pretended import pretended_build
+from tests.experiment.test_load import GOOD
+
+
+class PretendedService(BuildService):
+    """Every build is there as soon as it is asked for."""
+
+    def perform(self, step: PlanStep) -> bool:
+        if isinstance(step, Fetch):
+            self.use_tree(step.reference, self.only_tree)
+        elif isinstance(step, Compile | TakePrebuilt):
+            folder = self.session.workdir("pretended-build")
+            result = BuildResult(build=pretended_build(folder), tree=self.only_tree, reused=False)
+            self._results[step.makes] = result
+        return False
+
+    @cached_property
+    def only_tree(self) -> SourceTree:
+        tree = make_tree(self.session.workdir("pretended") / "source")
+        return replace(tree, digest="0" * 64)  # as pretended builds say
+
+
+class PretendedTarget:
+    """Answers alike for all subjects but those that are named as broken."""
+
+    def __init__(self, broken: frozenset[str] = frozenset()) -> None:
+        self._broken = broken
+
+    def __call__(self, *_: object) -> PretendedTarget:
+        return self
+
+    def state(self, subject: str) -> ServerState:
+        return ServerState()
+
+    def verify(self, subject: str) -> ResultDigest:
+        if subject in self._broken:
+            raise DriverError("it crashed")
+        return ResultDigest(verifications={"all": "42"})
+
+    def schedule(self) -> Schedule:
+        return Schedule(tasks={}, steps=(), seconds={})
+
+    def choose(self, subjects: tuple[str, ...]) -> None:
+        pass
+
+
+class PretendedMeasuring:
+    """Measures nothing; remembers which subjects it was given."""
+
+    subjects: tuple[str, ...] = ()
+
+    def __init__(self, contest: Any, *_: object) -> None:
+        type(self).subjects = contest.subjects
+        self.broken: dict[str, str] = {}
+
+    def run(self) -> str:
+        return "target"
+
+
+class Bench:
+    """Executes experiments with everything real but builds, servers and clocks."""
+
+    def __init__(self, session: Session, store: Store) -> None:
+        self.session = session
+        self.store = store
+        self.events: list[Event] = []
+        self.run: Run | None = None
+
+    def execute(self, experiment: Experiment, run: Run | None = None) -> Run:
+        self.events.clear()
+        self.run = run or begin(experiment, self.session, self.store)
+        context = ExecutionContext(
+            session=self.session, store=self.store, listen=self.events.append
+        )
+        Execution(experiment, self.run, context).execute()
+        return self.store.run(self.run.id)
+
+    def begun(self) -> list[tuple[str, str]]:
+        return [(event.stage, event.what) for event in self.events if isinstance(event, Began)]
+
+    def ended(self) -> list[tuple[str, str]]:
+        return [(event.stage, event.what) for event in self.events if isinstance(event, Ended)]
+
+
+@pytest.fixture
+def bench(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setattr(execute, "BuildService", PretendedService)
+    monkeypatch.setattr(BuildEstimator, "absence", lambda *_: None)
+    monkeypatch.setattr(execute.Execution, "_absence", lambda *_: None)
+    monkeypatch.setattr(execute, "check_terms", lambda *_: None)
+    monkeypatch.setattr(execute, "Measuring", PretendedMeasuring)
+    monkeypatch.setattr(execute, "target_class", lambda _: PretendedTarget())
+    with Store.open(session.home.database) as store:
+        yield Bench(session, store)
+
+
+def told_by_plan(experiment: Experiment, bench: Bench) -> list[tuple[str, str]]:
+    plan = make_plan(experiment, BuildEstimator(bench.session.home))
+    return [(step.stage, step.label) for step in plan.steps]
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_what_is_done_is_what_the_plan_of_a_shipped_experiment_says(
+    name: str, bench: Bench
+) -> None:
+    shipped = load_shipped(name)
+    ample = replace(shipped, design=replace(shipped.design, budget_seconds=1e6))
+    planned = told_by_plan(ample, bench)
+    run = bench.execute(ample)
+    assert bench.begun() == planned
+    assert bench.ended() == planned
+    assert run.state is RunState.DONE
+    assert [subject.name for subject in run.subjects] == [each.name for each in ample.subjects]
+
+
+SHORT = GOOD.replace("1m30s", "1s")
+"""No build leaves enough of a second."""
+
+
+def test_an_optional_subject_is_left_out_where_it_would_leave_too_little_time(
+    bench: Bench,
+) -> None:
+    run = bench.execute(parse(SHORT, name="x.toml"))
+    assert PretendedMeasuring.subjects == ("rel", "control")
+    assert not any("pgo" in label for _, label in bench.begun())
+    assert [(each.code, each.subject) for each in run.warnings] == [("left-out", "pgo")]
+
+
+def test_an_optional_subject_is_built_where_the_machine_proves_faster_than_expected(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its steps are in the plan, so that the clock decides and not the forecast."""
+    monkeypatch.setattr(BuildEstimator, "cost", lambda *_: Cost(seconds=40.0, guessed=True))
+    experiment = parse(GOOD, name="x.toml")
+    assert make_plan(experiment, BuildEstimator(bench.session.home)).tentative == ("pgo",)
+    bench.execute(experiment)
+    assert PretendedMeasuring.subjects == ("rel", "control", "pgo")
+
+
+def test_a_subject_that_answers_otherwise_is_broken_and_the_others_are_measured(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = PretendedTarget(frozenset({"pgo"}))
+    monkeypatch.setattr(execute, "target_class", lambda _: target)
+    run = bench.execute(parse(GOOD, name="x.toml"))
+    assert {each.name: each.broken for each in run.subjects} == {
+        "rel": None,
+        "control": None,
+        "pgo": "it crashed",
+    }
+    assert PretendedMeasuring.subjects == ("rel", "control")
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({"rel"}, "the base rel is not sound: it crashed"),
+        ({"control", "pgo"}, "nothing is left to compare with rel: all others are broken"),
+    ],
+)
+def test_without_a_base_or_anything_else_there_is_nothing_to_measure(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, broken: set[str], message: str
+) -> None:
+    target = PretendedTarget(frozenset(broken))
+    monkeypatch.setattr(execute, "target_class", lambda _: target)
+    with pytest.raises(DriverError) as error:
+        bench.execute(parse(GOOD, name="x.toml"))
+    assert error.value.message == message
+    assert bench.run is not None
+    assert bench.store.run(bench.run.id).error == message
+
+
+def test_a_subject_that_broke_takes_no_part_when_the_run_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = parse(GOOD, name="x.toml")
+    target = PretendedTarget(frozenset({"pgo"}))
+    monkeypatch.setattr(execute, "target_class", lambda _: target)
+    run = bench.execute(experiment)
+    bench.execute(experiment, run)
+    assert PretendedMeasuring.subjects == ("rel", "control")
+    assert not any("pgo" in label for _, label in bench.begun())
+
+
+def test_an_error_is_kept_with_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise HoneError("no more")
+
+    monkeypatch.setattr(PretendedService, "perform", fail)
+    with contextlib.suppress(HoneError):
+        bench.execute(parse(GOOD, name="x.toml"))
+    assert bench.run is not None
+    run = bench.store.run(bench.run.id)
+    assert (run.state, run.error) == (RunState.FAILED, "no more")

@@ -1,0 +1,40 @@
+"""The order of blocks."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.experiment.order import block_order
+
+NAMES = st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=8, unique=True).map(tuple)
+
+
+@given(seed=st.integers(0, 2**32 - 1), block=st.integers(0, 1000), sets=NAMES, subjects=NAMES)
+def test_a_block_is_every_set_on_every_subject_once(
+    seed: int, block: int, sets: tuple[str, ...], subjects: tuple[str, ...]
+) -> None:
+    order = block_order(seed, block, sets, subjects)
+    assert sorted(name for name, _ in order) == sorted(sets)
+    assert all(sorted(each) == sorted(subjects) for _, each in order)
+    assert order == block_order(seed, block, sets, subjects)
+
+
+@given(seed=st.integers(0, 2**32 - 1), sets=NAMES, subjects=NAMES)
+def test_an_ordered_block_keeps_the_order_of_its_sets(
+    seed: int, sets: tuple[str, ...], subjects: tuple[str, ...]
+) -> None:
+    order = block_order(seed, 0, sets, subjects, ordered=True)
+    assert tuple(name for name, _ in order) == sets
+    assert all(sorted(each) == sorted(subjects) for _, each in order)
+
+
+def test_every_subject_is_first_about_equally_often() -> None:
+    subjects = ("a", "b", "c", "d")
+    firsts = [block_order(1, block, ("main",), subjects)[0][1][0] for block in range(400)]
+    assert all(70 < firsts.count(name) < 130 for name in subjects)
+
+
+def test_another_seed_is_another_order() -> None:
+    orders = {block_order(seed, 0, ("m",), tuple("abcdef")) for seed in range(20)}
+    assert len(orders) > 10
