@@ -262,7 +262,7 @@ def test_a_server_that_crashes_is_told_and_the_run_goes_on(hone: Hone) -> None:
     assert any("crashed" in failure and ".log" in failure for (failure,) in failures)
 
 
-@pytest.mark.parametrize("moment", ["prove  control", "block 1 "])
+@pytest.mark.parametrize("moment", ["verify  control", "block 1 "])
 def test_a_killed_run_leaves_nothing_and_goes_on(hone: Hone, moment: str) -> None:
     running = hone.start("run", "tiny.toml")
     assert running.stderr is not None

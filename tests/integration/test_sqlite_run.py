@@ -133,7 +133,7 @@ def wait_for_line(stream: Any, words: str) -> None:
     pytest.fail(f"it ended before it said '{words}'")
 
 
-@pytest.mark.parametrize("moment", ["prove  control", "block 1 ", "block 4 "])
+@pytest.mark.parametrize("moment", ["verify  control", "block 1 ", "block 4 "])
 def test_a_run_that_is_killed_goes_on_and_ends_as_if_it_had_not_been(
     hone: Hone, moment: str
 ) -> None:
