@@ -13,9 +13,11 @@ from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import DRAWER as TRANSFORMS
 from dbhone.compilation.transforms.base import Family, Pass, Transform
 from dbhone.compilation.variant import parse_variant
+from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base import DRAWER as DBMSES
 from dbhone.dbms.base import Dbms
-from dbhone.dbms.base_server import Endpoint, Protocol, ServerDbms
+from dbhone.dbms.base_protocol import Endpoint
+from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import DriverError, SourceError, UsageError
 from dbhone.instance.levers.base import DRAWER as LEVERS
 from dbhone.instance.levers.base import HostCapabilities, Lever, Need, ObservedState
@@ -94,9 +96,7 @@ def order_for(driver: Driver) -> DriverRequest:
     name = next(each for each in suites.names() if suites.load(each).driver == driver.name)
     suite = suites.load(name)
     task = work.tasks(suite, suite.measured()[:1], Scale(size=suite.sizes()[0]))[0]
-    server = Endpoint(
-        protocol=Protocol.POSTGRESQL, socket=Path("/s/.s"), user="u", database="d", port=1
-    )
+    server = Endpoint(protocol=POSTGRESQL, socket=Path("/s/.s"), user="u", database="d", port=1)
     where = server if isinstance(driver, ServerDriver) else Path("/d/x")
     return DriverRequest(program=Path("/p"), task=task, where=where, verify=False)
 

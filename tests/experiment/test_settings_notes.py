@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dbhone.dbms.base_server import Protocol
+from dbhone.dbms._mysql_protocol import MYSQL
+from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.experiment.settings_notes import Setup, changed_settings, settings_notes
 from dbhone.instance.settings import ResolvedSettings, Translated
 
 
 def setup(title: str, **chosen: object) -> Setup:
-    protocol = Protocol.POSTGRESQL if title.startswith("PostgreSQL") else Protocol.MYSQL
+    protocol = POSTGRESQL if title.startswith("PostgreSQL") else MYSQL
     return Setup(title=title, protocol=protocol, chosen=ResolvedSettings(values={}, **chosen))  # type: ignore[arg-type]
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dbhone.dbms.base_server import Endpoint, Protocol
+from dbhone.dbms._mysql_protocol import MYSQL
+from dbhone.dbms._postgresql_protocol import POSTGRESQL
+from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import ServerError, UsageError
 from dbhone.instance.client import connect
 from dbhone.instance.counter_reader import CounterReader
@@ -16,22 +18,22 @@ from tests.instance.conftest import Machine
 
 pytestmark = pytest.mark.integration
 KNOWN = {
-    Protocol.MYSQL: ("status.Questions", "status.Threads_running", "innodb.lock_timeouts"),
-    Protocol.POSTGRESQL: (
+    MYSQL: ("status.Questions", "status.Threads_running", "innodb.lock_timeouts"),
+    POSTGRESQL: (
         "pg_stat_database.xact_commit",
         "pg_stat_database.numbackends",
         "pg_stat_bgwriter.buffers_alloc",
     ),
 }
 MISSPELT = {
-    Protocol.MYSQL: ("status.questons", "'Questions'"),
-    Protocol.POSTGRESQL: ("pg_stat_database.xact_comit", "'xact_commit'"),
+    MYSQL: ("status.questons", "'Questions'"),
+    POSTGRESQL: ("pg_stat_database.xact_comit", "'xact_commit'"),
 }
 PATTERNS = {
-    Protocol.MYSQL: (("innodb.lock_*", "status.Innodb_row_lock_*"), "innodb.lock_timeouts"),
-    Protocol.POSTGRESQL: (("pg_stat_database.tup_*",), "pg_stat_database.tup_fetched"),
+    MYSQL: (("innodb.lock_*", "status.Innodb_row_lock_*"), "innodb.lock_timeouts"),
+    POSTGRESQL: (("pg_stat_database.tup_*",), "pg_stat_database.tup_fetched"),
 }
-TOO_MANY = {Protocol.MYSQL: ("status.*", "innodb.*"), Protocol.POSTGRESQL: None}
+TOO_MANY = {MYSQL: ("status.*", "innodb.*"), POSTGRESQL: None}
 
 
 @pytest.fixture
@@ -71,7 +73,7 @@ def test_a_pattern_means_all_that_it_matches(server: Server) -> None:
 
 
 def test_waits_of_postgresql_come_and_go(server: Server) -> None:
-    if server.endpoint.protocol is not Protocol.POSTGRESQL:
+    if server.endpoint.protocol is not POSTGRESQL:
         pytest.skip("MySQL's servers sum them up")
     watched = CounterReader(server, ("pg_stat_activity.LWLock:*",))
     assert watched.missing == []

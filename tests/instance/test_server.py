@@ -14,7 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dbhone.dbms.base_server import Endpoint, Installation, InstanceDir, Program, Protocol
+from dbhone.dbms._mysql_protocol import MYSQL
+from dbhone.dbms._postgresql_protocol import POSTGRESQL
+from dbhone.dbms.base_protocol import Endpoint
+from dbhone.dbms.base_server import Installation, InstanceDir, Program
 from dbhone.errors import MachineError, ServerError
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data
@@ -33,7 +36,7 @@ def greeting(endpoint: Endpoint, folder: Path) -> bytes:
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(60)
         client.connect(str(endpoint.socket))
-        if endpoint.protocol is Protocol.POSTGRESQL:
+        if endpoint.protocol is POSTGRESQL:
             words = ("user", endpoint.user, "database", endpoint.database, "", "")
             body = (196608).to_bytes(4, "big") + "\0".join(words).encode()
             client.sendall((len(body) + 4).to_bytes(4, "big") + body)
@@ -49,7 +52,7 @@ def test_a_server_starts_answers_and_stops(machine: Machine) -> None:
     place = machine.made()
     with machine.server(place) as server:
         answer = greeting(server.endpoint, place.scratch)
-        if server.endpoint.protocol is Protocol.POSTGRESQL:
+        if server.endpoint.protocol is POSTGRESQL:
             assert answer.startswith(b"R\0\0\0\x08\0\0\0\0")  # authenticated, without a password
         else:
             assert machine.installation.version.encode() in answer
@@ -98,7 +101,7 @@ def test_a_server_that_is_killed_is_seen(machine: Machine) -> None:
 
 @integration
 def test_one_process_that_crashes_is_a_crash_of_the_server(machine: Machine) -> None:
-    if machine.dbms.protocol is not Protocol.POSTGRESQL:
+    if machine.dbms.protocol is not POSTGRESQL:
         pytest.skip("it has only one process")
     place = machine.made()
     with (
@@ -117,8 +120,8 @@ def test_one_process_that_crashes_is_a_crash_of_the_server(machine: Machine) -> 
 def test_a_bad_value_is_told_in_the_servers_own_words(machine: Machine) -> None:
     place = machine.made()
     words = {
-        Protocol.POSTGRESQL: 'invalid value for parameter "max_connections": "banana"',
-        Protocol.MYSQL: "banana",
+        POSTGRESQL: 'invalid value for parameter "max_connections": "banana"',
+        MYSQL: "banana",
     }
     with pytest.raises(ServerError, match="did not start") as caught:
         machine.server(place, max_connections="banana").__enter__()
@@ -130,7 +133,7 @@ def test_a_bad_value_is_told_in_the_servers_own_words(machine: Machine) -> None:
 
 @integration
 def test_data_that_another_version_made_is_told_as_such(machine: Machine) -> None:
-    if machine.dbms.protocol is not Protocol.POSTGRESQL:
+    if machine.dbms.protocol is not POSTGRESQL:
         pytest.skip("InnoDB's files do not say it where a test could write it")
     place = machine.made()
     version = place.data / "PG_VERSION"

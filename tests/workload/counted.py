@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms.base_server import Endpoint, Protocol
+from dbhone.dbms._mysql_protocol import MYSQL
+from dbhone.dbms.base_protocol import Endpoint
 from dbhone.workload.drive import DriverCommand
 from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome, ServerDriver
 from dbhone.workload.frozen import FrozenClient
@@ -76,7 +77,7 @@ def client(folder: Path, task: Task) -> FrozenClient:
     """Return a driver that was not started yet."""
     folder.mkdir(exist_ok=True)
     driver = Sleeper()
-    nowhere = Endpoint(protocol=Protocol.MYSQL, socket=folder / "none", user="u", database="d")
+    nowhere = Endpoint(protocol=MYSQL, socket=folder / "none", user="u", database="d")
     request = DriverCommand(
         driver=driver,
         program=Path(_SYSBENCH or "sysbench"),

@@ -14,14 +14,14 @@ import pytest
 
 from dbhone import registry
 from dbhone.dbms.base import DRAWER
-from dbhone.dbms.base_server import Endpoint, Installation, ServerDbms, SizingHints
+from dbhone.dbms.base_protocol import Endpoint
+from dbhone.dbms.base_server import Installation, ServerDbms, SizingHints, server_systems
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data, settings
 from dbhone.instance.account import server_account
 from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.server import Server
 from dbhone.process import Command, Finished, run
-from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import Chunk, DriverRequest, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN
 from dbhone.workload.work import Tables, Task
@@ -85,7 +85,7 @@ class Live:
 
 
 def dbms_of_the_suite() -> tuple[str, ...]:
-    return suites.load("sysbench:micro").dbms
+    return tuple(server_systems())
 
 
 @contextlib.contextmanager

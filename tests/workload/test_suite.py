@@ -11,7 +11,7 @@ import pytest
 from dbhone import registry
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
 from dbhone.dbms.base import Dbms
-from dbhone.dbms.base_server import ServerDbms
+from dbhone.dbms.base_server import server_systems
 from dbhone.errors import UnknownName
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
@@ -57,7 +57,8 @@ def scripted_set(name: str) -> ScriptedSet:
 def test_every_suite_holds_together(name: str) -> None:
     suite = suites.load(name)
     assert load_driver(suite.driver).name == suite.driver
-    assert set(suite.dbms) <= set(registry.names(DBMS_DRAWER))
+    known = registry.load_all(DBMS_DRAWER, Dbms, what="DBMS").values()
+    assert set(suite.protocols) <= {dbms.interface for dbms in known}
     assert suite.sizes()
     assert suite.measured()
     for each in suite.sets.values():
@@ -139,9 +140,8 @@ def test_a_transaction_that_only_reads_writes_nothing() -> None:
 
 @pytest.mark.parametrize("name", scripted())
 def test_every_server_that_is_known_has_every_servers_suite(name: str) -> None:
-    known = registry.load_all(DBMS_DRAWER, Dbms, what="DBMS").items()
-    servers = {name for name, dbms in known if isinstance(dbms, ServerDbms)}
-    assert set(suites.load(name).dbms) == servers
+    servers = server_systems().values()
+    assert set(suites.load(name).protocols) == {dbms.interface for dbms in servers}
 
 
 def test_a_server_that_is_to_let_clients_in_all_the_time_allows_many_more_than_there_are() -> None:

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.dbms.base_server import Endpoint, Protocol
+from dbhone.dbms._mysql_protocol import MYSQL
+from dbhone.dbms._postgresql_protocol import POSTGRESQL
+from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.workload import suite as suites
 from dbhone.workload import work
@@ -23,11 +25,9 @@ from dbhone.workload.work import Scale, ScriptRun, Tables, Task
 TRANSCRIPTS = Path(__file__).with_name("transcripts")
 SUITES = Path(suites.__file__).with_name("suites")
 SYSBENCH = Path("/usr/bin/sysbench")
-MARIADB = Endpoint(
-    protocol=Protocol.MYSQL, socket=Path("/i/run/mysql.sock"), user="bench", database="db"
-)
-POSTGRESQL = Endpoint(
-    protocol=Protocol.POSTGRESQL,
+MARIADB = Endpoint(protocol=MYSQL, socket=Path("/i/run/mysql.sock"), user="bench", database="db")
+POSTGRES = Endpoint(
+    protocol=POSTGRESQL,
     socket=Path("/i/run/.s.PGSQL.5432"),
     user="bench",
     database="db",
@@ -332,7 +332,7 @@ def test_a_slice_in_which_nothing_ended_is_too_short() -> None:
 
 
 @pytest.mark.parametrize("name", [each for each in suites.names() if is_driven(each)])
-@pytest.mark.parametrize("where", [MARIADB, POSTGRESQL], ids=["mysql", "postgresql"])
+@pytest.mark.parametrize("where", [MARIADB, POSTGRES], ids=["mysql", "postgresql"])
 def test_the_command_lines(
     where: Endpoint, name: str, golden: Callable[[str, bytes], None]
 ) -> None:
@@ -354,7 +354,7 @@ def test_the_command_lines(
         assert not any("password" in word for word in command)
     text = "".join(" ".join(command) + "\n" for command in commands)
     golden(
-        f"sysbench/commands-{name.partition(':')[2]}-{where.protocol.value}.txt",
+        f"sysbench/commands-{name.partition(':')[2]}-{where.protocol.name}.txt",
         text.replace(f"{SUITES.resolve()}/", "").encode(),
     )
 

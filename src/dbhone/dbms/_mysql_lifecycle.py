@@ -16,12 +16,12 @@ from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, read_cnf, unskipped
 from dbhone.dbms._mysql_counters import SOURCES
 from dbhone.dbms._mysql_log import complaint, is_ready
 from dbhone.dbms._mysql_proposed import proposed
+from dbhone.dbms._mysql_protocol import MYSQL
+from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import (
-    Endpoint,
     Installation,
     InstanceDir,
     Program,
-    Protocol,
     ServerDbms,
     Settings,
     SizingHints,
@@ -45,7 +45,7 @@ _VALUES = MappingProxyType({"TRUE": "ON", "FALSE": "OFF", "(No default value)": 
 class MysqlLife(ServerDbms):
     """What servers of MySQL's kind have in common once they are built or installed."""
 
-    protocol = Protocol.MYSQL
+    protocol = MYSQL
     stop_signal = signal.SIGTERM
     cache_setting = "innodb_buffer_pool_size"
     huge_pages: Settings = MappingProxyType({"large_pages": "ON"})

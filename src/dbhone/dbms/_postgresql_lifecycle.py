@@ -13,12 +13,12 @@ from types import MappingProxyType
 
 from dbhone.dbms._postgresql_conf import read_conf
 from dbhone.dbms._postgresql_counters import SOURCES
+from dbhone.dbms._postgresql_protocol import POSTGRESQL
+from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import (
-    Endpoint,
     Installation,
     InstanceDir,
     Program,
-    Protocol,
     ServerDbms,
     Settings,
     SizingHints,
@@ -53,7 +53,7 @@ _UNITS = {"B": 1, "": 8192, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024
 class PostgresqlLife(ServerDbms):
     """What every PostgreSQL has in common once it is built or installed."""
 
-    protocol = Protocol.POSTGRESQL
+    protocol = POSTGRESQL
     # "Fast": clients are sent away and a checkpoint is made. Counters of a profile are written
     # as processes exit by themselves; the faster signal ends them before.
     stop_signal = signal.SIGINT

@@ -170,6 +170,11 @@ class Dbms(ABC):
         del version
         return self.build_seconds
 
+    @property
+    def interface(self) -> str:
+        """What a driver speaks with it: a server's protocol, or else the library of this name."""
+        return self.name
+
     @abstractmethod
     def version(self, tree: Path) -> str:
         """Return the version of the source tree; raise SourceError if it is not one of ours."""

@@ -11,24 +11,17 @@ import signal
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
 from dbhone import registry
 from dbhone.dbms.base import DRAWER, Dbms
+from dbhone.dbms.base_protocol import Endpoint, Protocol
 from dbhone.dbms.base_settings import Wanted
 from dbhone.dbms.base_versions import VersionRange
 
 Settings = Mapping[str, str]
 """The server's settings by name, with values as its settings file writes them, unquoted."""
-
-
-class Protocol(StrEnum):
-    """What a client speaks with the server."""
-
-    MYSQL = "mysql"
-    POSTGRESQL = "postgresql"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +60,6 @@ class InstanceDir:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """How a client reaches the server: by a socket file, as a user without a password.
-
-    ``socket`` is the socket file itself; for PostgreSQL its folder and the port in its name
-    are what clients are told.
-    """
-
-    protocol: Protocol
-    socket: Path
-    user: str
-    database: str
-    port: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """A program to run as the server's account, to its end; ``stdin`` is a text that it reads."""
 
@@ -107,7 +85,14 @@ class ServerDbms(Dbms):
     """A DBMS that runs as a server."""
 
     usual_suite: str = "sysbench:micro"
+
+    @property
+    def interface(self) -> str:
+        """The name of its protocol."""
+        return self.protocol.name
+
     protocol: Protocol
+    """What clients speak with it."""
     stop_signal: signal.Signals
     """Ends the server cleanly, so that profiles and data reach the disk."""
     cache_setting: str

@@ -161,12 +161,14 @@ class Resolver:
         if base.optional:
             raise ExperimentError(f"{self.name}: the base cannot be optional")
         for each in subjects:
-            dbms = each.inputs.dbms
-            if dbms not in suite.dbms:
+            dbms = load_dbms(each.inputs.dbms)
+            if dbms.interface not in suite.protocols:
+                fitting = ", ".join(suites.for_interface(dbms.interface))
                 raise ExperimentError(
-                    f"{self.name}: the suite {self.declared.workload.suite} cannot drive {dbms}",
-                    hint=f"it drives: {', '.join(suite.dbms)};"
-                    f" what drives {dbms}: {', '.join(suites.for_dbms(dbms))}",
+                    f"{self.name}: the suite {self.declared.workload.suite} cannot drive"
+                    f" {dbms.name}",
+                    hint=f"it speaks {' and '.join(suite.protocols)}; what drives {dbms.name}:"
+                    f" {fitting or 'no suite'}",
                 )
             if each.training is None:
                 continue

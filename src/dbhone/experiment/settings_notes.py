@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dbhone.dbms.base_server import Protocol
+from dbhone.dbms.base_protocol import Protocol
 from dbhone.dbms.base_settings import pairs
 from dbhone.instance.settings import ResolvedSettings, Translated
 
@@ -80,7 +80,7 @@ def _ignored(setups: Mapping[str, Setup]) -> Iterator[SettingsNote]:
 def _unlike(setups: Mapping[str, Setup]) -> Iterator[SettingsNote]:
     """Tell which of hone's proposals some servers lack that others of their kind have."""
     lacking: dict[tuple[str, ...], list[str]] = {}
-    for protocol in Protocol:
+    for protocol in dict.fromkeys(setup.protocol for setup in setups.values()):
         kin = {name: each.chosen for name, each in setups.items() if each.protocol is protocol}
         for setting in dict.fromkeys(each for one in kin.values() for each in one.unproposed):
             without = tuple(name for name, one in kin.items() if setting in one.unproposed)

@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
-from dbhone.dbms.base_server import Endpoint, Installation, InstanceDir, ServerDbms
+from dbhone.dbms.base_protocol import Endpoint
+from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.errors import ServerError
 from dbhone.home import Home
 from dbhone.instance.account import Account, check_reachable, ids_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dbhone import process, registry
-from dbhone.dbms.base_server import Endpoint
+from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, MachineError
 from dbhone.measurement import counters, process_stats
 from dbhone.workload.drivers.base import DRAWER, Chunk, Driver, DriverRequest, Outcome

@@ -121,7 +121,7 @@ class Suite(_Section):
     title: str
     family: str = ""
     driver: str
-    dbms: tuple[str, ...]
+    protocols: tuple[str, ...]
     ordered: bool = False
     fresh_loads: bool = False
     trains: bool = True
@@ -175,9 +175,9 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(name for name, _ in _files(resources.files(_FOLDER), "")))
 
 
-def for_dbms(dbms: str) -> tuple[str, ...]:
-    """Return the names of the suites that can drive a DBMS."""
-    return tuple(name for name in names() if dbms in load(name).dbms)
+def for_interface(interface: str) -> tuple[str, ...]:
+    """Return the names of the suites that speak a protocol, or with a library of this name."""
+    return tuple(name for name in names() if interface in load(name).protocols)
 
 
 def _files(folder: Traversable, prefix: str) -> Iterator[tuple[str, Traversable]]:

@@ -171,7 +171,7 @@ def _product(workshop: BuildService, source: str, chosen: _Options, wanted: Vari
         return workshop.prebuilt_server(source)
     dbms = recognise(workshop.tree(source).path)
     suite = chosen.suite or load_dbms(dbms).usual_suite
-    if wanted.profile_guided and dbms not in suites.load(suite).dbms:
+    if wanted.profile_guided and load_dbms(dbms).interface not in suites.load(suite).protocols:
         raise UsageError(f"the suite {suite} does not drive {dbms}", hint="leave --suite out")
     subject = SubjectDeclaration(
         name=source,

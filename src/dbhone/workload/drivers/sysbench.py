@@ -10,7 +10,8 @@ import hashlib
 import re
 from pathlib import Path
 
-from dbhone.dbms.base_server import Endpoint, Protocol
+from dbhone.dbms._mysql_protocol import MYSQL
+from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.workload.drivers._sysbench_complaint import complaint
 from dbhone.workload.drivers._sysbench_report import PERCENTILE, Report, read_report
@@ -216,7 +217,7 @@ def _command(
 
 
 def _connection(where: Endpoint) -> tuple[str, ...]:
-    if where.protocol is Protocol.MYSQL:
+    if where.protocol is MYSQL:
         return (
             "--db-driver=mysql",
             f"--mysql-socket={where.socket}",

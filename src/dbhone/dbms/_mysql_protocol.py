@@ -1,0 +1,32 @@
+"""The protocol of MySQL and its forks."""
+
+from __future__ import annotations
+
+import socket
+
+import pymysql
+
+from dbhone.dbms.base_protocol import Connection, Endpoint, Protocol
+
+
+class MySqlProtocol(Protocol):
+    """PyMySQL speaks it; it is pure Python, so that no server's own client library is needed."""
+
+    name = "mysql"
+    errors = (pymysql.Error,)
+
+    def connect(self, endpoint: Endpoint, line: socket.socket, patience: float) -> Connection:
+        """Return a connection that commits by itself."""
+        connection = pymysql.Connection(
+            user=endpoint.user,
+            unix_socket=str(endpoint.socket),
+            read_timeout=patience,
+            write_timeout=patience,
+            autocommit=True,
+            defer_connect=True,
+        )
+        connection.connect(line)
+        return connection
+
+
+MYSQL = MySqlProtocol()

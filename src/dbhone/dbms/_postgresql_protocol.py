@@ -1,0 +1,36 @@
+"""The protocol of PostgreSQL and its forks."""
+
+from __future__ import annotations
+
+import socket
+
+from pg8000 import dbapi as pg8000
+
+from dbhone.dbms.base_protocol import Connection, Endpoint, Protocol
+
+
+class PostgresqlProtocol(Protocol):
+    """pg8000 speaks it; it is pure Python, so that no server's own client library is needed."""
+
+    name = "postgresql"
+    errors = (pg8000.Error,)
+
+    def connect(self, endpoint: Endpoint, line: socket.socket, patience: float) -> Connection:
+        """Return a connection that commits by itself; the socket's own timeout holds."""
+        del patience
+        connection = pg8000.connect(
+            user=endpoint.user, database=endpoint.database, sock=line, ssl_context=False
+        )
+        connection.autocommit = True
+        own: Connection = connection
+        return own
+
+    def words(self, error: Exception) -> str:
+        """Return the message among the fields of an error."""
+        fields = error.args[-1] if error.args else None
+        if isinstance(fields, dict) and "M" in fields:
+            return str(fields["M"])
+        return super().words(error)
+
+
+POSTGRESQL = PostgresqlProtocol()
