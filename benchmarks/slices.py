@@ -42,9 +42,8 @@ from dbhone.experiment.slice_client import SubjectSession
 from dbhone.home import Home, Session, open_session
 from dbhone.host_lock import hold_host_lock
 from dbhone.workload import suite as suites
-from dbhone.workload.drive import load_driver
-from dbhone.workload.drivers.base import ServerDriver
-from dbhone.workload.work import Scale, Task, prolonged
+from dbhone.workload.drivers.base import ServerDriver, load_driver
+from dbhone.workload.task import Scale, Task
 
 NAMES = ("a", "b")
 STEPS = ("point-query", "update-index")
@@ -95,7 +94,7 @@ class Bench:
 
     def _fresh(self, task: Task, way: Way) -> list[tuple[float, float]]:
         assert task.run is not None
-        task = prolonged(task, way.slice / task.run.seconds)
+        task = task.prolonged(way.slice / task.run.seconds)
         rounds = []
         for _ in range(max(1, round(PASS / way.slice / len(NAMES)))):
             rates = {}

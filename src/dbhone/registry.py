@@ -76,6 +76,7 @@ def others(drawer: str) -> dict[str, EntryPoint]:
     return found
 
 
+@cache
 def _own(drawer: str) -> tuple[str, ...]:
     package = importlib.import_module(drawer)
     modules = (module.name for module in pkgutil.iter_modules(package.__path__))

@@ -25,7 +25,7 @@ from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drivers.base import DRAWER as DRIVERS
 from dbhone.workload.drivers.base import Driver, DriverRequest, ServerDriver
-from dbhone.workload.work import Scale
+from dbhone.workload.task import Scale
 
 COMMANDS = "dbhone.cli.commands"
 

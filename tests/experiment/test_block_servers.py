@@ -23,7 +23,7 @@ from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Chunk, DriverRequest, EmbeddedDriver, Outcome
-from dbhone.workload.work import Scale, Task
+from dbhone.workload.task import Scale, Task
 from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import pretended_build
 
@@ -70,7 +70,7 @@ class Recorder:
 
     def drive(self, server: Up, task: Task) -> DriverResult:
         assert task.run is not None
-        self.driven.append(task.run.tables.seed)
+        self.driven.append(task.run.data.seed)
         return DriverResult(
             argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, outcome=None, failure="pretended"
         )

@@ -18,10 +18,10 @@ from dbhone.experiment.observe import Observe, Observing
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
 from dbhone.experiment.trial import failed
 from dbhone.workload import suite as suites
-from dbhone.workload.drive import DriverResult, load_driver
-from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.drive import DriverResult
+from dbhone.workload.drivers.base import ServerDriver, load_driver
 from dbhone.workload.suite import Regime
-from dbhone.workload.work import Scale, Task
+from dbhone.workload.task import Scale, Task
 from tests.instance import lives
 
 TASK = Task(set="point-query", size=1)

@@ -29,7 +29,7 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.series import CPU, PACE
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.frozen import FrozenClient
-from dbhone.workload.work import Task
+from dbhone.workload.task import Task
 from tests.workload.counted import client, needs_sysbench, sleeping
 
 pytestmark = needs_sysbench

@@ -10,7 +10,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.load import load_file, load_named, load_shipped, parse, shipped_names
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.measurement.record import Role
-from dbhone.workload.work import Scale
+from dbhone.workload.task import Scale
 
 GOOD = """\
 title = "a small comparison"

@@ -127,7 +127,7 @@ def test_the_scale_is_what_is_said() -> None:
     scale = parse(GOOD, name="x.toml").scale
     assert scale.threads == (1, 4)
     assert scale.regime is Regime.OS_CACHED
-    assert scale.rows == 5000
+    assert scale.data == {"rows": 5000}
     suite = suites.load("sysbench:micro")
     tasks = work.tasks(suite, ("update-index_range=100",), scale)
     assert [task.set for task in tasks] == ["update-index_range=100@1", "update-index_range=100@4"]
@@ -247,7 +247,7 @@ size = "smoke"
 @pytest.mark.parametrize("said", ["threads = [4]", "tables = 2", 'seconds = "9s"'])
 def test_what_runs_to_its_end_has_no_clients_tables_and_seconds_to_choose(said: str) -> None:
     text = BATCH.format(dbms="mariadb", variant="o3", set="run-1", suite="batch:insert-select")
-    assert parse(text + "rows = 5000\n", name="x.toml").scale.rows == 5000
+    assert parse(text + "rows = 5000\n", name="x.toml").scale.data == {"rows": 5000}
     with pytest.raises(UsageError, match="runs one statement to its end") as refused:
         parse(f"{text}{said}\n", name="x.toml")
     assert "rows" in (refused.value.hint or "")

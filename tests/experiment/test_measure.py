@@ -26,7 +26,7 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
 from dbhone.measurement.store import NewRun, Store
-from dbhone.workload.work import Task
+from dbhone.workload.task import Task
 from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import DYING, GARBAGE, pretended_build
 

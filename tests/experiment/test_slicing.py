@@ -21,9 +21,9 @@ from dbhone.experiment.slicing import (
 from dbhone.measurement.record import Sliced
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.drive import load_driver
+from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Regime
-from dbhone.workload.work import Scale, Task
+from dbhone.workload.task import Scale, Task
 from tests.measurement.store_records import a_slice
 
 

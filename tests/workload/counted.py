@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,8 +13,9 @@ from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.workload.drive import DriverCommand
 from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome, ServerDriver
+from dbhone.workload.drivers.sysbench import Script, Tables
 from dbhone.workload.frozen import FrozenClient
-from dbhone.workload.work import ScriptRun, Tables, Task
+from dbhone.workload.task import DataSet, Run, Task
 
 _SCRIPT = Path(__file__).with_name("counted.lua")
 _SYSBENCH = shutil.which("sysbench")
@@ -35,41 +38,49 @@ class Sleeper(ServerDriver):
     def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
         return Outcome(version=None, steps=(), verification=None)
 
-    def counts(self, run: ScriptRun) -> bool:
+    def counts(self, run: Run) -> bool:
         return True
 
     def counted(self, order: DriverRequest, counts: Path) -> tuple[str, ...]:
         assert order.task.run is not None
-        options = (f"--{name}={value}" for name, value in order.task.run.options)
+        options = (f"--{name}={value}" for name, value in _job_of(order).options)
         threads = f"--threads={order.task.run.threads}"
         endless = ("--time=0", "--events=0", f"--counts={counts}")
         return (str(order.program), str(_SCRIPT), threads, *endless, *options, "run")
 
-    def load(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+    def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> DataSet:
+        return Tables(tables=1, rows=100)
+
+    def job(self, keys: Mapping[str, Any]) -> object:
+        return Script(name="counted")
+
+    def load(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
         return (str(program), "--version")
 
-    def load_scripts(self, tables: Tables) -> tuple[Path, ...]:
+    def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         return ()
 
-    def settle(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+    def settle(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
         return (str(program), "--version")
 
-    def verify(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+    def verify(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
         return (str(program), "--version")
 
     def verification(self, printed: str) -> str:
         return printed
 
 
+def _job_of(order: DriverRequest) -> Script:
+    assert order.task.run is not None
+    assert isinstance(order.task.run.job, Script)
+    return order.task.run.job
+
+
 def sleeping(threads: int = 2, **options: int) -> Task:
     """Return a task of the script with these options."""
-    run = ScriptRun(
-        script="counted",
-        options=tuple((name, str(value)) for name, value in options.items()),
-        threads=threads,
-        seconds=1.0,
-        tables=Tables(tables=1, rows=100),
-    )
+    words = tuple((name, str(value)) for name, value in options.items())
+    job, data = Script(name="counted", options=words), Tables(tables=1, rows=100)
+    run = Run(job=job, threads=threads, seconds=1.0, data=data)
     return Task(set="sleep", run=run)
 
 

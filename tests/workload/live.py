@@ -23,8 +23,8 @@ from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.server import Server
 from dbhone.process import Command, Finished, run
 from dbhone.workload.drivers.base import Chunk, DriverRequest, StepResult
-from dbhone.workload.drivers.sysbench import PLUGIN
-from dbhone.workload.work import Tables, Task
+from dbhone.workload.drivers.sysbench import PLUGIN, Tables
+from dbhone.workload.task import DataSet, Task
 
 _ASK = Path(__file__).with_name("ask.lua")
 _ROOM = SizingHints(cache_bytes=64 * 1024**2, connections=50)
@@ -63,11 +63,11 @@ class Live:
         self.ask(f"CREATE DATABASE {name}")
         return replace(self, endpoint=replace(self.endpoint, database=name))
 
-    def load(self, tables: Tables) -> None:
+    def load(self, tables: DataSet) -> None:
         self.printed(PLUGIN.load(self.program, self.endpoint, tables))
         self.printed(PLUGIN.settle(self.program, self.endpoint, tables))
 
-    def verified(self, tables: Tables) -> str:
+    def verified(self, tables: DataSet) -> str:
         printed = self.printed(PLUGIN.verify(self.program, self.endpoint, tables))
         return PLUGIN.verification(printed)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.work import Scale, Tables
+from dbhone.workload.task import DataSet, Scale
 from tests.workload.live import Live, dbms_of_the_suite, started
 
 pytestmark = pytest.mark.integration
@@ -24,8 +23,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[Live]:
         yield live
 
 
-def tables(seed: int) -> Tables:
-    return replace(work.tables_of(SUITE, SCALE), seed=seed)
+def tables(seed: int) -> DataSet:
+    return work.data_of(SUITE, SCALE).seeded(seed)
 
 
 def test_each_run_fills_an_empty_table_and_leaves_nothing(server: Live) -> None:

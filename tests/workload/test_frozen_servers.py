@@ -12,7 +12,7 @@ from dbhone.workload import work
 from dbhone.workload.drive import DriverCommand
 from dbhone.workload.drivers.sysbench import PLUGIN
 from dbhone.workload.frozen import FrozenClient
-from dbhone.workload.work import Scale, Task
+from dbhone.workload.task import Scale, Task
 from tests.workload.live import Live, dbms_of_the_suite, started
 
 pytestmark = pytest.mark.integration
@@ -24,7 +24,7 @@ SCALE = Scale(size="smoke", threads=(3,))
 @pytest.fixture(scope="module", params=dbms_of_the_suite())
 def server(request: pytest.FixtureRequest) -> Iterator[Live]:
     with started(request.param) as live:
-        live.load(work.tables_of(SUITE, SCALE))
+        live.load(work.data_of(SUITE, SCALE))
         yield live
 
 

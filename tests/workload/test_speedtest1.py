@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dbhone.errors import DriverError
 from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome
 from dbhone.workload.drivers.speedtest1 import PLUGIN
-from dbhone.workload.work import Task
+from dbhone.workload.task import Task
 
 HEADER = "-- Speedtest1 for SQLite 3.40.1 2022-12-28 14:03:47 df5c253c0b3dd249\n"
 TOTAL = "       TOTAL.......................................................    0.105s\n"

@@ -16,7 +16,7 @@ from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome
 from dbhone.workload.drivers.sqlite_shell import PLUGIN
-from dbhone.workload.work import Scale, Task, seeded
+from dbhone.workload.task import Scale, Task
 
 SUITE = suites.load("batch:insert-select-sqlite")
 PRINTED = """\
@@ -35,7 +35,7 @@ end
 
 def task(seed: int = 77) -> Task:
     (only,) = work.tasks(SUITE, SUITE.measured(), Scale(size="smoke"))
-    return seeded(only, seed)
+    return only.seeded(seed)
 
 
 def order(*, where: Path = Path("/d/x"), seed: int = 77, verify: bool = False) -> DriverRequest:

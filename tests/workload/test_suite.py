@@ -15,8 +15,10 @@ from dbhone.dbms.base_server import server_systems
 from dbhone.errors import UnknownName
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
-from dbhone.workload.drive import load_driver
-from dbhone.workload.suite import Kind, NumberedSet, Regime, ScriptedSet, Suite
+from dbhone.workload import work
+from dbhone.workload.drivers.base import load_driver
+from dbhone.workload.suite import Kind, NumberedSet, Regime, ServerSet, Suite
+from dbhone.workload.task import Scale
 
 # What Mark Callaghan publishes, in the order in which he runs it.
 MICRO = (
@@ -47,9 +49,9 @@ def micro() -> Suite:
     return suites.load("sysbench:micro")
 
 
-def scripted_set(name: str) -> ScriptedSet:
+def scripted_set(name: str) -> ServerSet:
     found = micro().sets[name]
-    assert isinstance(found, ScriptedSet)
+    assert isinstance(found, ServerSet)
     return found
 
 
@@ -79,9 +81,11 @@ def test_the_sizes_of_numbered_sets_grow(name: str) -> None:
 
 @pytest.mark.parametrize("name", scripted())
 def test_the_sizes_of_servers_suites_grow(name: str) -> None:
-    sizes = list(suites.load(name).server_sizes.values())
+    suite = suites.load(name)
+    sizes = list(suite.server_sizes.values())
+    volumes = [work.data_of(suite, Scale(size=size)).volume for size in suite.sizes()]
+    assert volumes == sorted(set(volumes))
     for small, large in itertools.pairwise(sizes):
-        assert small.tables * small.rows < large.tables * large.rows
         assert max(small.threads) <= max(large.threads)
         assert all(small.seconds[kind] <= large.seconds[kind] for kind in Kind)
     for size in sizes:
@@ -121,7 +125,7 @@ def test_what_only_fills_caches_is_not_measured() -> None:
 
 @pytest.mark.parametrize("name", MICRO)
 def test_the_name_of_a_microbenchmark_tells_how_many_rows_it_asks_for(name: str) -> None:
-    options = scripted_set(name).options
+    options = scripted_set(name).own.get("options", {})
     said = name.partition("=")[2]
     for option in ("range-size", "points"):
         # The updates of his lists always have 10 points.
@@ -133,8 +137,8 @@ def test_a_transaction_that_only_reads_writes_nothing() -> None:
     writing = {"index-updates", "other-updates", "replacements"}
     for name in MICRO:
         chosen = scripted_set(name)
-        if chosen.script == "transaction":
-            writes = bool(writing & set(chosen.options))
+        if chosen.own["script"] == "transaction":
+            writes = bool(writing & set(chosen.own.get("options", {})))
             assert writes == (chosen.group is Group.WRITE), name
 
 
@@ -172,4 +176,4 @@ def test_every_microbenchmark_and_its_script_are_documented() -> None:
     for name in micro().sets:
         short = name.partition("_")[0]
         assert f"`{short}" in text or name.endswith(".warm"), name
-        assert f"| `{scripted_set(name).script}` |" in text, name
+        assert f"| `{scripted_set(name).own['script']}` |" in text, name

@@ -19,8 +19,8 @@ from dbhone.errors import DriverError
 from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drivers.base import Chunk, DriverRequest, StepResult
-from dbhone.workload.drivers.sysbench import PLUGIN
-from dbhone.workload.work import Scale, ScriptRun, Tables, Task
+from dbhone.workload.drivers.sysbench import PLUGIN, Script, Tables
+from dbhone.workload.task import Run, Scale, Task
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts")
 SUITES = Path(suites.__file__).with_name("suites")
@@ -41,13 +41,8 @@ def is_driven(name: str) -> bool:
 
 
 def order(seconds: float = 1.0, options: dict[str, str] | None = None) -> DriverRequest:
-    run = ScriptRun(
-        script="points",
-        options=tuple((options or {}).items()),
-        threads=4,
-        seconds=seconds,
-        tables=TABLES,
-    )
+    job = Script(name="points", options=tuple((options or {}).items()))
+    run = Run(job=job, threads=4, seconds=seconds, data=TABLES)
     return DriverRequest(
         program=SYSBENCH,
         task=Task(set="point-query_range=100", run=run),
@@ -338,8 +333,8 @@ def test_the_command_lines(
 ) -> None:
     suite = suites.load(name)
     tasks = work.tasks(suite, (*suite.warm_ups(), *suite.measured()), Scale(size="full"))
-    loaded = work.tables_of(suite, Scale(size="full"))
-    tables = replace(loaded, tables=TABLES.tables, rows=TABLES.rows)
+    scale = Scale(size="full", data={"tables": TABLES.tables, "rows": TABLES.rows})
+    tables = work.data_of(suite, scale)
     commands = [
         PLUGIN.load(SYSBENCH, where, tables),
         PLUGIN.settle(SYSBENCH, where, tables),
@@ -380,7 +375,10 @@ def test_every_set_of_the_suite_can_be_driven(tmp_path: Path) -> None:
 def test_what_is_loaded_depends_on_the_scripts_that_load_and_on_those_that_they_use() -> None:
     names = [script.name for script in PLUGIN.load_scripts(TABLES)]
     assert sorted(names) == ["load.lua", "rows.lua", "settle.lua", "settling.lua"]
-    batch = [script.name for script in PLUGIN.load_scripts(replace(TABLES, family="batch"))]
+    batch = [
+        script.name
+        for script in PLUGIN.load_scripts(replace(TABLES, scripts=SUITES / "batch" / "scripts"))
+    ]
     assert sorted(batch) == [
         *("common.lua", "counting.lua", "load.lua", "settle.lua", "settling.lua", "tables.lua")
     ]

@@ -8,7 +8,8 @@ import pytest
 
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.work import Scale
+from dbhone.workload.drivers.sysbench import Script
+from dbhone.workload.task import Scale
 from tests.workload.test_suite import micro
 
 
@@ -18,24 +19,25 @@ def test_the_sizes_say_how_long_reads_and_writes_take() -> None:
     assert read.run is not None
     assert write.run is not None
     assert (read.run.seconds, write.run.seconds) == (60, 90)
-    assert read.run.tables == work.Tables(tables=8, rows=10_000_000)
+    assert read.run.data == work.data_of(micro(), scale)
+    assert read.run.data.key == (8, 10_000_000)
 
 
 def test_several_numbers_of_threads_are_several_tasks() -> None:
-    scale = Scale(size="quick", threads=(1, 4), seconds=2, tables=3, rows=500)
+    scale = Scale(size="quick", threads=(1, 4), seconds=2, data={"tables": 3, "rows": 500})
     tasks = work.tasks(micro(), ("update-one_range=100",), scale)
     assert [task.set for task in tasks] == ["update-one_range=100@1", "update-one_range=100@4"]
     assert {task.source for task in tasks} == {"update-one_range=100"}
     runs = [task.run for task in tasks if task.run is not None]
     assert [run.threads for run in runs] == [1, 4]
-    assert all(run.options == (("table-size", "1"),) for run in runs)
-    assert all((run.tables.tables, run.tables.rows) == (3, 500) for run in runs)
+    assert all(run.job == Script(name="update", options=(("table-size", "1"),)) for run in runs)
+    assert all(run.data.key == (3, 500) for run in runs)
 
 
 def test_runs_that_end_by_themselves_take_longer_with_more_rows_and_are_given_time() -> None:
     suite = suites.load("batch:insert-select")
     few, many = (
-        work.tasks(suite, ("run-1",), Scale(size="quick", rows=rows))[0].run
+        work.tasks(suite, ("run-1",), Scale(size="quick", data={"rows": rows}))[0].run
         for rows in (200_000, 2_000_000)
     )
     assert few is not None
@@ -51,9 +53,9 @@ def test_runs_that_end_by_themselves_take_longer_with_more_rows_and_are_given_ti
     [
         ({}, 1),
         ({"seconds": 10.0}, 1),
-        ({"seconds": 10.0, "tables": 4, "rows": 200_000}, 8),
-        ({"seconds": 2.0, "tables": 4, "rows": 200_000}, 2),
-        ({"seconds": 10.0, "rows": 10}, 1),
+        ({"seconds": 10.0, "data": {"tables": 4, "rows": 200_000}}, 8),
+        ({"seconds": 2.0, "data": {"tables": 4, "rows": 200_000}}, 2),
+        ({"seconds": 10.0, "data": {"rows": 100}}, 1),
         ({"threads": (1, 8, 2)}, 1),
     ],
 )
@@ -71,8 +73,8 @@ def test_the_random_data_of_a_suite_has_a_seed_that_can_be_another() -> None:
         suite = suites.load(name)
         task = work.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
         seeds = [
-            each.run.tables.seed if each.run else each.seed
-            for each in (task, work.seeded(task, 5), work.seeded(task, 6))
+            each.run.data.seed if each.run else each.seed
+            for each in (task, task.seeded(5), task.seeded(6))
         ]
         assert seeds == [1, 5, 6]
-    assert work.tables_of(micro(), Scale(size="smoke")).seed is None
+    assert work.data_of(micro(), Scale(size="smoke")).seed is None

@@ -22,7 +22,7 @@ from dbhone.measurement import counters
 from dbhone.measurement.sampler import Sampler
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
 from dbhone.workload.frozen import FrozenClient
-from dbhone.workload.work import Task
+from dbhone.workload.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

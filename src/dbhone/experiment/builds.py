@@ -32,7 +32,7 @@ from dbhone.source.opening import as_opened, opened
 from dbhone.source.ready import find_server
 from dbhone.source.tree import SourceTree, acquire, recall
 from dbhone.workload import suite as suites
-from dbhone.workload.drive import load_driver
+from dbhone.workload.drivers.base import load_driver
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ from dbhone.experiment.trial import Answer
 from dbhone.home import Session
 from dbhone.instance.embedded import fresh_database
 from dbhone.measurement.record import Step
-from dbhone.workload.drive import DriverCommand, DriverResult, drive, load_driver_of
-from dbhone.workload.drivers.base import EmbeddedDriver, StepResult
-from dbhone.workload.work import Scale, Task
+from dbhone.workload.drive import DriverCommand, DriverResult, drive
+from dbhone.workload.drivers.base import EmbeddedDriver, StepResult, load_driver_of
+from dbhone.workload.task import Scale, Task
 
 _TRAINING_TIMEOUT = 3600.0
 _VERIFICATION_TIMEOUT = 300.0

@@ -29,7 +29,7 @@ from dbhone.measurement.record import Design, Step
 from dbhone.measurement.store import Done
 from dbhone.units import whole_minutes
 from dbhone.workload.drive import DriverResult
-from dbhone.workload.work import Task, lasting
+from dbhone.workload.task import Task
 
 _FAILURES_TO_BREAK = 2
 _SLACK = 1.1
@@ -131,7 +131,7 @@ class Measuring:
         if allotment is not None:
             self._block_seconds = allotment.block_seconds
             self._tasks = {
-                name: lasting(task, allotment.seconds.get(name))
+                name: task.lasting(allotment.seconds.get(name))
                 for name, task in self.contest.tasks.items()
             }
 

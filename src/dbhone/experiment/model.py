@@ -9,7 +9,7 @@ from dbhone.dbms.base_settings import Wanted
 from dbhone.experiment.observe import Observe
 from dbhone.experiment.slicing import Slices
 from dbhone.measurement.record import Design, Role
-from dbhone.workload.work import Scale
+from dbhone.workload.task import Scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,9 +19,9 @@ from dbhone.measurement.record import Design, Role
 from dbhone.source.reference import parse_reference
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.drive import load_driver
+from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Suite
-from dbhone.workload.work import Scale
+from dbhone.workload.task import Scale
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
 
@@ -84,8 +84,13 @@ class Resolver:
         said = workload.model_fields_set & {
             *("threads", "regime", "tables", "rows", "seconds", "cache")
         }
-        if said - suite.adjustable:
-            key = min(said)
+        data = dict(workload.data)
+        for key in ("tables", "rows"):
+            if key in said:
+                data[key] = getattr(workload, key)
+        refused = (said | data.keys()) - suite.adjustable - load_driver(suite.driver).data_keys
+        if refused:
+            key = min(refused)
             raise ExperimentError(
                 f"{self.where.at('workload', key)}: the suite {workload.suite} has no '{key}'",
                 hint="it is for suites that drive a server",
@@ -110,10 +115,9 @@ class Resolver:
             size=workload.size,
             regime=workload.regime,
             threads=workload.threads,
-            tables=workload.tables,
-            rows=workload.rows,
             seconds=workload.seconds,
             cache_bytes=workload.cache,
+            data=data,
         )
 
     def _check_slices(self, suite: Suite, sets: tuple[str, ...] | None, scale: Scale) -> None:

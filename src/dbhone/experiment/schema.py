@@ -98,7 +98,11 @@ class TrainingSection(_Section):
 
 
 class WorkloadSection(_Section):
-    """``[workload]``: what all subjects are asked to do."""
+    """``[workload]``: what all subjects are asked to do.
+
+    ``data`` says how much is loaded by the driver's own keys; ``tables`` and ``rows`` are those of
+    sysbench.
+    """
 
     suite: str
     size: str = "quick"
@@ -107,6 +111,7 @@ class WorkloadSection(_Section):
     regime: Annotated[Regime, BeforeValidator(_regime)] = Regime.CACHED
     tables: int | None = Field(default=None, ge=1, le=10_000)
     rows: int | None = Field(default=None, ge=100)
+    data: dict[str, int] = {}
     seconds: Seconds | None = None
     cache: Size | None = None
 

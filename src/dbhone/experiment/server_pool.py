@@ -33,7 +33,7 @@ from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.frozen import FrozenClient
 from dbhone.workload.suite import Regime, Suite
-from dbhone.workload.work import Scale, Tables, Task
+from dbhone.workload.task import DataSet, Scale, Task
 
 _LOAD_TIMEOUT = 24 * 3600.0
 _VERIFY_TIMEOUT = 3600.0
@@ -53,9 +53,9 @@ class ServerWorkload:
     servers: int = 1
 
     @property
-    def tables(self) -> Tables:
+    def data(self) -> DataSet:
         """The data that servers are loaded with."""
-        return work.tables_of(self.suite, self.scale)
+        return work.data_of(self.suite, self.scale)
 
     @property
     def cache_bytes(self) -> int:
@@ -82,7 +82,7 @@ class ServerWorkload:
         """The most clients that a server gets, and some to spare."""
         threads = [task.run.threads for task in self.tasks(self.suite.measured()) if task.run]
         spare = self.suite.server_sizes[self.scale.size].spare_connections
-        return max((*threads, self.tables.tables)) + spare
+        return max((*threads, self.data.loaders)) + spare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class ServerPool:
         self.program = self._driver_program()
         self._fresh: dict[str, data.Saved] = {}
         # Part of the key of loaded data, which every start of a server asks for.
-        self._scripts = [digest_of_file(path) for path in demand.driver.load_scripts(demand.tables)]
+        self._scripts = [digest_of_file(path) for path in demand.driver.load_scripts(demand.data)]
 
     def _driver_program(self) -> Path:
         driver = self.demand.driver
@@ -193,19 +193,19 @@ class ServerPool:
 
     def _loaded(self, contender: ServerSpec) -> data.Saved:
         """Return the loaded data for this DBMS version, made unless it is kept."""
-        tables = self.demand.tables
-        key = self._key(contender, tables)
+        content = self.demand.data
+        key = self._key(contender, content)
         return data.find(self.session.home, key) or self._load(
-            contender, tables, lambda made: data.save(self.session, key, made)
+            contender, content, lambda made: data.save(self.session, key, made)
         )
 
     def _held(self, contender: ServerSpec, seed: int) -> data.Saved:
         """Return data of this seed, made unless it is held."""
-        tables = dataclasses.replace(self.demand.tables, seed=seed)
-        key = self._key(contender, tables)
+        content = self.demand.data.seeded(seed)
+        key = self._key(contender, content)
         if key not in self._fresh:
             self._fresh[key] = self._load(
-                contender, tables, lambda made: data.hold(self.session, made)
+                contender, content, lambda made: data.hold(self.session, made)
             )
         return self._fresh[key]
 
@@ -215,17 +215,17 @@ class ServerPool:
             _, saved = self._fresh.popitem()
             remove_tree(saved.path)
 
-    def _key(self, contender: ServerSpec, tables: Tables) -> str:
-        seed = () if tables.seed is None else (tables.seed,)
+    def _key(self, contender: ServerSpec, content: DataSet) -> str:
+        seed = () if content.seed is None else (content.seed,)
         asked = [[each.name, each.value, each.origin] for each in _loading(contender)]
-        what = [self.demand.driver.name, tables.tables, tables.rows, self._scripts, *seed, *asked]
+        what = [self.demand.driver.name, *content.key, self._scripts, *seed, *asked]
         return data.key(contender.dbms.name, contender.installation.version, what)
 
     def _load(
-        self, contender: ServerSpec, tables: Tables, keep: Callable[[Path], data.Saved]
+        self, contender: ServerSpec, content: DataSet, keep: Callable[[Path], data.Saved]
     ) -> data.Saved:
         driver = self.demand.driver
-        self._notify(f"loading {tables.tables} × {tables.rows:,} rows")
+        self._notify(f"loading {content.label}")
         # What else a server is asked to be while it is measured must not decide what is loaded.
         plain = ServerSpec(
             dbms=contender.dbms,
@@ -235,8 +235,8 @@ class ServerPool:
         )
         with self._instance(plain, None) as server:
             place = server.place
-            self._tell(server, driver.load(self.program, server.endpoint, tables), "loading")
-            self._tell(server, driver.settle(self.program, server.endpoint, tables), "settling")
+            self._tell(server, driver.load(self.program, server.endpoint, content), "loading")
+            self._tell(server, driver.settle(self.program, server.endpoint, content), "settling")
             server.stop()
             return keep(place.data)
 
@@ -293,7 +293,7 @@ class ServerPool:
         """Return the digest of a server's answers; raise DriverError if its data is damaged."""
         driver = self.demand.driver
         with self.running(contender) as server:
-            argv = driver.verify(self.program, server.endpoint, self.demand.tables)
+            argv = driver.verify(self.program, server.endpoint, self.demand.data)
             printed = self._tell(server, argv, "verifying")
             server.stop()
         return driver.verification(printed)

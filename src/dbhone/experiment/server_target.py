@@ -41,10 +41,9 @@ from dbhone.instance.programs import title_of
 from dbhone.measurement.record import Step
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.drive import load_driver, load_driver_of
-from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.drivers.base import ServerDriver, load_driver, load_driver_of
 from dbhone.workload.suite import Regime
-from dbhone.workload.work import Task
+from dbhone.workload.task import Task
 
 _DRIVER_STARTS = 0.3
 """Seconds that a server's driver takes to start, connect and end."""

@@ -19,7 +19,7 @@ from dbhone.workload.counting import Counted, Counts, latency_of
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Outcome, StepResult
 from dbhone.workload.frozen import FrozenClient
-from dbhone.workload.work import Task
+from dbhone.workload.task import Task
 
 _CONNECTING = 60.0
 _ENDING = 60.0

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from dbhone.workload.drivers.base import Driver
 from dbhone.workload.suite import Regime
-from dbhone.workload.work import Task
+from dbhone.workload.task import Task
 
 SETTLING = 0.1
 """Seconds after a thaw that are not counted: what was on its way ends, caches are warmed."""

@@ -26,7 +26,7 @@ from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_word
 from dbhone.source.reference import kind_of, parse_reference
 from dbhone.workload.suite import Suite
-from dbhone.workload.work import Scale
+from dbhone.workload.task import Scale
 
 _OWN = frozenset({"like", "rebuild", "optional"})
 """What a subject does not take over from the one that it is like."""

@@ -29,9 +29,8 @@ from dbhone.measurement.record import Step
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.drive import load_driver
-from dbhone.workload.drivers.base import Driver
-from dbhone.workload.work import Scale, Task, seeded
+from dbhone.workload.drivers.base import Driver, load_driver
+from dbhone.workload.task import Scale, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +109,7 @@ class BlockSeed:
 
     def given(self, task: Task) -> Task:
         """Return the task with the block's values."""
-        return task if self.seed is None else seeded(task, self.seed)
+        return task if self.seed is None else task.seeded(self.seed)
 
 
 class Target(ABC):
@@ -250,4 +249,4 @@ def training_tasks(training: Training) -> tuple[Task, ...]:
     suite = suites.load(training.suite)
     tasks = work.tasks(suite, training.sets, work.at_size(suite, training.scale, training.size))
     shares = training.shares or (1.0,) * len(tasks)
-    return tuple(work.prolonged(task, share) for task, share in zip(tasks, shares, strict=True))
+    return tuple(task.prolonged(share) for task, share in zip(tasks, shares, strict=True))

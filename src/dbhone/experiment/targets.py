@@ -6,8 +6,7 @@ from dbhone.experiment.embedded_target import EmbeddedTarget
 from dbhone.experiment.server_target import ServerTarget
 from dbhone.experiment.target import Target
 from dbhone.workload import suite as suites
-from dbhone.workload.drive import load_driver
-from dbhone.workload.drivers.base import ServerDriver
+from dbhone.workload.drivers.base import ServerDriver, load_driver
 
 
 def target_class(suite: str) -> type[Target]:

@@ -9,7 +9,7 @@ from dbhone.experiment.model import Training
 from dbhone.experiment.schema import ExperimentFile, SubjectSection
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Suite
-from dbhone.workload.work import Scale
+from dbhone.workload.task import Scale
 
 
 class TrainingSets:

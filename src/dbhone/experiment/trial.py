@@ -16,7 +16,7 @@ from dbhone.measurement.server_usage import UsedBetween
 from dbhone.measurement.slice_sampler import SliceSampler
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import StepResult
-from dbhone.workload.work import Task
+from dbhone.workload.task import Task
 
 Announce: TypeAlias = Callable[[str, int], None]
 """Tells whose turn it is, and how many of the trial's subjects are done by then."""

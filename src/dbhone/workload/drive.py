@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from dbhone import process, registry
+from dbhone import process
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, MachineError
 from dbhone.measurement import counters, process_stats
-from dbhone.workload.drivers.base import DRAWER, Chunk, Driver, DriverRequest, Outcome
-from dbhone.workload.work import Task
+from dbhone.workload.drivers.base import Chunk, Driver, DriverRequest, Outcome
+from dbhone.workload.task import Task
 
 _NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
 
@@ -80,19 +79,6 @@ class DriverCommand:
             timeout=self.timeout,
             cpus=self.cpus,
         )
-
-
-D = TypeVar("D", bound=Driver)
-
-
-def load_driver(name: str) -> Driver:
-    """Return the driver ``name``. Raises UnknownName."""
-    return registry.load(DRAWER, name, Driver, what="driver")
-
-
-def load_driver_of(kind: type[D], name: str) -> D:
-    """Return the driver ``name``, which is of this kind. Raises UnknownName."""
-    return registry.load(DRAWER, name, kind, what="driver")
 
 
 def drive(request: DriverCommand) -> DriverResult:

@@ -12,16 +12,17 @@ from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from dbhone import registry
 from dbhone.errors import HoneError, UnknownName
 from dbhone.measurement.record import Group
 from dbhone.units import parse_size
 
-_FOLDER = "dbhone.workload.suites"
+FOLDER = "dbhone.workload.suites"
 _SEPARATOR = ":"
 
 
@@ -69,22 +70,28 @@ class NumberedSet(_Section):
         return tuple(sorted((*self.point, *self.range, *self.write), key=_by_number))
 
 
-class ScriptedSet(_Section):
-    """A set that is one step: a script of the driver with its options.
+class ServerSet(_Section):
+    """A set that is one step of a server's driver.
 
-    ``warm_up`` marks a set that is run but not measured: it only fills caches. ``threads``
-    fixes the number of clients. With ``events`` the script is run so often, to its end, and the
-    size's seconds only say about how long that takes.
+    All keys that are not fields are the driver's own: see ``ServerDriver.job``. ``warm_up`` marks a
+    set that is run but not measured: it only fills caches. ``threads`` fixes the number of
+    clients. With ``events`` it is run so often, to its end, and the size's seconds only say about
+    how long that takes.
     """
 
+    model_config = ConfigDict(frozen=True, extra="allow")
+
     title: str
-    script: str
     group: Group
     kind: Kind = Kind.READ
-    options: dict[str, str] = Field(default_factory=dict)
     warm_up: bool = False
     threads: int | None = None
     events: int | None = Field(default=None, ge=1)
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What only the driver understands."""
+        return dict(self.model_extra or {})
 
     def group_of(self, key: str) -> Group | None:
         """Return the group of the set's only step, whose key is empty."""
@@ -96,37 +103,45 @@ class ScriptedSet(_Section):
 
 
 class ServerSize(_Section):
-    """A named size of a server's suite: its tables, the seconds of a slice, the clients.
+    """A named size of a server's suite: the seconds of a step, the clients, the server's cache.
 
-    ``cache`` is the size of the server's cache, in bytes, for each regime; ``cold`` need not
-    be there. ``spare_connections`` is how many more connections than clients a server must allow.
+    All keys that are not fields say what is loaded; only the driver understands them: see
+    ``ServerDriver.data_set``. ``cache`` is the size of the server's cache, in bytes, for each
+    regime; ``cold`` need not be there. ``spare_connections`` is how many more connections than
+    clients a server must allow.
     """
 
-    tables: int = Field(ge=1)
-    rows: int = Field(ge=100)
+    model_config = ConfigDict(frozen=True, extra="allow")
+
     threads: tuple[int, ...] = Field(min_length=1)
     spare_connections: int = Field(default=20, ge=1)
     seconds: dict[Kind, float]
     cache: dict[Regime, Annotated[int, BeforeValidator(parse_size)]]
 
+    @property
+    def own(self) -> dict[str, Any]:
+        """What only the driver understands."""
+        return dict(self.model_extra or {})
+
 
 class Suite(_Section):
     """A suite's file. With ``ordered`` the sets are run in the file's order in every block.
 
-    ``family`` is the folder that the file is in, empty for none. With ``fresh_loads`` every
-    block is measured on random data of its own, which is the same for all subjects. Without
-    ``trains`` no profile can be trained on it.
+    ``protocols`` are what its driver speaks with a DBMS. ``scripts`` is the folder of scripts
+    beside the file, for drivers that have such. With ``fresh_loads`` every block is measured on
+    random data of its own, which is the same for all subjects. Without ``trains`` no profile can
+    be trained on it.
     """
 
     title: str
-    family: str = ""
     driver: str
     protocols: tuple[str, ...]
     ordered: bool = False
     fresh_loads: bool = False
     trains: bool = True
     server_sizes: dict[str, ServerSize] = Field(default_factory=dict)
-    sets: dict[str, NumberedSet | ScriptedSet] = Field(min_length=1)
+    sets: dict[str, NumberedSet | ServerSet] = Field(min_length=1)
+    scripts: Path = Path()
 
     def sizes(self) -> tuple[str, ...]:
         """Return the names of the sizes that every set has, smallest first."""
@@ -140,7 +155,7 @@ class Suite(_Section):
     @property
     def adjustable(self) -> frozenset[str]:
         """The keys of ``[workload]`` by which an experiment may change a size of the suite."""
-        keys = {"threads", "regime", "tables", "rows", "seconds", "cache"}
+        keys = {"threads", "regime", "seconds", "cache"}
         return frozenset(keys if self.server_sizes else ())
 
     def measured(self) -> tuple[str, ...]:
@@ -163,7 +178,7 @@ class Suite(_Section):
     def runs_to_the_end(self) -> bool:
         """Whether what is asked ends by itself: neither its seconds nor its clients vary."""
         chosen = (self.sets[name] for name in self.measured())
-        return all(isinstance(each, ScriptedSet) and each.events is not None for each in chosen)
+        return all(isinstance(each, ServerSet) and each.events is not None for each in chosen)
 
     def warm_ups(self) -> tuple[str, ...]:
         """Return the sets that only fill caches."""
@@ -172,7 +187,7 @@ class Suite(_Section):
 
 def names() -> tuple[str, ...]:
     """Return the names of the suites that there are."""
-    return tuple(sorted(name for name, _ in _files(resources.files(_FOLDER), "")))
+    return tuple(sorted(_files()))
 
 
 def for_interface(interface: str) -> tuple[str, ...]:
@@ -180,25 +195,41 @@ def for_interface(interface: str) -> tuple[str, ...]:
     return tuple(name for name in names() if interface in load(name).protocols)
 
 
-def _files(folder: Traversable, prefix: str) -> Iterator[tuple[str, Traversable]]:
-    for each in folder.iterdir():
-        if each.is_dir():
-            yield from _files(each, f"{prefix}{each.name}{_SEPARATOR}")
-        elif each.name.endswith(".toml"):
-            yield prefix + each.name[:-5], each
+@cache
+def _files() -> dict[str, Path]:
+    """Return the suites' files, hone's own and those of other distributions, by name.
+
+    Another distribution has an entry point for each suite: its value is the package in which the
+    file lies, ``kv = "my_package.suites"`` for ``kv.toml`` or ``kv:micro`` for ``kv/micro.toml``.
+    """
+    own = dict(_files_below(Path(str(resources.files(FOLDER))), ""))
+    for name, entry_point in registry.others(FOLDER).items():
+        if name in own:
+            raise HoneError(f"{entry_point.value} has the name of hone's own suite {name}")
+        folder = Path(str(resources.files(entry_point.value)))
+        own[name] = folder.joinpath(*name.split(_SEPARATOR)).with_suffix(".toml")
+    return own
+
+
+def _files_below(folder: Path, prefix: str) -> Iterator[tuple[str, Path]]:
+    for path in folder.iterdir():
+        if path.is_dir():
+            yield from _files_below(path, f"{prefix}{path.name}{_SEPARATOR}")
+        elif path.suffix == ".toml":
+            yield prefix + path.stem, path
 
 
 @cache
 def load(name: str) -> Suite:
     """Return the suite ``name``. Raises UnknownName if there is no such file."""
-    files = dict(_files(resources.files(_FOLDER), ""))
+    files = _files()
     if name not in files:
         raise UnknownName("suite", name, files)
-    family = name.rpartition(_SEPARATOR)[0]
     try:
         declared = tomllib.loads(files[name].read_text(encoding="utf-8"))
-        return Suite.model_validate({"family": family, **declared})
-    except (ValidationError, tomllib.TOMLDecodeError) as error:
+        scripts = files[name].parent / "scripts"
+        return Suite.model_validate({"scripts": scripts, **declared})
+    except (OSError, ValidationError, tomllib.TOMLDecodeError) as error:
         raise HoneError(f"the file of the suite {name} is wrong: {error}") from error
 
 
@@ -221,8 +252,8 @@ def check_size(suite: Suite, size: str) -> None:
         raise UnknownName("size", size, suite.sizes())
 
 
-def _warms_up(chosen: NumberedSet | ScriptedSet) -> bool:
-    return isinstance(chosen, ScriptedSet) and chosen.warm_up
+def _warms_up(chosen: NumberedSet | ServerSet) -> bool:
+    return isinstance(chosen, ServerSet) and chosen.warm_up
 
 
 def _by_number(key: str) -> tuple[int, str]:

@@ -30,7 +30,7 @@ from dbhone.source.reference import kind_of, parse_reference
 from dbhone.source.versions import known_versions
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
-from dbhone.workload.work import Scale
+from dbhone.workload.task import Scale
 
 _VARIANT = "rel"
 

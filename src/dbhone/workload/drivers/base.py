@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from dbhone import registry
 from dbhone.dbms.base_protocol import Endpoint
-from dbhone.errors import DriverError
-from dbhone.workload.work import ScriptRun, Tables, Task
+from dbhone.errors import DriverError, UsageError
+from dbhone.workload.task import DataSet, Run, Task
 
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1
@@ -113,9 +118,13 @@ class Outcome:
 
 
 class Driver(ABC):
-    """A program that drives a subject."""
+    """A program that drives a subject.
+
+    ``data_keys`` are the keys by which an experiment may change what is loaded.
+    """
 
     name: str
+    data_keys: frozenset[str] = frozenset()
 
     @abstractmethod
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
@@ -129,7 +138,7 @@ class Driver(ABC):
     def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
         """Return what the output says; raise DriverError for any that it cannot mean."""
 
-    def counts(self, run: ScriptRun) -> bool:
+    def counts(self, run: Run) -> bool:
         """Return whether the clients of such a run can count what they do while they do it."""
         del run
         return False
@@ -161,6 +170,20 @@ class ServerDriver(Driver):
     program: str
     package: str
 
+    @abstractmethod
+    def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> DataSet:
+        """Return the data that ``keys`` of a suite's size and of an experiment ask for.
+
+        ``scripts`` is the suite's folder of scripts. Raises UsageError for keys that mean nothing.
+        """
+
+    @abstractmethod
+    def job(self, keys: Mapping[str, Any]) -> object:
+        """Return what clients do, by the ``keys`` of a suite's set: a frozen value.
+
+        Raises UsageError for keys that mean nothing.
+        """
+
     def counted(self, order: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command line of a run whose clients count in this file, see ``counting.py``.
 
@@ -169,20 +192,20 @@ class ServerDriver(Driver):
         raise DriverError(f"{self.name} cannot count {order.task.set} in {counts}")
 
     @abstractmethod
-    def load(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
-        """Return the command line that makes and fills the tables, with their indexes."""
+    def load(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+        """Return the command line that loads the data."""
 
     @abstractmethod
-    def load_scripts(self, tables: Tables) -> tuple[Path, ...]:
+    def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the files that decide what is loaded: loaded data is kept for as long as they
         stay the same."""
 
     @abstractmethod
-    def settle(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+    def settle(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return what makes the server finish the work that a load or writes left behind."""
 
     @abstractmethod
-    def verify(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+    def verify(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return what asks for known answers and prints them, consistency checks included.
 
         What it does depends on the data alone: two sound servers print the same.
@@ -191,3 +214,30 @@ class ServerDriver(Driver):
     @abstractmethod
     def verification(self, printed: str) -> str:
         """Return the digest of the answers; raise DriverError if a check found damage."""
+
+
+D = TypeVar("D", bound=Driver)
+M = TypeVar("M", bound=BaseModel)
+
+
+def load_driver(name: str) -> Driver:
+    """Return the driver ``name``. Raises UnknownName."""
+    return registry.load(DRAWER, name, Driver, what="driver")
+
+
+def load_driver_of(kind: type[D], name: str) -> D:
+    """Return the driver ``name``, which is of this kind. Raises UnknownName."""
+    return registry.load(DRAWER, name, kind, what="driver")
+
+
+def validated(model: type[M], keys: Mapping[str, Any], driver: str) -> M:
+    """Return a suite's or an experiment's ``keys`` as a driver's model reads them.
+
+    Raises UsageError that names the first key that means nothing to the driver.
+    """
+    try:
+        return model.model_validate(dict(keys))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{driver} cannot mean '{key}': {first['msg']}") from None

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from dbhone.dbms._mysql_protocol import MYSQL
+from pydantic import BaseModel, ConfigDict, Field
+
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.workload.drivers._sysbench_complaint import complaint
@@ -23,8 +27,9 @@ from dbhone.workload.drivers.base import (
     Outcome,
     ServerDriver,
     StepResult,
+    validated,
 )
-from dbhone.workload.work import ScriptRun, Tables
+from dbhone.workload.task import DataSet, Run
 
 _SUITES = Path(__file__).resolve().parents[1] / "suites"
 _USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
@@ -38,12 +43,75 @@ _ANSWER = re.compile(r"answer \S+ .+|sound \S+")
 _END = "verified"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables(DataSet):
+    """So many tables with so many rows in each, loaded by the scripts in a folder."""
+
+    tables: int
+    rows: int
+    scripts: Path = field(default=_SUITES / "sysbench" / "scripts", repr=False)
+    seed: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Tables times rows."""
+        return f"{self.tables} × {self.rows:,} rows"
+
+    @property
+    def key(self) -> tuple[str | int, ...]:
+        """Tables and rows."""
+        return (self.tables, self.rows)
+
+    @property
+    def volume(self) -> float:
+        """All rows."""
+        return float(self.tables * self.rows)
+
+    @property
+    def loaders(self) -> int:
+        """A client for each table, as far as there are enough."""
+        return min(self.tables, _LOADERS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A script that clients run, with its options without the dashes."""
+
+    name: str
+    options: tuple[tuple[str, str], ...] = ()
+
+
+class _TableKeys(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    tables: int = Field(ge=1)
+    rows: int = Field(ge=100)
+
+
+class _ScriptKeys(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    script: str
+    options: dict[str, str] = {}
+
+
 class Sysbench(ServerDriver):
     """Runs one script for a number of seconds, or a command that is not measured."""
 
     name = "sysbench"
     program = "sysbench"
     package = "sysbench"
+    data_keys = frozenset({"tables", "rows"})
+
+    def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> Tables:
+        """Return the tables; the keys are ``tables`` and ``rows``."""
+        size = validated(_TableKeys, keys, "sysbench")
+        return Tables(tables=size.tables, rows=size.rows, scripts=scripts, seed=seed)
+
+    def job(self, keys: Mapping[str, Any]) -> Script:
+        """Return the script; the keys are ``script`` and ``options``."""
+        declared = validated(_ScriptKeys, keys, "sysbench")
+        return Script(name=declared.script, options=tuple(declared.options.items()))
 
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         """Return all of the suite's sets: the scripts work with every version."""
@@ -68,9 +136,9 @@ class Sysbench(ServerDriver):
             options["report-interval"] = str(INTERVAL)
         return _run_command(order, options)
 
-    def counts(self, run: ScriptRun) -> bool:
+    def counts(self, run: Run) -> bool:
         """Return whether it is run for a time, and its script is a step of ``common.lua``."""
-        script = _script(run.script, run.tables).read_text(encoding="utf-8")
+        script = _script(_job_of(run).name, _tables_of(run.data)).read_text(encoding="utf-8")
         return run.events is None and _STEP.search(script) is not None
 
     def counted(self, order: DriverRequest, counts: Path) -> tuple[str, ...]:
@@ -107,13 +175,15 @@ class Sysbench(ServerDriver):
         """Return the line of its output that says why it failed, and what to do."""
         return complaint(printed)
 
-    def load(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+    def load(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that makes the tables, several at once."""
-        options = {**_table_options(tables), "threads": str(min(tables.tables, _LOADERS))}
+        tables = _tables_of(data)
+        options = {**_table_options(tables), "threads": str(tables.loaders)}
         return _command(program, _script("load", tables), where, options, "prepare")
 
-    def load_scripts(self, tables: Tables) -> tuple[Path, ...]:
+    def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts that load and settle, and those that they use."""
+        tables = _tables_of(data)
         found: list[Path] = []
         following = [_script(name, tables) for name in ("load", "settle")]
         while following:
@@ -124,12 +194,14 @@ class Sysbench(ServerDriver):
                 following += [(script.parent / name).resolve() for name in used]
         return tuple(found)
 
-    def settle(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+    def settle(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
+        tables = _tables_of(data)
         return _command(program, _script("settle", tables), where, _table_options(tables), "settle")
 
-    def verify(self, program: Path, where: Endpoint, tables: Tables) -> tuple[str, ...]:
+    def verify(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that prints known answers; it changes the tables."""
+        tables = _tables_of(data)
         return _command(program, _script("verify", tables), where, _table_options(tables), "verify")
 
     def verification(self, printed: str) -> str:
@@ -179,10 +251,20 @@ def _series_began(transcript: tuple[Chunk, ...]) -> float:
     return 0.0
 
 
-def _run_of(order: DriverRequest) -> ScriptRun:
+def _run_of(order: DriverRequest) -> Run:
     if order.task.run is None:
         raise DriverError(f"sysbench has no script for the set {order.task.set}")
     return order.task.run
+
+
+def _job_of(run: Run) -> Script:
+    assert isinstance(run.job, Script), "a run of sysbench has a script"
+    return run.job
+
+
+def _tables_of(data: DataSet) -> Tables:
+    assert isinstance(data, Tables), "sysbench loads tables"
+    return data
 
 
 def _endpoint_of(order: DriverRequest) -> Endpoint:
@@ -193,10 +275,10 @@ def _endpoint_of(order: DriverRequest) -> Endpoint:
 
 def _run_command(order: DriverRequest, options: dict[str, str]) -> tuple[str, ...]:
     run = _run_of(order)
-    script = _script(run.script, run.tables)
-    usual = {**_table_options(run.tables), "threads": str(run.threads)}
+    script = _script(_job_of(run).name, _tables_of(run.data))
+    usual = {**_table_options(_tables_of(run.data)), "threads": str(run.threads)}
     # What a set says replaces what every set has.
-    options = usual | options | dict(run.options)
+    options = usual | options | dict(_job_of(run).options)
     return _command(order.program, script, _endpoint_of(order), options, "run")
 
 
@@ -206,7 +288,7 @@ def _table_options(tables: Tables) -> dict[str, str]:
 
 
 def _script(name: str, tables: Tables) -> Path:
-    return _SUITES / tables.family / "scripts" / f"{name}.lua"
+    return tables.scripts / f"{name}.lua"
 
 
 def _command(
@@ -217,20 +299,22 @@ def _command(
 
 
 def _connection(where: Endpoint) -> tuple[str, ...]:
-    if where.protocol is MYSQL:
+    if where.protocol.name == "mysql":
         return (
             "--db-driver=mysql",
             f"--mysql-socket={where.socket}",
             f"--mysql-user={where.user}",
             f"--mysql-db={where.database}",
         )
-    return (
-        "--db-driver=pgsql",
-        f"--pgsql-host={where.socket.parent}",
-        f"--pgsql-port={where.port}",
-        f"--pgsql-user={where.user}",
-        f"--pgsql-db={where.database}",
-    )
+    if where.protocol.name == "postgresql":
+        return (
+            "--db-driver=pgsql",
+            f"--pgsql-host={where.socket.parent}",
+            f"--pgsql-port={where.port}",
+            f"--pgsql-user={where.user}",
+            f"--pgsql-db={where.database}",
+        )
+    raise DriverError(f"sysbench does not speak {where.protocol.name}")
 
 
 PLUGIN = Sysbench()
