@@ -26,7 +26,7 @@ from dbhone.measurement.record import Run, Samples
 from dbhone.measurement.store import Store
 from dbhone.report.findings import Findings, found_in, found_together
 from dbhone.report.wording import margin, ratio
-from dbhone.source.versions import known_versions
+from dbhone.source.known_versions import known_versions
 
 _PLANT = "shared_preload_libraries=pg_stat_statements"
 """Counting and timing each statement costs CPU in every one of them."""

@@ -4,18 +4,18 @@ The tree::
 
     HoneError                 something failed (exit code 1)
     ├── UsageError            wrong use: nothing was started (exit code 2)
-    │   ├── UnknownName       a name that does not exist; the nearest are told
-    │   ├── ExperimentError   an experiment file that cannot be meant
+    │   ├── UnknownName       a name that does not exist, with the nearest that do
+    │   ├── ExperimentError   an experiment file that is wrong
     │   ├── VariantError      transforms that do not go together
-    │   └── SettingsError     a server's setting that cannot be meant
+    │   └── SettingsError     a server's setting that is wrong
     ├── SourceError           a source could not be fetched or verified
-    ├── ToolError             a program is missing or does not do its work
+    ├── ToolError             a program is missing or does not work
     ├── BuildError            a build step failed
     ├── ProfileError          a profile is missing, empty, stale or foreign
     ├── ServerError           a server did not start, crashed, or did not stop
-    ├── DriverError           a workload driver failed or printed nonsense
+    ├── DriverError           a workload driver failed or printed malformed output
     ├── StoreError            the store cannot be read or written
-    ├── MachineError          this machine cannot do what was asked
+    ├── MachineError          this machine lacks what is needed
     └── Interrupted           the user stopped us (exit code 130)
 
 A message says what failed; ``log`` where to read more; ``hint`` what to do next.
@@ -26,8 +26,10 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
+
+_FEW = 12
 
 
 class HoneError(Exception):
@@ -43,12 +45,12 @@ class HoneError(Exception):
 
     @property
     def told(self) -> str:
-        """The message with where its log is, for records that have no other place for it."""
+        """The message with the path of its log, for records that have no field for the log."""
         return f"{self.message} (log: {self.log})" if self.log else self.message
 
 
 class UsageError(HoneError):
-    """hone was asked for something that cannot be meant; nothing was started."""
+    """The command line or a file that the user wrote is wrong; nothing was started."""
 
     exit_code = 2
 
@@ -74,7 +76,7 @@ class UnknownName(UsageError):
 
 
 class ExperimentError(UsageError):
-    """An experiment file that cannot be meant. The message names file and key or line."""
+    """An experiment file that is wrong. The message names file and key or line."""
 
 
 class VariantError(UsageError):
@@ -90,11 +92,11 @@ class SourceError(HoneError):
 
 
 class ToolError(HoneError):
-    """A program is missing or does not do its work."""
+    """A program is missing or does not work."""
 
 
 class BuildError(HoneError):
-    """A build step failed; ``log`` has the compiler's own words."""
+    """A build step failed; ``log`` has the compiler's messages."""
 
 
 class ProfileError(HoneError):
@@ -102,7 +104,7 @@ class ProfileError(HoneError):
 
 
 class ServerError(HoneError):
-    """A server did not start, crashed, or did not stop; ``log`` has its own words."""
+    """A server did not start, crashed, or did not stop; ``log`` has its messages."""
 
 
 class DriverError(HoneError):
@@ -114,7 +116,7 @@ class StoreError(HoneError):
 
 
 class MachineError(HoneError):
-    """This machine cannot do what was asked: no room, no permission, no counters."""
+    """This machine lacks what is needed: space, a permission, counters."""
 
 
 class Interrupted(HoneError):
@@ -132,6 +134,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if not names:
         return "none exist yet"
     return f"known: {', '.join(names)}"
+
+
+def nearest_of_many(name: str, known: Collection[str]) -> str:
+    """Return a hint that names the closest of ``known``; all of them only if they are few."""
+    hint = nearest(name, known)
+    if len(known) > _FEW and not hint.startswith("did you mean"):
+        return f"none of its {len(known)} names is like it"
+    return hint
 
 
 def disk_full(error: OSError, doing: str) -> MachineError | None:

@@ -9,6 +9,8 @@ import shutil
 import stat
 from pathlib import Path
 
+from dbhone.errors import UsageError
+
 
 def digest_of(value: object) -> str:
     """Return the SHA-256, in hex, of a value made of dicts, lists, strings and numbers.
@@ -48,6 +50,14 @@ def _entry(path: Path, name: Path) -> str:
         return f"{name}\0special"
     kind = "exec" if status.st_mode & stat.S_IXUSR else "file"
     return f"{name}\0{kind}\0{digest_of_file(path)}"
+
+
+def absolute_path(text: str) -> Path:
+    """Return a path that a user wrote as an absolute one; it need not exist."""
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:
+        raise UsageError(f"'{text}': there is no such user") from error
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -20,7 +20,7 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import Wishes, Work
 from dbhone.measurement.record import Role
-from dbhone.source.versions import known_versions
+from dbhone.source.known_versions import known_versions
 
 KNOWN = known_versions()
 SHA = "a" * 64

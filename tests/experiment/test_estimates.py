@@ -16,7 +16,7 @@ from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Edit
 from dbhone.experiment import estimates
 from dbhone.home import Home, Session
-from dbhone.source.editing import edited
+from dbhone.source.derive import apply_edits
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
@@ -77,7 +77,7 @@ def test_a_build_of_a_tree_that_is_changed_first_takes_no_time_either(
     monkeypatch.setattr(estimates, "load_dbms", lambda _: Edited())
     estimator = estimates.BuildEstimator(session.home)
     assert not estimator.cost(INPUTS, Pass.INSTRUMENT).done
-    changed = edited(tree, (edit,), session, lambda _: None)
+    changed = apply_edits(tree, (edit,), session, lambda _: None)
     spec = make_spec(changed, "pgo", pass_=Pass.INSTRUMENT, dbms=Edited())
     builder.make(spec, session, lambda _: None)
     assert estimator.cost(INPUTS, Pass.INSTRUMENT).done

@@ -11,7 +11,7 @@ from dbhone.experiment.history import HistoryRequest, choose_versions, history_t
 from dbhone.experiment.load import load_shipped, parse
 from dbhone.experiment.templates import Wishes, Work
 from dbhone.measurement.record import Role
-from dbhone.source.versions import KnownVersions, known_versions
+from dbhone.source.known_versions import KnownVersions, known_versions
 
 KNOWN = known_versions()
 REQUEST = HistoryRequest(

@@ -12,7 +12,7 @@ from dbhone.experiment.join import JoinRequest, joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.templates import Wishes
 from dbhone.measurement.record import Role, Run
-from dbhone.source.versions import KnownVersion, known_versions
+from dbhone.source.known_versions import KnownVersion, known_versions
 from tests.report.sample_history import a_version
 from tests.report.sample_servers import a_server_run
 

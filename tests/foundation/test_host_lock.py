@@ -59,8 +59,8 @@ def test_who_waits_comes_before_who_had_the_turn_last() -> None:
 _HOLDER = """
 import sys
 from dbhone import host_lock
-turn._TURN, turn._NEXT = ("\\0" + name for name in sys.argv[3:])
-with turn.machine_turn(lambda _: None):
+host_lock._TURN, host_lock._NEXT = ("\\0" + name for name in sys.argv[3:])
+with host_lock.hold_host_lock(lambda _: None):
     print("held", flush=True)
     sys.stdin.read()
 """

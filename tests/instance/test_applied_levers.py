@@ -74,7 +74,7 @@ def test_a_machine_that_has_all_refuses_nothing() -> None:
 def test_a_library_that_is_missing_is_told_with_its_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(applied_levers, "bringing_one_of", lambda names: f"install {names[-1]}")
+    monkeypatch.setattr(applied_levers, "install_advice", lambda names: f"install {names[-1]}")
     said = refused("mimalloc")
     assert said.startswith("mimalloc is not installed: there is no libmimalloc.so.3 or libmimalloc")
     assert said.endswith("→ install libmimalloc.so.2")

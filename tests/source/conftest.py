@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.home import Home, Session, open_session
-from dbhone.source.kinds.base import Fetch
+from dbhone.source.fetch import Fetch
 from dbhone.source.reference import parse_reference
 from tests.source.apt_machine import Machine
 
@@ -35,13 +35,13 @@ def job_for(tmp_path: Path, told: Told) -> Callable[[str], Fetch]:
 
     def make(text: str) -> Fetch:
         root = tmp_path / "job"
-        for folder in ("into", "work"):
+        for folder in ("into", "scratch"):
             (root / folder).mkdir(parents=True)
         return Fetch(
             reference=parse_reference(text),
             into=root / "into",
-            work=root / "work",
-            keep=root / "keep",
+            scratch=root / "scratch",
+            cache=root / "cache",
             log=root / "log",
             refresh=False,
             notify=told,

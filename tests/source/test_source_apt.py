@@ -10,9 +10,9 @@ import pytest
 from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.home import Session
 from dbhone.process import Command, run
+from dbhone.source.fetch import Fetch
 from dbhone.source.kinds._apt_catalogue import open_catalogue
 from dbhone.source.kinds._apt_sources import PackageType
-from dbhone.source.kinds.base import Fetch
 from dbhone.source.tree import SourceTree, acquire
 from tests.source.apt_machine import Machine
 
@@ -248,10 +248,10 @@ def test_all_that_apt_writes_goes_to_private_places(
     names = ("Dir::State", "Dir::State::Lists", "Dir::Cache", "Dir::Cache::Archives")
     words = (word for number, name in enumerate(names) for word in (f"V{number}", f"{name}/d"))
     argv = ("apt-config", "-c", str(config), "shell", *words)
-    printed = run(Command(argv=argv, cwd=job.work)).text()
+    printed = run(Command(argv=argv, cwd=job.scratch)).text()
     places = [Path(line.partition("=")[2].strip("'")) for line in printed.splitlines()]
     assert len(places) == len(names)
-    assert all(place.is_relative_to(job.work.parent) for place in places)
+    assert all(place.is_relative_to(job.scratch.parent) for place in places)
 
 
 @needs_apt

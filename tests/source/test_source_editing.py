@@ -10,7 +10,7 @@ from dbhone.dbms._compatibility import all_edits, edits_of
 from dbhone.dbms.base import Edit
 from dbhone.errors import SourceError
 from dbhone.home import Session
-from dbhone.source.editing import as_edited, edited
+from dbhone.source.derive import apply_edits, find_edited
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 
 SCRIPT = "storage/rocksdb/get_rocksdb_files.sh"
@@ -48,7 +48,7 @@ def test_what_a_tree_needs_makes_another_tree_and_leaves_the_first(
 ) -> None:
     tree = make(tmp_path / "release", BEFORE, session)
     told: list[str] = []
-    found = edited(tree, myrocks(), session, told.append)
+    found = apply_edits(tree, myrocks(), session, told.append)
     for name, text in AFTER.items():
         assert (found.path / name).read_text() == text
     for name, text in BEFORE.items():
@@ -64,19 +64,19 @@ def test_what_a_tree_needs_makes_another_tree_and_leaves_the_first(
 
 def test_it_is_made_once_and_needs_nothing_more(tmp_path: Path, session: Session) -> None:
     tree = make(tmp_path / "release", BEFORE, session)
-    assert as_edited(tree, myrocks(), session.home) is None
+    assert find_edited(tree, myrocks(), session.home) is None
     told: list[str] = []
-    first = edited(tree, myrocks(), session, ignore)
-    again = edited(tree, myrocks(), session, told.append)
+    first = apply_edits(tree, myrocks(), session, ignore)
+    again = apply_edits(tree, myrocks(), session, told.append)
     assert again.digest == first.digest
     assert told == []
-    assert as_edited(tree, myrocks(), session.home) == kept_tree(first.digest, session.home)
-    assert edited(first, myrocks(), session, ignore) is first
+    assert find_edited(tree, myrocks(), session.home) == kept_tree(first.digest, session.home)
+    assert apply_edits(first, myrocks(), session, ignore) is first
 
 
 def test_other_versions_need_less(tmp_path: Path, session: Session) -> None:
     tree = make(tmp_path / "release", BEFORE, session)
-    found = edited(tree, myrocks("8.0.32"), session, ignore)
+    found = apply_edits(tree, myrocks("8.0.32"), session, ignore)
     assert "env -i $" in (found.path / "storage/rocksdb/CMakeLists.txt").read_text()
     assert (found.path / SCRIPT).read_text() == AFTER[SCRIPT]
 
@@ -92,8 +92,8 @@ def test_a_tree_in_which_nothing_is_found_is_left_as_it_is(
     tmp_path: Path, session: Session, files: dict[str, str]
 ) -> None:
     tree = make(tmp_path / "release", files, session)
-    assert edited(tree, myrocks(), session, ignore) is tree
-    assert as_edited(tree, myrocks(), session.home) is tree
+    assert apply_edits(tree, myrocks(), session, ignore) is tree
+    assert find_edited(tree, myrocks(), session.home) is tree
 
 
 def test_nothing_outside_is_changed(tmp_path: Path, session: Session) -> None:
@@ -104,7 +104,7 @@ def test_nothing_outside_is_changed(tmp_path: Path, session: Session) -> None:
     (root / SCRIPT).symlink_to(outside)
     tree = acquire(f"dir:{root}", session, notify=ignore)
     with pytest.raises(SourceError, match=f"{SCRIPT} leads out of the source tree"):
-        edited(tree, myrocks(), session, ignore)
+        apply_edits(tree, myrocks(), session, ignore)
     assert outside.read_text() == BEFORE[SCRIPT]
 
 
@@ -115,7 +115,7 @@ def test_nothing_outside_is_made(tmp_path: Path, session: Session) -> None:
     (root / "rocksdb/util/build_version.cc").symlink_to(tmp_path / "made.cc")
     tree = acquire(f"dir:{root}", session, notify=ignore)
     with pytest.raises(SourceError, match="leads out of the source tree"):
-        edited(tree, myrocks(), session, ignore)
+        apply_edits(tree, myrocks(), session, ignore)
     assert not (tmp_path / "made.cc").exists()
 
 
@@ -125,6 +125,6 @@ def test_nothing_else_in_a_file_is_changed(tmp_path: Path, session: Session) -> 
     (root / SCRIPT).write_bytes(b"# \xe4\r\nbv=rocksdb/util/build_version.cc\n\t\r\n")
     (root / SCRIPT).chmod(0o755)
     tree = acquire(f"dir:{root}", session, notify=ignore)
-    script = edited(tree, myrocks(), session, ignore).path / SCRIPT
+    script = apply_edits(tree, myrocks(), session, ignore).path / SCRIPT
     assert script.read_bytes() == b"# \xe4\r\nbv=/dev/null\n\t\r\n"
     assert script.stat().st_mode & 0o111

@@ -10,9 +10,9 @@ import pytest
 from dbhone.dbms.base_versions import VersionRange, numbers
 from dbhone.errors import MachineError, SourceError, UnknownName, UsageError
 from dbhone.home import Session
-from dbhone.source import fixing
-from dbhone.source.fixes import Fix, all_fixes, check_word
-from dbhone.source.fixing import CLONE_VARIABLE, WantedFixes, fixed
+from dbhone.source import fixes
+from dbhone.source.derive import apply_fixes
+from dbhone.source.fixes import CLONE_VARIABLE, Fix, all_fixes, check_fix
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 
 NEW = "int answer(void) { return 42; }\n"
@@ -54,7 +54,7 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     git(clone, "commit", "-qam", "fix")
     monkeypatch.setenv(CLONE_VARIABLE, str(clone))
     commit = git(clone, "rev-parse", "HEAD")
-    monkeypatch.setattr(fixing, "all_fixes", lambda: {"answer": a_fix(commit)})
+    monkeypatch.setattr(fixes, "all_fixes", lambda: {"answer": a_fix(commit)})
     return commit
 
 
@@ -70,13 +70,15 @@ def a_fix(commit: str) -> Fix:
     )
 
 
-def wanted(*words: str, dbms: str = "mysql", version: str = "8.0.18") -> WantedFixes:
-    return WantedFixes(words=words, dbms=dbms, version=version)
+def fixed(
+    tree: SourceTree, session: Session, fix: str, *, dbms: str = "mysql", version: str = "8.0.18"
+) -> SourceTree:
+    return apply_fixes(tree, (fix,), session, ignore, dbms=dbms, version=version)
 
 
 @pytest.mark.usefixtures("upstream")
 def test_a_fix_makes_another_tree_and_leaves_the_first(tree: SourceTree, session: Session) -> None:
-    found = fixed(tree, wanted("answer"), session, ignore)
+    found = fixed(tree, session, "answer")
     assert (found.path / "answer.c").read_text() == NEW
     assert "41" in (tree.path / "answer.c").read_text()
     assert found.digest != tree.digest
@@ -88,9 +90,9 @@ def test_a_fix_makes_another_tree_and_leaves_the_first(tree: SourceTree, session
 def test_it_is_made_once(
     tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = fixed(tree, wanted("answer"), session, ignore)
+    first = fixed(tree, session, "answer")
     monkeypatch.delenv(CLONE_VARIABLE)
-    assert fixed(tree, wanted("answer"), session, ignore).digest == first.digest
+    assert fixed(tree, session, "answer").digest == first.digest
     assert kept_tree(first.digest, session.home) is not None
 
 
@@ -102,7 +104,7 @@ def test_a_patch_of_the_users_is_applied(
         "--- a/answer.c\n+++ b/answer.c\n@@ -1 +1 @@\n"
         "-int answer(void) { return 41; }\n+int answer(void) { return 43; }\n"
     )
-    found = fixed(tree, wanted(str(patch), dbms="mariadb"), session, ignore)
+    found = fixed(tree, session, str(patch), dbms="mariadb")
     assert "43" in (found.path / "answer.c").read_text()
 
 
@@ -115,7 +117,7 @@ def test_a_fix_that_does_not_apply_leaves_nothing(
     (other / "answer.c").write_text("int answer(void);\n")
     foreign = acquire(f"dir:{other}", session, notify=ignore)
     with pytest.raises(SourceError, match="'answer' does not apply") as caught:
-        fixed(foreign, wanted("answer"), session, ignore)
+        fixed(foreign, session, "answer")
     assert caught.value.log is not None
     assert "answer.c" in caught.value.log.read_text()
     assert foreign.digest != tree.digest
@@ -123,20 +125,20 @@ def test_a_fix_that_does_not_apply_leaves_nothing(
 
 @pytest.mark.usefixtures("upstream")
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("fix", "dbms", "version", "message"),
     [
-        (wanted("answer", version="8.0.22"), "from 8.0.11 to before 8.0.22, not for 8.0.22"),
-        (wanted("answer", version="8.0.4"), "not for 8.0.4"),
-        (wanted("answer", dbms="mariadb"), "is for mysql, not for mariadb"),
-        (wanted("./nowhere.patch"), "there is no patch nowhere.patch"),
+        ("answer", "mysql", "8.0.22", "from 8.0.11 to before 8.0.22, not for 8.0.22"),
+        ("answer", "mysql", "8.0.4", "not for 8.0.4"),
+        ("answer", "mariadb", "8.0.18", "is for mysql, not for mariadb"),
+        ("./nowhere.patch", "mysql", "8.0.18", "there is no patch nowhere.patch"),
     ],
 )
 def test_a_fix_that_is_for_others_is_refused(
-    tree: SourceTree, session: Session, asked: WantedFixes, said: str
+    tree: SourceTree, session: Session, fix: str, dbms: str, version: str, message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        fixed(tree, asked, session, ignore)
-    assert said in caught.value.message
+        fixed(tree, session, fix, dbms=dbms, version=version)
+    assert message in caught.value.message
 
 
 @pytest.mark.usefixtures("upstream")
@@ -145,16 +147,16 @@ def test_without_a_clone_the_commit_is_named(
 ) -> None:
     monkeypatch.delenv(CLONE_VARIABLE)
     with pytest.raises(MachineError, match="which is taken from a clone of yours"):
-        fixed(tree, wanted("answer"), session, ignore)
+        fixed(tree, session, "answer")
 
 
 @pytest.mark.usefixtures("upstream")
 def test_a_clone_without_the_commit_is_told(
     tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fixing, "all_fixes", lambda: {"answer": a_fix("0" * 40)})
+    monkeypatch.setattr(fixes, "all_fixes", lambda: {"answer": a_fix("0" * 40)})
     with pytest.raises(SourceError, match="has no commit 000000000000"):
-        fixed(tree, wanted("answer"), session, ignore)
+        fixed(tree, session, "answer")
 
 
 def test_the_fixes_that_ship_have_whole_commits_and_a_range() -> None:
@@ -169,6 +171,6 @@ def test_the_fixes_that_ship_have_whole_commits_and_a_range() -> None:
 
 def test_an_unknown_fix_names_the_nearest() -> None:
     with pytest.raises(UnknownName) as caught:
-        check_word("logsys")
+        check_fix("logsys")
     assert caught.value.hint is not None
     assert "'log-sys'" in caught.value.hint

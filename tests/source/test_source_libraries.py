@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import MachineError
-from dbhone.source import package_lookup
+from dbhone.source import libraries
 from dbhone.source.libraries import (
-    bringing_one_of,
     find_libraries,
-    library_here,
+    find_system_library,
+    install_advice,
     require_libraries,
 )
 from tests.source.make_elf import OTHER_MACHINE, elf
@@ -138,7 +138,7 @@ def test_a_library_that_is_not_known_is_asked_of_apt_file(tree: Tree) -> None:
     tree.answers("apt-file", f"game: /usr/lib/game/x/{NOWHERE}\nright: /usr/lib/x/{NOWHERE}\n")
     tree.put("bin/mysqld", elf(NOWHERE))
     (missing,) = find_libraries(tree.program, tree.root).missing
-    assert missing.bringer.package == "right"
+    assert missing.provider.package == "right"
 
 
 def test_without_apt_file_nothing_is_known_of_it(tree: Tree) -> None:
@@ -157,21 +157,21 @@ def test_the_machines_own_library_is_the_first_that_its_programs_can_load(
     right.write_bytes(elf())
     lines = (f"\t{NOWHERE} (libc6) => {path}\n" for path in (other, damaged, right))
     tree.answers("ldconfig", f"3 libs found\n{''.join(lines)}")
-    assert library_here(NOWHERE) == right
-    assert library_here("libother.so.1") is None
+    assert find_system_library(NOWHERE) == right
+    assert find_system_library("libother.so.1") is None
 
 
 def test_of_several_libraries_the_one_that_can_be_installed_is_advised(tree: Tree) -> None:
     names = ("libtcmalloc_minimal.so.4", "libtcmalloc.so.4")
     tree.answers("apt-cache", POLICY.format("libgoogle-perftools4t64", "2.15"))
-    assert bringing_one_of(names) == "apt-get install libgoogle-perftools4t64"
+    assert install_advice(names) == "apt-get install libgoogle-perftools4t64"
     tree.answers("apt-cache", "")
-    assert bringing_one_of(names).startswith("Fedora has it in the package gperftools-libs")
-    assert bringing_one_of((NOWHERE,)) == f"install what brings {NOWHERE}"
+    assert install_advice(names).startswith("Fedora has it in the package gperftools-libs")
+    assert install_advice((NOWHERE,)) == f"install what brings {NOWHERE}"
 
 
 def test_every_known_library_has_a_package() -> None:
-    table = tomllib.loads(package_lookup._KNOWN.read_text())
+    table = tomllib.loads(libraries._PACKAGES.read_text())
     assert list(table) == sorted(table, key=lambda name: name.replace("-", "."))
     for soname, entry in table.items():
         assert ".so." in soname

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import SourceError
-from dbhone.source.kinds.base import Fetch
-from dbhone.source.nested import unpack_server
-from dbhone.source.ready import find_server
+from dbhone.source.fetch import Fetch
+from dbhone.source.prebuilt import find_server, unpack_prebuilt
 from tests.source.make_archives import tarred, zipped
 from tests.source.make_elf import OTHER_MACHINE, elf
 
@@ -23,9 +22,9 @@ def job(job_for: JobFor) -> Fetch:
 
 
 def unpacked(content: bytes, job: Fetch) -> set[str]:
-    archive = job.work / "archive.jar"
+    archive = job.scratch / "archive.jar"
     archive.write_bytes(content)
-    unpack_server(archive, job)
+    unpack_prebuilt(archive, job)
     return {str(path.relative_to(job.into)) for path in job.into.rglob("*") if path.is_file()}
 
 
@@ -48,7 +47,7 @@ def test_archives_are_unpacked_as_deep_as_the_server_lies(job: Fetch) -> None:
         deep = {"outer/" + name: inner, "outer/notes": b"x"}
         assert "db" in str(unpacked(zipped(deep), job))
         assert find_server(job.into) is not None
-        for place in (job.into, job.work):
+        for place in (job.into, job.scratch):
             for path in sorted(place.rglob("*"), reverse=True):
                 path.rmdir() if path.is_dir() else path.unlink()
 
@@ -99,11 +98,11 @@ def test_programs_and_scripts_get_their_execute_bits_back(job: Fetch) -> None:
     ],
 )
 def test_an_archive_inside_that_would_leave_its_folder_is_refused(job: Fetch, inner: bytes) -> None:
-    outside = set(job.work.parent.iterdir())
+    outside = set(job.scratch.parent.iterdir())
     with pytest.raises(SourceError) as caught:
         unpacked(zipped({"db.tar": inner, "a": b"x"}), job)
     assert "evil" in caught.value.message
-    assert set(job.work.parent.iterdir()) == outside
+    assert set(job.scratch.parent.iterdir()) == outside
 
 
 def test_a_damaged_archive_inside_is_named(job: Fetch) -> None:

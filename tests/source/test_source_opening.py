@@ -9,8 +9,8 @@ import pytest
 
 from dbhone.errors import SourceError
 from dbhone.home import Session
-from dbhone.source.opening import as_opened, opened
-from dbhone.source.ready import find_server
+from dbhone.source.derive import find_unpacked, unpack_server
+from dbhone.source.prebuilt import find_server
 from dbhone.source.tree import SourceTree, acquire
 from tests.source.conftest import Told
 from tests.source.make_archives import tarred, zipped
@@ -33,7 +33,7 @@ def test_a_server_in_an_archive_is_unpacked_into_another_tree(
 ) -> None:
     wrapped = {"linux/db.txz": lzma.compress(tarred(SERVER)), "linux/README": b"x"}
     tree = tree_of(wrapped, tmp_path, session)
-    found = opened(tree, session, told)
+    found = unpack_server(tree, session, told)
     server = find_server(found.path)
     assert server is not None
     assert server.program == found.path / "linux/db/bin/mysqld"
@@ -46,11 +46,11 @@ def test_a_server_in_an_archive_is_unpacked_into_another_tree(
 
 def test_what_was_opened_once_is_kept(tmp_path: Path, session: Session, told: Told) -> None:
     tree = tree_of({"db.zip": zipped(SERVER)}, tmp_path, session)
-    assert as_opened(tree, session.home) is tree
-    first = opened(tree, session, told)
+    assert find_unpacked(tree, session.home) is tree
+    first = unpack_server(tree, session, told)
     told.clear()
-    assert opened(tree, session, told).path == first.path
-    assert as_opened(tree, session.home).path == first.path
+    assert unpack_server(tree, session, told).path == first.path
+    assert find_unpacked(tree, session.home).path == first.path
     assert not told
 
 
@@ -59,7 +59,7 @@ def test_a_server_that_lies_open_needs_no_other_tree(
 ) -> None:
     brought = {"bin/mysqld": elf(), "share/more.zip": zipped(SERVER)}
     tree = tree_of(brought, tmp_path, session)
-    assert opened(tree, session, told) is tree
+    assert unpack_server(tree, session, told) is tree
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_without_a_server_nothing_is_kept(
 ) -> None:
     tree = tree_of(brought, tmp_path, session)
     with pytest.raises(SourceError, match=why):
-        opened(tree, session, told)
-    assert as_opened(tree, session.home) is tree
+        unpack_server(tree, session, told)
+    assert find_unpacked(tree, session.home) is tree
 
 
 def test_an_archive_inside_cannot_write_outside_its_folder(
@@ -86,5 +86,5 @@ def test_an_archive_inside_cannot_write_outside_its_folder(
     escaping = tarred({"../../escaped": b"x", **SERVER})
     tree = tree_of({"db.tar": escaping}, tmp_path, session)
     with pytest.raises(SourceError, match="escaped"):
-        opened(tree, session, told)
+        unpack_server(tree, session, told)
     assert not list(tmp_path.rglob("escaped"))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import SourceError
-from dbhone.source.ready import find_server, require_server
+from dbhone.source.prebuilt import find_server, require_server
 from tests.source.make_elf import OTHER_MACHINE, elf
 
 

@@ -14,8 +14,8 @@ from dbhone.errors import MachineError, SourceError
 from dbhone.files import digest_of_tree, remove_tree
 from dbhone.home import Home, Session, open_session
 from dbhone.process import Command, run
+from dbhone.source.fetch import Fetch
 from dbhone.source.kinds import git
-from dbhone.source.kinds.base import Fetch
 from dbhone.source.tree import SourceTree, acquire
 
 REFERENCE = "git:/nowhere@v1"

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from dbhone.errors import HoneError, MachineError, SourceError, ToolError
 from dbhone.files import remove_tree
 from dbhone.process import Command, run
-from dbhone.source.kinds.base import Fetch
-from dbhone.source.unpack import unpack
+from dbhone.source.archive import unpack
+from dbhone.source.fetch import Fetch
 
 JobFor = Callable[[str], Fetch]
 REFERENCE = "https://h.example/a.tar.gz#sha256=" + "0" * 64
@@ -72,7 +72,7 @@ def zipped(*names: str, mode: int = 0) -> bytes:
 
 def unpack_bytes(content: bytes, job: Fetch) -> dict[str, bytes]:
     """Unpack; return the content of each file by its name."""
-    archive = job.work / "archive"
+    archive = job.scratch / "archive"
     archive.write_bytes(content)
     unpack(archive, job)
     found = (path for path in job.into.rglob("*") if path.is_file() and not path.is_symlink())
@@ -180,11 +180,11 @@ PIPE = entry("top/pipe", b"", type=tarfile.FIFOTYPE)
 def test_members_that_would_leave_the_folder_are_refused_by_name(
     job: Fetch, entries: list[tuple[tarfile.TarInfo, bytes]], culprit: str
 ) -> None:
-    outside = set(job.work.parent.iterdir())
+    outside = set(job.scratch.parent.iterdir())
     with pytest.raises(SourceError) as caught:
         unpack_bytes(tar(entry("top/ok"), *entries), job)
     assert f"'{culprit}'" in caught.value.message
-    assert set(job.work.parent.iterdir()) == outside
+    assert set(job.scratch.parent.iterdir()) == outside
     assert not list(job.into.iterdir())
 
 
@@ -235,9 +235,9 @@ def test_an_archive_larger_than_the_disk_is_refused_before_it_fills_it(
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(2**40, 0, 64 * 2**20 + 99))
     assert unpack_bytes(tar(entry("a", b"x" * 99), entry("b", b"y")), job)
     remove_tree(job.into)
-    remove_tree(job.work)
+    remove_tree(job.scratch)
     job.into.mkdir()
-    job.work.mkdir()
+    job.scratch.mkdir()
     with pytest.raises(MachineError) as caught:
         unpack_bytes(tar(entry("bomb", b"x" * 100)), job)
     assert "bomb" in caught.value.message
@@ -254,12 +254,12 @@ def test_damaged_archives_are_unpacked_or_refused(
     content = bytearray(whole)
     for where, byte in damage:
         content[int(where * len(content))] = byte
-    for place in (job.into, job.work):
+    for place in (job.into, job.scratch):
         remove_tree(place)
         place.mkdir()
-    outside = set(job.work.parent.iterdir())
+    outside = set(job.scratch.parent.iterdir())
     try:
         unpack_bytes(bytes(content), job)
     except HoneError as error:
         assert "\n" not in error.message
-    assert set(job.work.parent.iterdir()) == outside
+    assert set(job.scratch.parent.iterdir()) == outside

@@ -70,7 +70,6 @@ class MysqlLife(ServerDbms):
     """The sections of a my.cnf that this server reads."""
     counters = SOURCES
     programs: tuple[str, ...] = ("mariadbd", "mysqld")
-    """The names that the server's program may have, the best first."""
 
     def installation(self, prefix: Path) -> Installation | None:
         """Return what is in ``prefix/bin`` or ``prefix/sbin``: /usr, a build."""

@@ -72,11 +72,12 @@ class PostgresqlLife(ServerDbms):
         }
     )
     settings_table = "postgresql"
+    programs = ("postgres",)
     counters = SOURCES
 
     def installation(self, prefix: Path) -> Installation | None:
         """Return what is in ``prefix/bin``: /usr/lib/postgresql/15, /usr/local/pgsql, a build."""
-        server = prefix / "bin" / "postgres"
+        server = prefix / "bin" / self.programs[0]
         if not server.is_file() or not (prefix / "bin" / "initdb").is_file():
             return None
         return Installation(dbms=self.name, version="", prefix=prefix, server=server)

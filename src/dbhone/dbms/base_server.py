@@ -93,6 +93,8 @@ class ServerDbms(Dbms):
 
     protocol: Protocol
     """What clients speak with it."""
+    programs: tuple[str, ...]
+    """The names that the server's program may have, the preferred first."""
     stop_signal: signal.Signals
     """Ends the server cleanly, so that profiles and data reach the disk."""
     cache_setting: str
@@ -217,3 +219,9 @@ def server_systems() -> dict[str, ServerDbms]:
     """Return the DBMSs that run as servers, by name."""
     known = registry.load_all(DRAWER, Dbms, what="DBMS")
     return {name: dbms for name, dbms in known.items() if isinstance(dbms, ServerDbms)}
+
+
+def server_programs() -> tuple[str, ...]:
+    """Return the names that programs of servers have, each once."""
+    names = (name for dbms in server_systems().values() for name in dbms.programs)
+    return tuple(dict.fromkeys(names))

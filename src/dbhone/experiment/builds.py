@@ -26,10 +26,8 @@ from dbhone.home import Session
 from dbhone.host_lock import hold_host_lock
 from dbhone.instance import prebuilt
 from dbhone.measurement.record import READY_MADE
-from dbhone.source.editing import edited
-from dbhone.source.fixing import WantedFixes, fixed
-from dbhone.source.opening import as_opened, opened
-from dbhone.source.ready import find_server
+from dbhone.source.derive import apply_edits, apply_fixes, find_unpacked, unpack_server
+from dbhone.source.prebuilt import find_server
 from dbhone.source.tree import SourceTree, acquire, recall
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import load_driver
@@ -144,11 +142,11 @@ class BuildService:
 
     def prebuilt_server(self, source: str) -> BuildResult:
         """Return the ready-made server that a source brings, whichever DBMS it is."""
-        tree = as_opened(self.tree(source), self.session.home)
+        tree = find_unpacked(self.tree(source), self.session.home)
         known = prebuilt.find(self.session.home, tree)
         if known is not None:
             return BuildResult(build=known, tree=tree, reused=True)
-        whole = opened(tree, self.session, self._detail)
+        whole = unpack_server(tree, self.session, self._detail)
         build = self.exclusively(lambda: prebuilt.adopt(whole, self.session))
         return BuildResult(build=build, tree=whole, reused=False)
 
@@ -181,11 +179,12 @@ class BuildService:
         tree, dbms = self.tree(inputs.source), load_dbms(inputs.dbms)
         with _naming_ready_made_servers(tree.path):
             version = dbms.version(tree.path)
-        tree = edited(tree, dbms.edits(version), self.session, self._detail)
+        tree = apply_edits(tree, dbms.edits(version), self.session, self._detail)
         if not inputs.fixes:
             return tree
-        fixes = WantedFixes(words=inputs.fixes, dbms=inputs.dbms, version=version)
-        return fixed(tree, fixes, self.session, self._detail)
+        return apply_fixes(
+            tree, inputs.fixes, self.session, self._detail, dbms=inputs.dbms, version=version
+        )
 
     def _compile(self, step: Compile) -> BuildResult:
         spec = self.spec(step.inputs, step.pass_, self._profile(step))

@@ -24,8 +24,8 @@ from dbhone.experiment.templates import (
     workload_table,
 )
 from dbhone.measurement.record import READY_MADE
+from dbhone.source.known_versions import PREFIX, KnownVersion, KnownVersions
 from dbhone.source.reference import kind_of, parse_reference
-from dbhone.source.versions import PREFIX, KnownVersion, KnownVersions
 
 SYNTAX = "SOURCE or SOURCE#VARIANT"
 COMPARISON = "compare"

@@ -23,8 +23,7 @@ from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import DONE, Cost
 from dbhone.home import Home
 from dbhone.instance import prebuilt
-from dbhone.source.editing import as_edited
-from dbhone.source.opening import as_opened
+from dbhone.source.derive import find_edited, find_unpacked
 from dbhone.source.tree import SourceTree, last_tree, recall
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
@@ -104,7 +103,7 @@ class BuildEstimator:
             return None
         edits = load_dbms(inputs.dbms).edits(_version_of(inputs.dbms, tree))
         try:
-            return as_edited(tree, edits, self._home)
+            return find_edited(tree, edits, self._home)
         except HoneError:
             return None  # the build will tell the user
 
@@ -145,7 +144,7 @@ class BuildEstimator:
         return DONE if done else Cost(seconds=_PREBUILT_SECONDS)
 
     def _prebuilt(self, tree: SourceTree) -> Build | None:
-        return prebuilt.find(self._home, as_opened(tree, self._home))
+        return prebuilt.find(self._home, find_unpacked(tree, self._home))
 
     def _compiler(self, name: str) -> Compiler | None:
         if name not in self._compilers:

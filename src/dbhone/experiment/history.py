@@ -19,7 +19,7 @@ from dbhone.experiment.templates import (
     workload_table,
 )
 from dbhone.measurement.record import Role
-from dbhone.source.versions import FILE, KnownVersion, KnownVersions
+from dbhone.source.known_versions import FILE, KnownVersion, KnownVersions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.templates import CONTROL, Wishes, design_table, file_text, version_table
 from dbhone.measurement.record import Run
-from dbhone.source.versions import KnownVersion
+from dbhone.source.known_versions import KnownVersion
 
 _KEPT = ("config", "observe", "training")
 """What both runs have alike, or they would not add up."""

@@ -16,8 +16,8 @@ from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.resolve import Resolver
 from dbhone.experiment.schema import ExperimentFile
 from dbhone.experiment.sources_given import with_sources
-from dbhone.source.fixes import is_file
-from dbhone.source.versions import PREFIX, KnownVersions, known_versions
+from dbhone.source.fixes import is_patch
+from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
 
 _SHIPPED = "dbhone.experiment.experiments"
 
@@ -112,7 +112,7 @@ def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:
     inputs = subject.inputs
     beside: dict[str, object] = {
         "fixes": tuple(
-            str(file.parent / Path(fix).expanduser()) if is_file(fix) else fix
+            str(file.parent / Path(fix).expanduser()) if is_patch(fix) else fix
             for fix in inputs.fixes
         )
     }

@@ -8,7 +8,7 @@ import tomlkit
 from tomlkit.exceptions import ParseError
 
 from dbhone.errors import UnknownName, UsageError
-from dbhone.source.paths import absolute
+from dbhone.files import absolute_path
 
 SYNTAX = "[NAME=]SOURCE"
 _TABLE = "sources"
@@ -56,4 +56,4 @@ def _parted(word: str, known: tuple[str, ...]) -> tuple[str, str]:
 
 def _from_here(reference: str) -> str:
     folder = reference.removeprefix(_FOLDER)
-    return reference if folder == reference else f"{_FOLDER}{absolute(folder)}"
+    return reference if folder == reference else f"{_FOLDER}{absolute_path(folder)}"

@@ -23,7 +23,7 @@ from dbhone.experiment.templates import CONTROL
 from dbhone.experiment.training_sets import TrainingSets
 from dbhone.instance import applied_levers
 from dbhone.measurement.record import READY_MADE, Role
-from dbhone.source.fixes import check_word
+from dbhone.source.fixes import check_fix
 from dbhone.source.reference import kind_of, parse_reference
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
@@ -112,7 +112,7 @@ class Subjects:
                 hint="leave 'options' out",
             )
         for fix in section.fixes:
-            self.where.meant(check_word, fix, "subjects", name)
+            self.where.meant(check_fix, fix, "subjects", name)
         if not variant.ready_made:
             self.where.meant(check_name, section.compiler, "subjects", name)
         keys = section.model_dump(include=set(BuildKeys.model_fields))

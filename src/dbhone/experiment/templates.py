@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbhone.dbms.base import Dbms
-from dbhone.source.versions import KnownVersion
+from dbhone.source.known_versions import KnownVersion
 
 CONTROL = "control"
 _SHARE = 15 * 60.0

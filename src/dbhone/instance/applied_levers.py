@@ -23,7 +23,7 @@ from dbhone.instance.levers.base import (
     Pull,
     Unavailable,
 )
-from dbhone.source.libraries import bringing_one_of
+from dbhone.source.libraries import install_advice
 
 Words = tuple[str, ...]
 
@@ -86,7 +86,7 @@ def refusal(words: Words, need: Need, offer: HostCapabilities | None = None) -> 
     found = next(filter(None, (lever.refusal(own, offer) for lever, own in needs)), None)
     if found is None or not found.libraries:
         return found
-    return dataclasses.replace(found, hint=bringing_one_of(found.libraries))
+    return dataclasses.replace(found, hint=install_advice(found.libraries))
 
 
 def pull(words: Words, need: Need, offer: HostCapabilities | None = None) -> AppliedLevers:

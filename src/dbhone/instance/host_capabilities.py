@@ -11,7 +11,7 @@ from pathlib import Path
 from dbhone.errors import MachineError
 from dbhone.instance.account import server_account
 from dbhone.instance.levers.base import HostCapabilities, Lever
-from dbhone.source.libraries import library_here
+from dbhone.source.libraries import find_system_library
 
 _NODE = re.compile(r"node[0-9]+")
 _HUGE = re.compile(r"^(HugePages_Total|HugePages_Free|HugePages_Rsvd|Hugepagesize):\s+(\d+)", re.M)
@@ -23,7 +23,7 @@ def read_offer(levers: Iterable[Lever], *, root: Path = Path("/")) -> HostCapabi
     Libraries and programs are this machine's own, whatever ``root`` is.
     """
     asked = tuple(levers)
-    libraries = ((name, library_here(name)) for each in asked for name in each.libraries)
+    libraries = ((name, find_system_library(name)) for each in asked for name in each.libraries)
     programs = ((name, shutil.which(name)) for each in asked for name in each.programs)
     huge = _huge_pages(root)
     groups = _groups()

@@ -34,7 +34,7 @@ from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.programs import run_program
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.libraries import require_libraries
-from dbhone.source.ready import ReadyServer, require_server
+from dbhone.source.prebuilt import PrebuiltServer, require_server
 from dbhone.source.tree import SourceTree
 
 _FORMAT = 1
@@ -85,7 +85,7 @@ def adopt(tree: SourceTree, session: Session) -> Build:
     return build
 
 
-def _install(found: ReadyServer, folders: tuple[Path, ...], result: Path) -> Installation:
+def _install(found: PrebuiltServer, folders: tuple[Path, ...], result: Path) -> Installation:
     """Copy the server's prefix; libraries that it brings lie below it, or come along."""
     kept = result / _KEPT
     copy_tree(found.prefix, kept)

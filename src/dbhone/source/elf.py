@@ -1,6 +1,6 @@
-"""What ELF files say about themselves. They are read, never run.
+"""Reads ELF files with pyelftools; it never runs them.
 
-Read with pyelftools. A file that is no ELF, or a damaged one, says nothing.
+For a file that is no ELF file, or that is damaged, the functions return None.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from dbhone.dbms.base_versions import numbers
 T = TypeVar("T")
 
 _MAGIC = b"\x7fELF"
-_OURSELVES = Path("/proc/self/exe")
+_THIS_PROGRAM = Path("/proc/self/exe")
 # What compilers write into the section .comment: "GCC: (GNU) 4.4.7 20120313 (Red Hat 4.4.7-23)",
 # "Debian clang version 14.0.6".
 _COMPILERS = {
     "clang": re.compile(rb"\bclang version (\d+(?:\.\d+)*)"),
     "gcc": re.compile(rb"^GCC: \([^)]*\) (\d+(?:\.\d+)*)"),
 }
-# What pyelftools raises on headers that are nonsense.
+# What pyelftools raises on malformed headers.
 _DAMAGE = (
     *(ELFError, ConstructError, OSError, ValueError, LookupError, ArithmeticError),
     *(TypeError, AttributeError, AssertionError, MemoryError),
@@ -49,10 +49,10 @@ class Elf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """What a program or library asks of the loader: see ld.so(8).
+    """The dynamic section of a program or library: see ld.so(8).
 
-    ``needed`` are the names of libraries; ``rpath`` and ``runpath`` the folders to look in, as
-    they are written.
+    ``needed`` are the names of libraries; ``rpath`` and ``runpath`` the folders to search, as they
+    are written.
     """
 
     needed: tuple[str, ...]
@@ -61,37 +61,38 @@ class Links:
 
 
 def read_elf(path: Path) -> Elf | None:
-    """Return what the file's header says, None if it is no ELF file."""
+    """Return the file's header, None if it is no ELF file."""
     return _read(path, _elf)
 
 
 def read_links(path: Path) -> Links | None:
-    """Return what an ELF file is linked with, None if it is none or has no dynamic part."""
+    """Return what an ELF file is linked with, None if it has no dynamic section."""
     return _read(path, _links)
 
 
 def read_compiler(path: Path) -> str | None:
-    """Return what compiled a program, ``gcc 7.5.0``, None if it does not say.
+    """Return the compiler that made a program, such as ``gcc 7.5.0``, None if it is not recorded.
 
-    Its files may be of several: the C library's, which the linker adds, are of the system's gcc.
-    So clang goes before gcc, then what compiled most files, then the newest.
+    A program's object files may come from several compilers: the linker adds files of the C
+    library, which the system's gcc compiled. So clang goes before gcc, then the compiler of the
+    most files, then the newest.
     """
     return _read(path, _compiler)
 
 
 def machine_here() -> str:
     """Return the machine whose programs run here, as ``Elf.machine`` names it."""
-    elf = read_elf(_OURSELVES)
+    elf = read_elf(_THIS_PROGRAM)
     assert elf is not None, "Python is an ELF program"
     return elf.machine
 
 
-def _read(path: Path, what: Callable[[ELFFile], T | None]) -> T | None:
+def _read(path: Path, read: Callable[[ELFFile], T | None]) -> T | None:
     try:
         with path.open("rb") as stream:
             if stream.read(len(_MAGIC)) != _MAGIC:
                 return None
-            return what(ELFFile(stream))
+            return read(ELFFile(stream))
     except _DAMAGE:
         return None
 
@@ -109,7 +110,9 @@ def _compiler(file: ELFFile) -> str | None:
     for name, pattern in _COMPILERS.items():
         versions = Counter(match[1].decode() for line in lines if (match := pattern.search(line)))
         if versions:
-            return f"{name} {max(versions, key=lambda each: (versions[each], numbers(each)))}"
+            return (
+                f"{name} {max(versions, key=lambda version: (versions[version], numbers(version)))}"
+            )
     return None
 
 

@@ -1,21 +1,32 @@
 """Fixes that are carried over to other releases: upstream's by name, and patches of the user's.
 
-The data is ``fixes.toml``. Nothing is applied here: ``fixing.py`` does.
+The fixes are declared in ``fixes.toml``. A fix of upstream's is taken from the user's clone of
+upstream's repository, which DBHONE_CLONE names. Tests that a commit brings along are left out,
+because trees often come without theirs. A fix that does not apply cleanly is an error: nothing is
+applied in part.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from dbhone import process
 from dbhone.dbms.base_versions import VersionRange
-from dbhone.errors import UnknownName, UsageError
+from dbhone.errors import MachineError, SourceError, ToolError, UnknownName, UsageError
+from dbhone.files import digest_of_file
+from dbhone.home import Home, Session
 
+CLONE_VARIABLE = "DBHONE_CLONE"
 _FILE = "fixes.toml"
-_SUFFIXES = (".patch", ".diff")
+_PATCH_SUFFIXES = (".patch", ".diff")
+_TESTS = "mysql-test/*"
+_TIMEOUT = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,36 +58,111 @@ class Fix:
 def all_fixes() -> dict[str, Fix]:
     """Return the fixes by name, in the file's order."""
     text = resources.files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
-    found = (
-        Fix(
-            name=each["name"],
-            title=each["title"],
-            dbms=frozenset(each["dbms"]),
-            span=VersionRange(since=each["since"], until=each["until"]),
-            why=each["why"],
-            source=each["source"],
-            commits=tuple(each["commits"]),
+    return {
+        entry["name"]: Fix(
+            name=entry["name"],
+            title=entry["title"],
+            dbms=frozenset(entry["dbms"]),
+            span=VersionRange(since=entry["since"], until=entry["until"]),
+            why=entry["why"],
+            source=entry["source"],
+            commits=tuple(entry["commits"]),
         )
-        for each in tomllib.loads(text)["fix"]
-    )
-    return {each.name: each for each in found}
+        for entry in tomllib.loads(text)["fix"]
+    }
 
 
-def is_file(word: str) -> bool:
-    """Return whether a word names a patch of the user's rather than a fix."""
-    return word.endswith(_SUFFIXES) or "/" in word
+def is_patch(fix: str) -> bool:
+    """Return whether ``fix`` is the path of a user's patch rather than the name of a fix."""
+    return fix.endswith(_PATCH_SUFFIXES) or "/" in fix
 
 
-def check_word(word: str) -> str:
-    """Return a word that names a fix or a patch. Raises UnknownName for a name that is none."""
-    if not is_file(word) and word not in all_fixes():
-        raise UnknownName("fix", word, all_fixes())
-    return word
+def check_fix(fix: str) -> str:
+    """Return ``fix``, a fix's name or a patch's path. Raises UnknownName for an unknown name."""
+    if not is_patch(fix) and fix not in all_fixes():
+        raise UnknownName("fix", fix, all_fixes())
+    return fix
 
 
-def patch_file(word: str) -> Path:
-    """Return the file that a word names. Raises UsageError if it is not there."""
-    path = Path(word).expanduser()
+def fix_inputs(fix: str, *, dbms: str, version: str) -> tuple[str, ...]:
+    """Return what identifies a fix in a digest: its commits, or the digest of the patch.
+
+    Raises UsageError if it is not for this version, or if there is no such patch.
+    """
+    if is_patch(fix):
+        return (digest_of_file(_patch_file(fix)),)
+    named = all_fixes()[fix]
+    named.check_fits(dbms, version)
+    return named.commits
+
+
+def apply_fix(fix: str, root: Path, session: Session) -> None:
+    """Apply a fix to the tree ``root``, which is changed.
+
+    Raises MachineError where there is no clone to take it from, and SourceError with the log for
+    a fix that the clone lacks or that does not apply.
+    """
+    if is_patch(fix):
+        _apply_patch(fix, _patch_file(fix).resolve(), root, session.home)
+        return
+    for commit in all_fixes()[fix].commits:
+        file = session.workdir("fix") / "commit.patch"
+        file.write_bytes(_patch_from_clone(fix, commit, session.home))
+        _apply_patch(fix, file, root, session.home)
+
+
+def _patch_file(fix: str) -> Path:
+    path = Path(fix).expanduser()
     if not path.is_file():
         raise UsageError(f"there is no patch {path}")
     return path
+
+
+def _patch_from_clone(fix: str, commit: str, home: Home) -> bytes:
+    clone_path = os.environ.get(CLONE_VARIABLE)
+    short = commit[:12]
+    if not clone_path:
+        raise MachineError(
+            f"the fix '{fix}' is upstream's commit {short}, which is taken from a clone of yours",
+            hint=f"clone upstream's repository and set {CLONE_VARIABLE} to the clone",
+        )
+    clone = Path(clone_path).expanduser().absolute()
+    arguments = ("format-patch", "-1", "--stdout", "--no-signature", commit)
+    finished = _git(arguments, clone) if clone.is_dir() else None
+    if finished is None or not finished.ok:
+        log = None if finished is None else _write_log(finished, home, fix)
+        raise SourceError(
+            f"{clone} has no commit {short}, which the fix '{fix}' is",
+            hint=f"set {CLONE_VARIABLE} to a whole clone of upstream's repository, and fetch it",
+            log=log,
+        )
+    return finished.output
+
+
+def _apply_patch(fix: str, patch: Path, root: Path, home: Home) -> None:
+    arguments = ("apply", "--whitespace=nowarn", f"--exclude={_TESTS}", str(patch))
+    finished = _git(arguments, root)
+    if not finished.ok:
+        raise SourceError(
+            f"the fix '{fix}' does not apply to this tree",
+            hint='give a patch for this version: fixes = ["./FILE.patch"]',
+            log=_write_log(finished, home, fix),
+        )
+
+
+def _git(arguments: tuple[str, ...], folder: Path) -> process.Finished:
+    """Run git in a folder. A repository around the folder is not used."""
+    git = shutil.which("git")
+    if git is None:
+        raise ToolError("fixes need git, which is missing", hint="install it: apt-get install git")
+    env = {"LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    command = process.Command(
+        argv=(git, *arguments), cwd=folder, env=env, isolated=True, timeout=_TIMEOUT
+    )
+    return process.run(command)
+
+
+def _write_log(finished: process.Finished, home: Home, fix: str) -> Path:
+    log = home.logs / f"fix-{Path(fix).stem}.log"
+    log.write_bytes(finished.output)
+    return log

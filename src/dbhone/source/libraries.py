@@ -1,16 +1,22 @@
-"""Which shared libraries a ready-made program needs, and which of them the machine lacks.
+"""Which shared libraries a prebuilt program needs, and which of them the machine lacks.
 
-The program is read, not run. Libraries are looked up as the dynamic loader does it, see ld.so(8):
-RPATH, RUNPATH, the loader's cache, the standard folders. Those of the tree itself are followed to
-what they need; those of the machine are taken to be whole, as its packages see to that.
+The program is read, not run. Libraries are searched as the dynamic loader does it, see ld.so(8):
+RPATH, RUNPATH, the loader's cache, the standard folders. The dependencies of the tree's own
+libraries are followed. The machine's libraries are taken to be complete, because its packages
+declare their dependencies.
+
+A missing library is reported with the package that provides it, from ``libraries.toml``, then
+from apt-file.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import re
 import shutil
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,31 +24,44 @@ from pathlib import Path
 from dbhone.errors import MachineError
 from dbhone.process import output_of
 from dbhone.source.elf import Links, machine_here, read_elf, read_links
-from dbhone.source.package_lookup import Bringer, bringers_of
 
-_CACHED = re.compile(r"^\s+(\S+) \(.*\) => (/.*)$", re.MULTILINE)
+_PACKAGES = Path(__file__).with_name("libraries.toml")
+_CACHE_LINE = re.compile(r"^\s+(\S+) \(.*\) => (/.*)$", re.MULTILINE)
 _WORD = re.compile(r"(\$\{\w+\}|\$\w+)")
 _STANDARD = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
+_CANDIDATE = re.compile(r"^(\S+):\n.*\n +Candidate: (?!\(none\))", re.MULTILINE)
+# Other packages have a file of the same name in a folder of their own.
+_APT_FILE_LINE = re.compile(r"(\S+): (?:/usr)?/lib(?:64|/[^/]+)?/[^/]+")
+_APT_FILE_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """What provides a library.
+
+    ``package`` is one that this machine's package sources have, None if none is known. ``note``
+    is advice for distributions that do not have it.
+    """
+
+    package: str | None
+    note: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingLibrary:
-    """A library that the machine lacks.
-
-    ``soname`` is the name that ``needed_by`` asks for; ``bringer`` says what brings it.
-    """
+    """A library that the machine lacks; ``needed_by`` is linked with the name ``soname``."""
 
     soname: str
     needed_by: Path
-    bringer: Bringer
+    provider: Provider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Libraries:
-    """What a program's libraries want to be found.
+    """How the libraries of a program can be found.
 
-    ``folders`` of the tree hold libraries that it brings itself but does not say where: they
-    belong into LD_LIBRARY_PATH. ``missing`` is what is nowhere.
+    ``folders`` of the tree hold libraries of its own that no RPATH leads to: they belong into
+    LD_LIBRARY_PATH. ``missing`` are the libraries that are nowhere.
     """
 
     folders: tuple[Path, ...]
@@ -50,14 +69,14 @@ class Libraries:
 
 
 def find_libraries(program: Path, root: Path) -> Libraries:
-    """Return what the libraries of a program in the tree ``root`` want to be found."""
+    """Return how the libraries of a program in the tree ``root`` can be found."""
     loader = _Loader(program, root)
     loader.load()
-    bringers = bringers_of(tuple(loader.missing))
+    providers = _providers(tuple(loader.missing))
     return Libraries(
         folders=tuple(loader.folders),
         missing=tuple(
-            MissingLibrary(soname=soname, needed_by=path, bringer=bringers[soname])
+            MissingLibrary(soname=soname, needed_by=path, provider=providers[soname])
             for soname, path in loader.missing.items()
         ),
     )
@@ -65,62 +84,113 @@ def find_libraries(program: Path, root: Path) -> Libraries:
 
 def require_libraries(program: Path, root: Path) -> tuple[Path, ...]:
     """Return the folders for LD_LIBRARY_PATH. Raises MachineError if a library is missing."""
-    found = find_libraries(program, root)
-    if found.missing:
-        raise _error(program, found.missing)
-    return found.folders
+    libraries = find_libraries(program, root)
+    if libraries.missing:
+        raise _missing_error(program, libraries.missing)
+    return libraries.folders
 
 
-def _error(program: Path, missing: tuple[MissingLibrary, ...]) -> MachineError:
-    names = " and ".join(each.soname for each in missing)
-    packages = dict.fromkeys(each.bringer.package for each in missing if each.bringer.package)
-    advice = [f"apt-get install {' '.join(packages)}"] if packages else []
-    advice += [
-        f"{each.soname}: {each.bringer.note or 'no package is known to bring it'}"
-        for each in missing
-        if each.bringer.package is None
-    ]
-    return MachineError(
-        f"{program.name} needs {names}, which this machine lacks", hint="; ".join(advice)
-    )
-
-
-def library_here(soname: str) -> Path | None:
+def find_system_library(soname: str) -> Path | None:
     """Return where this machine has a library that its programs can load, None if nowhere."""
     machine = machine_here()
     paths = _loader_cache().get(soname, ())
     return next((path for path in paths if _is_loadable(path, machine)), None)
 
 
-def bringing_one_of(sonames: tuple[str, ...]) -> str:
-    """Say how to get one of some libraries, whichever the machine's package sources have."""
-    bringers = bringers_of(sonames).values()
-    package = next((each.package for each in bringers if each.package), None)
+def install_advice(sonames: tuple[str, ...]) -> str:
+    """Return how to install one of some libraries, whichever the package sources have."""
+    providers = _providers(sonames).values()
+    package = next((provider.package for provider in providers if provider.package), None)
     if package is not None:
         return f"apt-get install {package}"
-    notes = dict.fromkeys(each.note for each in bringers if each.note)
+    notes = dict.fromkeys(provider.note for provider in providers if provider.note)
     return "; ".join(notes) or f"install what brings {' or '.join(sonames)}"
+
+
+def _missing_error(program: Path, missing: tuple[MissingLibrary, ...]) -> MachineError:
+    sonames = " and ".join(library.soname for library in missing)
+    packages = dict.fromkeys(
+        library.provider.package for library in missing if library.provider.package
+    )
+    advice = [f"apt-get install {' '.join(packages)}"] if packages else []
+    advice += [
+        f"{library.soname}: {library.provider.note or 'no package is known to bring it'}"
+        for library in missing
+        if library.provider.package is None
+    ]
+    return MachineError(
+        f"{program.name} needs {sonames}, which this machine lacks", hint="; ".join(advice)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """The packages that may provide a library, the preferred first, from the table."""
+
+    packages: tuple[str, ...]
+    note: str | None
+
+
+@functools.cache
+def _table() -> dict[str, _Entry]:
+    table = tomllib.loads(_PACKAGES.read_text(encoding="utf-8"))
+    return {
+        soname: _Entry(packages=tuple(entry["packages"]), note=entry.get("note"))
+        for soname, entry in table.items()
+    }
+
+
+def _providers(sonames: tuple[str, ...]) -> dict[str, Provider]:
+    """Return what provides each of some libraries."""
+    table = _table()
+    packages = [name for soname in sonames if soname in table for name in table[soname].packages]
+    available = _available(packages)
+    return {
+        soname: _provider_from(table[soname], available)
+        if soname in table
+        else _provider_by_apt_file(soname)
+        for soname in sonames
+    }
+
+
+def _provider_from(entry: _Entry, available: frozenset[str]) -> Provider:
+    package = next((name for name in entry.packages if name in available), None)
+    return Provider(package=package, note=entry.note)
+
+
+def _available(packages: list[str]) -> frozenset[str]:
+    """Return those of some packages that the machine's package sources have."""
+    if not packages:
+        return frozenset()
+    return frozenset(_CANDIDATE.findall(output_of(("apt-cache", "policy", *packages)) or ""))
+
+
+def _provider_by_apt_file(soname: str) -> Provider:
+    argv = ("apt-file", "search", "--regexp", f"/{re.escape(soname)}$")
+    lines = (output_of(argv, timeout=_APT_FILE_TIMEOUT) or "").splitlines()
+    match = next(filter(None, map(_APT_FILE_LINE.fullmatch, lines)), None)
+    return Provider(package=match[1] if match else None, note=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Object:
-    """A program or library that was loaded. ``loader`` is what asked for it."""
+    """A loaded program or library. ``loader`` is the object that is linked with it."""
 
     path: Path
     links: Links
     loader: _Object | None
 
     def rpaths(self) -> Iterator[tuple[Path, str]]:
-        """Yield the folders in RPATHs that hold for what this needs, and whose they are."""
-        each: _Object | None = self
-        while each is not None and not self.links.runpath:
-            if not each.links.runpath:
-                yield from ((each.path, folder) for folder in each.links.rpath)
-            each = each.loader
+        """Yield the folders in RPATHs that this object's libraries are searched in, with owners."""
+        owner: _Object | None = self
+        while owner is not None and not self.links.runpath:
+            if not owner.links.runpath:
+                yield from ((owner.path, folder) for folder in owner.links.rpath)
+            owner = owner.loader
 
 
 class _Loader:
-    """Finds libraries as the dynamic loader does, breadth first, each name once."""
+    """Searches libraries as the dynamic loader does, breadth first, each name once."""
 
     def __init__(self, program: Path, root: Path) -> None:
         self.folders: dict[Path, None] = {}
@@ -132,20 +202,20 @@ class _Loader:
         self._program = program.resolve()
 
     def load(self) -> None:
-        """Follow what the program needs."""
+        """Search what the program needs, and what the tree's own libraries need."""
         seen: set[str] = set()
         queue = [self._object(self._program, None)]
-        for each in queue:
-            for soname in each.links.needed if each else ():
-                assert each is not None
+        for user in queue:
+            for soname in user.links.needed if user else ():
+                assert user is not None
                 if soname in seen:
                     continue
                 seen.add(soname)
-                path = self._find(soname, each)
+                path = self._find(soname, user)
                 if path is None:
-                    self.missing[soname] = each.path
+                    self.missing[soname] = user.path
                 elif path.resolve().is_relative_to(self._root):
-                    queue.append(self._object(path.resolve(), each))
+                    queue.append(self._object(path.resolve(), user))
 
     def _object(self, path: Path, loader: _Object | None) -> _Object | None:
         links = read_links(path)
@@ -155,21 +225,20 @@ class _Loader:
         if "/" in soname:
             path = Path(soname)
             return path if path.is_absolute() and self._fits(path) else None
-        named = (*user.rpaths(), *((user.path, folder) for folder in user.links.runpath))
-        folders = (each for owner, text in named for each in _expanded(text, owner))
+        paths = (*user.rpaths(), *((user.path, folder) for folder in user.links.runpath))
+        folders = (folder for owner, text in paths for folder in _expanded(text, owner))
         candidates = (
             *(folder / soname for folder in folders),
             *self._cache.get(soname, ()),
             *(Path(folder, soname) for folder in _STANDARD),
         )
-        found = next(filter(self._fits, candidates), None)
-        return found or self._bundled(soname)
+        return next(filter(self._fits, candidates), None) or self._bundled(soname)
 
     def _fits(self, path: Path) -> bool:
         return _is_loadable(path, self._machine)
 
     def _bundled(self, soname: str) -> Path | None:
-        """Return a library that lies in the tree where the loader does not look."""
+        """Return a library in a folder of the tree that the loader does not search."""
         for folder, folders, names in os.walk(self._root):
             folders.sort()
             path = Path(folder, soname)
@@ -185,7 +254,7 @@ def _is_loadable(path: Path, machine: str) -> bool:
 
 
 def _expanded(text: str, owner: Path) -> Iterator[Path]:
-    """Yield the folders that a path in an RPATH may mean; relative ones mean nothing certain."""
+    """Yield the folders that an entry of an RPATH may stand for; relative ones are left out."""
     for library in ("lib", "lib64", f"lib/{platform.machine()}-linux-gnu"):
         words = {"ORIGIN": str(owner.parent), "LIB": library, "PLATFORM": platform.machine()}
         path = "".join(words.get(part[1:].strip("{}"), part) for part in _WORD.split(text))
@@ -196,10 +265,10 @@ def _expanded(text: str, owner: Path) -> Iterator[Path]:
 
 
 def _loader_cache() -> dict[str, list[Path]]:
-    """Return the paths of libraries by name, as ldconfig has them."""
-    # It lies where a user's PATH does not lead.
+    """Return the paths of libraries by name, as ldconfig lists them."""
+    # A user's PATH does not lead to it.
     program = shutil.which("ldconfig") or "/sbin/ldconfig"
-    found: dict[str, list[Path]] = {}
-    for soname, path in _CACHED.findall(output_of((program, "-p")) or ""):
-        found.setdefault(soname, []).append(Path(path))
-    return found
+    paths: dict[str, list[Path]] = {}
+    for soname, path in _CACHE_LINE.findall(output_of((program, "-p")) or ""):
+        paths.setdefault(soname, []).append(Path(path))
+    return paths

@@ -6,18 +6,17 @@ from pathlib import Path
 
 from dbhone import registry
 from dbhone.errors import UsageError
-from dbhone.source.kinds.base import SourceKind, SourceReference
-
-__all__ = ["SourceReference", "kind_of", "known_syntax", "parse_reference"]
+from dbhone.source.fetch import SourceReference
+from dbhone.source.kinds.base import SourceKind
 
 _DRAWER = "dbhone.source.kinds"
 _WHAT = "source kind"
 
 
 def parse_reference(text: str) -> SourceReference:
-    """Return what ``text`` means. Nothing is fetched or started.
+    """Return the parsed reference. Nothing is fetched or started.
 
-    Raises UnknownName for an unknown kind, and UsageError when the rest cannot be meant.
+    Raises UnknownName for an unknown kind, and UsageError for a malformed reference.
     """
     stripped = text.strip()
     name, colon, rest = stripped.partition(":")

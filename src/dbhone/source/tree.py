@@ -1,9 +1,9 @@
 """Source trees: whole, frozen, named by the digest of their content, and remembered.
 
-A tree lies in ``sources/DIGEST/tree`` of the home, with ``source.json`` beside it. What a
-reference meant when it was last fetched lies in ``sources/references``, a small file for each,
-so that the same reference again needs no network. A fetch happens in the session's scratch and
-becomes a tree by one rename; a fetch that is cut off leaves nothing.
+A tree lies in ``sources/DIGEST/tree`` of the home, with ``source.json`` beside it. A small file in
+``sources/references`` says which tree a reference meant when it was last fetched, so that the same
+reference needs no network again. A fetch happens in the session's scratch and becomes a tree by
+one rename. A fetch that is cut off leaves nothing.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,18 +20,17 @@ from dbhone.files import (
     digest_of,
     digest_of_tree,
     freeze,
-    make_writable,
     publish,
     remove_tree,
     write_whole,
 )
 from dbhone.home import Home, Session
-from dbhone.source.kinds.base import Fetch, Notify, SourceKind, SourceReference
-from dbhone.source.paths import links_out
+from dbhone.source.archive import links_out
+from dbhone.source.fetch import Fetch, Notify, SourceReference
+from dbhone.source.kinds.base import SourceKind
 from dbhone.source.reference import kind_of, parse_reference
 
 _REFERENCES = "references"
-_DERIVED = "derived"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +39,7 @@ class SourceTree:
 
     ``reference`` is what the user wrote; ``resolved`` a reference that means this tree for ever
     (unless its kind is ``dir``), such as ``git:URL@COMMIT``; ``digest`` that of the content;
-    ``path`` the tree's root, never to be written to. Files keep the times that they came with:
+    ``path`` the tree's root, which nobody may write to. Files keep their times of modification:
     copy them with their times.
     """
 
@@ -53,29 +50,27 @@ class SourceTree:
     fetched_at: datetime
 
 
-def acquire(
-    text: str, session: Session, *, refresh: bool = False, notify: Callable[[str], None]
-) -> SourceTree:
+def acquire(text: str, session: Session, *, refresh: bool = False, notify: Notify) -> SourceTree:
     """Return the tree that a reference means, fetched now or kept from before.
 
-    ``notify`` gets lines about what is being done; it is not called when the tree is kept.
-    With ``refresh`` the reference is looked at again. Raises UsageError, SourceError, ToolError
-    or MachineError.
+    ``notify`` gets lines about what is being done; it is not called for a tree that is kept.
+    With ``refresh`` the tree is fetched again. Raises UsageError, SourceError, ToolError or
+    MachineError.
     """
     reference = parse_reference(text)
     if not refresh and not kind_of(reference.kind).always_fresh:
         kept = _recall(reference, session.home)
         if kept is not None:
             return kept
-    work = session.workdir("source")
+    scratch = session.workdir("source")
     try:
-        return _fetch(reference, session.home, work, refresh=refresh, notify=notify)
+        return _fetch(reference, session.home, scratch, refresh=refresh, notify=notify)
     except OSError as error:
         full = disk_full(error, f"fetching {reference.text}")
         raise full or SourceError(f"cannot fetch {reference.text}: {error}") from error
     finally:
         with contextlib.suppress(OSError):
-            remove_tree(work)
+            remove_tree(scratch)
 
 
 def recall(text: str, home: Home) -> SourceTree | None:
@@ -87,7 +82,7 @@ def recall(text: str, home: Home) -> SourceTree | None:
 def last_tree(text: str, home: Home) -> SourceTree | None:
     """Return the tree that a reference meant when it was last fetched here, None if it never was.
 
-    A folder may have changed since: what follows from this is an expectation.
+    A folder may have changed since then, so the tree only predicts what a fetch would give.
     """
     return _recall(parse_reference(text), home)
 
@@ -103,65 +98,44 @@ def kept_tree(digest: str, home: Home) -> SourceTree | None:
         return None
 
 
-def derived(tree: SourceTree, inputs: tuple[str, ...], home: Home) -> SourceTree | None:
-    """Return the tree that was derived from another with these inputs, None if none was."""
-    try:
-        digest = json.loads(_derivation(tree, inputs, home).read_text())["digest"]
-    except (OSError, ValueError, KeyError):
-        return None
-    return kept_tree(str(digest), home)
+def publish_tree(draft: Path, home: Home, *, reference: str, resolved: str) -> SourceTree:
+    """Freeze the folder ``tree`` in ``draft``, and publish it by its digest.
 
-
-def derive(
-    tree: SourceTree,
-    inputs: tuple[str, ...],
-    session: Session,
-    change: Callable[[Path], None],
-    *,
-    label: str,
-) -> SourceTree:
-    """Return the tree that ``change`` makes of a copy of another one, and remember it.
-
-    ``inputs`` tell it from others that are derived from the same tree; its references are the
-    other's with ``label`` after them.
+    ``draft`` is used up. Raises SourceError if the tree is empty.
     """
-    work = session.workdir("derived")
-    try:
-        root = work / "draft" / "tree"
-        shutil.copytree(tree.path, root, symlinks=True)
-        make_writable(root)
-        change(root)
-        kept = _keep(work / "draft", session.home, tree.reference + label, tree.resolved + label)
-    except OSError as error:
-        full = disk_full(error, f"changing {tree.reference}")
-        raise full or SourceError(f"cannot change {tree.reference}: {error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            remove_tree(work)
-    pin = _derivation(tree, inputs, session.home)
-    pin.parent.mkdir(exist_ok=True)
-    write_whole(pin, json.dumps({"digest": kept.digest}) + "\n")
-    return kept
-
-
-def _derivation(tree: SourceTree, inputs: tuple[str, ...], home: Home) -> Path:
-    name = digest_of({"source": tree.digest, "inputs": list(inputs)})
-    return home.sources / _DERIVED / f"{name}.json"
+    tree = draft / "tree"
+    if not any(tree.iterdir()):
+        raise SourceError(f"{reference} is empty: there are no files in it")
+    digest = digest_of_tree(tree)
+    final = home.sources / digest
+    published = SourceTree(
+        reference=reference,
+        resolved=resolved,
+        digest=digest,
+        path=final / "tree",
+        fetched_at=datetime.now(UTC),
+    )
+    write_whole(draft / "source.json", _to_json(published))
+    if not _is_whole(final):
+        remove_tree(final)
+        freeze(tree)
+        publish(draft, final)
+    return published
 
 
 def _fetch(
-    reference: SourceReference, home: Home, work: Path, *, refresh: bool, notify: Notify
+    reference: SourceReference, home: Home, scratch: Path, *, refresh: bool, notify: Notify
 ) -> SourceTree:
-    draft, scratch = work / "draft", work / "scratch"
+    draft, work = scratch / "draft", scratch / "scratch"
     tree = draft / "tree"
     tree.mkdir(parents=True)
-    scratch.mkdir()
-    log = home.logs / f"{work.name}.log"
+    work.mkdir()
+    log = home.logs / f"{scratch.name}.log"
     job = Fetch(
         reference=reference,
         into=tree,
-        work=scratch,
-        keep=home.sources / reference.kind,
+        scratch=work,
+        cache=home.sources / reference.kind,
         log=log,
         refresh=refresh,
         notify=notify,
@@ -170,14 +144,14 @@ def _fetch(
     for link in links_out(tree):
         name = link.relative_to(tree)
         notify(f"the link {name} leads out of the tree; what it leads to is not part of it")
-    kept = _keep(draft, home, reference.text, resolved)
-    _remember(kept, reference, home)
+    published = publish_tree(draft, home, reference=reference.text, resolved=resolved)
+    _remember(published, reference, home)
     log.unlink(missing_ok=True)
-    return kept
+    return published
 
 
 def _run(kind: SourceKind, job: Fetch) -> str:
-    """Let the kind fetch; the log stays only if an error points to it."""
+    """Let the kind fetch. The log stays only if an error points to it."""
     try:
         return kind.fetch(job)
     except HoneError as error:
@@ -186,38 +160,16 @@ def _run(kind: SourceKind, job: Fetch) -> str:
         raise
 
 
-def _keep(draft: Path, home: Home, text: str, resolved: str) -> SourceTree:
-    """Freeze and publish what was fetched."""
-    tree = draft / "tree"
-    if not any(tree.iterdir()):
-        raise SourceError(f"{text} is empty: there are no files in it")
-    digest = digest_of_tree(tree)
-    final = home.sources / digest
-    kept = SourceTree(
-        reference=text,
-        resolved=resolved,
-        digest=digest,
-        path=final / "tree",
-        fetched_at=datetime.now(UTC),
-    )
-    write_whole(draft / "source.json", _to_json(kept))
-    if not _is_whole(final):
-        remove_tree(final)
-        freeze(tree)
-        publish(draft, final)
-    return kept
-
-
 def _is_whole(folder: Path) -> bool:
-    """Whether a published folder is as it was published; someone may have deleted by hand."""
+    """Return whether a published folder is complete; a user may have deleted parts by hand."""
     return (folder / "tree").is_dir() and (folder / "source.json").is_file()
 
 
-def _remember(kept: SourceTree, reference: SourceReference, home: Home) -> None:
-    for each in (reference, parse_reference(kept.resolved)):
-        path = _pin(each, home)
+def _remember(tree: SourceTree, reference: SourceReference, home: Home) -> None:
+    for meaning in (reference, parse_reference(tree.resolved)):
+        path = _pin(meaning, home)
         path.parent.mkdir(exist_ok=True)
-        write_whole(path, _to_json(kept))
+        write_whole(path, _to_json(tree))
 
 
 def _recall(reference: SourceReference, home: Home) -> SourceTree | None:

@@ -25,9 +25,9 @@ from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.plan import plan_builds
 from dbhone.experiment.target import BuildResult
 from dbhone.measurement.record import READY_MADE, Role
-from dbhone.source.fixes import check_word
+from dbhone.source.fixes import check_fix
+from dbhone.source.known_versions import known_versions
 from dbhone.source.reference import kind_of, parse_reference
-from dbhone.source.versions import known_versions
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
 from dbhone.workload.task import Scale
@@ -152,7 +152,7 @@ def _check(chosen: _Options, wanted: Variant) -> None:
                 hint=f"leave {option} out",
             )
     for word in chosen.fixes:
-        check_word(word)
+        check_fix(word)
     if chosen.train and not wanted.profile_guided:
         raise UsageError(
             f"the variant {wanted.name} takes no training", hint="add pgo, or leave --train out"

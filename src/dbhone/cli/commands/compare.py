@@ -24,7 +24,7 @@ from dbhone.experiment.comparing import (
 )
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.source.versions import known_versions
+from dbhone.source.known_versions import known_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

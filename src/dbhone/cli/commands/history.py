@@ -16,7 +16,7 @@ from dbhone.experiment.history import HistoryRequest, choose_versions, history_t
 from dbhone.experiment.join import JoinRequest, joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.source.versions import known_versions
+from dbhone.source.known_versions import known_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.plan import Plan, PlanStep, make_plan, shortage
-from dbhone.source.versions import known_versions
+from dbhone.source.known_versions import known_versions
 from dbhone.units import count_of, duration
 
 

@@ -15,7 +15,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.comparing import COMPARISON
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import as_begun, take_over
-from dbhone.source.versions import known_versions
+from dbhone.source.known_versions import known_versions
 
 
 @click.command("resume")

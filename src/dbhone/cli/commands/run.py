@@ -9,7 +9,7 @@ import click
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.running import Duration, Percent, execute_new, source_option, with_design
 from dbhone.experiment.load import load_named
-from dbhone.source.versions import known_versions
+from dbhone.source.known_versions import known_versions
 
 
 @click.command("run")

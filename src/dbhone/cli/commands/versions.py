@@ -6,7 +6,7 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.source.versions import FILE, KnownVersion, known_versions
+from dbhone.source.known_versions import FILE, KnownVersion, known_versions
 
 
 @click.command("versions")

@@ -25,6 +25,7 @@ from typing import TypeVar
 from dbhone.errors import SourceError, ToolError
 from dbhone.files import digest_of, publish, remove_tree
 from dbhone.process import output_of
+from dbhone.source.fetch import CHECK_NETWORK, Fetch, failure, perform, query, throttled
 from dbhone.source.kinds._apt_sources import (
     PackageType,
     SourceEntry,
@@ -32,9 +33,6 @@ from dbhone.source.kinds._apt_sources import (
     read_list,
     read_sources,
 )
-from dbhone.source.kinds.base import Fetch
-from dbhone.source.pace import paced
-from dbhone.source.programs import CHECK_NETWORK, failure, look_up, perform
 
 T = TypeVar("T")
 
@@ -72,8 +70,8 @@ class Catalogue:
         such as backports.
         """
         parts = self.folder / (_AUTOMATIC if automatic else _ALL)
-        path = job.work / f"{parts.name}.conf"
-        path.write_text(_configuration(self.folder / "lists", parts, job.work))
+        path = job.scratch / f"{parts.name}.conf"
+        path.write_text(_configuration(self.folder / "lists", parts, job.scratch))
         return path
 
     def versions(self, package: str, job: Fetch, *, automatic: bool = False) -> tuple[str, ...]:
@@ -102,7 +100,7 @@ class Catalogue:
     def download(self, doing: str, words: tuple[str, ...], folder: Path, job: Fetch) -> None:
         """Have apt-get download into ``folder``. Raises SourceError if it fails."""
         job.notify(doing)
-        notify = paced(job.notify)
+        notify = throttled(job.notify)
 
         def tell(line: str) -> None:
             match = _PERCENT.match(line)
@@ -154,7 +152,7 @@ def open_catalogue(job: Fetch, type: PackageType, *, anew: bool) -> Catalogue:
     """
     entries = _machine_entries(job, type)
     name = digest_of([(each.suffix, each.content) for each in entries])[:16]
-    kept = None if anew else _kept(job.keep, name)
+    kept = None if anew else _kept(job.cache, name)
     if kept is not None:
         return Catalogue(folder=kept, type=type, is_new=False, troubles=())
     return _update(entries, type, name, job)
@@ -162,7 +160,7 @@ def open_catalogue(job: Fetch, type: PackageType, *, anew: bool) -> Catalogue:
 
 def _answer(job: Fetch, argv: tuple[str, ...]) -> str:
     """Return what a program that looks something up says, nothing if it fails."""
-    finished = look_up(job, argv)
+    finished = query(job, argv)
     return finished.text() if finished.ok else ""
 
 
@@ -189,13 +187,13 @@ def _update(
 ) -> Catalogue:
     which = "source" if type is PackageType.SOURCE else "binary"
     job.notify(f"fetching the lists of {which} packages")
-    draft = job.work / f"catalogue-{time.time_ns()}"
+    draft = job.scratch / f"catalogue-{time.time_ns()}"
     (draft / "lists" / "partial").mkdir(parents=True)
     for part in (_ALL, _AUTOMATIC):
         _write_entries(draft / part, entries)
     new = Catalogue(folder=draft, type=type, is_new=True, troubles=())
     argv = ("apt-get", "-q", "-c", str(new.config(job)), "update")
-    finished = perform(job, argv, cwd=job.work)
+    finished = perform(job, argv, cwd=job.scratch)
     _drop_not_automatic(new, job)
     troubles = tuple(_TROUBLE.findall(finished.text()))
     if troubles or not finished.ok:
@@ -203,7 +201,7 @@ def _update(
         told = troubles or (f"apt-get update {finished.ending()}",)
         job.notify(f"not every package source could be read: {told[0]}")
         return dataclasses.replace(new, troubles=told)
-    final = job.keep / f"{time.time_ns()}-{name}"
+    final = job.cache / f"{time.time_ns()}-{name}"
     publish(draft, final)
     _forget_old(final)
     return dataclasses.replace(new, folder=final)
@@ -278,7 +276,7 @@ def _machine_files(job: Fetch) -> tuple[Path, ...]:
         "PARTS",
         "Dir::Etc::SourceParts/d",
     )
-    finished = look_up(job, argv)
+    finished = query(job, argv)
     if not finished.ok:
         raise ToolError("apt-config does not work", hint="try: apt-config dump", log=job.log)
     known = dict(word.split("=", 1) for word in shlex.split(finished.text()))

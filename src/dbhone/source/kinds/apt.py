@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dbhone.errors import HoneError, SourceError, UsageError
+from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
 from dbhone.files import remove_tree
-from dbhone.source.hints import nearest_of_many
+from dbhone.source.fetch import Fetch, SourceReference, failure, perform, require
 from dbhone.source.kinds._apt_catalogue import (
     PACKAGE,
     VERSION,
@@ -24,8 +24,7 @@ from dbhone.source.kinds._apt_catalogue import (
     sorted_versions,
 )
 from dbhone.source.kinds._apt_sources import PackageType
-from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
-from dbhone.source.programs import failure, perform, require
+from dbhone.source.kinds.base import SourceKind
 
 _SYNTAX = "apt:PACKAGE[=VERSION]"
 _ABSENT = re.compile(r"\b404\b|File not found|No such file")
@@ -125,7 +124,7 @@ def _missing(catalogue: Catalogue, job: Fetch) -> HoneError:
 
 
 def _download(catalogue: Catalogue, package: str, job: Fetch) -> None:
-    folder = job.work / "package"
+    folder = job.scratch / "package"
     if folder.exists():
         remove_tree(folder)
     folder.mkdir()
@@ -134,13 +133,13 @@ def _download(catalogue: Catalogue, package: str, job: Fetch) -> None:
 
 
 def _extract(job: Fetch) -> None:
-    descriptions = list((job.work / "package").glob("*.dsc"))
+    descriptions = list((job.scratch / "package").glob("*.dsc"))
     if len(descriptions) != 1:
         raise SourceError(f"apt left no description of {job.reference.text}", log=job.log)
     job.notify(f"unpacking {descriptions[0].stem}")
-    target = job.work / "extracted"
+    target = job.scratch / "extracted"
     argv = ("dpkg-source", "--extract", str(descriptions[0]), str(target))
-    finished = perform(job, argv, cwd=job.work)
+    finished = perform(job, argv, cwd=job.scratch)
     if not finished.ok:
         raise failure(job, f"unpacking {descriptions[0].name}", finished)
     target.rename(job.into)

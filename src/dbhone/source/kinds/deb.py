@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.errors import HoneError, SourceError, UsageError
+from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
 from dbhone.process import Command, run
-from dbhone.source.hints import nearest_of_many
+from dbhone.source.archive import unpack_packages
+from dbhone.source.fetch import DOWNLOAD_TIMEOUT, Fetch, SourceReference, require
 from dbhone.source.kinds._apt_catalogue import (
     PACKAGE,
     VERSION,
@@ -22,9 +23,7 @@ from dbhone.source.kinds._apt_catalogue import (
     sorted_versions,
 )
 from dbhone.source.kinds._apt_sources import PackageType
-from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
-from dbhone.source.programs import LONG, require
-from dbhone.source.unpack import unpack_packages
+from dbhone.source.kinds.base import SourceKind
 
 _SYNTAX = "deb:PACKAGE[=VERSION][,…]"
 
@@ -104,7 +103,7 @@ def _missing(catalogue: Catalogue, wanted: list[_Package], job: Fetch) -> HoneEr
 
 
 def _download(catalogue: Catalogue, package: _Package, job: Fetch) -> Path:
-    folder = job.work / "packages" / package.name
+    folder = job.scratch / "packages" / package.name
     folder.mkdir(parents=True)
     words = ("download", package.text)
     catalogue.download(f"downloading the package {package.text}", words, folder, job)
@@ -117,10 +116,10 @@ def _download(catalogue: Catalogue, package: _Package, job: Fetch) -> Path:
 def _content(package: Path, job: Fetch) -> Path:
     """Return the tar archive of a package's files."""
     job.notify(f"unpacking {package.name}")
-    content = job.work / f"{package.stem}.tar"
+    content = job.scratch / f"{package.stem}.tar"
     # Its standard output; of what it complains to there is nothing if it does not fail.
     argv = ("dpkg-deb", "--fsys-tarfile", str(package))
-    finished = run(Command(argv=argv, cwd=job.work, log=content, timeout=LONG))
+    finished = run(Command(argv=argv, cwd=job.scratch, log=content, timeout=DOWNLOAD_TIMEOUT))
     if not finished.ok:
         raise SourceError(f"unpacking {package.name} failed: dpkg-deb {finished.ending()}")
     return content

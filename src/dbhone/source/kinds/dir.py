@@ -11,12 +11,13 @@ import stat
 from pathlib import Path
 
 from dbhone.errors import SourceError, UsageError, disk_full
-from dbhone.source.kinds.base import Fetch, Notify, SourceKind, SourceReference
-from dbhone.source.paths import absolute
+from dbhone.files import absolute_path
+from dbhone.source.fetch import Fetch, Notify, SourceReference
+from dbhone.source.kinds.base import SourceKind
 
 
 def _parse(text: str) -> SourceReference:
-    path = absolute(text.removeprefix("dir:"))
+    path = absolute_path(text.removeprefix("dir:"))
     return SourceReference(text=text, kind="dir", location=str(path), revision=None, sha256=None)
 
 

