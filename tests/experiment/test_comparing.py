@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import HoneError, UsageError
-from dbhone.experiment.comparing import (
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.templates import (
     CompareRequest,
+    DesignOptions,
     Side,
+    WorkloadOptions,
     check_together,
     compare_text,
     parse_side,
     with_dbms,
 )
-from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import Wishes, Work
 from dbhone.measurement.record import Role
 from dbhone.source.known_versions import known_versions
 
@@ -35,8 +36,8 @@ def _request(first: Side, second: Side) -> CompareRequest:
         first=first,
         second=second,
         train=("point-query",) if second.variant.profile_guided else (),
-        work=Work(suite=None, size="quick"),
-        wishes=Wishes(budget=None, target=0.02, seed=1),
+        workload=WorkloadOptions(suite=None, size="quick"),
+        design=DesignOptions(budget=None, target=0.02, seed=1),
     )
 
 
@@ -158,8 +159,10 @@ class TestWhatIsWritten:
     def test_it_says_what_was_asked_for(self) -> None:
         request = dataclasses.replace(
             _request(_side("apt:pg"), _side("apt:pg#o3")),
-            work=Work(suite=None, size="smoke", sets=("scan", "insert"), threads=(1, 4)),
-            wishes=Wishes(budget=90.0, target=0.005, seed=7),
+            workload=WorkloadOptions(
+                suite=None, size="smoke", sets=("scan", "insert"), threads=(1, 4)
+            ),
+            design=DesignOptions(budget=90.0, target=0.005, seed=7),
         )
         experiment = parse(compare_text(request), name="compare")
         assert experiment.sets == ("scan_range=100", "insert_range=100")

@@ -7,9 +7,14 @@ import dataclasses
 import pytest
 
 from dbhone.errors import ExperimentError, UnknownName, UsageError
-from dbhone.experiment.history import HistoryRequest, choose_versions, history_text
 from dbhone.experiment.load import load_shipped, parse
-from dbhone.experiment.templates import Wishes, Work
+from dbhone.experiment.templates import (
+    DesignOptions,
+    HistoryRequest,
+    WorkloadOptions,
+    choose_versions,
+    history_text,
+)
 from dbhone.measurement.record import Role
 from dbhone.source.known_versions import KnownVersions, known_versions
 
@@ -17,8 +22,8 @@ KNOWN = known_versions()
 REQUEST = HistoryRequest(
     dbms="mysql",
     versions=choose_versions(KNOWN, "mysql", ("8.0.12", "5.6.14", "5.7")),
-    work=Work(suite=None, size="quick"),
-    wishes=Wishes(budget=3600.0, target=0.02, seed=1),
+    workload=WorkloadOptions(suite=None, size="quick"),
+    design=DesignOptions(budget=3600.0, target=0.02, seed=1),
 )
 TEXT = history_text(REQUEST)
 
@@ -43,8 +48,10 @@ class TestWhatIsWritten:
     def test_it_says_what_was_asked_for(self) -> None:
         request = dataclasses.replace(
             REQUEST,
-            work=Work(suite=None, size="smoke", sets=("scan", "insert"), threads=(1, 4)),
-            wishes=Wishes(budget=90.0, target=0.005, seed=1),
+            workload=WorkloadOptions(
+                suite=None, size="smoke", sets=("scan", "insert"), threads=(1, 4)
+            ),
+            design=DesignOptions(budget=90.0, target=0.005, seed=1),
         )
         experiment = parse(history_text(request), name="x")
         assert experiment.sets == ("scan_range=100", "insert_range=100")

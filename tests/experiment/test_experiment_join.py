@@ -10,7 +10,7 @@ import pytest
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.join import JoinRequest, joining_name, joining_text
 from dbhone.experiment.load import parse
-from dbhone.experiment.templates import Wishes
+from dbhone.experiment.templates import DesignOptions
 from dbhone.measurement.record import Role, Run
 from dbhone.source.known_versions import KnownVersion, known_versions
 from tests.report.sample_history import a_version
@@ -68,7 +68,7 @@ def request(*names: str, run: Run | None = None, anchor: str | None = None) -> J
         dbms="mysql",
         versions=tuple(version(name) for name in names),
         anchor=anchor,
-        wishes=Wishes(budget=None, target=0.02, seed=3),
+        design=DesignOptions(budget=None, target=0.02, seed=3),
     )
 
 

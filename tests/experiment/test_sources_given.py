@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import UnknownName, UsageError
-from dbhone.experiment.load import load_file, load_shipped
-from dbhone.experiment.sources_given import with_sources
+from dbhone.experiment.load import load_file, load_shipped, with_sources
 
 ONE = """\
 title = "One"  # stays

@@ -14,7 +14,7 @@ from dbhone.cli.output import write_output
 from dbhone.cli.running import Duration, Percent, execute_new
 from dbhone.cli.words import numbers, words
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import Wishes, Work
+from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.report.page import Page
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,14 +63,14 @@ class Asked:
     output: Path | None
 
     @property
-    def wishes(self) -> Wishes:
+    def design(self) -> DesignOptions:
         """How it is to be measured."""
-        return Wishes(budget=self.budget, target=self.target, seed=self.seed)
+        return DesignOptions(budget=self.budget, target=self.target, seed=self.seed)
 
     @property
-    def work(self) -> Work:
+    def workload(self) -> WorkloadOptions:
         """What the subjects are to do."""
-        return Work(
+        return WorkloadOptions(
             suite=self.suite,
             size=self.size or _SIZE,
             sets=words(self.sets),

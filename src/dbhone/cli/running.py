@@ -14,10 +14,10 @@ from dbhone.cli.stored import open_store
 from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
+from dbhone.experiment.load import SOURCE_SYNTAX
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import make_plan, shortage
 from dbhone.experiment.run_lifecycle import begin
-from dbhone.experiment.sources_given import SYNTAX
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
@@ -61,7 +61,7 @@ source_option = click.option(
     "--source",
     "sources",
     multiple=True,
-    metavar=SYNTAX,
+    metavar=SOURCE_SYNTAX,
     help="Take a source from elsewhere than FILE says, such as dir:~/src/mysql; may be repeated.",
 )
 

@@ -11,7 +11,8 @@ from typing import Any
 from dbhone.ages import age
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UnknownName, UsageError
-from dbhone.experiment.templates import CONTROL, Wishes, design_table, file_text, version_table
+from dbhone.experiment.subjects import CONTROL
+from dbhone.experiment.templates import DesignOptions, design_table, file_text, version_table
 from dbhone.measurement.record import Run
 from dbhone.source.known_versions import KnownVersion
 
@@ -35,7 +36,7 @@ class JoinRequest:
     dbms: str
     versions: tuple[KnownVersion, ...]
     anchor: str | None
-    wishes: Wishes
+    design: DesignOptions
     sets: tuple[str, ...] = ()
 
 
@@ -81,7 +82,7 @@ def joining_text(request: JoinRequest) -> str:
             },
             **{name: declared.get(name, {}) for name in _KEPT},
             "workload": declared["workload"] | ({"sets": request.sets} if request.sets else {}),
-            "design": _design(declared) | design_table(request.wishes, len(names) + 1),
+            "design": _design(declared) | design_table(request.design, len(names) + 1),
         },
     )
 

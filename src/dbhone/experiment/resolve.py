@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import ExperimentError, UnknownName
-from dbhone.experiment.history import check_order
-from dbhone.experiment.locator import Locator
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.observe import Observe, check_counters
-from dbhone.experiment.schema import ExperimentFile
+from dbhone.experiment.schema import ExperimentFile, Locator
 from dbhone.experiment.slicing import Slices, why_not
 from dbhone.experiment.subjects import Subjects
 from dbhone.experiment.targets import target_class
@@ -48,7 +47,7 @@ class Resolver:
         subjects = Subjects(self.where, self.declared, suite, scale, self.folder).all()
         self._check_subjects(suite, subjects)
         if self.declared.history is not None:
-            check_order(self.declared.history.order, subjects, self.where.at("history", "order"))
+            _check_order(self.declared.history.order, subjects, self.where.at("history", "order"))
         self._check_slices(suite, sets, scale)
         return Experiment(
             name=self.name,
@@ -197,4 +196,29 @@ class Resolver:
             budget_seconds=design.budget,
             min_blocks=design.blocks.min,
             max_blocks=design.blocks.max,
+        )
+
+
+def _check_order(order: Sequence[str], subjects: Sequence[SubjectDeclaration], where: str) -> None:
+    """Refuse an order that cannot be meant: it begins with the base, and has each version once.
+
+    Raises UnknownName or ExperimentError, told to be at ``where``.
+    """
+    versions = [each.name for each in subjects if each.role is not Role.CONTROL]
+    for name in order:
+        if name not in versions:
+            raise UnknownName("version", name, versions, where=where)
+    if len(set(order)) < len(order):
+        raise ExperimentError(f"{where}: a version is named twice")
+    missing = [name for name in versions if name not in order]
+    if missing:
+        raise ExperimentError(
+            f"{where}: {missing[0]} has no place in it",
+            hint="name all subjects but the control, the oldest first",
+        )
+    base = next(each.name for each in subjects if each.role is Role.BASE)
+    if order[0] != base:
+        raise ExperimentError(
+            f"{where}: the oldest version, {order[0]}, has to be the base",
+            hint=f'base = "{order[0]}"',
         )

@@ -13,21 +13,22 @@ from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
 from dbhone.dbms.base import load_dbms
-from dbhone.dbms.base_server import server_systems
-from dbhone.errors import ExperimentError, UnknownName
-from dbhone.experiment.locator import Locator
-from dbhone.experiment.model import SubjectDeclaration
-from dbhone.experiment.requested_settings import AskedSettings
-from dbhone.experiment.schema import ExperimentFile, SubjectSection
-from dbhone.experiment.templates import CONTROL
-from dbhone.experiment.training_sets import TrainingSets
+from dbhone.dbms.base_server import ServerDbms, server_systems
+from dbhone.dbms.base_settings import Wanted
+from dbhone.errors import ExperimentError, SettingsError, UnknownName
+from dbhone.experiment.model import SubjectDeclaration, Training
+from dbhone.experiment.named_configs import load_config
+from dbhone.experiment.schema import ConfigSection, ExperimentFile, Locator, SubjectSection
 from dbhone.instance import applied_levers
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
 from dbhone.source.reference import kind_of, parse_reference
+from dbhone.workload import suite as suites
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
 
+CONTROL = "control"
+"""The name of a control that hone adds."""
 _OWN = frozenset({"like", "rebuild", "optional"})
 """What a subject does not take over from the one that it is like."""
 _DEFAULT_VARIANT = "rel"
@@ -44,35 +45,32 @@ class Subjects:
         scale: Scale,
         folder: Path,
     ) -> None:
-        self.where = where
-        self.declared = declared
-        self._asked = AskedSettings(declared.config, folder, where.at)
-        self._training = TrainingSets(where, declared, suite, scale)
+        self._where = where
+        self._declared = declared
+        self._settings = RequestedSettings(declared.config, folder, where)
+        self._trainings = Trainings(where, declared, suite, scale)
 
     def all(self) -> tuple[SubjectDeclaration, ...]:
         """Return the subjects in the file's order. Raises ExperimentError, UnknownName.
 
-        The base once more stands behind them if none of them is that, unless it is refused.
+        A control is added at the end if the file has none, unless it refuses one.
         """
-        found = _with_controls(tuple(self._subject(name) for name in self.declared.subjects))
-        if not self.declared.design.control or any(each.role is Role.CONTROL for each in found):
-            return found
-        return (*found, _control(found))
+        subjects = _with_controls(tuple(self._subject(name) for name in self._declared.subjects))
+        has_control = any(subject.role is Role.CONTROL for subject in subjects)
+        if has_control or not self._declared.design.control:
+            return subjects
+        return (*subjects, _control(subjects))
 
     def _merged(self, name: str, seen: tuple[str, ...] = ()) -> SubjectSection:
         """Return the subject's section with what it takes over from the one it is like."""
-        section = self.declared.subjects[name]
+        section = self._declared.subjects[name]
         if section.like is None:
             return section
+        where = self._where.at("subjects", name)
         if section.like in (*seen, name):
-            raise ExperimentError(f"{self.where.at('subjects', name)}: 'like' goes in a circle")
-        if section.like not in self.declared.subjects:
-            raise UnknownName(
-                "subject",
-                section.like,
-                self.declared.subjects,
-                where=self.where.at("subjects", name),
-            )
+            raise ExperimentError(f"{where}: 'like' goes in a circle")
+        if section.like not in self._declared.subjects:
+            raise UnknownName("subject", section.like, self._declared.subjects, where=where)
         model = self._merged(section.like, (*seen, name))
         inherited = model.model_dump(include=model.model_fields_set - _OWN)
         own = section.model_dump(include=section.model_fields_set)
@@ -80,53 +78,33 @@ class Subjects:
 
     def _subject(self, name: str) -> SubjectDeclaration:
         section = self._merged(name)
-        dbms = self._required(name, "dbms", section.dbms)
-        source = self._required(name, "source", section.source)
-        if source not in self.declared.sources:
-            raise UnknownName(
-                "source", source, self.declared.sources, where=self.where.at("subjects", name)
-            )
-        known = registry.names(DBMS_DRAWER)
-        if dbms not in known:
-            raise UnknownName("DBMS", dbms, known, where=self.where.at("subjects", name))
-        reference = self.declared.sources[source]
+        where = self._where.at("subjects", name)
+        for key in ("dbms", "source"):
+            if not getattr(section, key):
+                raise ExperimentError(f"{where}: '{key}' is missing")
+        sources, known = self._declared.sources, registry.names(DBMS_DRAWER)
+        if section.source not in sources:
+            raise UnknownName("source", section.source, sources, where=where)
+        if section.dbms not in known:
+            raise UnknownName("DBMS", section.dbms, known, where=where)
+        reference = sources[section.source]
         variant = self._variant(name, section, reference)
         return SubjectDeclaration(
             name=name,
-            role=Role.BASE if name == self.declared.base else Role.CANDIDATE,
+            role=Role.BASE if name == self._declared.base else Role.CANDIDATE,
             inputs=self._inputs(name, section, reference, variant),
-            training=self._training.of(name, section, variant),
+            training=self._trainings.of(name, section, variant),
             optional=section.optional,
-            levers=self._levers(name, dbms, section),
-            settings=self._asked.of(name, load_dbms(dbms), section.settings),
+            levers=self._levers(name, section),
+            settings=self._settings.of(name, section),
         )
-
-    def _inputs(
-        self, name: str, section: SubjectSection, reference: str, variant: Variant
-    ) -> BuildInputs:
-        """Return what the subject is built of. What options mean, only the DBMS's recipe knows."""
-        if section.options and not load_dbms(section.dbms).takes_options:
-            raise ExperimentError(
-                f"{self.where.at('subjects', name)}: {section.dbms} is built without options of"
-                " yours",
-                hint="leave 'options' out",
-            )
-        for fix in section.fixes:
-            self.where.meant(check_fix, fix, "subjects", name)
-        if not variant.ready_made:
-            self.where.meant(check_name, section.compiler, "subjects", name)
-        keys = section.model_dump(include=set(BuildKeys.model_fields))
-        if variant.ready_made:
-            keys["compiler"] = variant.name
-        copy_number = int(section.rebuild)
-        return BuildInputs(**keys, source=reference, variant=variant, copy_number=copy_number)
 
     def _variant(self, name: str, section: SubjectSection, reference: str) -> Variant:
         """Return the variant; programs that somebody else has built have one only."""
         brings_programs = kind_of(parse_reference(reference).kind).ready_made
         default = READY_MADE if brings_programs else _DEFAULT_VARIANT
-        variant = self.where.meant(parse_variant, section.variant or default, "subjects", name)
-        where = self.where.at("subjects", name)
+        variant = self._where.meant(parse_variant, section.variant or default, "subjects", name)
+        where = self._where.at("subjects", name)
         if brings_programs and not variant.ready_made:
             raise ExperimentError(
                 f"{where}: {reference} brings a ready-made server, which cannot be built as"
@@ -143,37 +121,176 @@ class Subjects:
                 )
         return variant
 
-    def _levers(self, name: str, dbms: str, section: SubjectSection) -> tuple[str, ...]:
-        """Return the levers of a subject; whether this machine has them is asked when it runs."""
-        if section.levers and dbms not in server_systems():
-            where = self.where.at("subjects", name)
-            raise ExperimentError(f"{where}: {dbms} is no server and has no levers")
-        return self.where.meant(applied_levers.canonical, section.levers, "subjects", name)
+    def _inputs(
+        self, name: str, section: SubjectSection, reference: str, variant: Variant
+    ) -> BuildInputs:
+        """Return what the subject is built of. What options mean, only the DBMS's recipe knows."""
+        if section.options and not load_dbms(section.dbms).takes_options:
+            where = self._where.at("subjects", name)
+            raise ExperimentError(
+                f"{where}: {section.dbms} is built without options of yours",
+                hint="leave 'options' out",
+            )
+        for fix in section.fixes:
+            self._where.meant(check_fix, fix, "subjects", name)
+        if not variant.ready_made:
+            self._where.meant(check_name, section.compiler, "subjects", name)
+        keys = section.model_dump(include=set(BuildKeys.model_fields))
+        if variant.ready_made:
+            keys["compiler"] = variant.name
+        copy_number = int(section.rebuild)
+        return BuildInputs(**keys, source=reference, variant=variant, copy_number=copy_number)
 
-    def _required(self, name: str, key: str, value: str) -> str:
-        if not value:
-            raise ExperimentError(f"{self.where.at('subjects', name)}: '{key}' is missing")
-        return value
+    def _levers(self, name: str, section: SubjectSection) -> tuple[str, ...]:
+        """Return the levers of a subject; whether this machine has them is asked when it runs."""
+        if section.levers and section.dbms not in server_systems():
+            where = self._where.at("subjects", name)
+            raise ExperimentError(f"{where}: {section.dbms} is no server and has no levers")
+        return self._where.meant(applied_levers.canonical, section.levers, "subjects", name)
+
+
+class RequestedSettings:
+    """Reads the settings that ``[config]`` and a subject's own ``settings`` ask for.
+
+    A relative ``file`` is looked for in ``folder``.
+    """
+
+    def __init__(self, config: ConfigSection, folder: Path, where: Locator) -> None:
+        self._config = config
+        self._folder = folder
+        self._where = where
+
+    def of(self, subject: str, section: SubjectSection) -> tuple[Wanted, ...]:
+        """Return the settings asked of a subject's server; its own go before ``[config]``'s.
+
+        Raises ExperimentError, or UnknownName for a config that does not exist.
+        """
+        merged = {**self._config.set, **section.settings}
+        server = server_systems().get(section.dbms)
+        if server is not None:
+            own = (Wanted(name=name, value=value) for name, value in merged.items())
+            return (*self._named(server), *self._from_file(server), *own)
+        if merged or self._config.use or self._config.file:
+            keys = ("subjects", subject) if section.settings else ("config",)
+            where = self._where.at(*keys)
+            raise ExperimentError(f"{where}: {section.dbms} is no server and has no settings")
+        return ()
+
+    def _named(self, dbms: ServerDbms) -> tuple[Wanted, ...]:
+        name = self._config.use
+        if name is None:
+            return ()
+        where = self._where.at("config", "use")
+        config = load_config(name, where=where)
+        if dbms.name not in config.dbms:
+            raise ExperimentError(
+                f"{where}: the config {name} is not for {dbms.name}",
+                hint=f"it is for: {', '.join(config.dbms)}",
+            )
+        return config.wanted()
+
+    def _from_file(self, dbms: ServerDbms) -> tuple[Wanted, ...]:
+        name = self._config.file
+        if name is None:
+            return ()
+        path = self._folder / Path(name).expanduser()
+        where = f"{self._where.at('config', 'file')}: {path}"
+        try:
+            return dbms.read_settings_file(path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise ExperimentError(f"{where} is not a text file in UTF-8") from None
+        except OSError as error:
+            raise ExperimentError(f"{where} cannot be read: {error.strerror}") from error
+        except SettingsError as error:
+            raise ExperimentError(f"{where}, {error.message}", hint=error.hint) from None
+
+
+class Trainings:
+    """Reads what profile-guided subjects are trained on: their own sets, or those for all."""
+
+    def __init__(
+        self, where: Locator, declared: ExperimentFile, suite: Suite, scale: Scale
+    ) -> None:
+        self._where = where
+        self._declared = declared
+        self._suite = suite
+        self._scale = scale
+
+    def of(self, name: str, section: SubjectSection, variant: Variant) -> Training | None:
+        """Return what a subject is trained on, None if it takes no training.
+
+        Raises ExperimentError or UnknownName for what cannot be meant.
+        """
+        where = self._where.at("subjects", name)
+        if not variant.profile_guided:
+            if "train" in self._declared.subjects[name].model_fields_set:
+                raise ExperimentError(
+                    f"{where}: the variant {variant.name} takes no training",
+                    hint="add pgo to the variant, or leave 'train' out",
+                )
+            return None
+        general, workload = self._declared.training, self._declared.workload
+        words = section.train or (general.sets if general else ())
+        if not words:
+            raise ExperimentError(
+                f"{where}: the variant {variant.name} is profile-guided and must be trained",
+                hint='add [training] with sets = ["main"], or train = ["main"] to the subject',
+            )
+        if not self._suite.trains:
+            raise ExperimentError(
+                f"{where}: nothing can be trained on the suite {workload.suite}",
+                hint="take a variant without pgo",
+            )
+        sets = suites.full_names(self._suite, words, where=where)
+        shares = self._shares()
+        return Training(
+            suite=workload.suite,
+            scale=self._scale,
+            sets=sets,
+            size=general.size if general and general.size else workload.size,
+            shares=tuple(shares.get(set_name, 1.0) for set_name in sets) if shares else (),
+        )
+
+    def _shares(self) -> dict[str, float]:
+        """Return the shares of the training by the full names of its sets."""
+        general = self._declared.training
+        if general is None or not general.shares:
+            return {}
+        where = self._where.at("training", "shares")
+        if "seconds" not in self._suite.adjustable:
+            raise ExperimentError(
+                f"{where}: {self._declared.workload.suite} runs each set once: its time cannot be"
+                " shared out"
+            )
+        trained = suites.full_names(self._suite, general.sets)
+        shared = suites.full_names(self._suite, tuple(general.shares), where=where)
+        for word, set_name in zip(general.shares, shared, strict=True):
+            if set_name not in trained:
+                raise UnknownName("set of the training", word, general.sets, where=where)
+        return dict(zip(shared, general.shares.values(), strict=True))
 
 
 def _with_controls(subjects: tuple[SubjectDeclaration, ...]) -> tuple[SubjectDeclaration, ...]:
-    """Give the role of control to whatever is declared just as the base is."""
-    base = next(each for each in subjects if each.role is Role.BASE)
+    """Give the role of control to each subject that is declared just as the base is."""
+    base = _base(subjects)
     return tuple(
-        dataclasses.replace(each, role=Role.CONTROL)
-        if each is not base and _is_declared_alike(each, base)
-        else each
-        for each in subjects
+        dataclasses.replace(subject, role=Role.CONTROL)
+        if subject is not base and _is_declared_alike(subject, base)
+        else subject
+        for subject in subjects
     )
 
 
 def _control(subjects: Sequence[SubjectDeclaration]) -> SubjectDeclaration:
     """Return the base once more, under a name that no subject has."""
-    base = next(each for each in subjects if each.role is Role.BASE)
-    taken = {each.name for each in subjects}
-    others = (f"{CONTROL}-{number}" for number in itertools.count(2))
-    name = next(each for each in itertools.chain((CONTROL,), others) if each not in taken)
-    return dataclasses.replace(base, name=name, role=Role.CONTROL)
+    taken = {subject.name for subject in subjects}
+    numbered = (f"{CONTROL}-{number}" for number in itertools.count(2))
+    free = (name for name in itertools.chain((CONTROL,), numbered) if name not in taken)
+    return dataclasses.replace(_base(subjects), name=next(free), role=Role.CONTROL)
+
+
+def _base(subjects: Sequence[SubjectDeclaration]) -> SubjectDeclaration:
+    return next(subject for subject in subjects if subject.role is Role.BASE)
 
 
 def _is_declared_alike(subject: SubjectDeclaration, other: SubjectDeclaration) -> bool:

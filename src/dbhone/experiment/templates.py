@@ -1,22 +1,41 @@
-"""Experiment files that hone writes: what is usual, and TOML with a value on one line each."""
+"""Experiment files that hone writes: what ``hone compare`` and ``hone history`` execute.
+
+A side of a comparison is a source reference, with a variant behind ``#`` if it is to be built in
+another way than is usual: ``known:mysql@8.0.12``, ``apt:postgresql#lto+pgo``.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbhone.dbms.base import Dbms
-from dbhone.source.known_versions import KnownVersion
+import tomlkit
+from tomlkit.items import InlineTable
 
-CONTROL = "control"
-_SHARE = 15 * 60.0
-"""Seconds for each subject: a dozen blocks of the usual suite, and what comes before."""
+from dbhone.ages import age
+from dbhone.compilation.variant import Variant, parse_variant
+from dbhone.dbms.base import Dbms, load_dbms
+from dbhone.errors import UsageError
+from dbhone.experiment.subjects import CONTROL
+from dbhone.measurement.record import READY_MADE
+from dbhone.source.known_versions import FILE, PREFIX, KnownVersion, KnownVersions
+from dbhone.source.reference import kind_of, parse_reference
+
+_SUBJECT_SECONDS = 15 * 60.0
+"""For each subject: a dozen blocks of the usual suite, and what comes before."""
+SYNTAX = "SOURCE or SOURCE#VARIANT"
+COMPARISON = "compare"
+"""What the experiments are called that are written here."""
+_VARIANT = "rel"
+_LONGEST = 36
+_FOREIGN = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class DesignOptions:
     """How an experiment is to be measured.
 
     ``budget`` is in seconds, None for a quarter of an hour for each subject; ``target`` is a
@@ -29,7 +48,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class WorkloadOptions:
     """What the subjects are to do.
 
     ``suite`` None takes the usual one; ``sets`` and ``threads`` empty take the suite's own.
@@ -41,23 +60,23 @@ class Work:
     threads: tuple[int, ...] = ()
 
 
-def workload_table(work: Work, dbms: Dbms) -> dict[str, Any]:
+def workload_table(options: WorkloadOptions, dbms: Dbms) -> dict[str, Any]:
     """Return the ``[workload]`` of an experiment on a DBMS."""
-    chosen = {"sets": work.sets, "threads": work.threads}
+    chosen = {"sets": options.sets, "threads": options.threads}
     return {
-        "suite": work.suite or dbms.usual_suite,
-        "size": work.size,
+        "suite": options.suite or dbms.usual_suite,
+        "size": options.size,
         **{name: values for name, values in chosen.items() if values},
     }
 
 
-def design_table(wishes: Wishes, subjects: int) -> dict[str, Any]:
+def design_table(options: DesignOptions, subjects: int) -> dict[str, Any]:
     """Return the ``[design]`` of an experiment of so many subjects."""
-    budget = wishes.budget or _SHARE * subjects
+    budget = options.budget or _SUBJECT_SECONDS * subjects
     return {
-        "target": f"{wishes.target * 100:g}%",
+        "target": f"{options.target * 100:g}%",
         "budget": f"{budget / 60:g}m",
-        "seed": wishes.seed,
+        "seed": options.seed,
     }
 
 
@@ -71,24 +90,226 @@ def file_text(
     comment: str, head: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
 ) -> str:
     """Return a file's text: a comment, what stands before all tables, and the tables."""
-    parts = [f"# {comment}", _lines(head)]
-    parts += [f"[{_key(name)}]\n{_lines(values)}" for name, values in tables.items() if values]
-    return "\n\n".join(parts) + "\n"
+    document = tomlkit.document()
+    document.add(tomlkit.comment(comment))
+    document.add(tomlkit.nl())
+    for name, value in head.items():
+        document.add(name, value)
+    for name, values in tables.items():
+        if values:
+            table = tomlkit.table()
+            for key, value in values.items():
+                table.add(key, _inline(value) if isinstance(value, Mapping) else value)
+            document.add(tomlkit.nl())
+            document.add(name, table)
+    return tomlkit.dumps(document)
 
 
-def _lines(values: Mapping[str, Any]) -> str:
-    return "\n".join(f"{_key(name)} = {_value(value)}" for name, value in values.items())
+def _inline(values: Mapping[str, Any]) -> InlineTable:
+    """Return a table that stands on one line, as a subject does."""
+    table = tomlkit.inline_table()
+    table.update(
+        {key: _inline(each) if isinstance(each, Mapping) else each for key, each in values.items()}
+    )
+    return table
 
 
-def _key(name: str) -> str:
-    return name if name.isascii() and name.replace("_", "a").isalpha() else json.dumps(name)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRequest:
+    """What a history is to be of, and how. ``versions`` are the oldest first."""
+
+    dbms: str
+    versions: tuple[KnownVersion, ...]
+    workload: WorkloadOptions
+    design: DesignOptions
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        pairs = (f"{_key(name)} = {_value(each)}" for name, each in value.items())
-        return f"{{ {', '.join(pairs)} }}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"[{', '.join(map(_value, value))}]"
-    # What JSON writes as a string, a number or a truth is one in TOML, too.
-    return json.dumps(value, ensure_ascii=False)
+def choose_versions(
+    known: KnownVersions, dbms: str, words: Sequence[str]
+) -> tuple[KnownVersion, ...]:
+    """Return the versions that are meant, the oldest first; the usual ones without ``words``.
+
+    Raises UsageError if there are fewer than two or one is meant twice, UnknownName for an
+    unknown one.
+    """
+    chosen = [known.find(dbms, word) for word in words]
+    if not words:
+        chosen = [each for each in known.of(dbms) if each.usual]
+    for at, each in enumerate(chosen):
+        if each in chosen[:at]:
+            first, word = words[chosen.index(each)], words[at]
+            same = f"{first} and {word} are both {each.name}"
+            raise UsageError(f"{word} is named twice" if word == first else same)
+    if len(chosen) < 2:
+        names = ", ".join(each.name for each in known.of(dbms)) or "none"
+        raise UsageError(
+            "a history needs two versions or more",
+            hint=f"known of {dbms}: {names}; more can be put into {FILE} in hone's home",
+        )
+    return tuple(sorted(chosen, key=lambda each: age(each.name)))
+
+
+def history_text(request: HistoryRequest) -> str:
+    """Return the experiment file of a history: the oldest version is the base, and the control."""
+    dbms = load_dbms(request.dbms)
+    names = [each.name for each in request.versions]
+    first, *others = request.versions
+    return file_text(
+        f"Written by `hone history {request.dbms}`: change it, and give it to `hone run`.",
+        {"title": f"{dbms.title} {names[0]} to {names[-1]}", "base": names[0]},
+        {
+            "history": {"order": names},
+            "sources": {each.name: each.source for each in request.versions},
+            "subjects": {
+                first.name: version_table(first, dbms=dbms.name),
+                CONTROL: {"like": first.name},
+                **{each.name: version_table(each, dbms=dbms.name) for each in others},
+            },
+            "workload": workload_table(request.workload, dbms),
+            "design": design_table(request.design, len(names) + 1),
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One of the two that are compared.
+
+    ``source`` is a source reference and ``short`` what it is called; ``word`` is the variant as it
+    was written, or the usual one of such a source, and ``variant`` what that means. ``dbms`` is
+    None where the word does not tell it.
+    """
+
+    source: str
+    short: str
+    word: str
+    variant: Variant
+    dbms: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareRequest:
+    """What is to be compared, and how; both sides know their DBMS.
+
+    ``train`` are the sets that profile-guided builds are trained on.
+    """
+
+    first: Side
+    second: Side
+    train: tuple[str, ...]
+    workload: WorkloadOptions
+    design: DesignOptions
+
+
+def parse_side(text: str, known: KnownVersions) -> Side:
+    """Return what a word of the command line means. Nothing is fetched.
+
+    Raises UsageError, UnknownName or VariantError for what cannot be meant.
+    """
+    head, hash_, tail = text.rpartition("#")
+    # What stands behind "#" may belong to the source: https://…#sha256=…
+    of_source = not hash_ or "=" in tail
+    reference, asked = (text, None) if of_source else (head, tail)
+    version = _known(reference, known)
+    parsed = parse_reference(version.source if version else reference)
+    word = asked or (version.variant if version else None)
+    if asked == "":
+        raise UsageError(f"'{text}' names no variant behind '#'", hint=f"write it as {SYNTAX}")
+    ready_made = kind_of(parsed.kind).ready_made
+    word = word or (READY_MADE if ready_made else _VARIANT)
+    variant = parse_variant(word)
+    if ready_made and not variant.ready_made:
+        raise UsageError(
+            f"{reference} brings a ready-made server, which cannot be built as {word}",
+            hint="leave the variant out, or name a source that brings the server's source",
+        )
+    # A relative folder is one of where hone was started, wherever the experiment is kept.
+    source = f"dir:{parsed.location}" if parsed.kind == "dir" else parsed.text
+    return Side(
+        source=source,
+        short=f"{version.dbms}-{version.name}" if version else _short(source),
+        word=word,
+        variant=variant,
+        dbms=version.dbms if version else None,
+    )
+
+
+def with_dbms(side: Side, recognise: Callable[[Side], str]) -> Side:
+    """Return a side that knows its DBMS; ``recognise`` is asked if it does not."""
+    return side if side.dbms is not None else dataclasses.replace(side, dbms=recognise(side))
+
+
+def check_together(first: Side, second: Side, train: tuple[str, ...]) -> None:
+    """Refuse two sides that cannot be compared, or not with this training. Raises UsageError."""
+    if first.source == second.source and first.variant == second.variant:
+        raise UsageError(
+            f"both are {first.short} as {first.word}: there is nothing to compare",
+            hint="name another version or variant; every comparison has an A/A control already",
+        )
+    guided = [each for each in (first, second) if each.variant.profile_guided]
+    if guided and not train:
+        raise UsageError(
+            f"the variant {guided[0].word} is profile-guided and must be trained",
+            hint="add --train point-query, or for SQLite --train main",
+        )
+    if train and not guided:
+        one, other = first.word, second.word
+        neither = f"{one} takes no" if one == other else f"neither {one} nor {other} takes"
+        raise UsageError(f"{neither} training", hint="add pgo to a variant, or leave --train out")
+
+
+def compare_text(request: CompareRequest) -> str:
+    """Return the experiment file: the first side is the base and the control."""
+    first, second = request.first, request.second
+    base, candidate = _names(first, second)
+    title = f"{candidate} beside {base}"
+    called = (base, candidate)
+    if first.source == second.source:
+        title, called = f"{first.short}: {title}", (first.short, first.short)
+    return file_text(
+        "Written by `hone compare`: change it, and give it to `hone run`.",
+        {"title": title, "base": base},
+        {
+            "sources": dict(zip(called, (first.source, second.source), strict=True)),
+            "subjects": {
+                base: _subject(first, called[0]),
+                CONTROL: {"like": base},
+                candidate: _subject(second, called[1]),
+            },
+            "training": {"sets": request.train} if request.train else {},
+            "workload": workload_table(request.workload, load_dbms(first.dbms or "")),
+            "design": design_table(request.design, 3),
+        },
+    )
+
+
+def _known(reference: str, known: KnownVersions) -> KnownVersion | None:
+    if not reference.startswith(PREFIX):
+        return None
+    known.meaning(reference)  # refuses what is written wrongly
+    dbms, _, word = reference.removeprefix(PREFIX).partition("@")
+    return known.find(dbms, word)
+
+
+def _short(source: str) -> str:
+    """Return the end of a source reference, as far as it can be part of a name."""
+    last = source.partition("#")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
+    return _FOREIGN.sub("-", last).strip("-._+") or "source"
+
+
+def _names(first: Side, second: Side) -> tuple[str, str]:
+    """Return what the two are called: by that in which they differ."""
+    if first.source == second.source:
+        pair = (first.word, second.word)
+    elif first.variant == second.variant:
+        pair = (first.short, second.short)
+    else:
+        pair = (f"{first.short}-{first.word}", f"{second.short}-{second.word}")
+    one, two = (_FOREIGN.sub("-", each)[-_LONGEST:].lstrip("-._+") for each in pair)
+    if one == two or CONTROL in (one, two):
+        return f"{one}-a", f"{two}-b"
+    return one, two
+
+
+def _subject(side: Side, source: str) -> dict[str, Any]:
+    return {"dbms": side.dbms, "source": source, "variant": side.word}

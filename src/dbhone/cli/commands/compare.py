@@ -13,7 +13,9 @@ from dbhone.cli.generated import Asked, asks, write_or_execute
 from dbhone.cli.progress import shown
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService, recognise
-from dbhone.experiment.comparing import (
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.templates import (
     COMPARISON,
     CompareRequest,
     Side,
@@ -22,8 +24,6 @@ from dbhone.experiment.comparing import (
     parse_side,
     with_dbms,
 )
-from dbhone.experiment.load import parse
-from dbhone.experiment.model import Experiment
 from dbhone.source.known_versions import known_versions
 
 
@@ -71,7 +71,7 @@ def _experiment(context: Context, first: str, second: str, asked: _Asked) -> Exp
     check_together(sides[0], sides[1], asked.train)
     one, two = (with_dbms(each, lambda side: _dbms(context, side, asked)) for each in sides)
     request = CompareRequest(
-        first=one, second=two, train=asked.train, work=asked.work, wishes=asked.wishes
+        first=one, second=two, train=asked.train, workload=asked.workload, design=asked.design
     )
     return parse(compare_text(request), name=COMPARISON, versions=known)
 

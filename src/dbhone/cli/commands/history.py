@@ -12,10 +12,10 @@ from dbhone.cli.generated import Asked, asks, write_or_execute
 from dbhone.cli.stored import find_run, open_store
 from dbhone.cli.words import words
 from dbhone.errors import UsageError
-from dbhone.experiment.history import HistoryRequest, choose_versions, history_text
 from dbhone.experiment.join import JoinRequest, joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.templates import HistoryRequest, choose_versions, history_text
 from dbhone.source.known_versions import known_versions
 
 
@@ -66,8 +66,8 @@ def _new(context: Context, dbms: str, asked: _Asked) -> Experiment:
     request = HistoryRequest(
         dbms=dbms,
         versions=choose_versions(known_versions(context.home), dbms, words(asked.versions)),
-        work=asked.work,
-        wishes=asked.wishes,
+        workload=asked.workload,
+        design=asked.design,
     )
     return parse(history_text(request), name=f"{dbms}-history")
 
@@ -88,7 +88,7 @@ def _joining(context: Context, dbms: str, asked: _Asked) -> Experiment:
         versions=tuple(dict.fromkeys(found)),
         anchor=asked.anchor,
         sets=words(asked.sets),
-        wishes=asked.wishes,
+        design=asked.design,
     )
     return parse(joining_text(request), name=joining_name(request))
 

@@ -12,9 +12,9 @@ from dbhone.cli.lines import headed
 from dbhone.cli.running import Duration, execute
 from dbhone.cli.stored import find_run, open_store
 from dbhone.errors import UsageError
-from dbhone.experiment.comparing import COMPARISON
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import as_begun, take_over
+from dbhone.experiment.templates import COMPARISON
 from dbhone.source.known_versions import known_versions
 
 
