@@ -34,10 +34,10 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, bytes], None]:
 
 
 @pytest.fixture(autouse=True)
-def own_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take turns among the tests only: they must not wait for a hone that measures beside."""
-    for place in ("_TURN", "_NEXT"):
-        monkeypatch.setattr(f"dbhone.host_lock.{place}", f"\0dbhone-tests-{os.getpid()}{place}")
+def own_host_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lock among the tests only: they must not wait for a hone that measures beside them."""
+    for name in ("_LOCK", "_QUEUE_HEAD"):
+        monkeypatch.setattr(f"dbhone.host_lock.{name}", f"\0dbhone-tests-{os.getpid()}{name}")
 
 
 @pytest.fixture

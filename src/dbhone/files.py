@@ -1,4 +1,4 @@
-"""Files that are either whole or absent, and the digests that name them."""
+"""Files that are either whole or absent, their digests, and paths that users write."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def digest_of_tree(root: Path) -> str:
     lines = []
     for folder, folders, names in os.walk(root):
         folders.sort()
-        for name in (*names, *(each for each in folders if (Path(folder) / each).is_symlink())):
+        for name in (*names, *(sub for sub in folders if (Path(folder) / sub).is_symlink())):
             path = Path(folder) / name
             lines.append(_entry(path, path.relative_to(root)))
     joined = "\n".join(sorted(lines))
@@ -61,7 +61,7 @@ def absolute_path(text: str) -> Path:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that whoever looks sees the old content or the new one, never a part."""
+    """Write a file atomically: a reader sees the old content or the new one, never a part."""
     data = content.encode() if isinstance(content, str) else content
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -77,9 +77,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def publish(draft: Path, final: Path) -> None:
-    """Move a finished folder to its place, all at once; if the place is taken, keep what is there.
+    """Rename a finished folder to ``final``; if that exists, keep it and remove the draft.
 
-    The contents are on the disk before the name is.
+    The contents reach the disk before the name does.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
     os.sync()
@@ -103,7 +103,7 @@ def freeze(root: Path) -> None:
 
 
 def make_writable(root: Path) -> None:
-    """Let the owner change what lies below ``root``, a copy of something frozen."""
+    """Let the owner change everything below ``root``, a copy of a frozen folder."""
     for folder, _, names in os.walk(root):
         for path in (Path(folder), *(Path(folder) / name for name in names)):
             if not path.is_symlink():
@@ -120,7 +120,7 @@ def remove_tree(root: Path) -> None:
 
 
 def tree_size(root: Path) -> int:
-    """Return the bytes that the files below ``root`` hold."""
+    """Return the size of the files below ``root``, in bytes."""
     total = 0
     for folder, _, names in os.walk(root):
         total += sum((Path(folder) / name).lstat().st_size for name in names)

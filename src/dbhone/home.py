@@ -4,8 +4,9 @@ A session is one running ``hone``. It holds a locked file in ``sessions/``; the 
 the lock when the session ends, however it ends. The next session that opens the home sees
 an unlocked file, ends what may be left of that session's processes, and removes its scratch.
 
-The home is private. When root runs hone, servers run as another account (``instance/``), which
-has to get at builds and at its own data: the folders on that way may be passed then, not listed.
+The home is private. When root runs hone, servers run as another account (``instance/``). That
+account needs builds and its own data, so it may pass through the folders above them, but not list
+them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _POLL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The places below the home folder."""
+    """The files and folders below the home folder."""
 
     root: Path
 
@@ -85,8 +86,8 @@ class Home:
         """The locked files of the sessions that are alive."""
         return self.root / "sessions"
 
-    def same_folder(self, name: str) -> Path:
-        """Where ``Session.same_folder`` is."""
+    def fixed_workdir(self, name: str) -> Path:
+        """The path of ``Session.fixed_workdir``."""
         return self.scratch / name
 
     def places(self) -> tuple[Path, ...]:
@@ -103,7 +104,7 @@ class Home:
         )
 
     def shared(self) -> tuple[Path, ...]:
-        """Return the folders that another account passes on its way, when root runs hone."""
+        """Return the folders that another account passes through when root runs hone."""
         return (self.builds, self.data, self.scratch)
 
 
@@ -120,20 +121,21 @@ class Session:
         return self.home.scratch / self.id
 
     def workdir(self, purpose: str) -> Path:
-        """Return a new empty folder for ``purpose``; it goes when the session ends."""
+        """Return a new empty folder for ``purpose``; it is removed when the session ends."""
         path = self.scratch / f"{purpose}-{uuid.uuid4().hex[:8]}"
         make_folder(self.scratch, shared=True)
         path.mkdir(mode=_PRIVATE)
         return path
 
     @contextlib.contextmanager
-    def same_folder(self, name: str) -> Iterator[Path]:
-        """Have an empty folder that is at the same place in every session, and remove it after.
+    def fixed_workdir(self, name: str) -> Iterator[Path]:
+        """Yield an empty folder whose path is the same in every session; remove it afterwards.
 
-        One session at a time has it; another waits a little, then MachineError is raised.
+        Only one session at a time has it. Another waits for a few seconds, then it raises
+        MachineError.
         """
         claim = _claim_alone(self.home, name)
-        path = self.home.same_folder(name)
+        path = self.home.fixed_workdir(name)
         try:
             remove_tree(path)
             path.mkdir(mode=_PRIVATE)
@@ -170,7 +172,7 @@ def locate(chosen: Path | None) -> Home:
 
 @contextlib.contextmanager
 def open_session(home: Home) -> Iterator[Session]:
-    """Make the home if needed, clean up after dead sessions, and be a session until the end."""
+    """Make the home if needed, clean up after dead sessions, and yield a new session."""
     session = Session(uuid.uuid4().hex[:12], home)
     try:
         _make_home(home)
@@ -190,7 +192,7 @@ def open_session(home: Home) -> Iterator[Session]:
 
 
 def make_root(home: Home) -> None:
-    """Make the home's own folder unless it is there. Raises MachineError where that cannot be."""
+    """Make the home's own folder unless it exists. Raises MachineError if that fails."""
     try:
         home.root.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
     except OSError as error:
@@ -206,9 +208,10 @@ def _unusable(home: Home, error: OSError) -> MachineError:
 
 
 def make_folder(path: Path, *, shared: bool) -> None:
-    """Make a private folder unless it is there; if ``shared``, one that others may pass for root.
+    """Make a private folder unless it exists.
 
-    What was made by a hone of another user, with other permissions, is set right.
+    If root makes a ``shared`` folder, other accounts may pass through it. The permissions of an
+    existing folder of this user are corrected.
     """
     mode = _PASSABLE if shared and os.geteuid() == 0 else _PRIVATE
     path.mkdir(exist_ok=True, mode=mode)
@@ -228,7 +231,7 @@ def _make_home(home: Home) -> None:
 
 
 def _holds_nothing_else(home: Home) -> bool:
-    """Return whether the folder is ours alone: the mode of another, say /root, is not ours."""
+    """Return whether only hone uses the folder; else, as for /root, hone leaves its mode alone."""
     ours = {place.name for place in home.places()}
     return all(
         path.name in ours or path.name.startswith(home.database.name)
@@ -237,9 +240,9 @@ def _holds_nothing_else(home: Home) -> bool:
 
 
 def _hide_database(home: Home) -> None:
-    """See to it that nobody else reads the store, whatever the umask and the home's own mode.
+    """Make the store readable for this user only, whatever the umask and the home's own mode.
 
-    SQLite makes its tables in an empty file, and gives the files beside it the same mode.
+    SQLite creates its tables in an empty file, and gives the files beside it the same mode.
     """
     with contextlib.suppress(FileExistsError):
         os.close(os.open(home.database, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -275,15 +278,15 @@ def _claim(path: Path) -> int:
 
 
 def _claim_alone(home: Home, name: str) -> int:
-    """Claim a name that others may want as well. Raises MachineError if one of them keeps it."""
-    until = time.monotonic() + _PATIENCE
+    """Claim a name that other sessions use, too. Raises MachineError if one of them keeps it."""
+    deadline = time.monotonic() + _PATIENCE
     while True:
         with _guarded(home):
             if not is_alive(home, name):
                 return _claim(home.sessions / name)
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise MachineError(
-                f"another hone works in {home.same_folder(name)}",
+                f"another hone works in {home.fixed_workdir(name)}",
                 hint="wait until it has finished, or choose another home with --home",
             )
         time.sleep(_POLL)
@@ -291,7 +294,7 @@ def _claim_alone(home: Home, name: str) -> int:
 
 @contextlib.contextmanager
 def _guarded(home: Home) -> Iterator[None]:
-    """Keep others from claiming names, and from sweeping, for a moment: lock the very folder."""
+    """Lock the folder of sessions, so that no other session claims names or sweeps meanwhile."""
     descriptor = os.open(home.sessions, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -301,7 +304,7 @@ def _guarded(home: Home) -> Iterator[None]:
 
 
 def _sweep(home: Home) -> None:
-    """End what dead sessions left: processes first, then their scratch."""
+    """Clean up after dead sessions: kill their processes, then remove their scratch."""
     with _guarded(home):
         dead = [
             path.name
@@ -312,15 +315,15 @@ def _sweep(home: Home) -> None:
             _kill_remains(frozenset(dead))
         for name in dead:
             (home.sessions / name).unlink(missing_ok=True)
-        left = [each for each in home.scratch.iterdir() if not is_alive(home, each.name)]
-        gone = [_set_aside(each) for each in left]
-    for folder in gone:
+        leftovers = [path for path in home.scratch.iterdir() if not is_alive(home, path.name)]
+        renamed = [_set_aside(folder) for folder in leftovers]
+    for folder in renamed:
         with contextlib.suppress(OSError):
             remove_tree(folder)
 
 
 def _set_aside(folder: Path) -> Path:
-    """Give a folder that is to be removed a name that nobody wants; return where it is."""
+    """Rename a folder that is to be removed, which frees its name; return its path."""
     aside = folder.with_name(f"gone-{uuid.uuid4().hex[:8]}")
     try:
         return folder.rename(aside)
@@ -329,7 +332,7 @@ def _set_aside(folder: Path) -> Path:
 
 
 def _kill_remains(dead: frozenset[str]) -> None:
-    """End the processes of dead sessions, and wait until they write no more."""
+    """Kill the processes of dead sessions, and wait until they have ended."""
     marks = {f"{SESSION_VARIABLE}={name}".encode() for name in dead}
     killed = []
     for entry in Path("/proc").iterdir():
@@ -339,13 +342,13 @@ def _kill_remains(dead: frozenset[str]) -> None:
             if marks & set((entry / "environ").read_bytes().split(b"\0")):
                 os.kill(int(entry.name), signal.SIGKILL)
                 killed.append(entry)
-    until = time.monotonic() + _PATIENCE
-    while any(_runs(each) for each in killed) and time.monotonic() < until:
+    deadline = time.monotonic() + _PATIENCE
+    while any(_runs(process) for process in killed) and time.monotonic() < deadline:
         time.sleep(_POLL)
 
 
 def _runs(process: Path) -> bool:
-    """Return whether a process is more than an entry that nobody has asked about yet."""
+    """Return whether a process still runs, and is not a zombie."""
     try:
         return bool((process / "cmdline").read_bytes())
     except OSError:

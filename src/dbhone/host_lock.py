@@ -1,16 +1,16 @@
-"""One heavy thing at a time on this machine.
+"""The host lock: one build or measurement at a time on this machine.
 
-A build beside a measurement spoils the measurement. Whoever builds, trains or measures takes
-the machine's turn first, whichever home it uses; another hone waits and says so. The turn is
-a socket in Linux's abstract namespace (unix(7)): it leaves no file, works across users, and
-the kernel frees it when its holder ends, however it ends.
+A build beside a measurement spoils the measurement. Whoever builds, trains or measures holds the
+host lock, whichever home it uses. Another hone waits, and says so. The lock is a socket in Linux's
+abstract namespace (unix(7)): it leaves no file, works across users, and the kernel frees it when
+its holder ends, however it ends.
 
-A run lets go of the turn between its pieces of work for a moment only. So that another hone
-gets it then, whoever wants the turn first takes a place at its head, and keeps it until the
-turn is theirs: who had the turn last finds that place taken, and waits in its turn.
+A run releases the lock between two pieces of work for a moment only. A second socket is the head
+of the queue, so that another hone gets the lock then. A process takes the head of the queue first,
+and keeps it until it has the lock. The last holder finds the head taken, and queues behind it.
 
-Who has the turn listens on its socket, and answers nobody: the kernel tells whoever connects
-which process that is (SO_PEERCRED in unix(7)).
+The holder listens on its socket, but accepts no connection. The kernel tells a process that
+connects who the holder is (SO_PEERCRED in unix(7)).
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from pathlib import Path
 
 import psutil
 
-_TURN = "\0dbhone-turn"
-_NEXT = "\0dbhone-turn-next"
+_LOCK = "\0dbhone-turn"
+_QUEUE_HEAD = "\0dbhone-turn-next"
 _POLL = 0.2
 _CREDENTIALS = struct.Struct("3i")
-_SOMEBODY = "another hone"
+_UNKNOWN = "another hone"
 _NAMES = ("hone", "dbhone", "__main__.py")
 
 
 @contextlib.contextmanager
 def hold_host_lock(waiting: Callable[[str], None]) -> Iterator[float]:
-    """Hold the machine's turn.
+    """Hold the host lock.
 
-    If another hone has it, ``waiting`` is called once with words for who that is: "another
-    hone (process 4711: hone run mysql-builds)". Yields the seconds spent waiting.
+    If another hone holds it, ``waiting`` is called once with a description of that hone, such as
+    "another hone (process 4711: hone run mysql-builds)". Yields the seconds spent waiting.
     """
     began = time.monotonic()
-    told = False
+    notified = False
 
-    def tell() -> None:
-        nonlocal told
-        if not told:
+    def notify() -> None:
+        nonlocal notified
+        if not notified:
             waiting(_holder())
-        told = True
+        notified = True
 
-    with _socket() as turn:
-        with _socket() as next_:
-            _take(next_, _NEXT, tell)
-            _take(turn, _TURN, tell)
-            turn.listen()
+    with _socket() as lock:
+        with _socket() as queue_head:
+            _bind(queue_head, _QUEUE_HEAD, notify)
+            _bind(lock, _LOCK, notify)
+            lock.listen()
         yield time.monotonic() - began
 
 
@@ -61,10 +61,11 @@ def _socket() -> socket.socket:
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 
 
-def _take(place: socket.socket, address: str, busy: Callable[[], None]) -> None:
+def _bind(unbound: socket.socket, address: str, busy: Callable[[], None]) -> None:
+    """Bind a socket, which only one process can do at a time; wait for that."""
     while True:
         try:
-            place.bind(address)
+            unbound.bind(address)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
@@ -75,25 +76,23 @@ def _take(place: socket.socket, address: str, busy: Callable[[], None]) -> None:
 
 
 def _holder() -> str:
-    """Tell who has the turn; without a name if that cannot be known, or nobody has it now."""
-    with _socket() as asking:
-        asking.setblocking(False)
+    """Describe the holder, without a process if it is unknown or the lock is free by now."""
+    with _socket() as probe:
+        probe.setblocking(False)
         try:
-            asking.connect(_TURN)
-            credentials = asking.getsockopt(
-                socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
-            )
+            probe.connect(_LOCK)
+            credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         except OSError:
-            return _SOMEBODY
+            return _UNKNOWN
     pid, _, _ = _CREDENTIALS.unpack(credentials)
-    return f"{_SOMEBODY} (process {pid}{_command(pid)})" if pid else _SOMEBODY
+    return f"{_UNKNOWN} (process {pid}{_command(pid)})" if pid else _UNKNOWN
 
 
 def _command(pid: int) -> str:
-    """Return a process's command from hone's own name on, or nothing if that is not to be had."""
+    """Return a process's command from hone's own name on; an empty text if it cannot be read."""
     try:
         words = psutil.Process(pid).cmdline()
     except psutil.Error:
         return ""
-    named = [place for place, word in enumerate(words) if Path(word).name in _NAMES]
-    return f": hone {' '.join(words[named[0] + 1 :])}".rstrip() if named else ""
+    starts = [index for index, word in enumerate(words) if Path(word).name in _NAMES]
+    return f": hone {' '.join(words[starts[0] + 1 :])}".rstrip() if starts else ""

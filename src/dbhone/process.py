@@ -34,14 +34,14 @@ _GRACE = 10.0
 class Command:
     """A program to run.
 
-    ``argv`` is the program and its arguments. ``env`` is added to hone's own environment or,
-    with ``isolated``, to the little of it that every program needs, so that a user's CFLAGS
-    cannot leak into a build. ``log`` gets standard error, and standard output too unless it
-    is captured; without a log both are captured. ``timeout`` is in seconds; None waits for
-    ever. ``stdin`` is a file that the program reads; without one there is nothing to read.
-    ``account`` is the user's and the group's number that the program runs as; only root may
-    ask for it. The working folder and the log are opened before, as ourselves. ``cpus`` are the
-    only ones that it may run on. An ``idle`` program runs where nothing else wants to.
+    ``argv`` is the program and its arguments. ``env`` is added to hone's own environment. With
+    ``isolated`` it is added to the few variables that every program needs, so that a user's
+    CFLAGS cannot leak into a build. ``log`` gets standard error, and standard output too unless
+    it is captured; without a log both are captured. ``timeout`` is in seconds; None waits for
+    ever. ``stdin`` is a file that the program reads; without one its input is empty. ``account``
+    is the user id and the group id that the program runs as, which only root may set. hone opens
+    the working folder and the log as itself before that. The program runs on ``cpus`` only. An
+    ``idle`` program runs only on CPUs that nothing else uses.
     """
 
     argv: tuple[str, ...]
@@ -65,7 +65,7 @@ class Command:
         return inherited | self._of_account(inherited) | dict(self.env or {})
 
     def _of_account(self, inherited: dict[str, str]) -> dict[str, str]:
-        """Return the variables that name the account; drop what names a folder of ours."""
+        """Return the variables that name the account; drop TMPDIR, a folder of hone's own user."""
         if self.account is None:
             return {}
         inherited.pop("TMPDIR", None)
@@ -79,7 +79,7 @@ class Command:
         """Return the command as one would type it."""
         return shlex.join(self.argv)
 
-    def terms(self) -> tuple[str, str, str]:
+    def constraints(self) -> tuple[str, str, str]:
         """Return the account, the CPUs and the scheduling, as the supervisor reads them."""
         return (
             "-" if self.account is None else "{}:{}".format(*self.account),
@@ -90,7 +90,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a program and the children that it waited for used; times in seconds."""
+    """The resources that a program and its reaped children used; times in seconds."""
 
     user: float
     system: float
@@ -126,7 +126,7 @@ class Finished:
         return self.output.decode("utf-8", "replace")
 
     def ending(self) -> str:
-        """Say in words how it ended."""
+        """Return in words how it ended."""
         if self.timed_out:
             return f"did not end within {self.seconds:.0f} s and was stopped"
         if self.overflowed:
@@ -148,7 +148,7 @@ class Process:
     def __init__(self, command: Command, *, capture: bool) -> None:
         self.command = command
         self.started = time.monotonic()
-        self._orders: int | None = None
+        self._control: int | None = None
         self._status = b""
         self._timed_out = False
         try:
@@ -163,7 +163,7 @@ class Process:
         status_reader, status_writer = os.pipe()
         supervisor = (sys.executable, "-I", "-S", str(_SUPERVISOR))
         pipes = (str(control_reader), str(status_writer))
-        argv = (*supervisor, *pipes, *command.terms(), "--", *command.argv)
+        argv = (*supervisor, *pipes, *command.constraints(), "--", *command.argv)
         try:
             with (
                 _sinks(command.log, capture=capture) as (output, errors),
@@ -186,7 +186,7 @@ class Process:
         finally:
             os.close(control_reader)
             os.close(status_writer)
-        self._orders = control_writer
+        self._control = control_writer
         self._status_reader = status_reader
         self.pid = self._await_start()
 
@@ -217,9 +217,9 @@ class Process:
 
     def close(self) -> None:
         """End the program with all its descendants, and wait until they are gone."""
-        if self._orders is not None:
-            os.close(self._orders)
-            self._orders = None
+        if self._control is not None:
+            os.close(self._control)
+            self._control = None
             self._popen.wait()
             os.close(self._status_reader)
         if self._popen.stdout is not None:
@@ -232,16 +232,16 @@ class Process:
 
     def signal(self, number: signal.Signals, *, whole: bool = False) -> None:
         """Send a signal to the program; with ``whole`` to all its descendants too."""
-        if self._orders is not None:
+        if self._control is not None:
             with contextlib.suppress(BrokenPipeError):
-                os.write(self._orders, bytes([number | 0x80 if whole else number]))
+                os.write(self._control, bytes([number | 0x80 if whole else number]))
 
     def wait(self, timeout: float | None) -> bool:
         """Wait for the end, at most ``timeout`` seconds; return whether the program has ended.
 
         It has ended when its descendants are gone as well. None waits for ever.
         """
-        if self._orders is None or b"\n" in self._status:
+        if self._control is None or b"\n" in self._status:
             return True
         ready, _, _ = select.select([self._status_reader], [], [], timeout)
         return bool(ready)
@@ -251,13 +251,13 @@ class Process:
         return not self.wait(0)
 
     def end(self) -> None:
-        """Ask the program to end, and make sure that it does."""
+        """End the program with SIGTERM, after a grace period with SIGKILL."""
         self.signal(signal.SIGTERM)
         if not self.wait(_GRACE):
             self.signal(signal.SIGKILL)
 
     def time_out(self) -> None:
-        """End the program because it took too long, which ``finish`` will tell."""
+        """End the program because it took too long; ``finish`` reports that."""
         self._timed_out = True
         self.end()
 
@@ -299,9 +299,9 @@ def _sinks(log: Path | None, *, capture: bool) -> Iterator[tuple[int | IO[bytes]
 def run(command: Command, *, capture: bool = False, on_chunk: OnChunk | None = None) -> Finished:
     """Run a program to its end.
 
-    With ``capture`` (implied when there is no log, or when ``on_chunk`` listens) its output is
-    returned, up to 64 MiB; a program that prints more is stopped. A program that takes longer
-    than its timeout is asked to end, then killed. Raises ToolError if it cannot be started.
+    With ``capture`` its output is returned, up to 64 MiB; a program that prints more is stopped.
+    Without a log, or with ``on_chunk``, output is always captured. A program that takes longer than
+    its timeout gets SIGTERM, then SIGKILL. Raises ToolError if it cannot be started.
     """
     capture = capture or on_chunk is not None or command.log is None
     with Process(command, capture=capture) as process:
@@ -324,16 +324,16 @@ def _wait(process: Process) -> Finished:
 def lines(command: Command) -> Generator[str, None, Finished]:
     """Run a program and yield what it prints, a line at a time, however much that is.
 
-    Of its output only the last line is in what is returned. A program that takes longer than its
-    timeout is ended; one whose lines are not wanted any more is killed. Raises ToolError as
-    ``run`` does.
+    The value that is returned has only the last line of the output. A program that takes longer
+    than its timeout is ended. If the caller stops reading, the program is killed. Raises ToolError
+    as ``run`` does.
     """
     with Process(command, capture=True) as process:
         last = rest = b""
         for chunk in _chunks(process):
-            *whole, rest = (rest + chunk).split(b"\n")
-            last = whole[-1] if whole else last
-            yield from (each.decode(errors="replace") for each in whole)
+            *complete, rest = (rest + chunk).split(b"\n")
+            last = complete[-1] if complete else last
+            yield from (line.decode(errors="replace") for line in complete)
         if rest:
             yield rest.decode(errors="replace")
         return process.finish(output=rest or last)

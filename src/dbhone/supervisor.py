@@ -8,11 +8,12 @@ all its descendants. It can reach descendants that daemonised, because it is the
 
 Usage: ``python -I -S supervisor.py CONTROL_FD STATUS_FD ACCOUNT CPUS SCHEDULING -- PROGRAM …``
 
-The program (not the supervisor itself) runs as ACCOUNT, ``UID:GID``, on CPUS alone, ``0,2``; with
-``idle`` as its SCHEDULING only where nothing else wants to run. ``-`` leaves each as it is.
+The program (not the supervisor itself) runs as ACCOUNT, ``UID:GID``, and only on CPUS, ``0,2``.
+With ``idle`` as its SCHEDULING it runs only on CPUs that nothing else uses. ``-`` leaves each as it
+is.
 
-Over CONTROL_FD hone sends one byte for each signal that it wants the program to get, with the
-highest bit set if all its descendants are to get it too, the oldest first. Over
+Over CONTROL_FD hone sends one byte for each signal to the program. If its highest bit is set, all
+descendants get the signal too, the oldest first. Over
 STATUS_FD the supervisor sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it
 could not be started, and ``exit STATUS USER SYSTEM MAXRSS_KIB VOLUNTARY INVOLUNTARY READS
 WRITES`` when it ended and its descendants are gone, with STATUS as waitpid(2) gives it.
@@ -44,7 +45,7 @@ def _children(parent: int) -> list[int]:
 
 
 def _send(pid: int, order: int) -> None:
-    """Send a signal: who is stopped makes no more children, so none is missed."""
+    """Send a signal. A stopped process makes no more children, so none of them is missed."""
     try:
         os.kill(pid, order & ~_WHOLE)
         if order & _WHOLE:
@@ -78,8 +79,8 @@ def _become(account: str) -> None:
     os.setuid(int(uid))
 
 
-def _settle(cpus: str, scheduling: str) -> None:
-    """Keep to some CPUs, and get out of everybody's way, see sched(7)."""
+def _constrain(cpus: str, scheduling: str) -> None:
+    """Run on some CPUs only, and with the priority that is given, see sched(7)."""
     if cpus != "-":
         os.sched_setaffinity(0, [int(cpu) for cpu in cpus.split(",")])
     if scheduling == "idle":
@@ -100,23 +101,23 @@ def _execute(argv: list[str]) -> None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            reason = error  # another of this name may do; if none does, this is why
+            reason = error  # another folder may have a program that runs; if none has, this is why
     raise reason
 
 
-def _start(argv: list[str], terms: list[str], status: int, wakeups: tuple[int, int]) -> int:
+def _start(argv: list[str], constraints: list[str], status: int, wakeups: tuple[int, int]) -> int:
     """Start the program; return its process id, or end the supervisor if it cannot be started."""
-    account, cpus, scheduling = terms
+    account, cpus, scheduling = constraints
     failure_reader, failure_writer = os.pipe()
     supervisor = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
-            _settle(cpus, scheduling)
+            _constrain(cpus, scheduling)
             _become(account)
             # After the account: a change of credentials clears it, see prctl(2).
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != supervisor:  # it was killed before we could ask to follow it
+            if os.getppid() != supervisor:  # it was killed before PR_SET_PDEATHSIG took effect
                 os._exit(127)
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM):

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone import process
-from dbhone.compilation.profile import training_environment
-from dbhone.compilation.profile_counts import (
+from dbhone.compilation.profile import (
     ProfileCounts,
-    change,
     merge,
     newly_executed,
-    read_tally,
+    read_counts,
+    total_variation,
+    training_environment,
 )
 from dbhone.compilation.toolchain import Compiler, find_compiler, installed
 from dbhone.compilation.transforms.base import Family, Pass
@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
 FUNCTIONS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 10**12))
 
 
-def tally(totals: dict[str, int], functions: int = 10) -> ProfileCounts:
+def counts_of(totals: dict[str, int], functions: int = 10) -> ProfileCounts:
     return ProfileCounts(
         functions=functions,
         functions_executed=len(totals),
@@ -67,7 +67,7 @@ def train(program: Path, compiler: Compiler, *arguments: str) -> ProfileCounts:
     counters.mkdir(exist_ok=True)
     env = os.environ | training_environment(compiler.family, counters)
     subprocess.run([program, *arguments], env=env, check=True)
-    return read_tally(compiler, counters)
+    return read_counts(compiler, counters)
 
 
 def test_functions_and_counters_are_counted(program: Path, compiler: Compiler) -> None:
@@ -87,19 +87,19 @@ def test_a_profile_may_be_larger_than_what_is_held_of_an_output(
 def test_another_round_of_the_same_changes_little(program: Path, compiler: Compiler) -> None:
     first = train(program, compiler, "1000")
     second = train(program, compiler, "1000")
-    assert change(first, second) < 0.01
+    assert total_variation(first, second) < 0.01
     assert newly_executed(first, second) == 0
 
 
 def test_a_round_of_something_else_is_noticed(program: Path, compiler: Compiler) -> None:
     first = train(program, compiler, "1")
     second = train(program, compiler, "9", "other")
-    assert change(first, second) > 0.1
+    assert total_variation(first, second) > 0.1
     assert newly_executed(first, second) == pytest.approx(1 / 3)
 
 
 def test_a_folder_without_counters_has_counted_nothing(tmp_path: Path, compiler: Compiler) -> None:
-    assert read_tally(compiler, tmp_path) == tally({}, functions=0)
+    assert read_counts(compiler, tmp_path) == counts_of({}, functions=0)
 
 
 def test_what_is_no_profile_is_told(tmp_path: Path) -> None:
@@ -117,11 +117,11 @@ def test_gcc_reads_the_counters_where_they_are(tmp_path: Path) -> None:
 
 @given(FUNCTIONS, FUNCTIONS)
 def test_a_change_is_a_distance(one: dict[str, int], other: dict[str, int]) -> None:
-    found = change(tally(one), tally(other))
+    found = total_variation(counts_of(one), counts_of(other))
     assert 0 <= found <= 1
-    assert found == pytest.approx(change(tally(other), tally(one)))
+    assert found == pytest.approx(total_variation(counts_of(other), counts_of(one)))
     if one:
-        assert change(tally(one), tally(one)) == 0
+        assert total_variation(counts_of(one), counts_of(one)) == 0
     if one and not one.keys() & other.keys():
         assert found == pytest.approx(1)
 
@@ -129,8 +129,8 @@ def test_a_change_is_a_distance(one: dict[str, int], other: dict[str, int]) -> N
 @given(FUNCTIONS.filter(bool), st.integers(2, 9))
 def test_more_of_the_same_is_no_change(totals: dict[str, int], times: int) -> None:
     more = {name: count * times for name, count in totals.items()}
-    assert change(tally(totals), tally(more)) == pytest.approx(0, abs=1e-9)
+    assert total_variation(counts_of(totals), counts_of(more)) == pytest.approx(0, abs=1e-9)
 
 
 def test_half_of_the_counts_elsewhere_is_a_change_of_a_half() -> None:
-    assert change(tally({"a": 4}), tally({"a": 2, "b": 2})) == pytest.approx(0.5)
+    assert total_variation(counts_of({"a": 4}), counts_of({"a": 2, "b": 2})) == pytest.approx(0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.compilation.profile_counts import ProfileCounts
+from dbhone.compilation.profile import ProfileCounts
 from dbhone.experiment.server_target import has_settled
 from dbhone.experiment.trial import Answer
 from dbhone.measurement.server_usage import UsedBetween
@@ -13,7 +13,7 @@ from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Latency, Outcome, StepResult
 
 
-def tally(totals: dict[str, int], functions: int = 1000) -> ProfileCounts:
+def counts_of(totals: dict[str, int], functions: int = 1000) -> ProfileCounts:
     return ProfileCounts(
         functions=functions,
         functions_executed=len(totals),
@@ -26,20 +26,22 @@ def tally(totals: dict[str, int], functions: int = 1000) -> ProfileCounts:
 @given(st.dictionaries(st.text(max_size=3), st.integers(1, 10**6), min_size=1, max_size=30))
 def test_twice_the_same_round_has_settled(totals: dict[str, int]) -> None:
     twice = {name: 2 * count for name, count in totals.items()}
-    assert has_settled(tally(totals), tally(twice))
+    assert has_settled(counts_of(totals), counts_of(twice))
 
 
 def test_a_round_that_enters_new_functions_has_not_settled() -> None:
     first = {f"f{number}": 1000 for number in range(100)}
-    assert not has_settled(tally(first), tally(first | {f"g{number}": 1 for number in range(5)}))
+    assert not has_settled(
+        counts_of(first), counts_of(first | {f"g{number}": 1 for number in range(5)})
+    )
 
 
 def test_a_round_that_moves_the_counts_has_not_settled() -> None:
-    assert not has_settled(tally({"a": 100, "b": 100}), tally({"a": 300, "b": 200}))
+    assert not has_settled(counts_of({"a": 100, "b": 100}), counts_of({"a": 300, "b": 200}))
 
 
 def test_counters_that_stay_empty_have_not_settled() -> None:
-    assert not has_settled(tally({}), tally({}))
+    assert not has_settled(counts_of({}), counts_of({}))
 
 
 RESULT = StepResult(

@@ -25,7 +25,7 @@ with open_session(Home(pathlib.Path(sys.argv[1]))) as session:
     os.kill(os.getpid(), 9)
 """
 _KEEPING = """\
-had = session.same_folder("half")
+had = session.fixed_workdir("half")
     (had.__enter__() / "object").touch()
 """
 
@@ -65,30 +65,30 @@ def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_the_same_folder_is_one_sessions_at_a_time(
+def test_a_fixed_workdir_is_one_sessions_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dbhone.home._PATIENCE", 0.0)
     home = Home(tmp_path / "home")
     with open_session(home) as first, open_session(home) as second:
-        with first.same_folder("build-x") as folder:
+        with first.fixed_workdir("build-x") as folder:
             (folder / "object").touch()
             with (
                 pytest.raises(MachineError, match=r"another hone works in .*build-x"),
-                second.same_folder("build-x"),
+                second.fixed_workdir("build-x"),
             ):
                 pass
             with open_session(home):
                 assert (folder / "object").exists()
         assert not folder.exists()
-        with second.same_folder("build-x") as again:
+        with second.fixed_workdir("build-x") as again:
             assert again == folder
             assert not list(again.iterdir())
     assert not list(home.scratch.iterdir())
     assert not list(home.sessions.iterdir())
 
 
-def test_the_same_folder_of_a_session_that_was_killed_is_had_empty(tmp_path: Path) -> None:
+def test_a_fixed_workdir_of_a_session_that_was_killed_is_empty(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     code = [sys.executable, "-c", _DYING.replace('session.workdir("half")', _KEEPING)]
     with subprocess.Popen([*code, str(home.root)], stdout=subprocess.PIPE, text=True) as dying:
@@ -97,7 +97,7 @@ def test_the_same_folder_of_a_session_that_was_killed_is_had_empty(tmp_path: Pat
     assert (home.scratch / "half" / "object").exists()
     with open_session(home) as session:
         assert not (home.scratch / "half").exists()
-        with session.same_folder("half") as folder:
+        with session.fixed_workdir("half") as folder:
             assert not list(folder.iterdir())
 
 

@@ -59,7 +59,7 @@ def test_who_waits_comes_before_who_had_the_turn_last() -> None:
 _HOLDER = """
 import sys
 from dbhone import host_lock
-host_lock._TURN, host_lock._NEXT = ("\\0" + name for name in sys.argv[3:])
+host_lock._LOCK, host_lock._QUEUE_HEAD = ("\\0" + name for name in sys.argv[3:])
 with host_lock.hold_host_lock(lambda _: None):
     print("held", flush=True)
     sys.stdin.read()
@@ -70,7 +70,7 @@ def test_who_waits_is_told_which_command_is_waited_for(tmp_path: Path) -> None:
     script = tmp_path / "hone"
     script.write_text(_HOLDER, encoding="utf-8")
     told: list[str] = []
-    ours = [address.removeprefix("\0") for address in (host_lock._TURN, host_lock._NEXT)]
+    ours = [address.removeprefix("\0") for address in (host_lock._LOCK, host_lock._QUEUE_HEAD)]
     with subprocess.Popen(
         [sys.executable, str(script), "run", "mysql-builds", *ours],
         stdin=subprocess.PIPE,

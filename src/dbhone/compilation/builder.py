@@ -62,7 +62,7 @@ def find(home: Home, digest: str) -> Build | None:
 
 def objects_folder(home: Home, source_digest: str) -> Path:
     """Return the folder in which all builds of a source are compiled in this home."""
-    return home.same_folder(_folder_name(source_digest)) / _OBJECTS
+    return home.fixed_workdir(_folder_name(source_digest)) / _OBJECTS
 
 
 def _folder_name(source_digest: str) -> str:
@@ -83,7 +83,7 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     spec.check()
     _check_programs(spec)
     _check_folder(session.scratch)
-    with session.same_folder(_folder_name(spec.tree.digest)) as work:
+    with session.fixed_workdir(_folder_name(spec.tree.digest)) as work:
         return _Making(spec, digest, session, work, notify).run(jobs or available_cores())
 
 

@@ -1,4 +1,4 @@
-"""Tries, by compiling a small program, what the compilers of this machine can do."""
+"""Finds out what the compilers of this machine can do by compiling a small program."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
-from dbhone.compilation.profile import training_environment
-from dbhone.compilation.profile_counts import merge, read_tally
+from dbhone.compilation.profile import merge, read_counts, training_environment
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
@@ -35,7 +34,7 @@ def try_variant(compiler: Compiler, name: str, session: Session) -> FeatureProbe
     try:
         variant = parse_variant(name)
         variant.check(compiler)
-        folder = session.workdir("trial")
+        folder = session.workdir("probe")
         (folder / "try.c").write_text(_PROGRAM, encoding="utf-8")
         counters = folder / "counters"
         counters.mkdir()
@@ -52,7 +51,7 @@ def try_variant(compiler: Compiler, name: str, session: Session) -> FeatureProbe
 
 
 def _trained(compiler: Compiler, counters: Path) -> Path:
-    if not read_tally(compiler, counters).functions_executed:
+    if not read_counts(compiler, counters).functions_executed:
         raise HoneError("the instrumented program wrote no profile")
     return merge(compiler, counters)
 
@@ -68,5 +67,5 @@ def _run(argv: tuple[str, ...], folder: Path, env: dict[str, str]) -> None:
                 "clang's profiling runtime is missing (package libclang-rt-VERSION-dev)"
             )
         lines = finished.text().strip().splitlines()
-        said = next((line for line in lines if "error" in line), lines[-1] if lines else "")
-        raise HoneError(f"{Path(argv[0]).name} {finished.ending()}: {said[:200]}")
+        message = next((line for line in lines if "error" in line), lines[-1] if lines else "")
+        raise HoneError(f"{Path(argv[0]).name} {finished.ending()}: {message[:200]}")

@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-from dbhone.compilation.profile_counts import (
+from dbhone.compilation.profile import (
     ProfileCounts,
-    change,
     newly_executed,
-    read_tally,
+    read_counts,
+    total_variation,
 )
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.experiment.block_servers import BlockServers
@@ -109,7 +109,7 @@ class ServerTarget(Target):
         before: ProfileCounts | None = None
         for number in range(1, _MOST_TRAINING_ROUNDS + 1):
             _train_once(pool, spec, training_tasks(training), notify, number)
-            after = read_tally(job.compiler, job.counters)
+            after = read_counts(job.compiler, job.counters)
             if before is not None and has_settled(before, after):
                 return number
             before = after
@@ -303,7 +303,7 @@ def has_settled(before: ProfileCounts, after: ProfileCounts) -> bool:
     """
     return (
         newly_executed(before, after) < _SETTLED_NEW_FUNCTIONS
-        and change(before, after) < _SETTLED_CHANGE
+        and total_variation(before, after) < _SETTLED_CHANGE
     )
 
 
