@@ -38,7 +38,7 @@ from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import Observe, Observing
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
-from dbhone.experiment.slice_client import SubjectSession
+from dbhone.experiment.slice_client import SliceClient
 from dbhone.home import Home, Session, open_session
 from dbhone.host_lock import hold_host_lock
 from dbhone.workload import suite as suites
@@ -99,7 +99,7 @@ class Bench:
         for _ in range(max(1, round(PASS / way.slice / len(NAMES)))):
             rates = {}
             for name in _CHANCE.sample(NAMES, len(NAMES)):
-                (step,) = self.servers.ask(name, task).driven.result().steps
+                (step,) = self.servers.drive(name, task).driver.result().steps
                 rates[name] = math.log(step.throughput)
             rounds.append((rates["a"], rates["b"]))
         return rounds
@@ -116,11 +116,11 @@ class Bench:
             for each in sessions:
                 if each.error is not None:
                     raise each.error
-        first, second = ([one.log_rate for one in each.measured] for each in sessions)
+        first, second = ([one.log_rate for one in each.readings] for each in sessions)
         return list(zip(first, second, strict=True))
 
     @contextlib.contextmanager
-    def connected(self, task: Task) -> Iterator[list[SubjectSession]]:
+    def connected(self, task: Task) -> Iterator[list[SliceClient]]:
         """Yield both subjects with connected and frozen clients."""
         folder = self.session.workdir("slices")
         sessions = []
@@ -130,9 +130,7 @@ class Bench:
                 own.mkdir()
                 client = stack.enter_context(self.servers.client(name, task, own))
                 running = self.servers.running(name)
-                sessions.append(
-                    SubjectSession(name=name, client=client, running=running, task=task)
-                )
+                sessions.append(SliceClient(name=name, client=client, running=running, task=task))
             for each in sessions:
                 each.connect()
             yield sessions
@@ -140,7 +138,7 @@ class Bench:
                 each.end()
 
     @contextlib.contextmanager
-    def _others_held(self, measured: SubjectSession) -> Iterator[None]:
+    def _others_held(self, measured: SliceClient) -> Iterator[None]:
         others = [self.servers.running(name).server for name in NAMES if name != measured.name]
         for each in others:
             each.freeze()
@@ -156,13 +154,13 @@ class Bench:
         with hold_host_lock(lambda _: None), self.connected(task) as sessions:
             for _ in range(slices):
                 for each in sessions:
-                    with each.client.thawed():
+                    with each.client.running():
                         moments += _moments(each, moments.shape[1])
         events, seconds = moments
         return list(events / seconds / (events[25:].sum() / seconds[25:].sum()))
 
 
-def _moments(one: SubjectSession, count: int) -> Array:
+def _moments(one: SliceClient, count: int) -> Array:
     """Return the events of each moment, and its seconds."""
     began = time.monotonic()
     read = [(began, one.client.finished_events())]

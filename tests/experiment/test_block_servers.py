@@ -1,4 +1,4 @@
-"""Arenas: the random data of a block is the same for all of its subjects, and no other block's."""
+"""Blocks: the random data of a block is the same for all of its subjects, and no other block's."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from dbhone.experiment.observe import Observe, Observing
 from dbhone.experiment.order import data_seed
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.target import BlockSeed, BuildResult
+from dbhone.experiment.target import BuildResult
+from dbhone.experiment.trial import Trial
 from dbhone.home import Session
+from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drive import DriverResult
@@ -84,16 +86,21 @@ def task(name: str) -> Task:
     return work.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
 
 
+def trial(block: int) -> Trial:
+    chosen = task("batch:insert-select-sqlite")
+    return Trial(block=block, set=chosen.set, task=chosen, subjects=NAMES, timeout=60.0)
+
+
 def measured(seed: int | None, suite: str, blocks: tuple[int, ...]) -> Recorder:
     servers = Recorder()
-    contenders = dict.fromkeys(NAMES, cast(ServerSpec, None))
+    specs = dict.fromkeys(NAMES, cast(ServerSpec, None))
     observing = Observing(Observe(enabled=False), lambda *_: None)
     pool = cast(ServerPool, servers)
-    up = BlockServers(pool, contenders, observing, lambda _: None, BlockSeed(seed))
+    up = BlockServers(pool, specs, observing, lambda _: None, design_seed=seed)
     for block in blocks:
         with up.open(NAMES, block):
             for name in NAMES:
-                up.ask(name, task(suite))
+                up.drive(name, task(suite))
     return servers
 
 
@@ -143,8 +150,7 @@ def test_an_embedded_dbms_makes_the_blocks_values_too(tmp_path: Path, session: S
     target.driver = driver
     for block in (0, 1):
         with target.open(NAMES, block):
-            for name in NAMES:
-                target.ask(name, task("batch:insert-select-sqlite"), 60.0)
+            list(target.run(trial(block), IdleInhibitor(frozenset()), lambda *_: None))
     assert driver.seeds == [data_seed(1, block) for block in (0, 0, 1, 1)]
 
 

@@ -16,7 +16,8 @@ from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import Observe, Observing
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
-from dbhone.experiment.trial import failed
+from dbhone.experiment.trial import SubjectResult, Trial
+from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.workload import suite as suites
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import ServerDriver, load_driver
@@ -33,10 +34,11 @@ class Pretended:
     def __init__(self) -> None:
         self.seen: list[str] = []
         self.refusing: set[str] = set()
+        self.interrupt = False
 
     @contextlib.contextmanager
-    def running(self, contender: ServerSpec, seed: int | None) -> Iterator[SimpleNamespace]:
-        name = contender.installation.version
+    def running(self, spec: ServerSpec, seed: int | None) -> Iterator[SimpleNamespace]:
+        name = spec.installation.version
         if name in self.refusing:
             raise ServerError(f"{name} did not start")
         self.seen.append(f"start {name}")
@@ -52,11 +54,13 @@ class Pretended:
         self.seen.append(f"warm up {server.name}")
 
     def drive(self, server: SimpleNamespace, task: Task) -> DriverResult:
+        if self.interrupt:
+            raise KeyboardInterrupt
         self.seen.append(f"drive {server.name} {task.set}")
-        return failed(ServerError("nothing is measured here"))
+        return SubjectResult.failed("a", ServerError("nothing is measured here")).driver
 
 
-def contender(name: str) -> ServerSpec:
+def spec(name: str) -> ServerSpec:
     installation = Installation(
         dbms="mariadb", version=name, prefix=Path("/"), server=Path("/mariadbd")
     )
@@ -68,8 +72,14 @@ def servers() -> Pretended:
     return Pretended()
 
 
+def run(servers: BlockServers, *names: str) -> list[SubjectResult]:
+    """Measure these subjects one after the other."""
+    trial = Trial(block=0, set=TASK.set, task=TASK, subjects=names, timeout=1.0)
+    return list(servers.run(trial, IdleInhibitor(frozenset()), lambda *_: None))
+
+
 def block_servers(servers: Pretended, *, cold: bool) -> BlockServers:
-    names = {name: contender(name) for name in ("a", "b")}
+    names = {name: spec(name) for name in ("a", "b")}
     observing = Observing(Observe(enabled=False), lambda *_: None)
     return BlockServers(cast("ServerPool", servers), names, observing, lambda _: None, cold=cold)
 
@@ -77,11 +87,9 @@ def block_servers(servers: Pretended, *, cold: bool) -> BlockServers:
 def test_each_slice_has_a_server_of_its_own(servers: Pretended) -> None:
     cold = block_servers(servers, cold=True)
     with cold.open(("a", "b"), 0):
-        cold.make_alike(("a", "b"))
+        cold.ready(("a", "b"))
         assert servers.seen == []
-        for name in ("b", "a", "b"):
-            cold.make_ready(name)
-            cold.ask(name, TASK)
+        run(cold, "b", "a", "b")
     one = ["start {}", "warm up {}", "drive {} point-query", "kill {}", "gone {}"]
     assert servers.seen == [line.format(name) for name in ("b", "a", "b") for line in one]
 
@@ -91,28 +99,25 @@ def test_a_server_that_does_not_start_is_told_by_its_slice_and_tried_again(
 ) -> None:
     cold = block_servers(servers, cold=True)
     servers.refusing = {"a"}
-    cold.make_ready("a")
-    assert cold.ask("a", TASK).driven.failure == "a did not start"
+    (result,) = run(cold, "a")
+    assert result.driver.failure == "a did not start"
     servers.refusing = set()
-    cold.make_ready("a")
-    cold.ask("a", TASK)
+    run(cold, "a")
     assert "drive a point-query" in servers.seen
 
 
 def test_a_server_that_was_prepared_ends_with_its_block(servers: Pretended) -> None:
     cold = block_servers(servers, cold=True)
+    servers.interrupt = True
     with pytest.raises(KeyboardInterrupt), cold.open(("a",), 0):
-        cold.make_ready("a")
-        raise KeyboardInterrupt
+        run(cold, "a")
     assert servers.seen[-1] == "gone a"
 
 
 def test_warm_servers_stay_up_and_need_no_preparation(servers: Pretended) -> None:
     warm = block_servers(servers, cold=False)
     with warm.open(("a", "b"), 0):
-        warm.make_ready("a")
-        warm.ask("a", TASK)
-        warm.ask("b", TASK)
+        run(warm, "a", "b")
     assert [line for line in servers.seen if line.startswith("start")] == ["start a", "start b"]
 
 

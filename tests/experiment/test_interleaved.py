@@ -18,17 +18,16 @@ import pytest
 from dbhone.analysis.rounds import levels
 from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
-from dbhone.experiment.interleaved import InterleavedTrials
+from dbhone.experiment.interleaved import InterleavedTrials, Rounds, first_rounds
 from dbhone.experiment.observe import Observe, Observing
 from dbhone.experiment.order import round_order
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.slicing import Rounds, first_rounds
 from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.series import CPU, PACE
 from dbhone.workload.drive import DriverResult
-from dbhone.workload.frozen import FrozenClient
+from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 from tests.workload.counted import client, needs_sysbench, sleeping
 
@@ -41,7 +40,7 @@ ROUNDS = first_rounds(1.0)
 @pytest.fixture(autouse=True)
 def any_event_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no pass depend on how many events a busy machine ends in a slice."""
-    monkeypatch.setattr("dbhone.experiment.slicing._EVENTS", 0)
+    monkeypatch.setattr("dbhone.experiment.interleaved._EVENTS", 0)
 
 
 @dataclass
@@ -83,7 +82,7 @@ class Sleepers:
     def forget(self) -> None:
         pass
 
-    def client(self, server: Up, task: Task, folder: Path) -> FrozenClient:
+    def client(self, server: Up, task: Task, folder: Path) -> PausableClient:
         return client(folder, replace(sleeping(**self.options.get(server.name, {})), set=task.set))
 
     def drive(self, server: Up, task: Task) -> DriverResult:
@@ -117,11 +116,9 @@ class Stand:
         self, announce: Callable[[str, int], None] = lambda *_: None
     ) -> dict[str, SubjectResult]:
         trial = Trial(block=0, set="sleep", task=sleeping(), subjects=NAMES, timeout=60.0)
-        self.up.make_alike(NAMES)
+        self.up.ready(NAMES)
         results = self.trials.run(trial, IdleInhibitor(frozenset()), announce)
-        if results is None:
-            self.fresh = {name: self.up.ask(name, trial.task) for name in NAMES}
-        return {result.subject: result for result in results or ()}
+        return {result.subject: result for result in results}
 
 
 @contextlib.contextmanager
@@ -141,11 +138,11 @@ def test_each_round_has_a_slice_of_each_subject_in_an_order_of_its_own(session: 
         results = made.results()
     assert {name: result.position for name, result in results.items()} == {"old": 0, "new": 1}
     for number in range(ROUNDS.count):
-        places = {name: result.answer.slices[number].position for name, result in results.items()}
+        places = {name: result.slices[number].position for name, result in results.items()}
         order = round_order(1, 0, "sleep", number, NAMES)
         assert places == {name: place for place, name in enumerate(order)}
     moments = sorted(
-        (one.began, one.seconds) for result in results.values() for one in result.answer.slices
+        (one.began, one.seconds) for result in results.values() for one in result.slices
     )
     for (began, seconds), (after, _) in itertools.pairwise(moments):
         assert began + seconds < after, "two subjects are never asked at once"
@@ -157,27 +154,27 @@ def test_the_figures_are_those_of_the_slices(session: Session) -> None:
         results = made.results()
     logs = []
     for result in results.values():
-        counted = [one for one in result.answer.slices if one.counted]
+        counted = [one for one in result.slices if one.counted]
         logs.append([math.log(one.operations / one.seconds) for one in counted])
-        outcome = result.answer.driven.result()
+        outcome = result.driver.result()
         (step,) = outcome.steps
         assert step.operations == sum(one.operations for one in counted)
         assert step.errors == sum(one.errors for one in counted)
         assert step.seconds == pytest.approx(sum(one.seconds for one in counted))
         assert step.latency is not None
         assert 0.001 <= step.latency.p50 <= step.latency.p99
-        assert b"total number of events" in result.answer.driven.output
+        assert b"total number of events" in result.driver.output
     fitted = np.exp(levels(np.array(logs).T))
     for result, level in zip(results.values(), fitted, strict=True):
-        (step,) = result.answer.driven.result().steps
-        assert result.answer.measurement("sleep", step).throughput == pytest.approx(level)
-    assert results["new"].answer.driven.result().steps[0].errors > 0
+        (step,) = result.driver.result().steps
+        assert result.measurement("sleep", step).throughput == pytest.approx(level)
+    assert results["new"].driver.result().steps[0].errors > 0
     assert results["old"].conditions == results["new"].conditions
 
 
 def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
     with stand(Sleepers(), session, observe=True) as made:
-        turnout = made.results()["old"].answer
+        turnout = made.results()["old"]
     series = {each.quantity: each for each in turnout.series}
     assert {PACE, CPU} <= set(series)
     pace = series[PACE]
@@ -189,7 +186,7 @@ def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
 def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbhone.experiment.slicing._EVENTS", 10**9)
+    monkeypatch.setattr("dbhone.experiment.interleaved._EVENTS", 10**9)
     servers = Sleepers()
     with stand(servers, session) as made:
         made.results()
@@ -214,7 +211,7 @@ def test_a_moment_of_standstill_at_the_beginning_changes_nothing(
     looks(monkeypatch, *[slow] * times)
     servers = Sleepers()
     with stand(servers, session) as made:
-        slices = made.results()["old"].answer.slices
+        slices = made.results()["old"].slices
         assert made.slow == []
     assert [one.round for one in slices] == list(range(max(ROUNDS.count, times + 1)))
     assert servers.fresh == []
@@ -231,7 +228,7 @@ def test_a_set_that_was_measured_in_slices_is_so_again_after_a_pass_that_stood_s
         assert made.slow == [("sleep", False)]
         again = made.results()
     assert servers.fresh == [*NAMES]
-    assert len(again["old"].answer.slices) == ROUNDS.count
+    assert len(again["old"].slices) == ROUNDS.count
     assert nothing_runs()
 
 
@@ -243,8 +240,7 @@ def test_slow_operations_are_looked_at_again_only_where_they_are_new(
     looks(monkeypatch, *slow, slightly_slower)
     with stand(Sleepers(), session) as made:
         trials = [
-            [one.counted for one in made.results()["old"].answer.slices].index(True)
-            for _ in range(2)
+            [one.counted for one in made.results()["old"].slices].index(True) for _ in range(2)
         ]
     assert trials == [3, 1]
 
@@ -255,7 +251,7 @@ def test_longer_operations_get_longer_slices_and_the_first_were_trials(
     longer = Rounds(seconds=0.4, count=3)
     monkeypatch.setattr("dbhone.experiment.interleaved.fitting_rounds", lambda *_: longer)
     with stand(Sleepers(), session) as made:
-        slices = made.results()["old"].answer.slices
+        slices = made.results()["old"].slices
     trials, others = slices[:-3], slices[-3:]
     assert trials
     assert not any(one.counted for one in trials)
@@ -268,32 +264,32 @@ def test_a_client_that_dies_fails_its_subject_and_no_other(session: Session) -> 
     with stand(servers, session) as made:
         results = made.results()
         assert made.up.running("new").server is not None, "its server is not to blame"
-    assert "sleeper" in (results["new"].answer.driven.failure or "")
-    assert len(results["new"].answer.slices) < ROUNDS.count
-    assert results["old"].answer.driven.failure is None
-    assert len(results["old"].answer.slices) == ROUNDS.count
+    assert "sleeper" in (results["new"].driver.failure or "")
+    assert len(results["new"].slices) < ROUNDS.count
+    assert results["old"].driver.failure is None
+    assert len(results["old"].slices) == ROUNDS.count
 
 
 def test_a_server_that_crashed_is_told_and_all_are_started_anew(session: Session) -> None:
     servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
-        made.up.make_alike(NAMES)
+        made.up.ready(NAMES)
         servers.up[1].dead = True
         results = made.results()
-        assert results["new"].answer.driven.failure == "new crashed"
+        assert results["new"].driver.failure == "new crashed"
         servers.options.clear()
         again = made.results()
     assert [each.name for each in servers.up] == [*NAMES, *NAMES]
-    assert all(result.answer.driven.failure is None for result in again.values())
+    assert all(result.driver.failure is None for result in again.values())
 
 
 def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbhone.experiment.slicing._EVENTS", 10**9)
+    monkeypatch.setattr("dbhone.experiment.interleaved._EVENTS", 10**9)
     servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
-        made.up.make_alike(NAMES)
+        made.up.ready(NAMES)
         servers.up[1].dead = True
         made.results()
     assert made.slow == [("sleep", True)]
@@ -304,8 +300,8 @@ def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
 def test_a_server_that_did_not_start_is_told_and_the_others_are_measured(session: Session) -> None:
     with stand(Sleepers(refusing={"old"}), session) as made:
         results = made.results()
-    assert results["old"].answer.driven.failure == "old did not start"
-    assert results["new"].answer.driven.failure is None
+    assert results["old"].driver.failure == "old did not start"
+    assert results["new"].driver.failure is None
 
 
 def test_an_interrupt_leaves_no_frozen_client_and_no_file(session: Session) -> None:

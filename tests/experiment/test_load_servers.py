@@ -6,9 +6,8 @@ import pytest
 
 from dbhone.errors import ExperimentError, UsageError
 from dbhone.experiment.load import load_shipped, parse, shipped_names
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.model import Experiment, Slices
 from dbhone.experiment.server_target import ServerTarget
-from dbhone.experiment.slicing import Slices
 from dbhone.experiment.target import training_tasks
 from dbhone.measurement.record import Role
 from dbhone.workload import suite as suites

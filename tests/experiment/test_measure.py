@@ -317,7 +317,7 @@ def test_the_time_of_what_keeps_cpus_awake_is_no_load_by_others(
 
     clock = itertools.count(0.0, 5.0)
     monkeypatch.setattr(IdleInhibitor, "cpu_seconds", lambda self: next(clock))
-    monkeypatch.setattr("dbhone.experiment.target.between", note)
+    monkeypatch.setattr("dbhone.experiment.trial.between", note)
     bench.measure(builds, replace(DESIGN, max_blocks=1)).run()
     assert len(own) == len(bench.everything(1))
     assert all(5.0 <= each < 10.0 for each in own)

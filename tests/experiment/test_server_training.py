@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dbhone.compilation.profile import ProfileCounts
 from dbhone.experiment.server_target import has_settled
-from dbhone.experiment.trial import Answer
+from dbhone.experiment.trial import SubjectResult
 from dbhone.measurement.server_usage import UsedBetween
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Latency, Outcome, StepResult
@@ -54,8 +54,8 @@ RESULT = StepResult(
 )
 
 
-def answer(used: UsedBetween | None) -> Answer:
-    driven = DriverResult(
+def result_of(used: UsedBetween | None) -> SubjectResult:
+    driver = DriverResult(
         argv=("sysbench",),
         output=b"",
         seconds=2.1,
@@ -63,7 +63,7 @@ def answer(used: UsedBetween | None) -> Answer:
         outcome=Outcome(version=None, steps=(RESULT,), verification=None),
         failure=None,
     )
-    return Answer(driven=driven, used=used)
+    return SubjectResult(subject="rel", driver=driver, used=used)
 
 
 def test_a_servers_figures_are_for_one_operation() -> None:
@@ -75,7 +75,7 @@ def test_a_servers_figures_are_for_one_operation() -> None:
         memory_bytes=7,
         peak_memory_bytes=9,
     )
-    found = answer(used).measurement("point-query", RESULT)
+    found = result_of(used).measurement("point-query", RESULT)
     assert found.throughput == 500.0
     assert found.cpu_seconds == 0.001
     assert found.client_cpu_seconds == 0.0005
@@ -85,11 +85,11 @@ def test_a_servers_figures_are_for_one_operation() -> None:
     assert found.peak_memory_bytes == 9
     assert (found.latency_p50, found.latency_p95, found.latency_p99) == (0.001, 0.002, 0.003)
     assert found.errors == 3
-    assert answer(used).cpu_seconds == 1.5
+    assert result_of(used).cpu_seconds == 1.5
 
 
 def test_without_a_server_they_are_the_drivers_own() -> None:
-    found = answer(None).measurement("main/100", RESULT)
+    found = result_of(None).measurement("main/100", RESULT)
     assert found.throughput == 500.0
     assert found.client_cpu_seconds is None
-    assert answer(None).cpu_seconds == 0.5
+    assert result_of(None).cpu_seconds == 0.5

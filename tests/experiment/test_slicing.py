@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.experiment.slice_notes import slice_notes
-from dbhone.experiment.slicing import (
+from dbhone.experiment.interleaved import (
     Rounds,
-    Slices,
     first_rounds,
     fitting_rounds,
-    frozen_sets,
+    interleaved_sets,
     slice_seconds,
-    why_not,
+    why_not_interleaved,
 )
+from dbhone.experiment.model import Slices
+from dbhone.experiment.slice_notes import slice_notes
 from dbhone.measurement.record import Sliced
 from dbhone.workload import suite as suites
 from dbhone.workload import work
@@ -43,7 +43,7 @@ def chosen(
     seconds: float = 2.0,
 ) -> frozenset[str]:
     named = {task.set: task for task in tasks(suite, threads, seconds)}
-    return frozen_sets(wanted, load_driver(suites.load(suite).driver), regime, named, subjects)
+    return interleaved_sets(wanted, load_driver(suites.load(suite).driver), regime, named, subjects)
 
 
 def test_every_set_that_runs_for_a_time_on_a_connection_of_its_own_is_frozen_by_itself() -> None:
@@ -60,7 +60,9 @@ def test_every_set_that_runs_for_a_time_on_a_connection_of_its_own_is_frozen_by_
 )
 def test_what_cannot_count_is_measured_by_fresh_clients(suite: str, reason: str) -> None:
     first = tasks(suite)[0]
-    assert why_not(load_driver(suites.load(suite).driver), Regime.CACHED, first) == reason
+    assert (
+        why_not_interleaved(load_driver(suites.load(suite).driver), Regime.CACHED, first) == reason
+    )
     assert chosen(suite, Slices.AUTO) == frozenset()
 
 
@@ -85,8 +87,8 @@ def test_too_many_clients_at_once_are_frozen_only_where_that_is_asked_for() -> N
 def test_settling_takes_time_that_is_not_counted() -> None:
     (task, *_) = tasks("sysbench:micro")
     assert task.run is not None
-    assert slice_seconds(task, frozen=False) == task.run.seconds == 2.0
-    assert slice_seconds(task, frozen=True) == pytest.approx(2.4)
+    assert slice_seconds(task, interleaved=False) == task.run.seconds == 2.0
+    assert slice_seconds(task, interleaved=True) == pytest.approx(2.4)
 
 
 def test_slices_are_longer_where_operations_are() -> None:

@@ -14,7 +14,7 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.workload.drive import DriverCommand
 from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome, ServerDriver
 from dbhone.workload.drivers.sysbench import Script, Tables
-from dbhone.workload.frozen import FrozenClient
+from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import DataSet, Run, Task
 
 _SCRIPT = Path(__file__).with_name("counted.lua")
@@ -84,7 +84,7 @@ def sleeping(threads: int = 2, **options: int) -> Task:
     return Task(set="sleep", run=run)
 
 
-def client(folder: Path, task: Task) -> FrozenClient:
+def client(folder: Path, task: Task) -> PausableClient:
     """Return a driver that was not started yet."""
     folder.mkdir(exist_ok=True)
     driver = Sleeper()
@@ -98,4 +98,4 @@ def client(folder: Path, task: Task) -> FrozenClient:
         version="1",
         timeout=60.0,
     )
-    return FrozenClient(request, driver, folder)
+    return PausableClient(request, driver, folder)

@@ -1,27 +1,28 @@
-"""The servers of all subjects in a block: they are up side by side, on copies of the same data.
+"""The servers that are up for one block, all of them side by side.
 
-Every subject's server is started and warmed up alike before the first trial, and stays up, so that
-a slice of one lies seconds from the next one's. Servers that are to be cold are started for each
-trial.
+Every subject's server is started on a fresh copy of the same loaded data and warmed up alike,
+before the first slice. Then all of them stay up, so that a slice of one lies seconds from the next
+one's. Where servers are to be cold, each slice has a server of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.observe import Observer, Observing
-from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.target import BlockSeed
-from dbhone.experiment.trial import Answer, failed
+from dbhone.experiment.order import BlockSeed
+from dbhone.experiment.server_pool import Notify, ServerPool, ServerSpec
+from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
+from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.server import Server
 from dbhone.measurement import counters
 from dbhone.measurement.sampler import Sampler
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
-from dbhone.workload.frozen import FrozenClient
+from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 
 
@@ -35,7 +36,7 @@ class RunningServer:
     observer: Observer | None
 
     def observing(self) -> contextlib.AbstractContextManager[Sampler | None]:
-        """Observe it, if it is to be observed, until the context is left."""
+        """Observe it, if it is to be observed, until the block is left."""
         return self.observer.observing() if self.observer else contextlib.nullcontext()
 
     def usage(self) -> ServerUsage | None:
@@ -49,24 +50,30 @@ def used_between(before: ServerUsage | None, after: ServerUsage | None) -> UsedB
 
 
 class BlockServers:
-    """The servers of one block. With ``cold`` each trial has servers of its own, not warmed up."""
+    """The servers of all subjects, for one block after the other.
+
+    With a ``design_seed`` each block has random data of its own. With ``cold`` each slice has a
+    server of its own, just started on fresh data that lies on the disk only: so every step begins
+    cold, and not only the first one of a block.
+    """
 
     def __init__(
         self,
         pool: ServerPool,
         specs: Mapping[str, ServerSpec],
         observing: Observing,
-        notify: Callable[[str], None],
-        seed: BlockSeed | None = None,
+        notify: Notify,
         *,
+        design_seed: int | None = None,
         cold: bool = False,
     ) -> None:
         self._pool = pool
         self._specs = specs
         self._observing = observing
         self._notify = notify
-        self._seed = seed or BlockSeed(None)
+        self._design_seed = design_seed
         self._cold = cold
+        self._block_seed = BlockSeed()
         self._up: dict[str, RunningServer] = {}
         self._refusals: dict[str, HoneError] = {}
 
@@ -74,20 +81,21 @@ class BlockServers:
     def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
         """Start and warm up every subject's server; stop them all in the end.
 
-        A server that cannot be started is not told here but when it is asked.
+        A server that cannot be started is reported by its first slice, not here.
         """
-        self._seed.draw(block)
+        self._block_seed = BlockSeed.of_block(self._design_seed, block)
         try:
-            self.make_alike(subjects)
+            self.ready(subjects)
             yield
         finally:
             self._close_all()
             self._pool.forget()
 
-    def make_alike(self, subjects: tuple[str, ...]) -> None:
+    def ready(self, subjects: tuple[str, ...]) -> None:
         """Start all servers anew, on fresh data, if one of them is not up.
 
-        A server that died must not go on with fresh data beside others whose data is worn.
+        A server that died must not go on with fresh data beside others whose data is worn. Cold
+        servers share nothing between slices.
         """
         if self._cold or all(name in self._up for name in subjects):
             return
@@ -97,43 +105,41 @@ class BlockServers:
             self._try_to_start(name)
         self._observing.check(tuple(self._specs))
 
-    def make_ready(self, subject: str) -> None:
-        """Start the subject's server if servers are to be cold."""
-        if self._cold:
-            self._refusals.pop(subject, None)
-            self._try_to_start(subject)
-            self._observing.check(tuple(self._specs))
+    def run(
+        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
+    ) -> Iterator[SubjectResult]:
+        """Measure one subject after the other, each by a driver that is started for it."""
+        return run_one_by_one(
+            trial,
+            inhibitor,
+            announce,
+            lambda subject: self.drive(subject, trial.task),
+            prepare=self._start_cold if self._cold else None,
+        )
 
-    def _try_to_start(self, name: str) -> None:
-        self._notify(f"starting {name}")
+    def drive(self, subject: str, task: Task) -> SubjectResult:
+        """Drive the subject's server once. A driver or server that fails is a result."""
         try:
-            self._start(name)
-        except (ServerError, DriverError) as error:
-            self._refusals[name] = error
-
-    def ask(self, subject: str, task: Task) -> Answer:
-        """Drive the subject's server. A cold server ends with that."""
-        try:
-            return self._ask(subject, task)
+            return self._drive(subject, task)
         finally:
             if self._cold:
                 self.close(subject)
 
-    def _ask(self, subject: str, task: Task) -> Answer:
+    def _drive(self, subject: str, task: Task) -> SubjectResult:
         if subject in self._refusals:
-            return Answer(driven=failed(self._refusals[subject]))
+            return SubjectResult.failed(subject, self._refusals[subject])
         running = self._up[subject]
         try:
             before = running.usage()
             with running.observing() as observed:
-                driven = self._pool.drive(running.server, self._seed.given(task))
+                result = self._pool.drive(running.server, self._block_seed.apply_to(task))
             used = used_between(before, running.usage())
         except ServerError as error:
             self.close(subject)
-            return Answer(driven=failed(error))
+            return SubjectResult.failed(subject, error)
         if observed is not None:
-            self.warn_unobserved(subject, observed.trouble)
-        return Answer(driven=driven, used=used, observed=observed)
+            self.note_trouble(subject, observed.trouble)
+        return SubjectResult(subject=subject, driver=result, used=used, observed=observed)
 
     def running(self, subject: str) -> RunningServer:
         """Return the subject's server; raise ServerError or DriverError if it did not start."""
@@ -141,12 +147,12 @@ class BlockServers:
             raise self._refusals[subject]
         return self._up[subject]
 
-    def client(self, subject: str, task: Task, folder: Path) -> FrozenClient:
+    def client(self, subject: str, task: Task, folder: Path) -> PausableClient:
         """Return a client of the subject's server that can be paused, not started yet."""
         server = self.running(subject).server
-        return self._pool.client(server, self._seed.given(task), folder)
+        return self._pool.client(server, self._block_seed.apply_to(task), folder)
 
-    def warn_unobserved(self, subject: str, trouble: str | None) -> None:
+    def note_trouble(self, subject: str, trouble: str | None) -> None:
         """Keep with the run what kept the subject from being observed, if anything did."""
         if trouble is not None:
             self._observing.doubt(subject, trouble)
@@ -158,9 +164,27 @@ class BlockServers:
             running.server.kill()  # its data goes: there is nothing to be written
             running.stack.close()
 
+    def _close_all(self) -> None:
+        for name in tuple(self._up):
+            self.close(name)
+
+    def _start_cold(self, subject: str) -> None:
+        """Start the server of one slice; it is not warmed up."""
+        self._refusals.pop(subject, None)
+        self._try_to_start(subject)
+        self._observing.check(tuple(self._specs))
+
+    def _try_to_start(self, name: str) -> None:
+        self._notify(f"starting {name}")
+        try:
+            self._start(name)
+        except (ServerError, DriverError) as error:
+            self._refusals[name] = error
+
     def _start(self, name: str) -> None:
         with contextlib.ExitStack() as stack:
-            server = stack.enter_context(self._pool.running(self._specs[name], self._seed.seed))
+            running = self._pool.running(self._specs[name], self._block_seed.value)
+            server = stack.enter_context(running)
             # Opened before the clients come: it counts what is started from now on.
             counter = counters.open_counter(server.pid, counters.Event.CONTEXT_SWITCHES)
             if counter is not None:
@@ -172,7 +196,3 @@ class BlockServers:
             self._up[name] = RunningServer(
                 stack=stack.pop_all(), server=server, counter=counter, observer=observer
             )
-
-    def _close_all(self) -> None:
-        for name in tuple(self._up):
-            self.close(name)

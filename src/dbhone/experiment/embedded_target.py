@@ -12,10 +12,12 @@ from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
 from dbhone.experiment.events import Detail
 from dbhone.experiment.model import Experiment, Training
+from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.target import ResultDigest, Schedule, Target, TrainingJob, training_tasks
-from dbhone.experiment.trial import Answer
+from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
 from dbhone.home import Session
 from dbhone.instance.embedded import fresh_database
+from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import Step
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, StepResult, load_driver_of
@@ -27,12 +29,13 @@ _CALIBRATION_TIMEOUT = 1800.0
 
 
 class EmbeddedTarget(Target):
-    """Each time it is asked, a driver process begins with a database file of its own."""
+    """Subjects that are libraries: each driver run is a process on a database file of its own."""
 
     calibrates: ClassVar[bool] = True
     observes: ClassVar[bool] = False
     verification_seconds: ClassVar[float] = 2.5
     driver: EmbeddedDriver
+    _block_seed = BlockSeed()
 
     @classmethod
     def training_seconds(cls, training: Training) -> float:
@@ -109,9 +112,9 @@ class EmbeddedTarget(Target):
         with self.open((base,), 0):
             for task in tasks.values():
                 self.recorder.listen(Detail(text=task.set))
-                driven = self.ask(base, task, _CALIBRATION_TIMEOUT).driven
-                steps.extend(self._known_steps(task.set, driven.result().steps))
-                seconds[task.set] = driven.seconds
+                result = self._drive(base, task, _CALIBRATION_TIMEOUT)
+                steps.extend(self._known_steps(task.set, result.result().steps))
+                seconds[task.set] = result.seconds
         self.recorder.keep_steps(steps)
         return Schedule(tasks=tasks, steps=tuple(steps), seconds=seconds)
 
@@ -132,16 +135,25 @@ class EmbeddedTarget(Target):
 
     @contextlib.contextmanager
     def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
-        """Draw the block's random values; there is nothing to open."""
+        """Choose the block's random values; there is nothing to open."""
         del subjects
-        self.block_seed.draw(block)
+        self._block_seed = BlockSeed.of_block(self.design_seed, block)
         yield
 
-    def ask(self, subject: str, task: Task, timeout: float) -> Answer:
-        """Run the driver once on a new database file."""
-        task = self.block_seed.given(task)
-        driven = _drive(self.session, self.driver, self.builds[subject], task, timeout)
-        return Answer(driven=driven)
+    def run(
+        self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
+    ) -> Iterator[SubjectResult]:
+        """Measure one subject after the other."""
+
+        def drive_subject(subject: str) -> SubjectResult:
+            result = self._drive(subject, trial.task, trial.timeout)
+            return SubjectResult(subject=subject, driver=result)
+
+        return run_one_by_one(trial, inhibitor, announce, drive_subject)
+
+    def _drive(self, subject: str, task: Task, timeout: float) -> DriverResult:
+        build, task = self.builds[subject], self._block_seed.apply_to(task)
+        return _drive(self.session, self.driver, build, task, timeout)
 
 
 def _drive(

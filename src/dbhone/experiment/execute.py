@@ -364,7 +364,6 @@ class Execution:
             message = f"nothing is left to compare with {base}: all others are broken"
             raise DriverError(message, hint=f"'hone show {self._run.id}' says why")
         schedule = self._schedule or self._target.schedule()
-        self._target.choose(subjects)
         contest = MeasurementPlan(
             run_id=self._run.id,
             design=self._experiment.design,

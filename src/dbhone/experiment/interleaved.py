@@ -1,15 +1,19 @@
-"""Passes in short slices: the clients of all subjects stay connected, frozen but for one's.
+"""Trials in short slices: the clients of all subjects stay connected, and all but one are paused.
 
-A pass is rounds, a round one slice of each subject in random order, so that what is compared
-lies tenths of a second apart, and a pass has many pairs instead of one.
+A trial is a number of rounds, a round one slice of each subject in random order. So what is
+compared lies tenths of a second apart, and a trial has many pairs instead of one. Slices are worth
+it where a client can count by itself, where many operations fit in one, and where several fit in a
+trial. ``docs/benchmarks.md`` has the figures that the lengths come from.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
@@ -18,15 +22,27 @@ from dbhone.analysis.rounds import levels
 from dbhone.analysis.warmup_detection import unsettled
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.block_servers import BlockServers
+from dbhone.experiment.model import Slices
 from dbhone.experiment.order import round_order
-from dbhone.experiment.slice_client import SubjectSession
-from dbhone.experiment.slicing import Rounds, first_rounds, fitting_rounds
-from dbhone.experiment.trial import Announce, Answer, SubjectResult, Trial, failed
+from dbhone.experiment.slice_client import SETTLING, SliceClient
+from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.files import remove_tree
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.conditions import between, read_conditions
+from dbhone.workload.drivers.base import Driver
+from dbhone.workload.suite import Regime
+from dbhone.workload.task import Task
 
+_SLICE = 0.5
+_FEWEST = 4
+"""Rounds in a trial. For fewer, fresh clients were no worse."""
+_EVENTS = 20
+"""Of each client, in each slice. What is under way at a slice's two ends is then a few percent
+of it, and the same for all subjects."""
+_MOST_CLIENTS = 512
+"""Of all subjects together. Each takes a thread of sysbench, and a thread or process of a server
+with its memory, at the same time as all others."""
 _LOOKS = 3
 """Slices of each subject after which it is believed that a set's operations are slow, where that
 is new: a single slice may fall into a moment in which the whole machine stood still."""
@@ -34,12 +50,80 @@ _NEW = 2.0
 """Slices would have to be this many times as long as before for it to be new."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """How a trial is cut: ``count`` rounds, each with a slice of ``seconds`` of each subject."""
+
+    seconds: float
+    count: int
+
+
+def interleaved_sets(
+    slices: Slices,
+    driver: Driver,
+    regime: Regime,
+    tasks: Mapping[str, Task],
+    subjects: int,
+) -> frozenset[str]:
+    """Return the sets that are measured in short slices, of these tasks by set."""
+    if slices is Slices.FRESH:
+        return frozenset()
+    return frozenset(
+        name
+        for name, task in tasks.items()
+        if why_not_interleaved(driver, regime, task) is None
+        and (slices is Slices.FROZEN or _pays(task, subjects))
+    )
+
+
+def why_not_interleaved(driver: Driver, regime: Regime, task: Task) -> str | None:
+    """Return why a task cannot be measured in short slices, None if it can."""
+    if task.run is None:
+        return f"{driver.name} has no clients that could stay connected"
+    if regime is Regime.COLD:
+        return "each slice of a cold server has a server of its own"
+    if not driver.counts(task.run):
+        return f"the clients of {task.set} cannot count what they do"
+    return None
+
+
+def _pays(task: Task, subjects: int) -> bool:
+    """Return whether there are enough rounds, and not too many clients."""
+    assert task.run is not None
+    enough = first_rounds(task.run.seconds).count >= _FEWEST
+    return enough and task.run.threads * subjects <= _MOST_CLIENTS
+
+
+def first_rounds(seconds: float) -> Rounds:
+    """Return how a trial is cut if nothing is known of it: ``seconds`` are those of a subject."""
+    return Rounds(seconds=_SLICE, count=max(1, round(seconds / _SLICE)))
+
+
+def fitting_rounds(first: Rounds, seconds: float, rate: float) -> Rounds | None:
+    """Return how the trial is cut, by how many events each client ended in a second.
+
+    ``rate`` is that of the slowest subject in a first slice. None if not even two slices with
+    enough events fit into the trial.
+    """
+    needed = _EVENTS / rate if rate > 0 else math.inf
+    if needed <= first.seconds:
+        return first
+    count = math.floor(seconds / needed)
+    return Rounds(seconds=seconds / count, count=count) if count >= 2 else None
+
+
+def slice_seconds(task: Task, *, interleaved: bool) -> float:
+    """Return how long a trial takes a subject, settling included; 0 if it is not known."""
+    seconds = task.run.seconds if task.run else 0.0
+    return seconds + (first_rounds(seconds).count * SETTLING if interleaved else 0.0)
+
+
 class InterleavedTrials:
     """Measures some sets in short slices.
 
-    A set of which too few operations end in a slice is none of them from then on; one that was
-    measured in slices before is so for the one trial. ``warn_of_slow`` is told the set, and
-    whether it is for good.
+    A set of which too few operations end in a slice is measured by fresh clients from then on. If
+    it was measured in slices before, that holds for the one trial only. ``on_slow`` gets the set,
+    and whether it is for good.
     """
 
     def __init__(
@@ -48,49 +132,48 @@ class InterleavedTrials:
         session: Session,
         sets: frozenset[str],
         seed: int,
-        warn_of_slow: Callable[[str, bool], None],
+        on_slow: Callable[[str, bool], None],
     ) -> None:
         self._servers = servers
         self._session = session
         self._sets = set(sets)
         self._usual: dict[str, Rounds] = {}
         self._seed = seed
-        self._warn_of_slow = warn_of_slow
+        self._on_slow = on_slow
 
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
-    ) -> list[SubjectResult] | None:
-        """Return the results of a trial, None if its set is not to be measured in slices."""
-        if trial.set not in self._sets:
-            return None
-        try:
-            return self._interleave(trial, inhibitor, announce)
-        except _TooSlow:
-            lasting = trial.set not in self._usual
-            if lasting:
-                self._sets.remove(trial.set)
-            self._warn_of_slow(trial.set, lasting)
-            self._servers.make_alike(trial.subjects)  # one of them may have died meanwhile
-            return None
+    ) -> Iterator[SubjectResult]:
+        """Measure a trial, by fresh clients if its set is not one for short slices.
 
-    def _interleave(
+        In short slices all results are known at its end.
+        """
+        if trial.set in self._sets:
+            try:
+                yield from self._run(trial, inhibitor, announce)
+                return
+            except _TooSlow:
+                lasting = trial.set not in self._usual
+                if lasting:
+                    self._sets.remove(trial.set)
+                self._on_slow(trial.set, lasting)
+                self._servers.ready(trial.subjects)  # one of them may have died meanwhile
+        yield from self._servers.run(trial, inhibitor, announce)
+
+    def _run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
     ) -> list[SubjectResult]:
-        spun = inhibitor.cpu_seconds()
+        idle_before = inhibitor.cpu_seconds()
         started_at, before = datetime.now(UTC), read_conditions()
         usual = self._usual.get(trial.set)
-        with _InterleavedTrial(self._servers, self._session, trial, self._seed, usual) as running:
-            self._usual[trial.set] = running.measure(announce)
-            answers = running.answers()
-            own = running.cpu_seconds + inhibitor.cpu_seconds() - spun
+        with _InterleavedTrial(self._servers, self._session, trial, self._seed, usual) as slices:
+            self._usual[trial.set] = slices.measure(announce)
+            results = slices.results()
+            own = slices.cpu_seconds + inhibitor.cpu_seconds() - idle_before
         conditions = between(before, read_conditions(), own_cpu_seconds=own)
         return [
-            SubjectResult(
-                subject=name,
-                position=position,
-                started_at=started_at,
-                answer=answers[name],
-                conditions=conditions,
+            dataclasses.replace(
+                results[name], position=position, started_at=started_at, conditions=conditions
             )
             for position, name in enumerate(trial.subjects)
         ]
@@ -120,9 +203,10 @@ class _InterleavedTrial:
         self._usual = usual or self._first
         self._folder = session.workdir("slices")
         self._stack = contextlib.ExitStack()
-        self._sessions: dict[str, SubjectSession] = {}
+        self._clients: dict[str, SliceClient] = {}
         self._refused: dict[str, HoneError] = {}
-        self._trial_rounds = 0
+        self._tried = 0
+        self._began = 0.0
 
     def __enter__(self) -> _InterleavedTrial:
         self._stack.callback(remove_tree, self._folder)
@@ -130,27 +214,27 @@ class _InterleavedTrial:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-        for name, each in self._sessions.items():
-            if isinstance(each.error, ServerError):
+        for name, client in self._clients.items():
+            if isinstance(client.error, ServerError):
                 self._servers.close(name)
 
     @property
     def cpu_seconds(self) -> float:
-        """The CPU time of all subjects' servers and clients in the pass."""
-        return sum(each.cpu_seconds for each in self._sessions.values())
+        """The CPU time of all subjects' servers and clients in the trial."""
+        return sum(client.cpu_seconds for client in self._clients.values())
 
     def measure(self, announce: Announce) -> Rounds:
         """Connect all clients, measure round after round, let the clients end.
 
-        Returns how the pass was cut. Raises _TooSlow.
+        Returns how the trial was cut. Raises _TooSlow.
         """
         for name in self._trial.subjects:
             self._start(name)
-        for each in self._sessions.values():
-            each.connect()
-        rounds = self._rounds(announce)
-        for each in self._sessions.values():
-            each.end()
+        for client in self._clients.values():
+            client.connect()
+        rounds = self._measure_rounds(announce)
+        for client in self._clients.values():
+            client.end()
         return rounds
 
     def _start(self, name: str) -> None:
@@ -163,29 +247,31 @@ class _InterleavedTrial:
             self._refused[name] = error
             return
         self._stack.enter_context(client)
-        self._sessions[name] = SubjectSession(
+        self._clients[name] = SliceClient(
             name=name, client=client, running=running, task=self._trial.task
         )
 
-    def _rounds(self, announce: Announce) -> Rounds:
-        began = time.monotonic()
-        announce(self._trial.subjects[0], 0)
-        rounds, looks = self._looked(began)
-        self._trial_rounds = 0 if rounds == self._first else looks
-        total = rounds.count + self._trial_rounds
+    def _measure_rounds(self, announce: Announce) -> Rounds:
+        """Measure all rounds. Those that were only tried, at another length, do not count."""
+        subjects = self._trial.subjects
+        self._began = time.monotonic()
+        announce(subjects[0], 0)
+        rounds, looks = self._try_rounds()
+        self._tried = 0 if rounds == self._first else looks
+        total = rounds.count + self._tried
         for number in range(looks, total):
-            done = number * len(self._trial.subjects) // total
-            announce(self._trial.subjects[done], done)
-            self._round(number, rounds, began)
+            done = number * len(subjects) // total
+            announce(subjects[done], done)
+            self._round(number, rounds)
         return rounds
 
-    def _looked(self, began: float) -> tuple[Rounds, int]:
-        """Measure rounds until it is known how the pass is cut; return that, and how many.
+    def _try_rounds(self) -> tuple[Rounds, int]:
+        """Measure rounds until it is known how to cut the trial; return that, and their number.
 
-        One is enough where it is about as usual. Raises _TooSlow.
+        One round is enough if it went about as usual. Raises _TooSlow.
         """
         for looks in range(1, _LOOKS + 1):
-            self._round(looks - 1, self._first, began)
+            self._round(looks - 1, self._first)
             rounds = self._fitting()
             if rounds is not None and rounds.seconds < _NEW * self._usual.seconds:
                 break
@@ -194,32 +280,30 @@ class _InterleavedTrial:
         return rounds, looks
 
     def _fitting(self) -> Rounds | None:
-        """Return how the pass is best cut, None if it had better not be."""
-        known = [each for each in self._sessions.values() if each.error is None]
-        rate = min((each.client_rate for each in known), default=math.inf)
-        return fitting_rounds(self._first, self._seconds, rate)
+        """Return how the trial is best cut, None if it should not be cut."""
+        rates = (client.client_rate for client in self._clients.values() if client.error is None)
+        return fitting_rounds(self._first, self._seconds, min(rates, default=math.inf))
 
-    def _round(self, number: int, rounds: Rounds, began: float) -> None:
-        order = round_order(
-            self._seed, self._trial.block, self._trial.set, number, self._trial.subjects
-        )
+    def _round(self, number: int, rounds: Rounds) -> None:
+        trial = self._trial
+        order = round_order(self._seed, trial.block, trial.set, number, trial.subjects)
         for position, name in enumerate(order):
-            if name in self._sessions:
-                self._sessions[name].slice(number, position, rounds.seconds, began)
+            if name in self._clients:
+                self._clients[name].slice(number, position, rounds.seconds, self._began)
 
-    def answers(self) -> dict[str, Answer]:
-        """Return what came of each subject; levels are fitted to those that came to the end."""
-        sound = [each for each in self._sessions.values() if each.error is None]
-        logs = np.array([[each.log_rate for each in one.measured] for one in sound]).T
-        left_out = self._trial_rounds
-        found: list[float] = []
+    def results(self) -> dict[str, SubjectResult]:
+        """Return each subject's result; levels are fitted to those that came to the end."""
+        sound = [client for client in self._clients.values() if client.error is None]
+        logs = np.array([[reading.log_rate for reading in client.readings] for client in sound]).T
+        left_out = self._tried
+        fitted: dict[str, float] = {}
         if sound:
-            left_out += unsettled(logs[self._trial_rounds :])
-            found = list(levels(logs[left_out:]))
-        fitted = dict(zip((each.name for each in sound), found, strict=True))
-        answers = {name: Answer(driven=failed(why)) for name, why in self._refused.items()}
-        for name, each in self._sessions.items():
-            answers[name] = each.answer(left_out, fitted.get(name, 0.0))
-            if each.sampler is not None:
-                self._servers.warn_unobserved(name, each.sampler.trouble)
-        return answers
+            left_out += unsettled(logs[self._tried :])
+            names = (client.name for client in sound)
+            fitted = dict(zip(names, levels(logs[left_out:]), strict=True))
+        results = {name: SubjectResult.failed(name, why) for name, why in self._refused.items()}
+        for name, client in self._clients.items():
+            results[name] = client.result(left_out, fitted.get(name, 0.0))
+            if client.sampler is not None:
+                self._servers.note_trouble(name, client.sampler.trouble)
+        return results

@@ -241,14 +241,14 @@ class Measuring:
             )
 
         target = self.contest.target
-        target.make_alike(trial.subjects)
+        target.ready(trial.subjects)
         with self._vigil.watch():
             for result in target.run(trial, self._vigil, announce):
                 self._record(trial, result)
 
     def _record(self, trial: Trial, result: SubjectResult) -> None:
         self.store.record(self.contest.run_id, result.invocation(trial, self._known))
-        self._judge(result.subject, result.answer.driven)
+        self._judge(result.subject, result.driver)
 
     def _judge(self, name: str, driven: DriverResult) -> None:
         """Count failures; a subject that fails twice running takes no further part."""

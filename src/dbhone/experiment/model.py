@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.dbms.base_settings import Wanted
 from dbhone.experiment.observe import Observe
-from dbhone.experiment.slicing import Slices
 from dbhone.measurement.record import Design, Role
 from dbhone.workload.task import Scale
+
+
+class Slices(StrEnum):
+    """How an experiment wants its sets to be measured."""
+
+    AUTO = "auto"
+    """In short slices, with paused clients, where that can be done and where it pays."""
+    FRESH = "fresh"
+    """One slice of each subject, by a driver that is started for it."""
+    FROZEN = "frozen"
+    """In short slices, with paused clients; a set that cannot be measured so is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

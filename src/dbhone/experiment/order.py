@@ -6,6 +6,9 @@ All of it depends on the arguments alone: a resumed run goes on as it would have
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
+
+from dbhone.workload.task import Task
 
 _LARGEST_SEED = 2**31 - 1
 
@@ -39,3 +42,19 @@ def round_order(
 def data_seed(seed: int, block: int) -> int:
     """Return the seed of a block's random data, from 1 to 2^31 - 2."""
     return random.Random(f"{seed}/{block}/data").randrange(1, _LARGEST_SEED)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSeed:
+    """The seed of one block's random data. It is None where the data is always the same."""
+
+    value: int | None = None
+
+    @classmethod
+    def of_block(cls, design_seed: int | None, block: int) -> BlockSeed:
+        """Return the seed of a block. ``design_seed`` is None for data that does not vary."""
+        return cls(None if design_seed is None else data_seed(design_seed, block))
+
+    def apply_to(self, task: Task) -> Task:
+        """Return the task on the block's data."""
+        return task if self.value is None else task.seeded(self.value)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import ExperimentError, UnknownName
-from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.interleaved import why_not_interleaved
+from dbhone.experiment.model import Experiment, Slices, SubjectDeclaration
 from dbhone.experiment.observe import Observe, check_counters
 from dbhone.experiment.schema import ExperimentFile, Locator
-from dbhone.experiment.slicing import Slices, why_not
 from dbhone.experiment.subjects import Subjects
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role
@@ -125,7 +125,7 @@ class Resolver:
             return
         driver = load_driver(suite.driver)
         for task in work.tasks(suite, sets or suite.measured(), scale):
-            reason = why_not(driver, scale.regime, task)
+            reason = why_not_interleaved(driver, scale.regime, task)
             if reason is not None:
                 raise ExperimentError(
                     f"{self.where.at('design', 'slices')}: {reason}",

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from dbhone.compilation.inputs import BuildKeys, Words
 from dbhone.errors import ExperimentError, UsageError, nearest
-from dbhone.experiment.slicing import Slices
+from dbhone.experiment.model import Slices
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.workload.suite import Regime
 

@@ -1,7 +1,7 @@
-"""ServerPool for an experiment: loaded data, running instances, and the driver that asks them.
+"""The servers of an experiment: loaded data, running instances, and the driver of their clients.
 
-Whatever needs a server goes through here: training, proof and measuring. Loaded data is made
-once for each DBMS version and scale and kept in the home; each instance gets a copy of it.
+Whatever needs a server goes through here: training, verification and measuring. Loaded data is
+made once for each DBMS version and scale and kept in the home; each instance gets a copy of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dbhone.instance.settings import ResolvedSettings
 from dbhone.workload import work
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import ServerDriver
-from dbhone.workload.frozen import FrozenClient
+from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.suite import Regime, Suite
 from dbhone.workload.task import DataSet, Scale, Task
 
@@ -44,7 +44,7 @@ Notify = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerWorkload:
-    """What all servers of an experiment are asked for; ``servers`` of them share the machine."""
+    """What the clients of all servers do. ``servers`` is how many servers share the machine."""
 
     suite: Suite
     driver: ServerDriver
@@ -72,7 +72,7 @@ class ServerWorkload:
         return self.scale.regime is Regime.COLD
 
     def warm_up(self) -> tuple[Task, ...]:
-        """Return what every server is asked once it has started, unmeasured; nothing if cold."""
+        """Return the tasks that warm up a server once it has started; none if it is to be cold."""
         if self.cold:
             return ()
         return work.warm_up_tasks(self.suite, self.scale)
@@ -87,7 +87,7 @@ class ServerWorkload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSpec:
-    """A server that is to run: what it is, its programs, the settings asked of it, its levers."""
+    """A server that is to run: its DBMS, programs, requested settings and levers."""
 
     dbms: ServerDbms
     installation: Installation
@@ -97,20 +97,21 @@ class ServerSpec:
 
 
 class ServerPool:
-    """Starts, loads and asks servers for one session."""
+    """Starts, loads and drives servers for one session."""
 
-    def __init__(self, session: Session, demand: ServerWorkload, notify: Notify) -> None:
+    def __init__(self, session: Session, workload: ServerWorkload, notify: Notify) -> None:
         self.session = session
-        self.demand = demand
+        self.workload = workload
         self._notify = notify
         self.account = server_account()
         self.program = self._driver_program()
-        self._fresh: dict[str, data.Saved] = {}
-        # Part of the key of loaded data, which every start of a server asks for.
-        self._scripts = [digest_of_file(path) for path in demand.driver.load_scripts(demand.data)]
+        self._held: dict[str, data.Saved] = {}
+        scripts = workload.driver.load_scripts(workload.data)
+        # Part of the key of loaded data, which every start of a server needs.
+        self._scripts = [digest_of_file(path) for path in scripts]
 
     def _driver_program(self) -> Path:
-        driver = self.demand.driver
+        driver = self.workload.driver
         found = shutil.which(driver.program)
         if found is None:
             raise ToolError(
@@ -120,127 +121,127 @@ class ServerPool:
         return Path(found)
 
     @contextlib.contextmanager
-    def running(self, contender: ServerSpec, seed: int | None = None) -> Iterator[Server]:
+    def running(self, spec: ServerSpec, seed: int | None = None) -> Iterator[Server]:
         """Yield a started server on a fresh copy of the loaded data; stop it cleanly in the end.
 
-        With a ``seed`` the data is random data of its own, which is held until it is forgotten.
+        With a ``seed`` the data is random data of this seed, which is held until ``forget``.
         Raises ServerError when it does not start, crashes or does not stop.
         """
-        saved = self._loaded(contender) if seed is None else self._held(contender, seed)
-        with self._instance(contender, saved) as server:
+        saved = self._kept_data(spec) if seed is None else self._held_data(spec, seed)
+        with self._instance(spec, saved) as server:
             yield server
 
     @contextlib.contextmanager
-    def _instance(self, contender: ServerSpec, saved: data.Saved | None) -> Iterator[Server]:
+    def _instance(self, spec: ServerSpec, saved: data.Saved | None) -> Iterator[Server]:
         place = make_place(self.session, self.account)
         try:
             if saved is None:
-                data.make(contender.dbms, contender.installation, place, self.account, self.session)
+                data.make(spec.dbms, spec.installation, place, self.account, self.session)
             else:
                 data.restore(saved, place, self.account)
-                if self.demand.cold:
+                if self.workload.cold:
                     page_cache.evict(place.data)
-            chosen = self._chosen(contender, place)
+            chosen = self._settings_for(spec, place)
             server = Server(
-                contender.dbms,
-                contender.installation,
+                spec.dbms,
+                spec.installation,
                 place,
                 chosen.values,
                 self.account,
                 home=self.session.home,
                 # What an instrumented server counts while nobody trains it is thrown away.
-                env={**prepared_environment(place), **contender.env},
-                levers=contender.levers,
+                env={**prepared_environment(place), **spec.env},
+                levers=spec.levers,
             )
             with server:
                 yield server
         finally:
             remove_place(place)
 
-    def settings(self, contender: ServerSpec) -> ResolvedSettings:
-        """Return the settings that a server will have, those left out that hone insists on.
+    def settings(self, spec: ServerSpec) -> ResolvedSettings:
+        """Return the settings that a server will have, without those that hone fixes.
 
         Raises SettingsError for one that it lacks.
         """
         place = make_place(self.session, self.account)
         try:
-            chosen = self._chosen(contender, place)
-            fixed = contender.dbms.fixed_settings(place)
+            chosen = self._settings_for(spec, place)
+            fixed = spec.dbms.fixed_settings(place)
         finally:
             remove_place(place)
         values = {name: value for name, value in chosen.values.items() if name not in fixed}
         return dataclasses.replace(chosen, values=values)
 
-    def _chosen(self, contender: ServerSpec, place: InstanceDir) -> ResolvedSettings:
-        room = SizingHints(
-            cache_bytes=self.demand.cache_bytes,
-            connections=self.demand.connections,
-            os_cached=self.demand.scale.regime is Regime.OS_CACHED,
+    def _settings_for(self, spec: ServerSpec, place: InstanceDir) -> ResolvedSettings:
+        hints = SizingHints(
+            cache_bytes=self.workload.cache_bytes,
+            connections=self.workload.connections,
+            os_cached=self.workload.scale.regime is Regime.OS_CACHED,
         )
-        yardstick = Yardstick(memory=memory_for(self.demand.servers), cache=room.cache_bytes)
+        yardstick = Yardstick(memory=memory_for(self.workload.servers), cache=hints.cache_bytes)
         wanted = (
-            dataclasses.replace(each, value=scaled(each.value, yardstick, contender.dbms))
-            for each in contender.settings
+            dataclasses.replace(each, value=scaled(each.value, yardstick, spec.dbms))
+            for each in spec.settings
         )
         return settings.choose(
-            contender.dbms,
-            contender.installation,
+            spec.dbms,
+            spec.installation,
             place,
-            proposed=contender.dbms.proposed_settings(room, contender.installation.version),
+            proposed=spec.dbms.proposed_settings(hints, spec.installation.version),
             wanted=wanted,
-            drop_unknown=self.demand.drop_unknown,
+            drop_unknown=self.workload.drop_unknown,
         )
 
-    def _loaded(self, contender: ServerSpec) -> data.Saved:
+    def _kept_data(self, spec: ServerSpec) -> data.Saved:
         """Return the loaded data for this DBMS version, made unless it is kept."""
-        content = self.demand.data
-        key = self._key(contender, content)
+        content = self.workload.data
+        key = self._key(spec, content)
         return data.find(self.session.home, key) or self._load(
-            contender, content, lambda made: data.save(self.session, key, made)
+            spec, content, lambda made: data.save(self.session, key, made)
         )
 
-    def _held(self, contender: ServerSpec, seed: int) -> data.Saved:
+    def _held_data(self, spec: ServerSpec, seed: int) -> data.Saved:
         """Return data of this seed, made unless it is held."""
-        content = self.demand.data.seeded(seed)
-        key = self._key(contender, content)
-        if key not in self._fresh:
-            self._fresh[key] = self._load(
-                contender, content, lambda made: data.hold(self.session, made)
-            )
-        return self._fresh[key]
+        content = self.workload.data.seeded(seed)
+        key = self._key(spec, content)
+        if key not in self._held:
+            self._held[key] = self._load(spec, content, lambda made: data.hold(self.session, made))
+        return self._held[key]
 
     def forget(self) -> None:
-        """Remove the data that is held: no server needs it any more."""
-        while self._fresh:
-            _, saved = self._fresh.popitem()
+        """Remove the data that is held, which no server needs any more."""
+        while self._held:
+            _, saved = self._held.popitem()
             remove_tree(saved.path)
 
-    def _key(self, contender: ServerSpec, content: DataSet) -> str:
+    def _key(self, spec: ServerSpec, content: DataSet) -> str:
         seed = () if content.seed is None else (content.seed,)
-        asked = [[each.name, each.value, each.origin] for each in _loading(contender)]
-        what = [self.demand.driver.name, *content.key, self._scripts, *seed, *asked]
-        return data.key(contender.dbms.name, contender.installation.version, what)
+        asked = [[each.name, each.value, each.origin] for each in _loading(spec)]
+        what = [self.workload.driver.name, *content.key, self._scripts, *seed, *asked]
+        return data.key(spec.dbms.name, spec.installation.version, what)
 
     def _load(
-        self, contender: ServerSpec, content: DataSet, keep: Callable[[Path], data.Saved]
+        self, spec: ServerSpec, content: DataSet, keep: Callable[[Path], data.Saved]
     ) -> data.Saved:
-        driver = self.demand.driver
+        driver = self.workload.driver
         self._notify(f"loading {content.label}")
-        # What else a server is asked to be while it is measured must not decide what is loaded.
+        # Settings that only matter while a server is measured must not decide what is loaded.
         plain = ServerSpec(
-            dbms=contender.dbms,
-            installation=contender.installation,
-            settings=_loading(contender),
+            dbms=spec.dbms,
+            installation=spec.installation,
+            settings=_loading(spec),
             env={},
         )
         with self._instance(plain, None) as server:
             place = server.place
-            self._tell(server, driver.load(self.program, server.endpoint, content), "loading")
-            self._tell(server, driver.settle(self.program, server.endpoint, content), "settling")
+            self._run_driver(server, driver.load(self.program, server.endpoint, content), "loading")
+            self._run_driver(
+                server, driver.settle(self.program, server.endpoint, content), "settling"
+            )
             server.stop()
             return keep(place.data)
 
-    def _tell(self, server: Server, argv: tuple[str, ...], doing: str) -> str:
+    def _run_driver(self, server: Server, argv: tuple[str, ...], doing: str) -> str:
         """Run the driver for something that is not measured; return what it printed."""
         command = process.Command(
             argv=argv,
@@ -250,31 +251,31 @@ class ServerPool:
             timeout=_LOAD_TIMEOUT,
         )
         finished = process.run(command)
-        # Of a command that several threads work on, sysbench says only in words that it failed.
-        complaint = self.demand.driver.complaint(finished.text())
+        # If several threads work on a command, sysbench reports a failure only in what it prints.
+        complaint = self.workload.driver.complaint(finished.text())
         if finished.ok and complaint is None:
             return finished.text()
         server.check()
         if complaint is None:
             last = finished.text().strip().rpartition("\n")[2][:200]
-            complaint = DriverError(f"{self.demand.driver.name} {finished.ending()}: {last}")
+            complaint = DriverError(f"{self.workload.driver.name} {finished.ending()}: {last}")
         raise DriverError(f"{doing} failed: {complaint.message}", hint=complaint.hint)
 
     def drive(self, server: Server, task: Task) -> DriverResult:
-        """Ask the server; a driver that fails is a result, a server that died a ServerError."""
-        driven = drive(self._request(server, task))
-        if driven.failure is not None:
+        """Drive the server. A driver that fails is a result; a dead server raises ServerError."""
+        result = drive(self._request(server, task))
+        if result.failure is not None:
             server.check()
-        return driven
+        return result
 
-    def client(self, server: Server, task: Task, folder: Path) -> FrozenClient:
-        """Return a client of the server that can be frozen; its files are in ``folder``."""
-        return FrozenClient(self._request(server, task), self.demand.driver, folder)
+    def client(self, server: Server, task: Task, folder: Path) -> PausableClient:
+        """Return a client of the server that can be paused; its files are in ``folder``."""
+        return PausableClient(self._request(server, task), self.workload.driver, folder)
 
     def _request(self, server: Server, task: Task) -> DriverCommand:
         assert task.run is not None
         return DriverCommand(
-            driver=self.demand.driver,
+            driver=self.workload.driver,
             program=self.program,
             task=task,
             where=server.endpoint,
@@ -285,16 +286,16 @@ class ServerPool:
         )
 
     def warm_up(self, server: Server) -> None:
-        """Fill the server's caches. Raises DriverError if it cannot be asked."""
-        for task in self.demand.warm_up():
+        """Fill the server's caches. Raises DriverError if a client fails."""
+        for task in self.workload.warm_up():
             self.drive(server, task).result()
 
-    def verify(self, contender: ServerSpec) -> str:
+    def verify(self, spec: ServerSpec) -> str:
         """Return the digest of a server's answers; raise DriverError if its data is damaged."""
-        driver = self.demand.driver
-        with self.running(contender) as server:
-            argv = driver.verify(self.program, server.endpoint, self.demand.data)
-            printed = self._tell(server, argv, "verifying")
+        driver = self.workload.driver
+        with self.running(spec) as server:
+            argv = driver.verify(self.program, server.endpoint, self.workload.data)
+            printed = self._run_driver(server, argv, "verifying")
             server.stop()
         return driver.verification(printed)
 
@@ -315,12 +316,10 @@ def installation_of(dbms: ServerDbms, build: Build) -> Installation:
     )
 
 
-def _loading(contender: ServerSpec) -> tuple[Wanted, ...]:
-    """Return those of the settings asked of a server that decide what its tables are."""
-    dbms = contender.dbms
+def _loading(spec: ServerSpec) -> tuple[Wanted, ...]:
+    """Return those requested settings that decide what a server's tables are."""
+    dbms = spec.dbms
     names = dbms.loading_settings
     return tuple(
-        each
-        for each in contender.settings
-        if dbms.canonical(each.name).removeprefix(LOOSE) in names
+        each for each in spec.settings if dbms.canonical(each.name).removeprefix(LOOSE) in names
     )

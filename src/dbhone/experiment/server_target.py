@@ -15,14 +15,13 @@ from dbhone.compilation.profile import (
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.events import Detail
-from dbhone.experiment.interleaved import InterleavedTrials
+from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
 from dbhone.experiment.levers import pull, settings_with, uses_huge_pages
 from dbhone.experiment.model import Experiment, Training
 from dbhone.experiment.observe import Observing
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload, installation_of
 from dbhone.experiment.settings_notes import Setup, settings_notes
-from dbhone.experiment.slicing import frozen_sets, slice_seconds
 from dbhone.experiment.target import (
     BuildResult,
     ResultDigest,
@@ -32,7 +31,7 @@ from dbhone.experiment.target import (
     TrainingJob,
     training_tasks,
 )
-from dbhone.experiment.trial import Announce, Answer, SubjectResult, Trial
+from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.home import Session
 from dbhone.instance.account import own
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -56,7 +55,7 @@ _SETTLED_NEW_FUNCTIONS = 0.002
 
 
 class ServerTarget(Target):
-    """All subjects' servers are up in a block; clients ask one after the other."""
+    """Subjects that are servers: in a block all are up, and clients drive one after the other."""
 
     calibrates: ClassVar[bool] = False
     observes: ClassVar[bool] = True
@@ -80,7 +79,7 @@ class ServerTarget(Target):
         by_set = {task.set: task for task in tasks}
         interleaved = _interleaved_sets(experiment, by_set, subjects)
         driving = sum(
-            slice_seconds(task, frozen=task.set in interleaved) + _DRIVER_STARTS
+            slice_seconds(task, interleaved=task.set in interleaved) + _DRIVER_STARTS
             for task in (*tasks, *work.warm_up_tasks(suite, experiment.scale))
         )
         # To load takes about as long as to write it once more, and a server of its own.
@@ -140,7 +139,8 @@ class ServerTarget(Target):
         self._warn_of_observed_settings()
         check_memory(self._caches(workload.cache_bytes))
         self._scheduled_tasks = self.tasks(experiment.scale)
-        self.choose(tuple(self.builds))
+        self._servers: BlockServers | None = None
+        self._trials: InterleavedTrials | None = None
 
     def _detail(self, text: str) -> None:
         self.recorder.listen(Detail(text=text))
@@ -214,7 +214,7 @@ class ServerTarget(Target):
         interleaved = self._interleaved(len(self._specs))
         tasks = self._scheduled_tasks
         seconds = {
-            name: slice_seconds(task, frozen=name in interleaved) + beside
+            name: slice_seconds(task, interleaved=name in interleaved) + beside
             for name, task in tasks.items()
         }
         steps = tuple(step for task in tasks.values() for step in self._steps(task))
@@ -238,52 +238,48 @@ class ServerTarget(Target):
     def _interleaved(self, subjects: int) -> frozenset[str]:
         return _interleaved_sets(self.experiment, self._scheduled_tasks, subjects)
 
-    def choose(self, subjects: tuple[str, ...]) -> None:
-        """Take these subjects' servers alone for the trials that follow."""
-        self._servers = BlockServers(
+    @contextlib.contextmanager
+    def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
+        """Start and warm up the servers of these subjects; stop them in the end.
+
+        The subjects of the first block are all that are measured.
+        """
+        if self._servers is None:
+            self._servers = self._block_servers(subjects)
+            self._trials = self._interleaved_trials(self._servers, len(subjects))
+        with self._servers.open(subjects, block):
+            yield
+
+    def _block_servers(self, subjects: tuple[str, ...]) -> BlockServers:
+        return BlockServers(
             self._pool,
-            {name: spec for name, spec in self._specs.items() if name in subjects},
+            {name: self._specs[name] for name in subjects},
             Observing(self.experiment.observe, self._warn),
             self._detail,
-            self.block_seed,
+            design_seed=self.design_seed,
             cold=self._cold,
         )
-        self._interleaving = InterleavedTrials(
-            self._servers,
+
+    def _interleaved_trials(self, servers: BlockServers, subjects: int) -> InterleavedTrials:
+        return InterleavedTrials(
+            servers,
             self.session,
-            self._interleaved(len(subjects)),
+            self._interleaved(subjects),
             self.experiment.design.seed,
             self._warn_of_slow_operations,
         )
 
-    def open(
-        self, subjects: tuple[str, ...], block: int
-    ) -> contextlib.AbstractContextManager[None]:
-        """Start and warm up every subject's server; stop them all in the end."""
-        return self._servers.open(subjects, block)
-
-    def make_alike(self, subjects: tuple[str, ...]) -> None:
-        """Start all servers anew if one of them is not up."""
-        self._servers.make_alike(subjects)
-
-    def make_ready(self, subject: str) -> None:
-        """Start the subject's server if servers are to be cold."""
-        self._servers.make_ready(subject)
-
-    def ask(self, subject: str, task: Task, timeout: float) -> Answer:
-        """Drive the subject's server."""
-        del timeout
-        return self._servers.ask(subject, task)
+    def ready(self, subjects: tuple[str, ...]) -> None:
+        """Start all servers anew, on fresh data, if one of them is not up."""
+        assert self._servers is not None, "a block is open"
+        self._servers.ready(subjects)
 
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
     ) -> Iterator[SubjectResult]:
-        """Measure the trial in short slices where that pays, else by one driver after the other."""
-        results = self._interleaving.run(trial, inhibitor, announce)
-        if results is None:
-            yield from super().run(trial, inhibitor, announce)
-        else:
-            yield from results
+        """Measure a trial, in short slices where that pays, else by one driver after the other."""
+        assert self._trials is not None, "a block is open"
+        return self._trials.run(trial, inhibitor, announce)
 
     def _warn_of_slow_operations(self, set_name: str, lasting: bool) -> None:
         few = f"too few operations of {set_name} end in a short slice"
@@ -327,4 +323,4 @@ def _interleaved_sets(
 ) -> frozenset[str]:
     """Return the sets that are measured in short slices with paused clients."""
     driver = load_driver(suites.load(experiment.suite).driver)
-    return frozen_sets(experiment.slices, driver, experiment.scale.regime, tasks, subjects)
+    return interleaved_sets(experiment.slices, driver, experiment.scale.regime, tasks, subjects)

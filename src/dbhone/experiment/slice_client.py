@@ -1,198 +1,192 @@
-"""One subject in a pass of short slices: its frozen clients, its server, and what was read."""
+"""One subject in a trial of short slices: its paused clients, its server, and its readings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from dbhone.analysis.rounds import log_rate
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.block_servers import RunningServer, used_between
-from dbhone.experiment.slicing import SETTLING
-from dbhone.experiment.trial import Answer, failed
+from dbhone.experiment.trial import SubjectResult
 from dbhone.measurement.record import Slice
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, summed
 from dbhone.measurement.slice_sampler import SliceSampler
-from dbhone.workload.counting import Counted, Counts, latency_of
+from dbhone.workload.counting import Counts, latency_of
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Outcome, StepResult
-from dbhone.workload.frozen import FrozenClient
+from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 
+SETTLING = 0.1
+"""Seconds after a client goes on that are not counted: what was on its way ends, and caches warm
+up."""
 _CONNECTING = 60.0
 _ENDING = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
-    """All that is read at one end of a slice."""
+class SliceReading:
+    """What was counted in one slice, and what the client and the server used in it.
 
-    counts: Counts
-    client_cpu: float
-    usage: ServerUsage | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """A slice, with what the client and the server used in it."""
+    ``began`` is in seconds since the trial began, ``client_cpu`` in seconds.
+    """
 
     round: int
     position: int
     began: float
-    counted: Counted
+    counts: Counts
     client_cpu: float
     used: UsedBetween | None
 
     @property
     def log_rate(self) -> float:
         """The logarithm of its operations per second."""
-        return log_rate(self.counted.finished, self.counted.seconds)
+        return log_rate(self.counts.finished, self.counts.seconds)
 
-    def slice(self, *, counts: bool) -> Slice:
-        """Return its record."""
+    def record(self, *, counted: bool) -> Slice:
+        """Return its record; ``counted`` says whether it counts towards the result."""
         return Slice(
             round=self.round,
             position=self.position,
             began=self.began,
-            seconds=self.counted.seconds,
-            operations=self.counted.finished,
-            errors=self.counted.refused,
-            counted=counts,
+            seconds=self.counts.seconds,
+            operations=self.counts.finished,
+            errors=self.counts.refused,
+            counted=counted,
         )
 
 
-@dataclass(slots=True, kw_only=True)
-class SubjectSession:
-    """A subject whose client is started. ``error`` is why it takes no further part in the pass."""
+class SliceClient:
+    """A subject whose client is started. ``error`` is why it takes no further part in the trial.
 
-    name: str
-    client: FrozenClient
-    running: RunningServer
-    task: Task
-    measured: list[Measured] = field(default_factory=list)
-    error: HoneError | None = None
-    sampler: SliceSampler | None = None
-    _server_cpu: float = 0.0
+    A driver or server that fails in a slice fails the subject, and not the trial.
+    """
+
+    def __init__(
+        self, *, name: str, client: PausableClient, running: RunningServer, task: Task
+    ) -> None:
+        self.name = name
+        self.client = client
+        self.running = running
+        self.task = task
+        self.readings: list[SliceReading] = []
+        self.error: HoneError | None = None
+        self.sampler: SliceSampler | None = None
+        self._server_cpu = 0.0
 
     def connect(self) -> None:
-        """Wait until its clients are connected, and freeze them."""
+        """Wait until its clients are connected, and pause them."""
         if self.running.observer is not None:
             self.sampler = self.running.observer.observing_slices(self.client.finished_events)
         usage = self.running.usage()
         self._server_cpu = usage.cpu_seconds if usage else 0.0
-        with _Failing(self):
+        with self._keep_error():
             self.client.await_ready(_CONNECTING)
-            self.client.freeze()
+            self.client.pause()
 
-    def slice(self, round: int, position: int, seconds: float, pass_began: float) -> None:
-        """Ask the server for so many seconds, while all others are frozen."""
+    def slice(self, round: int, position: int, seconds: float, trial_began: float) -> None:
+        """Measure the server for so many seconds, while the clients of all others are paused."""
         if self.error is not None:
             return
-        with _Failing(self), self.client.thawed():
+        with self._keep_error(), self.client.running():
             self.client.pass_time(SETTLING)
             if self.sampler is not None:
                 self.sampler.begin()
-            before = self._read()
+            counts, cpu, usage = self._read()
             self.client.pass_time(seconds)
-            after = self._read()
+            counts_after, cpu_after, usage_after = self._read()
             if self.sampler is not None:
                 self.sampler.end()
-            self.measured.append(
-                Measured(
+            self.readings.append(
+                SliceReading(
                     round=round,
                     position=position,
-                    began=before.counts.at - pass_began,
-                    counted=after.counts.since(before.counts),
-                    client_cpu=after.client_cpu - before.client_cpu,
-                    used=used_between(before.usage, after.usage),
+                    began=counts.at - trial_began,
+                    counts=counts_after.since(counts),
+                    client_cpu=cpu_after - cpu,
+                    used=used_between(usage, usage_after),
                 )
             )
 
-    def _read(self) -> _Reading:
-        return _Reading(
-            counts=self.client.counts(),
-            client_cpu=self.client.cpu_seconds,
-            usage=self.running.usage(),
-        )
+    def _read(self) -> tuple[Counts, float, ServerUsage | None]:
+        """Return the counts, the clients' CPU time in seconds, and what the server used so far."""
+        return self.client.counts(), self.client.cpu_seconds, self.running.usage()
 
     def end(self) -> None:
         """Let its clients end by themselves; then it is known whether they failed."""
         if self.error is None:
-            with _Failing(self):
+            with self._keep_error():
                 self.client.end(_ENDING)
+
+    @contextlib.contextmanager
+    def _keep_error(self) -> Iterator[None]:
+        """Keep what fails the subject. A dead server goes before the client that found it dead."""
+        try:
+            yield
+        except (DriverError, ServerError) as error:
+            self.error = error
+            try:
+                self.running.server.check()
+            except ServerError as died:
+                self.error = died
 
     @property
     def client_rate(self) -> float:
         """How many events each client ended in a second of the best slice, on average."""
         clients = self.task.run.threads if self.task.run else 1
-        rates = (each.counted.finished / each.counted.seconds for each in self.measured)
+        rates = (reading.counts.finished / reading.counts.seconds for reading in self.readings)
         return max(rates) / clients
 
     @property
     def cpu_seconds(self) -> float:
-        """The CPU time of its server and its clients in the whole pass, and of who observed it."""
+        """The CPU time of its server, its clients and its observer in the whole trial."""
         usage = self.running.usage() if self.error is None else None
         server = usage.cpu_seconds - self._server_cpu if usage else 0.0
-        observing = self.sampler.cpu_seconds if self.sampler else 0.0
-        return server + self.client.total_cpu_seconds + observing
+        observer = self.sampler.cpu_seconds if self.sampler else 0.0
+        return server + self.client.total_cpu_seconds + observer
 
-    def answer(self, left_out: int, level: float) -> Answer:
-        """Return what came of it but for the first rounds; ``level`` was fitted to the rest."""
-        slices = tuple(each.slice(counts=each.round >= left_out) for each in self.measured)
-        counted = [each for each in self.measured if each.round >= left_out]
-        if self.error is None and not any(each.counted.finished for each in counted):
+    def result(self, left_out: int, level: float) -> SubjectResult:
+        """Return its result, without the first ``left_out`` rounds.
+
+        ``level`` is the logarithm of the operations per second that was fitted to the other rounds.
+        """
+        slices = tuple(
+            reading.record(counted=reading.round >= left_out) for reading in self.readings
+        )
+        counted = [reading for reading in self.readings if reading.round >= left_out]
+        if self.error is None and not any(reading.counts.finished for reading in counted):
             self.error = DriverError(f"not one operation ended in {len(counted)} slices")
         if self.error is not None:
-            return Answer(driven=failed(self.error), slices=slices)
-        used = [each.used for each in counted if each.used is not None]
-        return Answer(
-            driven=self._driven(counted),
+            return SubjectResult.failed(self.name, self.error, slices)
+        used = [reading.used for reading in counted if reading.used is not None]
+        return SubjectResult(
+            subject=self.name,
+            driver=self._driver_result(counted),
             used=summed(used) if len(used) == len(counted) else None,
             observed=self.sampler,
             slices=slices,
-            throughput=float(np.exp(level)),
+            level=float(np.exp(level)),
         )
 
-    def _driven(self, counted: Sequence[Measured]) -> DriverResult:
-        seconds = sum(each.counted.seconds for each in counted)
+    def _driver_result(self, counted: Sequence[SliceReading]) -> DriverResult:
+        seconds = sum(reading.counts.seconds for reading in counted)
         step = StepResult(
             key="",
             title=self.task.set,
             seconds=seconds,
-            operations=float(sum(each.counted.finished for each in counted)),
-            errors=sum(each.counted.refused for each in counted),
-            latency=latency_of(np.sum([each.counted.buckets for each in counted], axis=0)),
+            operations=float(sum(reading.counts.finished for reading in counted)),
+            errors=sum(reading.counts.refused for reading in counted),
+            latency=latency_of(np.sum([reading.counts.buckets for reading in counted], axis=0)),
         )
         return DriverResult(
             argv=self.client.argv,
             output=self.client.printed(),
             seconds=seconds,
-            cpu_seconds=sum(each.client_cpu for each in counted),
+            cpu_seconds=sum(reading.client_cpu for reading in counted),
             outcome=Outcome(version=None, steps=(step,), verification=None),
             failure=None,
         )
-
-
-class _Failing:
-    """What fails a contestant's slice fails the contestant, and not the pass.
-
-    A server that died goes before a client that found it dead.
-    """
-
-    def __init__(self, contestant: SubjectSession) -> None:
-        self._contestant = contestant
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, DriverError | ServerError):
-            return False
-        self._contestant.error = error
-        try:
-            self._contestant.running.server.check()
-        except ServerError as died:
-            self._contestant.error = died
-        return True

@@ -10,7 +10,6 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,12 +18,10 @@ from dbhone.compilation.toolchain import Compiler
 from dbhone.dbms.base import Dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Experiment, Training
-from dbhone.experiment.order import data_seed
 from dbhone.experiment.recorder import RunRecorder
-from dbhone.experiment.trial import Announce, Answer, SubjectResult, Trial
+from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.conditions import between, read_conditions
 from dbhone.measurement.record import Step
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
@@ -93,29 +90,10 @@ def difference(answers: ResultDigest, base: ResultDigest) -> str | None:
     return f"its results differ from the base's in {', '.join(wrong)}" if wrong else None
 
 
-class BlockSeed:
-    """The random values of each block, for suites whose data is random.
-
-    ``design`` is the design's seed, None for a suite whose data is always the same.
-    """
-
-    def __init__(self, design: int | None) -> None:
-        self._design = design
-        self.seed: int | None = None
-
-    def draw(self, block: int) -> None:
-        """Take the values of another block."""
-        self.seed = None if self._design is None else data_seed(self._design, block)
-
-    def given(self, task: Task) -> Task:
-        """Return the task with the block's values."""
-        return task if self.seed is None else task.seeded(self.seed)
-
-
 class Target(ABC):
     """The builds of one experiment's subjects, as something to verify and to measure.
 
-    To make one chooses what all builds can be asked. Raises UsageError if a version has none of
+    To make one chooses what all builds can be requested. Raises UsageError if a version has none of
     the sets, ToolError if the driver is missing, MachineError if the memory is not enough.
     """
 
@@ -140,8 +118,8 @@ class Target(ABC):
         self.suite = suites.load(experiment.suite)
         self.driver = load_driver(self.suite.driver)
         self.sets = self._common_sets(result.tree.path for result in builds.values())
-        fresh_loads = self.suite.fresh_loads
-        self.block_seed = BlockSeed(experiment.design.seed if fresh_loads else None)
+        self.design_seed = experiment.design.seed if self.suite.fresh_loads else None
+        """The seed of all blocks' random data, None if the data is always the same."""
 
     # Costs in seconds, known before anything is tried on this machine
 
@@ -171,81 +149,57 @@ class Target(ABC):
     def verify(self, subject: str) -> ResultDigest:
         """Return what a subject answers.
 
-        Raises DriverError or ServerError if it cannot be asked or is not sound.
+        Raises DriverError or ServerError if it cannot be requested or is not sound.
         """
 
     @abstractmethod
     def schedule(self) -> Schedule:
         """Return what is measured, and keep its steps with the run."""
 
-    def choose(self, subjects: tuple[str, ...]) -> None:
-        """Take these subjects alone for the trials that follow."""
-        del subjects
-
     @abstractmethod
     def open(
         self, subjects: tuple[str, ...], block: int
     ) -> contextlib.AbstractContextManager[None]:
-        """Make ready what the trials of a block need, and clear it away in the end."""
+        """Prepare a block for these subjects, and clear it away in the end."""
 
-    def make_alike(self, subjects: tuple[str, ...]) -> None:
-        """Make sure, before a trial, that all subjects find the same."""
+    def ready(self, subjects: tuple[str, ...]) -> None:
+        """Bring all subjects of a trial into the same state."""
         del subjects
 
-    def make_ready(self, subject: str) -> None:
-        """Make ready what the subject needs of its own; nothing of that is measured."""
-        del subject
-
     @abstractmethod
-    def ask(self, subject: str, task: Task, timeout: float) -> Answer:
-        """Let one subject do one task. A driver or server that fails is an answer."""
-
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
     ) -> Iterator[SubjectResult]:
-        """Ask one subject after the other; yield each result as soon as it is known.
+        """Measure a trial; yield each subject's result as soon as it is known.
 
-        ``inhibitor`` tells what CPU time keeping CPUs awake takes meanwhile.
+        A driver or server that fails is a result. ``inhibitor`` tells what CPU time keeping CPUs
+        awake takes meanwhile.
         """
-        for position, name in enumerate(trial.subjects):
-            announce(name, position)
-            self.make_ready(name)
-            spun = inhibitor.cpu_seconds()
-            started_at, before = datetime.now(UTC), read_conditions()
-            answer = self.ask(name, trial.task, trial.timeout)
-            own = answer.cpu_seconds + inhibitor.cpu_seconds() - spun
-            yield SubjectResult(
-                subject=name,
-                position=position,
-                started_at=started_at,
-                answer=answer,
-                conditions=between(before, read_conditions(), own_cpu_seconds=own),
-            )
 
     def tasks(self, scale: Scale) -> dict[str, Task]:
-        """Return what the driver is asked for at a scale, by set."""
+        """Return the driver's tasks at a scale, by set."""
         return {task.set: task for task in work.tasks(self.suite, self.sets, scale)}
 
     def _common_sets(self, trees: Iterator[Path]) -> tuple[str, ...]:
-        """Return the sets that are driven: those asked for, as far as all versions have them."""
-        asked = self.suite.measured()
+        """Return the requested sets that the versions of all subjects have."""
+        requested = self.suite.measured()
         if self.experiment.sets is not None:
-            asked = tuple(name for name in asked if name in self.experiment.sets)
+            requested = tuple(name for name in requested if name in self.experiment.sets)
         common = frozenset.intersection(
-            *(frozenset(self.driver.sets(asked, tree)) for tree in set(trees))
+            *(frozenset(self.driver.sets(requested, tree)) for tree in set(trees))
         )
-        missing = ", ".join(name for name in asked if name not in common)
+        missing = ", ".join(name for name in requested if name not in common)
         if missing:
             text = f"this version has no sets {missing}: they were left out"
             self.recorder.warn("sets-missing", text)
-        present = tuple(name for name in asked if name in common)
+        present = tuple(name for name in requested if name in common)
         if not present:
             raise UsageError(f"this version has none of the sets: {missing}")
         return present
 
 
 def training_tasks(training: Training) -> tuple[Task, ...]:
-    """Return what the driver is asked for in one round of training."""
+    """Return the driver's tasks in one round of training."""
     suite = suites.load(training.suite)
     tasks = work.tasks(suite, training.sets, work.at_size(suite, training.scale, training.size))
     shares = training.shares or (1.0,) * len(tasks)

@@ -1,14 +1,17 @@
-"""A trial, one set on all subjects side by side, and what it tells of each subject."""
+"""A trial, one set on all subjects side by side, and what it yields for each subject."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TypeAlias
 
 from dbhone.errors import HoneError
 from dbhone.experiment.observe import pace
+from dbhone.instance.idle_inhibitor import IdleInhibitor
+from dbhone.measurement.conditions import between, read_conditions
 from dbhone.measurement.record import Invocation, Measurement, Slice
 from dbhone.measurement.sampler import Sampler
 from dbhone.measurement.series import Series
@@ -19,7 +22,7 @@ from dbhone.workload.drivers.base import StepResult
 from dbhone.workload.task import Task
 
 Announce: TypeAlias = Callable[[str, int], None]
-"""Tells whose turn it is, and how many of the trial's subjects are done by then."""
+"""Tells whose slice begins, and how many of the trial's subjects are done by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,49 +37,91 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What came of asking a subject: the driver's output, and what its server used meanwhile.
+class SubjectResult:
+    """What one subject did in a trial, and what that took.
 
-    ``used`` is None for an embedded DBMS. ``observed`` has the series that were read of the server,
-    None if nothing was read. ``slices`` are those of interleaved clients, none if the driver
-    measured by itself; ``throughput`` is then the one that was fitted to them.
+    ``used`` is what its server used meanwhile, None for an embedded DBMS; ``observed`` holds the
+    series that were observed, None if nothing was observed. ``slices`` are those of paused
+    clients, empty if the driver measured by itself; ``level`` is then the throughput that was
+    fitted to them, in operations per second. ``conditions`` are what the machine did meanwhile.
     """
 
-    driven: DriverResult
+    subject: str
+    driver: DriverResult
     used: UsedBetween | None = None
     observed: Sampler | SliceSampler | None = None
     slices: tuple[Slice, ...] = ()
-    throughput: float | None = None
+    level: float | None = None
+    position: int = 0
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    conditions: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def failed(
+        cls, subject: str, error: HoneError, slices: tuple[Slice, ...] = ()
+    ) -> SubjectResult:
+        """Return the result of a subject whose server or client failed."""
+        driver = DriverResult(
+            argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, outcome=None, failure=error.told
+        )
+        return cls(subject=subject, driver=driver, slices=slices)
 
     @property
     def cpu_seconds(self) -> float:
         """The CPU time of the driver, of the server and of the observer, in seconds."""
         server = self.used.cpu_seconds or 0.0 if self.used else 0.0
-        observing = self.observed.cpu_seconds if self.observed else 0.0
-        return self.driven.cpu_seconds + server + observing
+        observer = self.observed.cpu_seconds if self.observed else 0.0
+        return self.driver.cpu_seconds + server + observer
 
     @property
     def series(self) -> tuple[Series, ...]:
         """What was observed, the driver's own series first."""
         if self.observed is None:
             return ()
-        return (*pace(self.driven.outcome, self.observed.began), *self.observed.series())
+        return (*pace(self.driver.outcome, self.observed.began), *self.observed.series())
+
+    def invocation(self, trial: Trial, known_steps: frozenset[str]) -> Invocation:
+        """Return the record for the store, with the measurements of the steps that are known."""
+        return Invocation(
+            block=trial.block,
+            set=trial.set,
+            subject=self.subject,
+            position=self.position,
+            started_at=self.started_at,
+            seconds=self.driver.seconds,
+            command=self.driver.argv,
+            raw_output=self.driver.output,
+            failure=self.driver.failure,
+            conditions=dict(self.conditions),
+            measurements=tuple(
+                measurement
+                for measurement in self._measurements(trial.set)
+                if measurement.step in known_steps
+            ),
+            series=self.series,
+            slices=self.slices,
+        )
+
+    def _measurements(self, set_name: str) -> Iterator[Measurement]:
+        steps = self.driver.outcome.steps if self.driver.outcome else ()
+        for result in steps:
+            yield self.measurement(f"{set_name}/{result.key}" if result.key else set_name, result)
 
     def measurement(self, step: str, result: StepResult) -> Measurement:
-        """Return the record of one of the steps that the driver ran."""
+        """Return the record of one step."""
         latency = result.latency
         used = self.used
         server_cpu = used.cpu_seconds if used else result.cpu_seconds
         return Measurement(
             step=step,
-            throughput=result.throughput if self.throughput is None else self.throughput,
+            throughput=result.throughput if self.level is None else self.level,
             cpu_seconds=_per_operation(server_cpu, result),
             instructions=None if used else _per_operation(result.instructions, result),
             peak_memory_bytes=used.peak_memory_bytes if used else result.peak_memory_bytes,
             latency_p50=latency.p50 if latency else None,
             latency_p95=latency.p95 if latency else None,
             latency_p99=latency.p99 if latency else None,
-            client_cpu_seconds=_per_operation(self.driven.cpu_seconds, result) if used else None,
+            client_cpu_seconds=_per_operation(self.driver.cpu_seconds, result) if used else None,
             context_switches=_per_operation(used.context_switches, result) if used else None,
             bytes_read=_per_operation(used.bytes_read, result) if used else None,
             bytes_written=_per_operation(used.bytes_written, result) if used else None,
@@ -84,61 +129,33 @@ class Answer:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectResult:
-    """What one subject did in a trial, at which position of it.
-
-    ``conditions`` are what the machine did meanwhile.
-    """
-
-    subject: str
-    position: int
-    started_at: datetime
-    answer: Answer
-    conditions: dict[str, float]
-
-    def invocation(self, trial: Trial, known_steps: frozenset[str]) -> Invocation:
-        """Return the record of it; of steps that are not known nothing is kept."""
-        driven = self.answer.driven
-        return Invocation(
-            block=trial.block,
-            set=trial.set,
-            subject=self.subject,
-            position=self.position,
-            started_at=self.started_at,
-            seconds=driven.seconds,
-            command=driven.argv,
-            raw_output=driven.output,
-            failure=driven.failure,
-            conditions=self.conditions,
-            measurements=self._measurements(trial.set, known_steps),
-            series=self.answer.series,
-            slices=self.answer.slices,
-        )
-
-    def _measurements(self, set: str, known_steps: frozenset[str]) -> tuple[Measurement, ...]:
-        outcome = self.answer.driven.outcome
-        if outcome is None:
-            return ()
-        named = {f"{set}/{step.key}" if step.key else set: step for step in outcome.steps}
-        return tuple(
-            self.answer.measurement(name, step)
-            for name, step in named.items()
-            if name in known_steps
-        )
-
-
-def failed(error: HoneError) -> DriverResult:
-    """Return the result of asking a server that died or did not start."""
-    return DriverResult(
-        argv=(),
-        output=b"",
-        seconds=0.0,
-        cpu_seconds=0.0,
-        outcome=None,
-        failure=error.told,
-    )
-
-
 def _per_operation(total: float | None, result: StepResult) -> float | None:
     return None if total is None else total / result.operations
+
+
+def run_one_by_one(
+    trial: Trial,
+    inhibitor: IdleInhibitor,
+    announce: Announce,
+    drive: Callable[[str], SubjectResult],
+    *,
+    prepare: Callable[[str], None] | None = None,
+) -> Iterator[SubjectResult]:
+    """Measure one subject after the other, each by a driver that is started for it.
+
+    ``prepare`` makes ready what the subject's slice needs; it is not measured.
+    """
+    for position, subject in enumerate(trial.subjects):
+        announce(subject, position)
+        if prepare is not None:
+            prepare(subject)
+        idle_before = inhibitor.cpu_seconds()
+        started_at, before = datetime.now(UTC), read_conditions()
+        result = drive(subject)
+        own = result.cpu_seconds + inhibitor.cpu_seconds() - idle_before
+        yield dataclasses.replace(
+            result,
+            position=position,
+            started_at=started_at,
+            conditions=between(before, read_conditions(), own_cpu_seconds=own),
+        )

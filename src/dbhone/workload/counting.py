@@ -1,7 +1,7 @@
 """Counts that a driver's clients keep in a file while they run, so that hone can read them.
 
-Each client, a thread of the driver, has a slot of its own, in cache lines of its own: what it
-counts costs it two clock readings and a few stores. The server is asked nothing. The scripts'
+Each client is a thread of the driver and has a slot of its own, in cache lines of its own. To
+count costs it two clock readings and a few stores, and the server nothing. The scripts'
 side is ``suites/sysbench/scripts/counting.lua``, which has the same figures.
 """
 
@@ -35,35 +35,28 @@ _SLOT = np.dtype(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What all clients together have counted until ``at``, in monotonic time.
+    """What all clients together counted, from their start or between two readings.
 
-    ``finished`` events, those not among them that were stopped on their way; ``refused`` ones,
-    which the server undid; ``buckets`` has the finished ones by latency.
+    It was counted in ``seconds``, until ``at`` in monotonic time. ``finished`` are the events that
+    ended and were not paused on their way; ``refused`` the events that the server undid;
+    ``buckets`` holds the finished ones by latency.
     """
 
     at: float
+    seconds: float
     finished: int
     refused: int
     buckets: NDArray[np.int64]
 
-    def since(self, before: Counts) -> Counted:
-        """Return what was counted since an earlier reading."""
-        return Counted(
+    def since(self, before: Counts) -> Counts:
+        """Return what was counted since an earlier reading of the same file."""
+        return Counts(
+            at=self.at,
             seconds=self.at - before.at,
             finished=self.finished - before.finished,
             refused=self.refused - before.refused,
             buckets=self.buckets - before.buckets,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """What all clients together counted in ``seconds``."""
-
-    seconds: float
-    finished: int
-    refused: int
-    buckets: NDArray[np.int64]
 
 
 class CountFile:
@@ -75,6 +68,7 @@ class CountFile:
     def __init__(self, path: Path, clients: int) -> None:
         self.path = path
         self.clients = clients
+        self._made_at = time.monotonic()
         # Written, and not only made long: what is mapped later must have its place on the disk.
         try:
             path.write_bytes(bytes(_HEAD.itemsize + clients * _SLOT.itemsize))
@@ -95,11 +89,11 @@ class CountFile:
         return int(self._slots["ready"].sum())
 
     def begin(self) -> None:
-        """Begin another generation: what the clients are at does not count any more."""
+        """Begin another generation: events that are under way count no longer."""
         self._head["generation"] += 1
 
     def end(self) -> None:
-        """Tell the clients to end after the event that they are at."""
+        """Tell the clients to end after the event that is under way."""
         self._head["ending"] = 1
 
     def finished(self) -> int:
@@ -111,6 +105,7 @@ class CountFile:
         at, finished = time.monotonic(), self.finished()
         return Counts(
             at=at,
+            seconds=at - self._made_at,
             finished=finished,
             refused=int(self._slots["refused"].sum()),
             buckets=self._slots["buckets"].sum(axis=0, dtype=np.int64),

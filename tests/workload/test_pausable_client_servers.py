@@ -11,7 +11,7 @@ from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drive import DriverCommand
 from dbhone.workload.drivers.sysbench import PLUGIN
-from dbhone.workload.frozen import FrozenClient
+from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Scale, Task
 from tests.workload.live import Live, dbms_of_the_suite, started
 
@@ -28,7 +28,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Live]:
         yield live
 
 
-def client(live: Live, task: Task, folder: Path) -> FrozenClient:
+def client(live: Live, task: Task, folder: Path) -> PausableClient:
     folder.mkdir()
     request = DriverCommand(
         driver=PLUGIN,
@@ -39,7 +39,7 @@ def client(live: Live, task: Task, folder: Path) -> FrozenClient:
         version="1",
         timeout=60.0,
     )
-    return FrozenClient(request, PLUGIN, folder)
+    return PausableClient(request, PLUGIN, folder)
 
 
 def test_every_step_goes_on_where_it_was_frozen(server: Live, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_every_step_goes_on_where_it_was_frozen(server: Live, tmp_path: Path) ->
             driver.await_ready(60.0)
             for _ in range(3):
                 before = driver.counts()
-                with driver.thawed():
+                with driver.running():
                     while driver.finished_events() < before.finished + 4:
                         driver.pass_time(0.005)
             driver.end(60.0)
@@ -66,10 +66,10 @@ def test_clients_of_one_server_take_turns(server: Live, tmp_path: Path) -> None:
     ):
         for each in (one, other):
             each.await_ready(60.0)
-            each.freeze()
+            each.pause()
         for each in (one, other, one, other):
             before = each.finished_events()
-            with each.thawed():
+            with each.running():
                 while each.finished_events() < before + 10:
                     each.pass_time(0.005)
         for each in (one, other):

@@ -17,28 +17,28 @@ import pytest
 
 from dbhone.errors import DriverError, MachineError
 from dbhone.workload.counting import CountFile, latency_of
-from dbhone.workload.frozen import FrozenClient
+from dbhone.workload.pausable_client import PausableClient
 from tests.workload.counted import client, needs_sysbench, sleeping
 
 pytestmark = needs_sysbench
 
 
-def await_events(driver: FrozenClient, number: int) -> None:
+def await_events(driver: PausableClient, number: int) -> None:
     """Wait until so many more events were finished than now."""
     wanted = driver.finished_events() + number
     while driver.finished_events() < wanted:
         driver.pass_time(0.002)
 
 
-def await_stopped(driver: FrozenClient) -> psutil.Process:
+def await_stopped(driver: PausableClient) -> psutil.Process:
     """Wait until the driver stands still; return it."""
-    running = psutil.Process(driver._running.pid)
+    running = psutil.Process(driver._started.pid)
     while running.status() != psutil.STATUS_STOPPED:
         time.sleep(0.002)
     return running
 
 
-def cpu_when_still(driver: FrozenClient) -> float:
+def cpu_when_still(driver: PausableClient) -> float:
     """Return the CPU time once the kernel has booked the last of what was used before."""
     used = driver.cpu_seconds
     while True:
@@ -53,7 +53,7 @@ def test_clients_that_are_connected_ask_nothing_before_they_are_thawed(tmp_path:
         driver.await_ready(60.0)
         driver.pass_time(0.02)
         assert driver.finished_events() == 0
-        with driver.thawed():
+        with driver.running():
             await_events(driver, 4)
 
 
@@ -62,7 +62,7 @@ def test_what_a_slice_counts_is_in_its_histogram_and_takes_the_time_that_it_take
 ) -> None:
     with client(tmp_path, sleeping(threads=3, sleep=4)) as driver:
         driver.await_ready(60.0)
-        with driver.thawed():
+        with driver.running():
             await_events(driver, 3)
             before = driver.counts()
             await_events(driver, 30)
@@ -80,13 +80,13 @@ def test_what_a_slice_counts_is_in_its_histogram_and_takes_the_time_that_it_take
 def test_an_event_that_was_frozen_on_its_way_is_not_counted(tmp_path: Path) -> None:
     with client(tmp_path, sleeping(threads=1, sleep=50)) as driver:
         driver.await_ready(60.0)
-        with driver.thawed():
+        with driver.running():
             await_events(driver, 1)
             driver.pass_time(0.001)
         await_stopped(driver)
         before = driver.counts()
         time.sleep(1.0)
-        with driver.thawed():
+        with driver.running():
             await_events(driver, 1)
         counted = driver.counts().since(before)
     latency = latency_of(counted.buckets)
@@ -98,7 +98,7 @@ def test_an_event_that_was_frozen_on_its_way_is_not_counted(tmp_path: Path) -> N
 def test_a_frozen_driver_stands_still(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
         driver.await_ready(60.0)
-        with driver.thawed():
+        with driver.running():
             await_events(driver, 2)
         await_stopped(driver)
         finished, used = driver.finished_events(), cpu_when_still(driver)
@@ -109,7 +109,7 @@ def test_a_frozen_driver_stands_still(tmp_path: Path) -> None:
 def test_what_is_refused_is_counted_apart(tmp_path: Path) -> None:
     with client(tmp_path, sleeping(threads=1, refuse=3)) as driver:
         driver.await_ready(60.0)
-        with driver.thawed():
+        with driver.running():
             await_events(driver, 20)
         await_stopped(driver)
         counts = driver.counts()
@@ -119,7 +119,7 @@ def test_what_is_refused_is_counted_apart(tmp_path: Path) -> None:
 def test_a_driver_ends_by_itself_when_it_is_told_to(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
         driver.await_ready(60.0)
-        with driver.thawed():
+        with driver.running():
             await_events(driver, 2)
         driver.end(60.0)
         assert b"total number of events" in driver.printed()
@@ -129,14 +129,14 @@ def test_a_driver_ends_by_itself_when_it_is_told_to(tmp_path: Path) -> None:
 def test_a_driver_that_was_never_thawed_ends_too(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
         driver.await_ready(60.0)
-        driver.freeze()
+        driver.pause()
         driver.end(60.0)
 
 
 def test_a_driver_that_dies_in_a_slice_fails_with_its_own_words(tmp_path: Path) -> None:
     with client(tmp_path, sleeping(threads=1, die=3)) as driver:
         driver.await_ready(60.0)
-        with pytest.raises(DriverError, match=r"sleeper .*"), driver.thawed():
+        with pytest.raises(DriverError, match=r"sleeper .*"), driver.running():
             driver.pass_time(60.0)
         assert b"the server has gone away" in driver.printed()
 
@@ -144,15 +144,15 @@ def test_a_driver_that_dies_in_a_slice_fails_with_its_own_words(tmp_path: Path) 
 def test_a_driver_that_is_killed_while_it_is_frozen_is_found_dead(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
         driver.await_ready(60.0)
-        driver.freeze()
+        driver.pause()
         os.kill(await_stopped(driver).pid, signal.SIGKILL)
-        with pytest.raises(DriverError, match="SIGKILL"), driver.thawed():
+        with pytest.raises(DriverError, match="SIGKILL"), driver.running():
             driver.pass_time(60.0)
 
 
 def test_clients_that_do_not_connect_in_time_are_an_error(tmp_path: Path) -> None:
     with client(tmp_path, sleeping()) as driver:
-        os.kill(driver._running.pid, signal.SIGSTOP)
+        os.kill(driver._started.pid, signal.SIGSTOP)
         driver._counts._slots["ready"] = 0
         with pytest.raises(DriverError, match="of 2 clients of sleeper were connected after 0 s"):
             driver.await_ready(0.0)
@@ -163,9 +163,9 @@ import pathlib, sys
 from tests.workload.counted import client, sleeping
 with client(pathlib.Path(sys.argv[1]), sleeping()) as driver:
     driver.await_ready(60.0)
-    with driver.thawed():
+    with driver.running():
         driver.pass_time(0.01)
-    print(driver._running.pid, flush=True)
+    print(driver._started.pid, flush=True)
     sys.stdin.read()
 """
 

@@ -1,9 +1,9 @@
-"""A driver whose clients stay connected, and are frozen but for the slices they are measured in.
+"""A driver whose clients stay connected, and are paused except in their own slices.
 
-Frozen, a driver has no CPU time, and its server nobody who asks it. What a client was waiting
-for when it was frozen its server finishes all the same, and the client takes it when it goes on:
-at most one event for each client, which is not counted. A slice counts after a short while, when
-those events and the work of who was measured before are over.
+A paused driver gets no CPU time and sends its server no requests. The server still finishes a
+request that was under way, and the client takes the answer when it goes on. That is at most one
+event for each client, and it is not counted. A slice counts after a short while, when those events
+and the work of the subject before are over.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _POLL = 0.005
 _MOST_PRINTED = 1 << 20
 
 
-class FrozenClient:
+class PausableClient:
     """One driver run on one server. Use it as a context manager: leaving it ends the driver.
 
-    Entering starts the driver, which connects its clients; they ask nothing before they are
-    thawed. ``folder`` gets its file of counts and what it prints. Raises ToolError if it cannot
-    be started.
+    Entering starts the driver, which connects its clients; they send no requests before they run.
+    ``folder`` gets its file of counts and what it prints. Raises ToolError if it cannot be
+    started.
     """
 
     def __init__(self, request: DriverCommand, driver: ServerDriver, folder: Path) -> None:
@@ -44,7 +44,7 @@ class FrozenClient:
         self._process: Process | None = None
         self._used = 0.0
 
-    def __enter__(self) -> FrozenClient:
+    def __enter__(self) -> PausableClient:
         self._process = Process(self._command, capture=False)
         return self
 
@@ -61,7 +61,7 @@ class FrozenClient:
     @property
     def cpu_seconds(self) -> float:
         """The CPU time that the driver has used so far, in seconds."""
-        return process_stats.cpu_seconds(self._running.pid) or 0.0
+        return process_stats.cpu_seconds(self._started.pid) or 0.0
 
     @property
     def total_cpu_seconds(self) -> float:
@@ -69,7 +69,7 @@ class FrozenClient:
         return self._used or self.cpu_seconds
 
     @property
-    def _running(self) -> Process:
+    def _started(self) -> Process:
         if self._process is None:
             raise DriverError(f"{self._request.driver.name} was not started")
         return self._process
@@ -86,22 +86,22 @@ class FrozenClient:
                 )
 
     @contextlib.contextmanager
-    def thawed(self) -> Iterator[None]:
-        """Let the clients ask meanwhile."""
+    def running(self) -> Iterator[None]:
+        """Let the clients send requests meanwhile."""
         try:
             self._counts.begin()
-            self._running.signal(signal.SIGCONT)
+            self._started.signal(signal.SIGCONT)
             yield
         finally:
-            self.freeze()
+            self.pause()
 
-    def freeze(self) -> None:
+    def pause(self) -> None:
         """Stop the driver, with all its threads, where it is."""
-        self._running.signal(signal.SIGSTOP)
+        self._started.signal(signal.SIGSTOP)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass. Raises DriverError at once when the driver ends."""
-        if self._running.wait(seconds):
+        if self._started.wait(seconds):
             raise failure(self._request, self._finish())
 
     def finished_events(self) -> int:
@@ -115,8 +115,8 @@ class FrozenClient:
     def end(self, timeout: float) -> None:
         """Let the driver end by itself. Raises DriverError if it failed, or does not end."""
         self._counts.end()
-        self._running.signal(signal.SIGCONT)
-        if not self._running.wait(timeout):
+        self._started.signal(signal.SIGCONT)
+        if not self._started.wait(timeout):
             name = self._request.driver.name
             raise DriverError(f"{name} did not end within {timeout:.0f} s of being told to")
         finished = self._finish()
@@ -132,6 +132,6 @@ class FrozenClient:
             return file.read()
 
     def _finish(self) -> Finished:
-        finished = self._running.finish()
+        finished = self._started.finish()
         self._used = finished.usage.cpu
         return dataclasses.replace(finished, output=self.printed())
