@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import pytest
 
@@ -68,17 +67,14 @@ class PretendedTarget:
     def schedule(self) -> Schedule:
         return Schedule(tasks={}, steps=(), seconds={})
 
-    def choose(self, subjects: tuple[str, ...]) -> None:
-        pass
-
 
 class PretendedMeasuring:
     """Measures nothing; remembers which subjects it was given."""
 
     subjects: tuple[str, ...] = ()
 
-    def __init__(self, contest: Any, *_: object) -> None:
-        type(self).subjects = contest.subjects
+    def __init__(self, target: object, subjects: tuple[str, ...], *_: object) -> None:
+        type(self).subjects = subjects
         self.broken: dict[str, str] = {}
 
     def run(self) -> str:
@@ -115,7 +111,7 @@ def bench(session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     monkeypatch.setattr(execute, "BuildService", PretendedService)
     monkeypatch.setattr(BuildEstimator, "absence", lambda *_: None)
     monkeypatch.setattr(execute.Execution, "_absence", lambda *_: None)
-    monkeypatch.setattr(execute, "check_terms", lambda *_: None)
+    monkeypatch.setattr(execute, "check_conditions", lambda *_: None)
     monkeypatch.setattr(execute, "Measuring", PretendedMeasuring)
     monkeypatch.setattr(execute, "target_class", lambda _: PretendedTarget())
     with Store.open(session.home.database) as store:

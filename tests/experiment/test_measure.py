@@ -16,12 +16,14 @@ from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.embedded_target import EmbeddedTarget
-from dbhone.experiment.events import BlockEnded, Event, Slice
+from dbhone.experiment.events import BlockEnded, Event, Listener, Slice
 from dbhone.experiment.load import parse
-from dbhone.experiment.measure import MeasurementPlan, Measuring
+from dbhone.experiment.measure import Measuring, check_conditions
+from dbhone.experiment.model import Experiment
 from dbhone.experiment.recorder import RunRecorder
-from dbhone.experiment.target import BuildResult
+from dbhone.experiment.target import BuildResult, Schedule
 from dbhone.home import Session
+from dbhone.instance import idle_inhibitor, page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
@@ -29,6 +31,7 @@ from dbhone.measurement.store import NewRun, Store
 from dbhone.workload.task import Task
 from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import DYING, GARBAGE, pretended_build
+from tests.experiment.test_load_servers import GOOD as SERVERS
 
 # A pretended driver can be as regular as a clock: only the number of blocks may end it.
 DESIGN = Design(seed=1, target=1e-9, budget_seconds=600.0, min_blocks=99, max_blocks=3)
@@ -105,9 +108,9 @@ sets = ["main", "cte"]
 """
 
 
-def contest(
-    journal: RunRecorder, builds: dict[str, Build], session: Session, design: Design = DESIGN
-) -> MeasurementPlan:
+def target(
+    experiment: Experiment, recorder: RunRecorder, builds: dict[str, Build], session: Session
+) -> EmbeddedTarget:
     tree = make_tree(session.workdir("source") / "tree")
     known_sets = "".join(f'strcmp(zThisTest,"{name}")==0\n' for name in ("main", "cte"))
     (tree.path / "test").mkdir()
@@ -115,17 +118,14 @@ def contest(
     results = {
         name: BuildResult(build=build, tree=tree, reused=False) for name, build in builds.items()
     }
-    experiment = parse(EXPERIMENT, name="x.toml")
-    return MeasurementPlan(
-        run_id=journal.run_id,
-        design=design,
-        target=EmbeddedTarget(experiment, results, session, journal),
-        subjects=tuple(builds),
-        base="rel",
-        tasks={name: Task(set=name, size=5) for name in ("main", "cte")},
-        steps=steps(),
-        seconds={"main": 0.1, "cte": 0.1},
-    )
+    return EmbeddedTarget(experiment, results, session, recorder)
+
+
+SCHEDULE = Schedule(
+    tasks={name: Task(set=name, size=5) for name in ("main", "cte")},
+    steps=steps(),
+    seconds={"main": 0.1, "cte": 0.1},
+)
 
 
 class Bench:
@@ -138,10 +138,23 @@ class Bench:
         self.events: list[Event] = []
         store.set_steps(run.id, steps())
 
-    def measure(self, builds: dict[str, Build], design: Design = DESIGN) -> Measuring:
-        workshop = BuildService(self.session, self.events.append)
-        journal = RunRecorder(self.run, self.store, self.events.append, design.budget_seconds)
-        return Measuring(contest(journal, builds, self.session, design), workshop, journal)
+    def measure(
+        self,
+        builds: dict[str, Build],
+        design: Design = DESIGN,
+        *,
+        listen: Listener | None = None,
+        awake: bool = False,
+        allot: bool = True,
+    ) -> Measuring:
+        """Return what measures these builds."""
+        listen = listen or self.events.append
+        service = BuildService(self.session, listen)
+        recorder = RunRecorder(self.run, self.store, listen, design.budget_seconds)
+        declared = parse(EXPERIMENT, name="x.toml")
+        experiment = replace(declared, design=design, awake=awake, allot=allot)
+        made = target(experiment, recorder, builds, self.session)
+        return Measuring(made, tuple(builds), SCHEDULE, service, recorder)
 
     def done(self) -> list[tuple[int, str, str]]:
         return sorted((each.block, each.set, each.subject) for each in self.store.done(self.run.id))
@@ -199,7 +212,7 @@ def test_what_was_cut_off_is_made_anew_and_kept(bench: Bench, builds: dict[str, 
         if isinstance(event, Slice) and event.block == 1 and event.number == 5:
             raise KeyboardInterrupt
 
-    cut.journal.listen = stop
+    cut.recorder.listen = stop
     with pytest.raises(KeyboardInterrupt):
         cut.run()
     before = len(bench.done())
@@ -270,9 +283,7 @@ def test_every_set_is_asked_as_long_in_every_block_where_that_is_wanted(
 ) -> None:
     looked = []
     monkeypatch.setattr("dbhone.experiment.measure.allot", lambda *_, **__: looked.append(1))
-    measuring = bench.measure(builds, replace(DESIGN, max_blocks=2))
-    measuring.contest = replace(measuring.contest, allot=wanted)
-    measuring.run()
+    bench.measure(builds, replace(DESIGN, max_blocks=2), allot=wanted).run()
     assert len(looked) == (2 if wanted else 0)
 
 
@@ -291,7 +302,6 @@ def test_cpus_are_awake_while_something_is_measured_and_only_then(
     bench: Bench, builds: dict[str, Build]
 ) -> None:
     cpus = frozenset(os.sched_getaffinity(0))
-    contest = replace(bench.measure(builds).contest, design=replace(DESIGN, max_blocks=1))
     told = []
 
     def listen(event: Event) -> None:
@@ -299,9 +309,8 @@ def test_cpus_are_awake_while_something_is_measured_and_only_then(
             await_spinners(len(cpus), spinning=isinstance(event, Slice))
             told.append(type(event))
 
-    workshop = BuildService(bench.session, listen)
-    journal = RunRecorder(bench.run, bench.store, listen, DESIGN.budget_seconds)
-    Measuring(replace(contest, awake=cpus), workshop, journal).run()
+    design = replace(DESIGN, max_blocks=1)
+    bench.measure(builds, design, listen=listen, awake=True).run()
     assert told == [Slice] * 6 + [BlockEnded]
     await_spinners(0, spinning=False)
 
@@ -321,3 +330,18 @@ def test_the_time_of_what_keeps_cpus_awake_is_no_load_by_others(
     bench.measure(builds, replace(DESIGN, max_blocks=1)).run()
     assert len(own) == len(bench.everything(1))
     assert all(5.0 <= each < 10.0 for each in own)
+
+
+def test_what_the_machine_cannot_do_is_refused_before_anything_starts(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def keep(folder: object) -> None:
+        raise MachineError("the kernel keeps it all")
+
+    monkeypatch.setattr(idle_inhibitor, "refusal", lambda: "there is a quota")
+    monkeypatch.setattr(page_cache, "check_evictable", keep)
+    check_conditions(parse(SERVERS, name="x.toml"), session)
+    with pytest.raises(MachineError, match="the CPUs cannot be kept awake: there is a quota"):
+        check_conditions(parse(f"{SERVERS}\n[design]\nawake = true\n", name="x.toml"), session)
+    with pytest.raises(MachineError, match="keeps it all"):
+        check_conditions(parse(SERVERS.replace("os-cached", "cold"), name="x.toml"), session)

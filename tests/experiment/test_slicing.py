@@ -17,14 +17,11 @@ from dbhone.experiment.interleaved import (
     why_not_interleaved,
 )
 from dbhone.experiment.model import Slices
-from dbhone.experiment.slice_notes import slice_notes
-from dbhone.measurement.record import Sliced
 from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task
-from tests.measurement.store_records import a_slice
 
 
 def tasks(suite: str, threads: tuple[int, ...] | None = None, seconds: float = 2.0) -> list[Task]:
@@ -112,19 +109,3 @@ def test_a_pass_is_cut_into_equal_slices_that_have_enough_in_them(
     else:
         assert math.isclose(found.count * found.seconds, seconds)
         assert rate * found.seconds >= 20 * 0.999
-
-
-def sliced(block: int, subject: str, left_out: int) -> Sliced:
-    slices = tuple(a_slice(number, counted=number >= left_out) for number in range(10))
-    return Sliced(block=block, set="point-query", subject=subject, slices=slices)
-
-
-def test_notes_tell_of_slices_and_how_many_rounds_were_left_out() -> None:
-    assert list(slice_notes([])) == []
-    notes = dict(slice_notes([sliced(0, "a", 0), sliced(0, "b", 0)]))
-    assert set(notes) == {"short-slices"}
-    assert "a slice took 0.25 s, and a step had 10 rounds in a block" in notes["short-slices"]
-    notes = dict(slice_notes([sliced(0, "a", 2), sliced(0, "b", 2), sliced(1, "a", 1)]))
-    assert notes["unsettled"].startswith("3 of 20 rounds at the beginning of passes were left out")
-    notes = dict(slice_notes([sliced(0, "a", 1), sliced(0, "b", 1)]))
-    assert notes["unsettled"].startswith("1 of 10 rounds at the beginning of passes was left out")

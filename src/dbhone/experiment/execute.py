@@ -7,7 +7,6 @@ measurements in the store. To execute a run again makes a new plan, in which tha
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterator
 from functools import partial
 
@@ -21,11 +20,9 @@ from dbhone.errors import (
     UsageError,
 )
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.conditions import check_terms, terms
 from dbhone.experiment.estimates import BuildEstimator, SpeedFactor
 from dbhone.experiment.events import Listener, StepReport, StepReporter
-from dbhone.experiment.host_noise import disturbances
-from dbhone.experiment.measure import MeasurementPlan, Measuring
+from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import (
     Calibrate,
@@ -44,8 +41,6 @@ from dbhone.experiment.plan import (
     make_plan,
 )
 from dbhone.experiment.recorder import RunRecorder
-from dbhone.experiment.settings_notes import changed_settings
-from dbhone.experiment.slice_notes import slice_notes
 from dbhone.experiment.subject_record import (
     describe,
     is_same_binary,
@@ -61,6 +56,12 @@ from dbhone.experiment.target import (
     difference,
 )
 from dbhone.experiment.targets import target_class
+from dbhone.experiment.warnings import (
+    changed_settings,
+    conditions_notes,
+    host_noise_notes,
+    slice_notes,
+)
 from dbhone.home import Session
 from dbhone.measurement.record import IDENTICAL, Role, Run, RunState
 from dbhone.measurement.store import Store
@@ -239,7 +240,7 @@ class Execution:
     # The steps
 
     def _check_machine(self, step: CheckMachine) -> None:
-        check_terms(self._experiment, self._session)
+        check_conditions(self._experiment, self._session)
         absent = {}
         for name in self._active(step):
             error = self._absence(self._subjects[name])
@@ -364,21 +365,9 @@ class Execution:
             message = f"nothing is left to compare with {base}: all others are broken"
             raise DriverError(message, hint=f"'hone show {self._run.id}' says why")
         schedule = self._schedule or self._target.schedule()
-        contest = MeasurementPlan(
-            run_id=self._run.id,
-            design=self._experiment.design,
-            target=self._target,
-            subjects=subjects,
-            base=base,
-            tasks=schedule.tasks,
-            steps=schedule.steps,
-            seconds=schedule.seconds,
-            awake=frozenset(os.sched_getaffinity(0)) if self._experiment.awake else frozenset(),
-            allot=self._experiment.allot,
-        )
-        for code, text in terms(self._experiment):
+        for code, text in conditions_notes(self._experiment):
             self._recorder.warn(code, text)
-        measuring = Measuring(contest, self._service, self._recorder)
+        measuring = Measuring(self._target, subjects, schedule, self._service, self._recorder)
         try:
             return measuring.run()
         finally:
@@ -388,7 +377,7 @@ class Execution:
 
     def _warn_of_measuring(self) -> None:
         """Keep the footnotes on how the run was measured."""
-        for code, text in disturbances(self._store.done(self._run.id)):
+        for code, text in host_noise_notes(self._store.done(self._run.id)):
             self._recorder.warn(code, text)
         for code, text in slice_notes(self._store.sliced(self._run.id)):
             self._recorder.warn(code, text)

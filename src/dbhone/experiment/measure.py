@@ -1,15 +1,15 @@
-"""Measures: blocks of randomised passes over all subjects, committed as they are made.
+"""Measures: blocks of randomised trials over all subjects, committed as they are made.
 
-A pass is one set on all subjects, one right after the other, in random order; a block is a
-pass for each set. A pass that was cut off is kept but does not count, and is made anew, so
-that what is compared was always measured within seconds.
+A trial is one set on all subjects, one right after the other, in random order. A block is a trial
+of each set. A trial that was cut off is kept but does not count, and is made anew, so that what is
+compared was always measured within seconds.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import dataclass
+import os
 from functools import partial
 
 from dbhone.analysis.comparison import analyse
@@ -18,67 +18,67 @@ from dbhone.analysis.verdict import Analysis
 from dbhone.errors import DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, Slice
+from dbhone.experiment.model import Experiment
 from dbhone.experiment.order import block_order
 from dbhone.experiment.recorder import RunRecorder
-from dbhone.experiment.target import Target
+from dbhone.experiment.target import Schedule, Target
 from dbhone.experiment.time_allocation import allot
-from dbhone.experiment.trial import SubjectResult, Trial
+from dbhone.experiment.trial import Trial
+from dbhone.home import Session
+from dbhone.instance import idle_inhibitor, page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Design, Step
-from dbhone.measurement.store import Done
 from dbhone.units import whole_minutes
 from dbhone.workload.drive import DriverResult
-from dbhone.workload.task import Task
+from dbhone.workload.suite import Regime
 
 _FAILURES_TO_BREAK = 2
 _SLACK = 1.1
 _CAUTION = 1.05
 _LEAST_TIMEOUT = 60.0
+_TIMEOUT_FACTOR = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasurementPlan:
-    """What is measured: the subjects, base first, how, and the tasks by set.
-
-    ``seconds`` is about how long each set takes the base. With ``ordered`` the sets keep
-    their order in every block. ``awake`` are the CPUs that do not sleep while it is measured.
-    Without ``allot`` no set is asked for longer than another because it is harder to tell.
-    """
-
-    run_id: int
-    design: Design
-    target: Target
-    subjects: tuple[str, ...]
-    base: str
-    tasks: dict[str, Task]
-    steps: tuple[Step, ...]
-    seconds: dict[str, float]
-    awake: frozenset[int] = frozenset()
-    allot: bool = True
-
-    @property
-    def block_seconds(self) -> float:
-        """About how long a block takes."""
-        return sum(self.seconds.values()) * len(self.subjects) * _SLACK
+def check_conditions(experiment: Experiment, session: Session) -> None:
+    """Raise MachineError if this machine cannot measure under the experiment's conditions."""
+    if experiment.scale.regime is Regime.COLD:
+        page_cache.check_evictable(session.workdir("cold"))
+    reason = idle_inhibitor.refusal() if experiment.awake else None
+    if reason is not None:
+        raise MachineError(f"the CPUs cannot be kept awake: {reason}", hint="leave 'awake' out")
 
 
 class Measuring:
-    """Measures a contest to the end that its design sets."""
+    """Measures these subjects of a target, to the end that the experiment's design sets.
+
+    ``broken`` holds the subjects that failed meanwhile, each with its reason.
+    """
 
     def __init__(
-        self, contest: MeasurementPlan, workshop: BuildService, journal: RunRecorder
+        self,
+        target: Target,
+        subjects: tuple[str, ...],
+        schedule: Schedule,
+        service: BuildService,
+        recorder: RunRecorder,
     ) -> None:
-        self.contest = contest
-        self.workshop = workshop
-        self.journal = journal
-        self.store = journal.store
+        self.experiment = target.experiment
+        self.target = target
+        self.subjects = subjects
+        self.schedule = schedule
+        self.service = service
+        self.recorder = recorder
+        self.store = recorder.store
+        self.run_id = recorder.run_id
         self.broken: dict[str, str] = {}
+        self._base = self.experiment.base.name
+        self._design = self.experiment.design
         self._failures: dict[str, int] = {}
-        self._vigil = IdleInhibitor(contest.awake)
-        self._known = frozenset(step.name for step in contest.steps)
-        self._block_seconds = contest.block_seconds
-        self._tasks = contest.tasks
+        awake = frozenset(os.sched_getaffinity(0)) if self.experiment.awake else frozenset()
+        self._inhibitor = IdleInhibitor(awake)
+        self._known_steps = frozenset(step.name for step in schedule.steps)
+        self._block_seconds = sum(schedule.seconds.values()) * len(subjects) * _SLACK
+        self._tasks = schedule.tasks
 
     def run(self) -> str:
         """Measure; return why it ended: ``target``, ``blocks`` or ``budget``.
@@ -86,186 +86,183 @@ class Measuring:
         Raises MachineError if the budget is too small for one block, DriverError if the base
         cannot be measured.
         """
-        with self._vigil:
-            return self._run()
+        with self._inhibitor:
+            block = self._first_open_block()
+            widest = precision(self._analysis()) if block else math.inf
+            while (reason := self._reason_to_stop(block, widest)) is None:
+                began = self.recorder.clock()
+                self._measure_block(block)
+                widest = self._end_block(block, self.recorder.clock() - began)
+                block += 1
+            return reason
 
-    def _run(self) -> str:
-        block = self._first_open_block()
-        widest = precision(self._analysis()) if block else math.inf
-        while True:
-            reason = self._reason_to_stop(block, widest)
-            if reason is not None:
-                return reason
-            began = self.journal.clock()
-            self._block(block)
-            seconds = self.journal.clock() - began
-            self._look_ahead(seconds * _CAUTION)
-            analysis = self._analysis()
-            widest = precision(analysis)
-            self.journal.listen(
-                BlockEnded(
-                    block=block,
-                    seconds=seconds,
-                    typical=_finite(typical(analysis)),
-                    widest=_finite(widest),
-                    target=self.contest.design.target,
-                    left=self.journal.left(),
-                )
+    # When to stop
+
+    def _reason_to_stop(self, block: int, widest: float) -> str | None:
+        if block >= self._design.max_blocks:
+            return "blocks"
+        if block >= self._design.min_blocks and widest <= self._design.target:
+            return "target"
+        if self.recorder.left() >= self._block_seconds:
+            return None
+        if block == 0:
+            raise self._too_small_budget()
+        return "budget"
+
+    def _too_small_budget(self) -> MachineError:
+        blocks, block_seconds = self._design.min_blocks, self._block_seconds
+        # A block more than are needed: subjects are verified again before the first.
+        enough = self.recorder.spent() + (blocks + 1) * block_seconds
+        return MachineError(
+            f"the budget is too small: {self.recorder.left():.0f} s of it are left, and one block"
+            f" takes about {block_seconds:.0f} s",
+            hint=f"the builds are kept: 'hone resume {self.run_id} --budget"
+            f" {whole_minutes(enough)}' gives it time for {blocks} blocks, what it has used"
+            " included",
+        )
+
+    def _analysis(self) -> Analysis:
+        """Return what is known of the subjects that still take part."""
+        samples = self.store.samples(self.run_id)
+        return analyse(
+            samples, base=self._base, steps=self.schedule.steps, metrics=(THROUGHPUT,)
+        ).without(set(samples.subjects) - set(self._sound()))
+
+    def _sound(self) -> tuple[str, ...]:
+        return tuple(name for name in self.subjects if name not in self.broken)
+
+    def _end_block(self, block: int, seconds: float) -> float:
+        """Report a block that took so many seconds; return the widest interval's half width."""
+        self._allocate_time(seconds * _CAUTION)
+        analysis = self._analysis()
+        widest = precision(analysis)
+        self.recorder.listen(
+            BlockEnded(
+                block=block,
+                seconds=seconds,
+                typical=_finite(typical(analysis)),
+                widest=_finite(widest),
+                target=self._design.target,
+                left=self.recorder.left(),
             )
-            self.journal.tick()
-            block += 1
+        )
+        self.recorder.tick()
+        return widest
 
-    def _look_ahead(self, block_seconds: float) -> None:
-        """Choose for how long each set is asked from now on, after a block of so many seconds."""
+    def _allocate_time(self, block_seconds: float) -> None:
+        """Choose how long each set is measured in the next blocks.
+
+        ``block_seconds`` is what the last block took.
+        """
         self._block_seconds = block_seconds
-        if not self.contest.allot:
+        if not self.experiment.allot:
             return
+        tasks = self.schedule.tasks
         allotment = allot(
-            self.store.sliced(self.contest.run_id),
+            self.store.sliced(self.run_id),
             self._sound(),
-            {name: task.run.seconds for name, task in self.contest.tasks.items() if task.run},
-            self.contest.design,
+            {name: task.run.seconds for name, task in tasks.items() if task.run},
+            self._design,
             block_seconds=block_seconds,
-            left=self.journal.left(),
+            left=self.recorder.left(),
         )
         if allotment is not None:
             self._block_seconds = allotment.block_seconds
             self._tasks = {
-                name: task.lasting(allotment.seconds.get(name))
-                for name, task in self.contest.tasks.items()
+                name: task.lasting(allotment.seconds.get(name)) for name, task in tasks.items()
             }
 
-    def _analysis(self) -> Analysis:
-        """Return what is known of the subjects that still take part."""
-        samples = self.store.samples(self.contest.run_id)
-        return analyse(
-            samples,
-            base=self.contest.base,
-            steps=self.contest.steps,
-            metrics=(THROUGHPUT,),
-        ).without(set(samples.subjects) - set(self._sound()))
+    # What is measured already
 
-    def _sound(self) -> tuple[str, ...]:
-        return tuple(name for name in self.contest.subjects if name not in self.broken)
-
-    def _reason_to_stop(self, block: int, widest: float) -> str | None:
-        design = self.contest.design
-        if block >= design.max_blocks:
-            return "blocks"
-        if block >= design.min_blocks and widest <= design.target:
-            return "target"
-        if self.journal.left() >= self._block_seconds:
-            return None
-        if block == 0:
-            left, block_takes = self.journal.left(), self._block_seconds
-            # A block more than are needed: proofs come again before the first.
-            enough = self.journal.spent() + (design.min_blocks + 1) * block_takes
-            raise MachineError(
-                f"the budget is too small: {left:.0f} s of it are left, and one block takes"
-                f" about {block_takes:.0f} s",
-                hint=f"the builds are kept: 'hone resume {self.contest.run_id} --budget"
-                f" {whole_minutes(enough)}' gives it time for {design.min_blocks} blocks, what it"
-                " has used included",
-            )
-        return "budget"
-
-    def _done(self) -> dict[tuple[int, str], dict[str, Done]]:
-        done: dict[tuple[int, str], dict[str, Done]] = {}
-        for each in self.store.done(self.contest.run_id):
-            done.setdefault((each.block, each.set), {})[each.subject] = each
-        return done
+    def _measured(self) -> dict[tuple[int, str], set[str]]:
+        """Return the subjects that are measured, by block and set."""
+        measured: dict[tuple[int, str], set[str]] = {}
+        for done in self.store.done(self.run_id):
+            measured.setdefault((done.block, done.set), set()).add(done.subject)
+        return measured
 
     def _first_open_block(self) -> int:
         """Return the first block that is not complete."""
-        done = self._done()
+        measured = self._measured()
         block = 0
-        while all(self._is_complete(done.get((block, name), {})) for name in self.contest.tasks):
+        while all(self._is_complete(measured.get((block, name), set())) for name in self._tasks):
             block += 1
         return block
 
-    def _is_complete(self, made: dict[str, Done]) -> bool:
-        return set(self._sound()) <= set(made)
+    def _is_complete(self, measured: set[str]) -> bool:
+        return set(self._sound()) <= measured
 
-    def _block(self, block: int) -> None:
+    # One block
+
+    def _measure_block(self, block: int) -> None:
+        """Measure the trials of a block that are not complete."""
+        measured = self._measured()
         with contextlib.ExitStack() as stack:
-            opening = partial(self.contest.target.open, self._sound(), block)
-            self.workshop.exclusively(lambda: stack.enter_context(opening()))
-            self._trials(block)
+            opened = self.target.open(self._sound(), block)
+            self.service.exclusively(partial(stack.enter_context, opened))
+            order = block_order(
+                self._design.seed,
+                block,
+                tuple(self._tasks),
+                self.subjects,
+                ordered=self.target.suite.ordered,
+            )
+            for number, (set_name, subjects) in enumerate(order):
+                already = measured.get((block, set_name), set())
+                if self._is_complete(already):
+                    continue
+                if already:
+                    self.store.supersede(self.run_id, block, set_name)
+                trial = self._trial(block, set_name, subjects)
+                self.service.exclusively(partial(self._measure_trial, trial, number))
 
-    def _trials(self, block: int) -> None:
-        done = self._done()
-        contest = self.contest
-        names = contest.subjects
-        order = block_order(
-            contest.design.seed,
-            block,
-            tuple(contest.tasks),
-            names,
-            ordered=contest.target.suite.ordered,
-        )
-        total = len(order) * len(names)
-        number = 0
-        for set_name, subjects in order:
-            made = done.get((block, set_name), {})
-            if self._is_complete(made):
-                number += len(subjects)
-                continue
-            if made:
-                self.store.supersede(self.contest.run_id, block, set_name)
-            work = partial(self._run_trial, block, set_name, subjects, number, total)
-            self.workshop.exclusively(work)
-            number += len(subjects)
-
-    def _run_trial(
-        self, block: int, set_name: str, subjects: tuple[str, ...], done: int, total: int
-    ) -> None:
-        """Measure a trial, ``done`` subjects into a block of ``total`` subjects of all trials."""
-        trial = Trial(
+    def _trial(self, block: int, set_name: str, subjects: tuple[str, ...]) -> Trial:
+        return Trial(
             block=block,
             set=set_name,
             task=self._tasks[set_name],
             subjects=tuple(name for name in subjects if name not in self.broken),
-            timeout=max(_LEAST_TIMEOUT, 30 * self.contest.seconds[set_name]),
+            timeout=max(_LEAST_TIMEOUT, _TIMEOUT_FACTOR * self.schedule.seconds[set_name]),
         )
 
-        def announce(name: str, done_in_trial: int) -> None:
-            self.journal.listen(
-                Slice(
-                    block=block,
-                    set=set_name,
-                    subject=name,
-                    number=done + done_in_trial + 1,
-                    total=total,
-                    left=self.journal.left(),
-                )
+    def _measure_trial(self, trial: Trial, number: int) -> None:
+        """Measure a trial, the ``number``-th of its block, and keep each subject's result."""
+        self.target.ready(trial.subjects)
+        with self._inhibitor.watch():
+            announce = partial(self._announce, trial, number)
+            for result in self.target.run(trial, self._inhibitor, announce):
+                self.store.record(self.run_id, result.invocation(trial, self._known_steps))
+                self._count_failures(result.subject, result.driver)
+
+    def _announce(self, trial: Trial, number: int, subject: str, done: int) -> None:
+        """Tell that a subject's slice begins, when ``done`` subjects of the trial are done."""
+        self.recorder.listen(
+            Slice(
+                block=trial.block,
+                set=trial.set,
+                subject=subject,
+                number=number * len(self.subjects) + done + 1,
+                total=len(self._tasks) * len(self.subjects),
+                left=self.recorder.left(),
             )
+        )
 
-        target = self.contest.target
-        target.ready(trial.subjects)
-        with self._vigil.watch():
-            for result in target.run(trial, self._vigil, announce):
-                self._record(trial, result)
-
-    def _record(self, trial: Trial, result: SubjectResult) -> None:
-        self.store.record(self.contest.run_id, result.invocation(trial, self._known))
-        self._judge(result.subject, result.driver)
-
-    def _judge(self, name: str, driven: DriverResult) -> None:
+    def _count_failures(self, subject: str, result: DriverResult) -> None:
         """Count failures; a subject that fails twice running takes no further part."""
-        if driven.failure is None:
-            self._failures[name] = 0
+        if result.failure is None:
+            self._failures[subject] = 0
             return
-        self._failures[name] = self._failures.get(name, 0) + 1
-        self.journal.note(f"{name}: {driven.failure}")
-        if self._failures[name] < _FAILURES_TO_BREAK:
+        self._failures[subject] = self._failures.get(subject, 0) + 1
+        self.recorder.note(f"{subject}: {result.failure}")
+        if self._failures[subject] < _FAILURES_TO_BREAK:
             return
-        if name == self.contest.base:
-            raise DriverError(f"the base cannot be measured: {driven.failure}", hint=driven.hint)
-        self.broken[name] = driven.failure
-        if self._sound() == (self.contest.base,):
+        if subject == self._base:
+            raise DriverError(f"the base cannot be measured: {result.failure}", hint=result.hint)
+        self.broken[subject] = result.failure
+        if self._sound() == (self._base,):
             raise DriverError(
-                f"nothing is left to compare with {self.contest.base}: {driven.failure}",
-                hint=driven.hint,
+                f"nothing is left to compare with {self._base}: {result.failure}",
+                hint=result.hint,
             )
 
 

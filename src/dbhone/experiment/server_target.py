@@ -21,7 +21,6 @@ from dbhone.experiment.model import Experiment, Training
 from dbhone.experiment.observe import Observing
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload, installation_of
-from dbhone.experiment.settings_notes import Setup, settings_notes
 from dbhone.experiment.target import (
     BuildResult,
     ResultDigest,
@@ -32,6 +31,7 @@ from dbhone.experiment.target import (
     training_tasks,
 )
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
+from dbhone.experiment.warnings import ServerSetup, settings_notes
 from dbhone.home import Session
 from dbhone.instance.account import own
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -133,7 +133,7 @@ class ServerTarget(Target):
         self._cold = workload.cold
         self._pool = ServerPool(session, workload, self._detail)
         self._specs = {name: self._spec(name) for name in self.builds}
-        self._setups = {name: self._set_up(spec) for name, spec in self._specs.items()}
+        self._setups = {name: self._setup(spec) for name, spec in self._specs.items()}
         for note in settings_notes(self._setups):
             recorder.warn(note.code, note.text, subject=note.subject)
         self._warn_of_observed_settings()
@@ -161,9 +161,9 @@ class ServerTarget(Target):
             levers=levers,
         )
 
-    def _set_up(self, spec: ServerSpec) -> Setup:
-        """Refuse before anything starts what a server lacks."""
-        return Setup(
+    def _setup(self, spec: ServerSpec) -> ServerSetup:
+        """Choose the settings. Raises SettingsError for one that the server lacks."""
+        return ServerSetup(
             title=title_of(spec.dbms, spec.installation),
             protocol=spec.dbms.protocol,
             chosen=self._pool.settings(spec),

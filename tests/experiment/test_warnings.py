@@ -1,16 +1,30 @@
-"""No version is compared under settings that differ silently."""
+"""The footnotes: settings that differ, conditions, host noise, and short slices."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
-from dbhone.experiment.settings_notes import Setup, changed_settings, settings_notes
+from dbhone.experiment.load import parse
+from dbhone.experiment.warnings import (
+    ServerSetup,
+    changed_settings,
+    conditions_notes,
+    host_noise_notes,
+    settings_notes,
+    slice_notes,
+)
 from dbhone.instance.settings import ResolvedSettings, Translated
+from dbhone.measurement.record import Sliced
+from dbhone.measurement.store import Done
+from tests.experiment.test_load_servers import GOOD
+from tests.measurement.store_records import a_slice
 
 
-def setup(title: str, **chosen: object) -> Setup:
+def setup(title: str, **chosen: object) -> ServerSetup:
     protocol = POSTGRESQL if title.startswith("PostgreSQL") else MYSQL
-    return Setup(title=title, protocol=protocol, chosen=ResolvedSettings(values={}, **chosen))  # type: ignore[arg-type]
+    return ServerSetup(title=title, protocol=protocol, chosen=ResolvedSettings(values={}, **chosen))  # type: ignore[arg-type]
 
 
 def test_no_note_replaces_another() -> None:
@@ -106,3 +120,60 @@ def test_settings_that_changed_since_a_run_began_are_named() -> None:
     assert changed_settings(before, {"sync_binlog": "1", "jit": "off", "port": "1"}) == (
         *("port", "sync_binlog", "work_mem"),
     )
+
+
+AWAKE = parse(f"{GOOD}\n[design]\nawake = true\n", name="x.toml")
+COLD = parse(GOOD.replace("os-cached", "cold"), name="x.toml")
+PLAIN = parse(GOOD, name="x.toml")
+
+
+def test_a_footnote_names_the_conditions() -> None:
+    assert [code for code, _ in conditions_notes(AWAKE)] == ["awake"]
+    assert [code for code, _ in conditions_notes(COLD)] == ["cold"]
+    assert list(conditions_notes(PLAIN)) == []
+
+
+def done(**conditions: float) -> Done:
+    return Done(
+        block=0,
+        set="main",
+        subject="rel",
+        position=0,
+        started_at=datetime.now(UTC),
+        seconds=1.0,
+        failure=None,
+        conditions=conditions,
+    )
+
+
+def test_other_load_is_reported_with_its_mean_and_its_most() -> None:
+    found = dict(host_noise_notes([done(others_cores=0.1), done(others_cores=0.9)]))
+    assert found == {
+        "other-load": "other processes kept 0.50 cores busy while it was measured (up to 0.90)"
+    }
+
+
+def test_a_quiet_machine_has_no_footnote() -> None:
+    assert not list(host_noise_notes([done(others_cores=0.02, steal=0.0)]))
+    assert not list(host_noise_notes([]))
+    assert not list(host_noise_notes([done()]))
+
+
+def test_steal_is_reported() -> None:
+    assert "2.0% of the CPU time" in dict(host_noise_notes([done(steal=0.02)]))["steal"]
+
+
+def sliced(block: int, subject: str, left_out: int) -> Sliced:
+    slices = tuple(a_slice(number, counted=number >= left_out) for number in range(10))
+    return Sliced(block=block, set="point-query", subject=subject, slices=slices)
+
+
+def test_notes_tell_of_slices_and_how_many_rounds_were_left_out() -> None:
+    assert list(slice_notes([])) == []
+    notes = dict(slice_notes([sliced(0, "a", 0), sliced(0, "b", 0)]))
+    assert set(notes) == {"short-slices"}
+    assert "a slice took 0.25 s, and a step had 10 rounds in a block" in notes["short-slices"]
+    notes = dict(slice_notes([sliced(0, "a", 2), sliced(0, "b", 2), sliced(1, "a", 1)]))
+    assert notes["unsettled"].startswith("3 of 20 rounds at the beginning of passes were left out")
+    notes = dict(slice_notes([sliced(0, "a", 1), sliced(0, "b", 1)]))
+    assert notes["unsettled"].startswith("1 of 10 rounds at the beginning of passes was left out")

@@ -1,0 +1,197 @@
+"""The footnotes about how a run was measured: its settings, conditions, slices, and host noise.
+
+Each has a code and a text. All functions are pure.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbhone.dbms.base_protocol import Protocol
+from dbhone.dbms.base_settings import pairs
+from dbhone.experiment.model import Experiment
+from dbhone.instance.settings import ResolvedSettings, Translated
+from dbhone.measurement.conditions import Condition
+from dbhone.measurement.record import COLD, Slice, Sliced
+from dbhone.measurement.store import Done
+from dbhone.units import count_of
+from dbhone.workload.suite import Regime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limit:
+    """From which mean on a condition is worth a word, and the word."""
+
+    condition: Condition
+    above: float
+    code: str
+    text: str
+
+
+_LIMITS = (
+    _Limit(
+        condition=Condition.OTHERS,
+        above=0.15,
+        code="other-load",
+        text="other processes kept {mean:.2f} cores busy while it was measured (up to {most:.2f})",
+    ),
+    _Limit(
+        condition=Condition.STEAL,
+        above=0.01,
+        code="steal",
+        text="the hypervisor gave {mean:.1%} of the CPU time to others (up to {most:.1%})",
+    ),
+    _Limit(
+        condition=Condition.THROTTLED,
+        above=0.001,
+        code="throttled",
+        text="a CPU quota held it up for {mean:.3f} s in a driver run on average",
+    ),
+    _Limit(
+        condition=Condition.THERMAL,
+        above=0.001,
+        code="hot",
+        text="heat slowed the CPU down for {mean:.3f} s in a driver run on average",
+    ),
+)
+
+
+def conditions_notes(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """Yield the code and the text of a footnote for each condition that a reader must know."""
+    if experiment.scale.regime is Regime.COLD:
+        yield (
+            COLD,
+            "every server was cold: it had just been started, and its data was on the disk only;"
+            " nothing here says how fast a server is that has run for a while",
+        )
+    if experiment.awake:
+        yield (
+            "awake",
+            "no CPU slept while it was measured: programs that yield to all others kept them"
+            " awake, so that nothing waited for one to wake up; on a machine that lets its CPUs"
+            " sleep the differences may be smaller",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSetup:
+    """A subject's server: its name with its version, its protocol, and its chosen settings."""
+
+    title: str
+    protocol: Protocol
+    chosen: ResolvedSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsNote:
+    """A footnote; ``subject`` is None if it is about all."""
+
+    code: str
+    text: str
+    subject: str | None = None
+
+
+def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[SettingsNote, ...]:
+    """Return footnotes on settings that differ from those requested, or between subjects.
+
+    ``setups`` are by subject.
+    """
+    return (*_adapted(setups), *_ignored(setups), *_unlike(setups))
+
+
+def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of settings whose values differ. A setting that only one has differs."""
+    names = sorted({*before, *now})
+    return tuple(name for name in names if before.get(name) != now.get(name))
+
+
+def _adapted(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
+    for name, setup in setups.items():
+        chosen = setup.chosen
+        if chosen.translated:
+            yield SettingsNote(
+                code="setting-translated",
+                text=f"{name}: {setup.title} has other names for some settings:"
+                f" {'; '.join(_said(each) for each in chosen.translated)}",
+                subject=name,
+            )
+        if chosen.dropped:
+            yield SettingsNote(
+                code="setting-dropped",
+                text=f"{name} ran without {', '.join(chosen.dropped)}: {setup.title} has no such"
+                f" setting{'s' if len(chosen.dropped) > 1 else ''}",
+                subject=name,
+            )
+
+
+def _said(each: Translated) -> str:
+    if not each.values:
+        return f"{each.name} is left to the settings that stand for it"
+    return f"{each.name} = {each.value} is set as {pairs(each.values)}"
+
+
+def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
+    ignored = dict.fromkeys(each for setup in setups.values() for each in setup.chosen.ignored)
+    if ignored:
+        yield SettingsNote(
+            code="setting-ignored",
+            text=f"of the settings file, hone passed over what it decides itself:"
+            f" {', '.join(ignored)}",
+        )
+
+
+def _unlike(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
+    """Yield which of hone's proposals some servers lack that others of their protocol have."""
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for protocol in dict.fromkeys(setup.protocol for setup in setups.values()):
+        kin = {name: each.chosen for name, each in setups.items() if each.protocol is protocol}
+        for setting in dict.fromkeys(each for one in kin.values() for each in one.unproposed):
+            without = tuple(name for name, one in kin.items() if setting in one.unproposed)
+            if len(without) < len(kin):
+                lacking.setdefault(without, []).append(setting)
+    if lacking:
+        told = (f"{', '.join(who)} without {', '.join(what)}" for who, what in lacking.items())
+        yield SettingsNote(
+            code="settings-differ",
+            text="not all versions have what hone sets by itself, so these ran with fewer settings"
+            f" than the others: {'; '.join(told)}",
+        )
+
+
+def host_noise_notes(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
+    """Yield the code and the text of a warning for each thing that disturbed these invocations."""
+    for limit in _LIMITS:
+        seen = [
+            each.conditions[limit.condition] for each in done if limit.condition in each.conditions
+        ]
+        if seen and statistics.fmean(seen) > limit.above:
+            yield limit.code, limit.text.format(mean=statistics.fmean(seen), most=max(seen))
+
+
+def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
+    """Yield the code and the text of a footnote for each thing to tell of these slices."""
+    passes: dict[tuple[int, str], tuple[Slice, ...]] = {}
+    for each in sliced:
+        known = passes.get((each.block, each.set), ())
+        passes[each.block, each.set] = max(known, each.slices, key=len)
+    if not passes:
+        return
+    typical = statistics.median(one.seconds for slices in passes.values() for one in slices)
+    rounds = statistics.median_high(len(slices) for slices in passes.values())
+    yield (
+        "short-slices",
+        "it was measured in short slices: the clients of all subjects stayed connected, frozen but"
+        f" for one's; a slice took {typical:.2g} s, and a step had {count_of(rounds, 'round')} in a"
+        " block, each with a slice of every subject; slices in a burst or a stall count less",
+    )
+    left_out = sum(not one.counted for slices in passes.values() for one in slices)
+    total = sum(len(slices) for slices in passes.values())
+    if left_out:
+        yield (
+            "unsettled",
+            f"{left_out} of {count_of(total, 'round')} at the beginning of passes"
+            f" {'was' if left_out == 1 else 'were'} left out: the servers had not settled, or the"
+            " slices were too short for what they were asked",
+        )
