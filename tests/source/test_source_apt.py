@@ -11,7 +11,7 @@ from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.home import Session
 from dbhone.process import Command, run
 from dbhone.source.fetch import Fetch
-from dbhone.source.kinds._apt_catalogue import open_catalogue
+from dbhone.source.kinds._apt_index import open_index
 from dbhone.source.kinds._apt_sources import PackageType
 from dbhone.source.tree import SourceTree, acquire
 from tests.source.apt_machine import Machine
@@ -244,7 +244,7 @@ def test_all_that_apt_writes_goes_to_private_places(
 ) -> None:
     machine.repository()
     job = job_for("apt:tiny")
-    config = open_catalogue(job, PackageType.SOURCE, anew=False).config(job)
+    config = open_index(job, PackageType.SOURCE, refresh=False).config(job)
     names = ("Dir::State", "Dir::State::Lists", "Dir::Cache", "Dir::Cache::Archives")
     words = (word for number, name in enumerate(names) for word in (f"V{number}", f"{name}/d"))
     argv = ("apt-config", "-c", str(config), "shell", *words)

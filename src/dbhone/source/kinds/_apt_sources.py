@@ -1,7 +1,7 @@
-"""The machine's package sources, rewritten so that they ask for one kind of packages. Pure.
+"""The machine's package sources, rewritten so that they offer packages of one type. Pure.
 
 Both formats of sources.list(5) are read. Each pair of address and suite becomes a file of its
-own, so that what apt says about a file is about one suite. All options (Signed-By, Trusted,
+own, so that each message of apt about a file is about one suite. All options (Signed-By, Trusted,
 Architectures and so on) stay as the machine's owner wrote them; none is added.
 """
 
@@ -15,19 +15,19 @@ from enum import Enum
 
 
 class PackageType(Enum):
-    """What is asked of a package source: binary packages or source packages."""
+    """Binary packages or source packages."""
 
     BINARY = "deb"
     SOURCE = "deb-src"
 
     @property
     def offered_by(self) -> frozenset[str]:
-        """The types of entries that are taken to have it; who has binaries has their sources."""
+        """The types of entries that offer it; binary entries are taken to offer sources, too."""
         return frozenset({self.value, PackageType.BINARY.value})
 
 
 _NO = frozenset({"no", "false", "without", "off", "disable", "0"})
-# Which files apt would fetch of a suite: what was chosen for binary packages does not fit here.
+# They choose the files that apt fetches; the choice for binary packages does not fit sources.
 _DROPPED = frozenset(
     {"types", "uris", "suites", "enabled", "targets", "targets-add", "targets-remove"}
 )
@@ -46,19 +46,19 @@ class SourceEntry:
     content: str
 
 
-def read_list(text: str, wanted: PackageType) -> tuple[SourceEntry, ...]:
+def read_list(text: str, type: PackageType) -> tuple[SourceEntry, ...]:
     """Return the entries of a file in the one-line format."""
-    found = (_LINE.match(line.strip()) for line in text.splitlines())
+    matches = (_LINE.match(line.strip()) for line in text.splitlines())
     return tuple(
-        _from_line(match, wanted)
-        for match in found
-        if match and match["type"] in wanted.offered_by and _is_fetched(match["uri"])
+        _from_line(match, type)
+        for match in matches
+        if match and match["type"] in type.offered_by and _is_fetched(match["uri"])
     )
 
 
-def read_sources(text: str, wanted: PackageType) -> tuple[SourceEntry, ...]:
+def read_sources(text: str, type: PackageType) -> tuple[SourceEntry, ...]:
     """Return the entries of a file in the deb822 format."""
-    entries = (_from_stanza(each, wanted) for each in _stanzas(text))
+    entries = (_from_stanza(stanza, type) for stanza in _stanzas(text))
     return tuple(itertools.chain.from_iterable(entries))
 
 
@@ -67,9 +67,9 @@ def distinct(entries: tuple[SourceEntry, ...]) -> tuple[SourceEntry, ...]:
     return tuple(dict.fromkeys(entries))
 
 
-def _from_line(match: re.Match[str], wanted: PackageType) -> SourceEntry:
+def _from_line(match: re.Match[str], type: PackageType) -> SourceEntry:
     options = f"[{match['options'].strip()}]" if match["options"] else ""
-    words = (wanted.value, options, match["uri"], match["suite"], *match["components"].split())
+    words = (type.value, options, match["uri"], match["suite"], *match["components"].split())
     return SourceEntry(suffix="list", content=" ".join(word for word in words if word) + "\n")
 
 
@@ -91,9 +91,9 @@ def _stanzas(text: str) -> Iterator[dict[str, str]]:
             fields[name] = match[2]
 
 
-def _from_stanza(fields: dict[str, str], wanted: PackageType) -> Iterator[SourceEntry]:
+def _from_stanza(fields: dict[str, str], type: PackageType) -> Iterator[SourceEntry]:
     known = {name.lower(): value for name, value in fields.items()}
-    if not wanted.offered_by & set(known.get("types", "").split()):
+    if not type.offered_by & set(known.get("types", "").split()):
         return
     if known.get("enabled", "yes").strip().lower() in _NO:
         return
@@ -102,10 +102,10 @@ def _from_stanza(fields: dict[str, str], wanted: PackageType) -> Iterator[Source
         known.get("uris", "").split(), known.get("suites", "").split()
     ):
         if _is_fetched(uri):
-            lines = (f"Types: {wanted.value}", f"URIs: {uri}", f"Suites: {suite}", *kept)
+            lines = (f"Types: {type.value}", f"URIs: {uri}", f"Suites: {suite}", *kept)
             yield SourceEntry(suffix="sources", content="\n".join(lines) + "\n")
 
 
 def _is_fetched(uri: str) -> bool:
-    """Whether apt can get it without a person who changes discs."""
+    """Return whether apt can fetch from there without a user who inserts discs."""
     return not uri.lower().startswith("cdrom:")

@@ -1,11 +1,11 @@
 """``apt:PACKAGE[=VERSION]``: a source package of this machine's distribution.
 
-Found through the machine's own package sources, fetched with a private apt state (see
-``_apt_catalogue.py``), verified by apt, unpacked and patched by dpkg-source. Without a version
-it is the newest in the suites that the machine takes packages from by itself: not in backports.
+The package is found through the machine's own package sources and a private package index (see
+``_apt_index.py``). apt verifies it; dpkg-source unpacks and patches it. Without a version it is the
+newest in the suites that apt uses by default: not in backports.
 
-A package that distributions keep a series of, such as ``postgresql-15`` and ``postgresql-17``,
-may be named without its number: ``apt:postgresql`` is the newest that there is.
+Where a distribution has a series of packages, such as ``postgresql-15`` and ``postgresql-17``, the
+number may be left out: ``apt:postgresql`` is the newest of them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
+from dbhone.errors import SourceError, UsageError
 from dbhone.files import remove_tree
 from dbhone.source.fetch import Fetch, SourceReference, failure, perform, require
-from dbhone.source.kinds._apt_catalogue import (
+from dbhone.source.kinds._apt_index import (
     PACKAGE,
     VERSION,
-    Catalogue,
-    find,
+    PackageIndex,
+    search,
     sorted_versions,
 )
 from dbhone.source.kinds._apt_sources import PackageType
@@ -46,10 +46,10 @@ def _parse(text: str) -> SourceReference:
 def _fetch(job: Fetch) -> str:
     for program, package in (("apt-get", "apt"), ("dpkg-source", "dpkg-dev")):
         require(program, package=package, why=f"it fetches {job.reference.text}")
-    catalogue, candidates = find(job, PackageType.SOURCE, lambda each: _candidates(each, job))
+    index, candidates = search(job, PackageType.SOURCE, lambda index: _candidates(index, job))
     if not candidates:
-        raise _missing(catalogue, job)
-    chosen = _download_first(catalogue, candidates, job)
+        raise index.missing_error(job.reference.location, job.reference.revision, job)
+    chosen = _download_first(index, candidates, job)
     _extract(job)
     return f"apt:{chosen.package}={chosen.version}"
 
@@ -60,76 +60,61 @@ class _Candidate:
     version: str
 
 
-def _candidates(catalogue: Catalogue, job: Fetch) -> list[_Candidate]:
-    package, wanted = job.reference.location, job.reference.revision
-    if wanted is not None:
-        known = wanted in catalogue.versions(package, job)
-        return [_Candidate(package=package, version=wanted)] if known else []
-    return _newest_first(catalogue, package, job) or _of_series(catalogue, package, job)
+def _candidates(index: PackageIndex, job: Fetch) -> list[_Candidate]:
+    package, version = job.reference.location, job.reference.revision
+    if version is not None:
+        known = version in index.versions(package, job)
+        return [_Candidate(package=package, version=version)] if known else []
+    return _newest_first(index, package, job) or _of_series(index, package, job)
 
 
-def _newest_first(catalogue: Catalogue, package: str, job: Fetch) -> list[_Candidate]:
-    found = catalogue.newest_first(package, job)
-    return [_Candidate(package=package, version=each) for each in found]
+def _newest_first(index: PackageIndex, package: str, job: Fetch) -> list[_Candidate]:
+    versions = index.newest_first(package, job)
+    return [_Candidate(package=package, version=version) for version in versions]
 
 
-def _of_series(catalogue: Catalogue, package: str, job: Fetch) -> list[_Candidate]:
+def _of_series(index: PackageIndex, package: str, job: Fetch) -> list[_Candidate]:
     """Return the packages with the highest number behind the name, such as postgresql-17."""
     numbers = {
         match[1]
-        for name in catalogue.names(job)
+        for name in index.names(job)
         if name.startswith(package) and (match := _SERIES.fullmatch(name[len(package) :]))
     }
     for number in reversed(sorted_versions(tuple(numbers))):
-        found = _newest_first(catalogue, f"{package}-{number}", job)
-        if found:
-            return found
+        candidates = _newest_first(index, f"{package}-{number}", job)
+        if candidates:
+            return candidates
     return []
 
 
-def _download_first(catalogue: Catalogue, candidates: list[_Candidate], job: Fetch) -> _Candidate:
-    """Download the first that the package source really has.
+def _download_first(index: PackageIndex, candidates: list[_Candidate], job: Fetch) -> _Candidate:
+    """Download the first candidate whose files the package source really has.
 
-    A mirror may list a version whose files it has not got yet, or has no longer; the version
-    that it had before is then the newest that can be had.
+    A mirror may list a version whose files it does not have yet, or has no longer. Then the version
+    before that is used.
     """
-    for each, others in zip(candidates, range(len(candidates) - 1, -1, -1), strict=True):
+    *others, last = candidates
+    for candidate in others:
         try:
-            _download(catalogue, f"{each.package}={each.version}", job)
+            _download(index, candidate, job)
         except SourceError as error:
-            if not others or not _ABSENT.search(error.message):
+            if not _ABSENT.search(error.message):
                 raise
-            job.notify(f"{each.package} {each.version} is listed but not there")
-            continue
-        return each
-    raise AssertionError("unreachable: there is a candidate")
+            job.notify(f"{candidate.package} {candidate.version} is listed but not there")
+        else:
+            return candidate
+    _download(index, last, job)
+    return last
 
 
-def _missing(catalogue: Catalogue, job: Fetch) -> HoneError:
-    package, wanted = job.reference.location, job.reference.revision
-    versions = sorted_versions(catalogue.versions(package, job))
-    if versions and wanted is not None:
-        return SourceError(
-            f"there is no version {wanted} of the source package {package}",
-            hint=f"there is: {', '.join(versions)}",
-        )
-    message = f"this machine's package sources have no source package {package}"
-    if catalogue.troubles:
-        hint = f"not every package source could be read: {'; '.join(catalogue.troubles[:2])}"
-        return SourceError(message, hint=hint, log=job.log)
-    source = catalogue.source_of(package, job)
-    if source is not None:
-        return SourceError(message, hint=f"it is made from the source package: apt:{source}")
-    return SourceError(message, hint=nearest_of_many(package, catalogue.names(job)))
-
-
-def _download(catalogue: Catalogue, package: str, job: Fetch) -> None:
+def _download(index: PackageIndex, candidate: _Candidate, job: Fetch) -> None:
+    package = f"{candidate.package}={candidate.version}"
     folder = job.scratch / "package"
     if folder.exists():
         remove_tree(folder)
     folder.mkdir()
-    words = ("--only-source", "--download-only", "source", package)
-    catalogue.download(f"downloading the source package {package}", words, folder, job)
+    arguments = ("--only-source", "--download-only", "source", package)
+    index.download(f"downloading the source package {package}", arguments, folder, job)
 
 
 def _extract(job: Fetch) -> None:

@@ -1,9 +1,9 @@
 """``deb:PACKAGE[=VERSION][,…]``: binary packages of this machine's distribution, unpacked.
 
-Found through the machine's own package sources, fetched with a private apt state (see
-``_apt_catalogue.py``), verified by apt, unpacked by our own hand. Nothing is installed, no script
-of a package runs, and what a package depends on does not come along: several packages are named
-with commas between them, and become one tree.
+The packages are found through the machine's own package sources and a private package index (see
+``_apt_index.py``). apt verifies them; ``archive.py`` unpacks them. Nothing is installed, no script
+of a package runs, and dependencies are left out. Several packages, with commas between them, become
+one tree.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
+from dbhone.errors import HoneError, SourceError, UsageError
 from dbhone.process import Command, run
 from dbhone.source.archive import unpack_packages
 from dbhone.source.fetch import DOWNLOAD_TIMEOUT, Fetch, SourceReference, require
-from dbhone.source.kinds._apt_catalogue import (
+from dbhone.source.kinds._apt_index import (
     PACKAGE,
     VERSION,
-    Catalogue,
-    find,
-    sorted_versions,
+    PackageIndex,
+    search,
 )
 from dbhone.source.kinds._apt_sources import PackageType
 from dbhone.source.kinds.base import SourceKind
@@ -30,7 +29,7 @@ _SYNTAX = "deb:PACKAGE[=VERSION][,…]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Package:
-    """A binary package; without a version the newest is meant."""
+    """A binary package; without a version, the newest one."""
 
     name: str
     version: str | None
@@ -43,14 +42,14 @@ class _Package:
 def _parse(text: str) -> SourceReference:
     hint = f"write it as {_SYNTAX}, for example deb:mariadb-server-core"
     packages = _packages(text.removeprefix("deb:"))
-    if len({each.name for each in packages}) < len(packages):
+    if len({package.name for package in packages}) < len(packages):
         raise UsageError(f"'{text}' names a package twice", hint=hint)
-    for each in packages:
-        if not PACKAGE.fullmatch(each.name):
-            raise UsageError(f"'{each.name}' cannot be the name of a package", hint=hint)
-        if each.version is not None and not VERSION.fullmatch(each.version):
-            raise UsageError(f"'{each.version}' cannot be the version of a package", hint=hint)
-    location = ",".join(each.text for each in packages)
+    for package in packages:
+        if not PACKAGE.fullmatch(package.name):
+            raise UsageError(f"'{package.name}' cannot be the name of a package", hint=hint)
+        if package.version is not None and not VERSION.fullmatch(package.version):
+            raise UsageError(f"'{package.version}' cannot be the version of a package", hint=hint)
+    location = ",".join(package.text for package in packages)
     return SourceReference(text=text, kind="deb", location=location, revision=None, sha256=None)
 
 
@@ -65,59 +64,52 @@ def _packages(text: str) -> list[_Package]:
 def _fetch(job: Fetch) -> str:
     for program, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg")):
         require(program, package=package, why=f"it fetches {job.reference.text}")
-    wanted = _packages(job.reference.location)
-    catalogue, chosen = find(job, PackageType.BINARY, lambda each: _choose(each, wanted, job))
-    if not chosen:
-        raise _missing(catalogue, wanted, job)
-    unpack_packages([_content(_download(catalogue, each, job), job) for each in chosen], job)
-    return f"deb:{','.join(each.text for each in chosen)}"
+    packages = _packages(job.reference.location)
+    index, resolved = search(
+        job, PackageType.BINARY, lambda index: _with_versions(index, packages, job)
+    )
+    if not resolved:
+        raise _missing_error(index, packages, job)
+    contents = [_content(_download(index, package, job), job) for package in resolved]
+    unpack_packages(contents, job)
+    return f"deb:{','.join(package.text for package in resolved)}"
 
 
-def _choose(catalogue: Catalogue, wanted: list[_Package], job: Fetch) -> list[_Package]:
+def _with_versions(index: PackageIndex, packages: list[_Package], job: Fetch) -> list[_Package]:
     """Return each package with its version; nothing unless all are known."""
-    chosen = [_chosen(catalogue, each, job) for each in wanted]
-    found = [each for each in chosen if each is not None]
-    return found if len(found) == len(wanted) else []
+    resolved = [_with_version(index, package, job) for package in packages]
+    known = [package for package in resolved if package is not None]
+    return known if len(known) == len(packages) else []
 
 
-def _chosen(catalogue: Catalogue, wanted: _Package, job: Fetch) -> _Package | None:
-    if wanted.version is not None:
-        return wanted if wanted.version in catalogue.versions(wanted.name, job) else None
-    newest = next(iter(catalogue.newest_first(wanted.name, job)), None)
-    return None if newest is None else _Package(name=wanted.name, version=newest)
+def _with_version(index: PackageIndex, package: _Package, job: Fetch) -> _Package | None:
+    if package.version is not None:
+        return package if package.version in index.versions(package.name, job) else None
+    newest = next(iter(index.newest_first(package.name, job)), None)
+    return None if newest is None else _Package(name=package.name, version=newest)
 
 
-def _missing(catalogue: Catalogue, wanted: list[_Package], job: Fetch) -> HoneError:
-    lacking = next(each for each in wanted if _chosen(catalogue, each, job) is None)
-    versions = sorted_versions(catalogue.versions(lacking.name, job))
-    if versions and lacking.version is not None:
-        return SourceError(
-            f"there is no version {lacking.version} of the package {lacking.name}",
-            hint=f"there is: {', '.join(versions)}",
-        )
-    message = f"this machine's package sources have no package {lacking.name}"
-    if catalogue.troubles:
-        hint = f"not every package source could be read: {'; '.join(catalogue.troubles[:2])}"
-        return SourceError(message, hint=hint, log=job.log)
-    return SourceError(message, hint=nearest_of_many(lacking.name, catalogue.names(job)))
+def _missing_error(index: PackageIndex, packages: list[_Package], job: Fetch) -> HoneError:
+    missing = next(package for package in packages if _with_version(index, package, job) is None)
+    return index.missing_error(missing.name, missing.version, job)
 
 
-def _download(catalogue: Catalogue, package: _Package, job: Fetch) -> Path:
+def _download(index: PackageIndex, package: _Package, job: Fetch) -> Path:
     folder = job.scratch / "packages" / package.name
     folder.mkdir(parents=True)
-    words = ("download", package.text)
-    catalogue.download(f"downloading the package {package.text}", words, folder, job)
-    found = list(folder.glob("*.deb"))
-    if len(found) != 1:
+    arguments = ("download", package.text)
+    index.download(f"downloading the package {package.text}", arguments, folder, job)
+    files = list(folder.glob("*.deb"))
+    if len(files) != 1:
         raise SourceError(f"apt left no package of {package.text}", log=job.log)
-    return found[0]
+    return files[0]
 
 
 def _content(package: Path, job: Fetch) -> Path:
     """Return the tar archive of a package's files."""
     job.notify(f"unpacking {package.name}")
     content = job.scratch / f"{package.stem}.tar"
-    # Its standard output; of what it complains to there is nothing if it does not fail.
+    # Standard output goes there, and standard error, which is empty unless the program fails.
     argv = ("dpkg-deb", "--fsys-tarfile", str(package))
     finished = run(Command(argv=argv, cwd=job.scratch, log=content, timeout=DOWNLOAD_TIMEOUT))
     if not finished.ok:

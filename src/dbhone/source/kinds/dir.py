@@ -1,7 +1,7 @@
-"""``dir:PATH``: a folder on this machine, copied and never written to.
+"""``dir:PATH``: a folder on this machine, which is copied and never written to.
 
-Everything is copied, with times and modes, except what is called ``.git``, and sockets and
-pipes, which hold no source. Links are copied as links.
+Everything is copied, with times and modes, except ``.git``, and sockets and pipes, which hold no
+source. Links are copied as links.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from dbhone.errors import SourceError, UsageError, disk_full
+from dbhone.errors import HoneError, SourceError, UsageError, disk_full
 from dbhone.files import absolute_path
 from dbhone.source.fetch import Fetch, Notify, SourceReference
 from dbhone.source.kinds.base import SourceKind
@@ -49,10 +49,10 @@ def _check(root: Path, into: Path) -> None:
 
 
 def copy_tree(root: Path, into: Path, notify: Notify) -> None:
-    """Copy what is in the folder ``root`` into the empty folder ``into``.
+    """Copy the content of the folder ``root`` into the empty folder ``into``.
 
-    ``notify`` hears of what was left out. Raises SourceError, naming the file, for what cannot
-    be read, and MachineError when the disk is full.
+    ``notify`` gets a line for each file that is left out. Raises SourceError, naming the file,
+    if one cannot be read, and MachineError when the disk is full.
     """
 
     def copy(source: str, target: str) -> None:
@@ -71,7 +71,7 @@ def copy_tree(root: Path, into: Path, notify: Notify) -> None:
         source, _, why = error.args[0][0]
         raise SourceError(f"cannot copy {source}: {why}") from error
     except OSError as error:
-        raise _reading(error, root) from error
+        raise _copy_error(error, root) from error
 
 
 def _copy_file(source: Path, target: Path, notify: Notify) -> None:
@@ -81,10 +81,10 @@ def _copy_file(source: Path, target: Path, notify: Notify) -> None:
         else:
             notify(f"left out {source}: not a file, folder or link")
     except OSError as error:
-        raise _reading(error, source) from error
+        raise _copy_error(error, source) from error
 
 
-def _reading(error: OSError, path: Path) -> Exception:
+def _copy_error(error: OSError, path: Path) -> HoneError:
     full = disk_full(error, "copying a source")
     return full or SourceError(f"cannot copy {path}: {error.strerror}")
 

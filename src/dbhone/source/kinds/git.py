@@ -1,8 +1,8 @@
 """``git:URL@REV``: a tag, branch or commit of a git repository, with its submodules.
 
-The names that the repository has are asked for first, so that a revision which does not exist
-costs nothing. Only the one commit is fetched where the server allows it. Neither hooks nor
-questions: a repository that needs a password must have it from git's credential helper.
+The names of the repository's refs are queried first, so that a revision which does not exist
+costs nothing. Only one commit is fetched where the server allows that. No hooks run, and git asks
+no questions: a repository that needs a password must get it from git's credential helper.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_PATH = re.compile(r"[a-z+]+://[^/]*")
 _USER = re.compile(r"(?:https?://[^/@]*|[a-z+]+://[^/@:]*:[^/@]*)@")
 _BAD_REVISION = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|^-")
 _PROGRESS = re.compile(r"(Receiving objects|Resolving deltas|Updating files): +(\d+%)")
-# A server that sends less than 1000 bytes a second for a minute is given up.
+# git gives up a server that sends less than 1000 bytes a second for a minute.
 _SETTINGS = {
     "protocol.ext.allow": "never",
     "core.hooksPath": "/dev/null",
@@ -69,7 +69,7 @@ def _absolute(location: str) -> str:
 
 
 def _is_local(location: str) -> bool:
-    """Whether git would take ``location`` for a path: see "GIT URLS" in git-fetch(1)."""
+    """Return whether git takes ``location`` for a path: see "GIT URLS" in git-fetch(1)."""
     if "://" in location or "::" in location:
         return False
     colon, slash = location.find(":"), location.find("/")
@@ -83,9 +83,9 @@ def _fetch(job: Fetch) -> str:
     job.notify(f"asking {location} for {revision}")
     _git(job, "init", "--quiet", "--template=")
     _git(job, "remote", "add", "origin", location)
-    wanted = _find(revision, _names(job), job)
+    ref = _resolve(revision, _refs(job), job)
     job.notify(f"fetching {revision} from {location}")
-    _fetch_commit(job, wanted)
+    _fetch_commit(job, ref)
     _git(job, "checkout", "--quiet", "--detach", "FETCH_HEAD")
     _fetch_submodules(job)
     commit = query(job, _argv(job, "rev-parse", "--verify", "HEAD"), env=_environment(job))
@@ -95,7 +95,7 @@ def _fetch(job: Fetch) -> str:
     return f"git:{location}@{commit.text().strip()}"
 
 
-def _argv(job: Fetch, *words: str) -> tuple[str, ...]:
+def _argv(job: Fetch, *arguments: str) -> tuple[str, ...]:
     settings = dict(_SETTINGS)
     location = job.reference.location
     if location.startswith(("/", "file:")):
@@ -103,13 +103,16 @@ def _argv(job: Fetch, *words: str) -> tuple[str, ...]:
         settings["protocol.file.allow"] = "always"
     return (
         "git",
-        *(word for key, value in settings.items() for word in ("-c", f"{key}={value}")),
-        *words,
+        *(option for key, value in settings.items() for option in ("-c", f"{key}={value}")),
+        *arguments,
     )
 
 
 def _environment(job: Fetch) -> dict[str, str]:
-    """Ask nothing, and do not heed the repository from whose hook hone may have been called."""
+    """Return variables that forbid questions, and name the repository.
+
+    hone may run in a hook of another repository, which sets these variables, too.
+    """
     return {
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_DIR": str(job.into / ".git"),
@@ -118,25 +121,25 @@ def _environment(job: Fetch) -> dict[str, str]:
     }
 
 
-def _run(job: Fetch, *words: str) -> Finished:
+def _run(job: Fetch, *arguments: str) -> Finished:
     notify = throttled(job.notify)
 
-    def tell(line: str) -> None:
+    def notify_progress(line: str) -> None:
         match = _PROGRESS.search(line)
         if match:
             notify(f"{match[1].lower()}: {match[2]}")
 
-    argv = _argv(job, *words)
-    return perform(job, argv, cwd=job.into, env=_environment(job), on_line=tell)
+    argv = _argv(job, *arguments)
+    return perform(job, argv, cwd=job.into, env=_environment(job), on_line=notify_progress)
 
 
-def _git(job: Fetch, *words: str) -> None:
-    finished = _run(job, *words)
+def _git(job: Fetch, *arguments: str) -> None:
+    finished = _run(job, *arguments)
     if not finished.ok:
-        raise failure(job, f"'git {words[0]}' of {job.reference.location}", finished)
+        raise failure(job, f"'git {arguments[0]}' of {job.reference.location}", finished)
 
 
-def _names(job: Fetch) -> tuple[str, ...]:
+def _refs(job: Fetch) -> tuple[str, ...]:
     """Return the full names of all refs that the repository has."""
     finished = query(job, _argv(job, "ls-remote", "origin"), env=_environment(job))
     if not finished.ok:
@@ -145,21 +148,21 @@ def _names(job: Fetch) -> tuple[str, ...]:
     return tuple(line.partition("\t")[2] for line in finished.text().splitlines())
 
 
-def _find(revision: str, names: tuple[str, ...], job: Fetch) -> str:
-    """Return the ref or commit to fetch. Raises SourceError if the repository has none such."""
+def _resolve(revision: str, refs: tuple[str, ...], job: Fetch) -> str:
+    """Return the ref or commit to fetch. Raises SourceError if the repository does not have it."""
     for candidate in (revision, f"refs/tags/{revision}", f"refs/heads/{revision}"):
-        if candidate in names:
+        if candidate in refs:
             return candidate
     if _COMMIT.fullmatch(revision):
         return revision
-    raise _unknown(revision, names, job)
+    raise _unknown(revision, refs, job)
 
 
-def _unknown(revision: str, names: tuple[str, ...], job: Fetch) -> HoneError:
+def _unknown(revision: str, refs: tuple[str, ...], job: Fetch) -> HoneError:
     short = {
-        name.removeprefix("refs/tags/").removeprefix("refs/heads/")
-        for name in names
-        if not name.endswith("^{}") and not name.startswith("refs/pull/")
+        ref.removeprefix("refs/tags/").removeprefix("refs/heads/")
+        for ref in refs
+        if not ref.endswith("^{}") and not ref.startswith("refs/pull/")
     }
     return SourceError(
         f"{job.reference.location} has no tag, branch or commit '{revision}'",
@@ -167,19 +170,19 @@ def _unknown(revision: str, names: tuple[str, ...], job: Fetch) -> HoneError:
     )
 
 
-def _fetch_commit(job: Fetch, wanted: str) -> None:
-    """Leave the wanted commit in FETCH_HEAD: alone if the server sends it alone."""
-    alone = wanted.startswith(("refs/", "HEAD")) or _WHOLE_COMMIT.fullmatch(wanted)
-    if alone and _run(job, "fetch", "--progress", "--depth=1", "--no-tags", "origin", wanted).ok:
+def _fetch_commit(job: Fetch, ref: str) -> None:
+    """Fetch a commit to FETCH_HEAD; without its history if the server sends it so."""
+    alone = ref.startswith(("refs/", "HEAD")) or _WHOLE_COMMIT.fullmatch(ref)
+    if alone and _run(job, "fetch", "--progress", "--depth=1", "--no-tags", "origin", ref).ok:
         return
     job.notify(f"fetching the whole history of {job.reference.location}")
     _git(job, "fetch", "--progress", "--tags", "origin", "+refs/heads/*:refs/remotes/origin/*")
-    found = query(
-        job, _argv(job, "rev-parse", "--verify", f"{wanted}^{{commit}}"), env=_environment(job)
+    commit = query(
+        job, _argv(job, "rev-parse", "--verify", f"{ref}^{{commit}}"), env=_environment(job)
     )
-    if not found.ok:
-        raise _unknown(wanted, (), job)
-    _git(job, "fetch", "--quiet", ".", found.text().strip())
+    if not commit.ok:
+        raise _unknown(ref, (), job)
+    _git(job, "fetch", "--quiet", ".", commit.text().strip())
 
 
 def _fetch_submodules(job: Fetch) -> None:

@@ -1,7 +1,7 @@
 """``https://…#sha256=HEX``: an archive from a web server, trusted by its checksum.
 
-The server's certificate is verified as well, with the machine's own authorities (or those named
-by SSL_CERT_FILE), and redirects lead to https only. A proxy is taken from HTTPS_PROXY.
+The server's certificate is verified as well, with the machine's own authorities or those of
+SSL_CERT_FILE. A redirect to another scheme than https is an error. HTTPS_PROXY names a proxy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HINT = (
 )
 _HEX = re.compile(r"[0-9a-f]{64}")
 _TIMEOUT = urllib3.Timeout(connect=20.0, read=60.0)
-# A server that is busy may get better; a certificate that does not hold does not.
+# A busy server is tried again, an invalid certificate is not.
 _TRIES = urllib3.Retry(
     total=3, redirect=0, other=0, status_forcelist=(502, 503, 504), backoff_factor=0.5
 )
@@ -56,7 +56,7 @@ def _parse(text: str) -> SourceReference:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of an address, None if it is none."""
+    """Return the parts of an address, None if it is malformed."""
     try:
         parts = urlsplit(url)
         return None if parts.port == 0 else parts
@@ -66,21 +66,21 @@ def _split(url: str) -> SplitResult | None:
 
 def _fetch(job: Fetch) -> str:
     archive = job.scratch / "archive"
-    found = _download(job, archive)
-    if found != job.reference.sha256:
+    sha256 = _download(job, archive)
+    if sha256 != job.reference.sha256:
         raise SourceError(
-            f"{job.reference.location} has another checksum than it should: sha256 {found}",
+            f"{job.reference.location} has another checksum than it should: sha256 {sha256}",
             hint="the file was changed or the checksum is that of another file; nothing was kept",
         )
     job.notify(f"unpacking {_file_name(job)}")
     unpack(archive, job)
     if find_server(job.into) is not None:
         restore_execute_bits(job.into)
-    return f"{job.reference.location}#sha256={found}"
+    return f"{job.reference.location}#sha256={sha256}"
 
 
 def _download(job: Fetch, target: Path) -> str:
-    """Write what the server sends into ``target``; return its SHA-256."""
+    """Download the archive to ``target``; return its SHA-256."""
     digest = hashlib.sha256()
     try:
         with _open(job.reference.location) as response, target.open("wb") as file:
@@ -99,7 +99,7 @@ def _download(job: Fetch, target: Path) -> str:
 
 @contextmanager
 def _open(url: str) -> Iterator[urllib3.BaseHTTPResponse]:
-    """Yield the answer at the end of the redirects."""
+    """Yield the response at the end of the redirects."""
     for _ in range(_MOST_REDIRECTS):
         with _pool(url) as pool:
             response = pool.request(
@@ -122,7 +122,7 @@ def _open(url: str) -> Iterator[urllib3.BaseHTTPResponse]:
 
 
 def _next(url: str, response: urllib3.BaseHTTPResponse) -> str:
-    """Return where an answer redirects to. Raises SourceError if it does not, or not to https."""
+    """Return the address of a redirect. Raises SourceError if it is none, or not to https."""
     target = response.headers.get("Location")
     if response.status not in _REDIRECTS or target is None:
         raise SourceError(
@@ -156,19 +156,19 @@ def _file_name(job: Fetch) -> str:
 
 
 class _Progress:
-    """Says how far a download is."""
+    """Reports the progress of a download."""
 
     def __init__(self, job: Fetch, length: str | None) -> None:
         self._notify = throttled(job.notify)
         self._doing = f"downloading {_file_name(job)}"
-        self._whole = size(int(length)) if length and length.isdigit() else ""
-        self._have = 0
-        job.notify(f"{self._doing}, {self._whole or 'of unknown size'}")
+        self._total = size(int(length)) if length and length.isdigit() else ""
+        self._received = 0
+        job.notify(f"{self._doing}, {self._total or 'of unknown size'}")
 
     def add(self, count: int) -> None:
-        self._have += count
-        of = f" of {self._whole}" if self._whole else ""
-        self._notify(f"{self._doing}: {size(self._have)}{of}")
+        self._received += count
+        total = f" of {self._total}" if self._total else ""
+        self._notify(f"{self._doing}: {size(self._received)}{total}")
 
 
 PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch)

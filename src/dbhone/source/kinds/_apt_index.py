@@ -1,11 +1,11 @@
-"""A private state of apt: which packages the machine's package sources have, of one type.
+"""A private package index of apt: the packages of one type in the machine's package sources.
 
-The machine's own configuration is read as it is (proxies, passwords, trusted keys); a private
-file read after it moves all that apt writes into a private place, and turns off the hooks that
-would run after an update. Nothing that verifies signatures or checksums is touched.
+apt reads the machine's own configuration as it is (proxies, passwords, trusted keys). A private
+file, read after it, moves everything that apt writes into private folders, and turns off the hooks
+that would run after an update. Nothing that verifies signatures or checksums is changed.
 
-A catalogue is fetched anew, never over an old one: a package source whose signature fails is
-then simply not in it. A catalogue that came whole is kept for a day, in a folder of its own.
+An index is fetched into a new folder, never over an old one: a package source whose signature
+fails is then missing from it. A complete index is cached for a day.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from dbhone.errors import SourceError, ToolError
+from dbhone.errors import HoneError, SourceError, ToolError, nearest_of_many
 from dbhone.files import digest_of, publish, remove_tree
 from dbhone.process import output_of
 from dbhone.source.fetch import CHECK_NETWORK, Fetch, failure, perform, query, throttled
@@ -42,32 +42,32 @@ VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+:~-]*")
 
 _DAY = 24 * 3600.0
 _IN_USE = 60.0
-"""Seconds for which an outdated catalogue stays: another session may be reading it."""
+"""Seconds for which an outdated index stays: another session may be reading it."""
 _ALL, _AUTOMATIC = "all", "automatic"
 _HELPER = Path("/usr/lib/apt/apt-helper")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _PERCENT = re.compile(r"dlstatus:\d+:(\d+)\.")
 # Other warnings, such as that a package source offers no source packages, do no harm.
-_TROUBLE = re.compile(
+_ERROR = re.compile(
     r"^(?:E: |W: (?=Failed to fetch|GPG error|An error occurred))(.+?)\s*$", re.MULTILINE
 )
 _NOT_AUTOMATIC = re.compile(r"^NotAutomatic:\s*yes", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Catalogue:
-    """What apt knows about packages. ``troubles`` are apt's own lines about what failed."""
+class PackageIndex:
+    """The packages that apt knows. ``errors`` are apt's own lines about what failed."""
 
     folder: Path
     type: PackageType
     is_new: bool
-    troubles: tuple[str, ...]
+    errors: tuple[str, ...]
 
     def config(self, job: Fetch, *, automatic: bool = False) -> Path:
-        """Return apt's private configuration file for this catalogue.
+        """Return apt's private configuration file for this index.
 
-        With ``automatic`` it leaves out the suites that are taken only when asked for by name,
-        such as backports.
+        With ``automatic`` it leaves out the suites that apt uses only if they are named, such as
+        backports.
         """
         parts = self.folder / (_AUTOMATIC if automatic else _ALL)
         path = job.scratch / f"{parts.name}.conf"
@@ -84,33 +84,53 @@ class Catalogue:
     def newest_first(self, package: str, job: Fetch) -> list[str]:
         """Return the versions to choose from when none is named; none if it is unknown.
 
-        Those of the suites that are taken only when asked for count if no other has any.
+        A suite that apt uses only if it is named counts only if no other suite has a version.
         """
-        found = self.versions(package, job, automatic=True)
-        if not found and not self.troubles:
-            # Not when a package source failed: it may be the one that should have had it.
-            found = self.versions(package, job)
-        return list(reversed(sorted_versions(found)))
+        versions = self.versions(package, job, automatic=True)
+        if not versions and not self.errors:
+            # Not when a package source failed: it may be the one that has the package.
+            versions = self.versions(package, job)
+        return list(reversed(sorted_versions(versions)))
 
     def source_of(self, binary: str, job: Fetch) -> str | None:
         """Return the name of the source package that makes a binary package, if any does."""
         argv = ("apt-cache", "-c", str(self.config(job)), "showsrc", binary)
         return next(iter(_fields("Package", _answer(job, argv))), None)
 
-    def download(self, doing: str, words: tuple[str, ...], folder: Path, job: Fetch) -> None:
-        """Have apt-get download into ``folder``. Raises SourceError if it fails."""
+    def download(self, doing: str, arguments: tuple[str, ...], folder: Path, job: Fetch) -> None:
+        """Run apt-get in ``folder``, where it downloads to. Raises SourceError if it fails."""
         job.notify(doing)
         notify = throttled(job.notify)
 
-        def tell(line: str) -> None:
+        def notify_percent(line: str) -> None:
             match = _PERCENT.match(line)
             if match:
                 notify(f"{doing}: {match[1]}%")
 
         options = ("-q", "-c", str(self.config(job)), "-o", "APT::Status-Fd=1")
-        finished = perform(job, ("apt-get", *options, *words), cwd=folder, on_line=tell)
+        finished = perform(
+            job, ("apt-get", *options, *arguments), cwd=folder, on_line=notify_percent
+        )
         if not finished.ok:
             raise failure(job, doing, finished, hint=CHECK_NETWORK)
+
+    def missing_error(self, package: str, version: str | None, job: Fetch) -> HoneError:
+        """Return the error to raise for a package or a version that the index does not have."""
+        noun = "source package" if self.type is PackageType.SOURCE else "package"
+        versions = sorted_versions(self.versions(package, job))
+        if versions and version is not None:
+            return SourceError(
+                f"there is no version {version} of the {noun} {package}",
+                hint=f"there is: {', '.join(versions)}",
+            )
+        message = f"this machine's package sources have no {noun} {package}"
+        if self.errors:
+            hint = f"not every package source could be read: {'; '.join(self.errors[:2])}"
+            return SourceError(message, hint=hint, log=job.log)
+        source = self.source_of(package, job) if self.type is PackageType.SOURCE else None
+        if source is not None:
+            return SourceError(message, hint=f"it is made from the source package: apt:{source}")
+        return SourceError(message, hint=nearest_of_many(package, self.names(job)))
 
     def names(self, job: Fetch) -> frozenset[str]:
         """Return the names of all packages; slow, for hints."""
@@ -130,36 +150,36 @@ def sorted_versions(versions: tuple[str, ...]) -> list[str]:
     return sorted(versions, key=functools.cmp_to_key(compare))
 
 
-def find(
-    job: Fetch, type: PackageType, look: Callable[[Catalogue], list[T]]
-) -> tuple[Catalogue, list[T]]:
-    """Return what ``look`` finds in the catalogue, and the catalogue.
+def search(
+    job: Fetch, type: PackageType, select: Callable[[PackageIndex], list[T]]
+) -> tuple[PackageIndex, list[T]]:
+    """Return the index, and what ``select`` selects from it.
 
-    The package sources are looked at again if there is nothing.
+    If that is nothing, and the index comes from the cache, it is fetched again.
     """
-    catalogue = open_catalogue(job, type, anew=job.refresh)
-    found = look(catalogue)
-    if not found and not catalogue.is_new:
-        catalogue = open_catalogue(job, type, anew=True)
-        found = look(catalogue)
-    return catalogue, found
+    index = open_index(job, type, refresh=job.refresh)
+    selected = select(index)
+    if not selected and not index.is_new:
+        index = open_index(job, type, refresh=True)
+        selected = select(index)
+    return index, selected
 
 
-def open_catalogue(job: Fetch, type: PackageType, *, anew: bool) -> Catalogue:
-    """Return the kept catalogue if it is fresh and not wanted ``anew``, else a new one.
+def open_index(job: Fetch, type: PackageType, *, refresh: bool) -> PackageIndex:
+    """Return the cached index unless it is outdated; a new one then, or with ``refresh``.
 
     Raises SourceError if the machine has no package sources, ToolError if apt does not work.
     """
     entries = _machine_entries(job, type)
-    name = digest_of([(each.suffix, each.content) for each in entries])[:16]
-    kept = None if anew else _kept(job.cache, name)
-    if kept is not None:
-        return Catalogue(folder=kept, type=type, is_new=False, troubles=())
+    name = digest_of([(entry.suffix, entry.content) for entry in entries])[:16]
+    cached = None if refresh else _cached(job.cache, name)
+    if cached is not None:
+        return PackageIndex(folder=cached, type=type, is_new=False, errors=())
     return _update(entries, type, name, job)
 
 
 def _answer(job: Fetch, argv: tuple[str, ...]) -> str:
-    """Return what a program that looks something up says, nothing if it fails."""
+    """Return the output of a query, an empty text if it fails."""
     finished = query(job, argv)
     return finished.text() if finished.ok else ""
 
@@ -168,39 +188,39 @@ def _fields(name: str, text: str) -> list[str]:
     return re.findall(rf"^{name}: (\S+)$", text, re.MULTILINE)
 
 
-def _kept(place: Path, name: str) -> Path | None:
-    """Return the newest catalogue of these package sources, unless it is too old."""
-    found = sorted(place.glob(f"[0-9]*-{name}"), key=lambda path: path.name)
-    if found and 0 <= time.time() - _made(found[-1]) < _DAY:
-        return found[-1]
+def _cached(cache: Path, name: str) -> Path | None:
+    """Return the newest index of these package sources, None if it is outdated."""
+    folders = sorted(cache.glob(f"[0-9]*-{name}"), key=lambda path: path.name)
+    if folders and 0 <= time.time() - _fetch_time(folders[-1]) < _DAY:
+        return folders[-1]
     return None
 
 
-def _made(folder: Path) -> float:
-    """Return when a kept catalogue was fetched, in seconds since 1970; its name says it."""
+def _fetch_time(folder: Path) -> float:
+    """Return when a cached index was fetched, in seconds since the epoch, from its name."""
     nanoseconds, _, _ = folder.name.partition("-")
     return int(nanoseconds) / 1e9
 
 
 def _update(
     entries: tuple[SourceEntry, ...], type: PackageType, name: str, job: Fetch
-) -> Catalogue:
-    which = "source" if type is PackageType.SOURCE else "binary"
-    job.notify(f"fetching the lists of {which} packages")
-    draft = job.scratch / f"catalogue-{time.time_ns()}"
+) -> PackageIndex:
+    adjective = "source" if type is PackageType.SOURCE else "binary"
+    job.notify(f"fetching the lists of {adjective} packages")
+    draft = job.scratch / f"index-{time.time_ns()}"
     (draft / "lists" / "partial").mkdir(parents=True)
     for part in (_ALL, _AUTOMATIC):
         _write_entries(draft / part, entries)
-    new = Catalogue(folder=draft, type=type, is_new=True, troubles=())
+    new = PackageIndex(folder=draft, type=type, is_new=True, errors=())
     argv = ("apt-get", "-q", "-c", str(new.config(job)), "update")
     finished = perform(job, argv, cwd=job.scratch)
     _drop_not_automatic(new, job)
-    troubles = tuple(_TROUBLE.findall(finished.text()))
-    if troubles or not finished.ok:
-        # Used for this fetch only: the next one tries again what failed.
-        told = troubles or (f"apt-get update {finished.ending()}",)
-        job.notify(f"not every package source could be read: {told[0]}")
-        return dataclasses.replace(new, troubles=told)
+    errors = tuple(_ERROR.findall(finished.text()))
+    if errors or not finished.ok:
+        # It serves this fetch only: the next one tries again what failed.
+        errors = errors or (f"apt-get update {finished.ending()}",)
+        job.notify(f"not every package source could be read: {errors[0]}")
+        return dataclasses.replace(new, errors=errors)
     final = job.cache / f"{time.time_ns()}-{name}"
     publish(draft, final)
     _forget_old(final)
@@ -209,7 +229,7 @@ def _update(
 
 def _forget_old(newest: Path) -> None:
     for folder in newest.parent.glob("[0-9]*-*"):
-        if _made(folder) < _made(newest) - _IN_USE:
+        if _fetch_time(folder) < _fetch_time(newest) - _IN_USE:
             with contextlib.suppress(OSError):  # another session is removing it too
                 remove_tree(folder)
 
@@ -221,30 +241,30 @@ def _write_entries(folder: Path, entries: tuple[SourceEntry, ...]) -> None:
         path.write_text(entry.content, encoding="utf-8")
 
 
-def _drop_not_automatic(catalogue: Catalogue, job: Fetch) -> None:
-    for entry, file in _index_files(catalogue, job):
+def _drop_not_automatic(index: PackageIndex, job: Fetch) -> None:
+    for entry, file in _index_files(index, job):
         if _is_not_automatic(file):
-            (catalogue.folder / _AUTOMATIC / entry).unlink(missing_ok=True)
+            (index.folder / _AUTOMATIC / entry).unlink(missing_ok=True)
 
 
-def _index_files(catalogue: Catalogue, job: Fetch) -> Iterator[tuple[str, Path]]:
-    """Yield the name of an entry's file, and the index of packages that it led to."""
+def _index_files(index: PackageIndex, job: Fetch) -> Iterator[tuple[str, Path]]:
+    """Yield the name of each entry's file, and the index file that apt fetched for it."""
     layout = "$(SOURCESENTRY)\t$(FILENAME)"
-    index = "Sources" if catalogue.type is PackageType.SOURCE else "Packages"
-    config = str(catalogue.config(job))
-    argv = ("apt-get", "-c", config, "indextargets", "--format", layout, f"Created-By: {index}")
+    target = "Sources" if index.type is PackageType.SOURCE else "Packages"
+    config = str(index.config(job))
+    argv = ("apt-get", "-c", config, "indextargets", "--format", layout, f"Created-By: {target}")
     for line in _answer(job, argv).splitlines():
         entry, _, file = line.partition("\t")
         yield Path(entry.rpartition(":")[0]).name, Path(file)
 
 
-def _is_not_automatic(index: Path) -> bool:
-    """Whether the suite of an index says that nothing of it is taken unless it is named."""
+def _is_not_automatic(file: Path) -> bool:
+    """Return whether the suite of an index file declares itself ``NotAutomatic``."""
     releases = {
         path.name.removesuffix("Release").removesuffix("In"): path
-        for path in index.parent.glob("*Release")
+        for path in file.parent.glob("*Release")
     }
-    suite = max((name for name in releases if index.name.startswith(name)), key=len, default=None)
+    suite = max((name for name in releases if file.name.startswith(name)), key=len, default=None)
     if suite is None:
         return False
     return bool(_NOT_AUTOMATIC.search(releases[suite].read_text("utf-8", "replace")))
@@ -281,11 +301,11 @@ def _machine_files(job: Fetch) -> tuple[Path, ...]:
         raise ToolError("apt-config does not work", hint="try: apt-config dump", log=job.log)
     known = dict(word.split("=", 1) for word in shlex.split(finished.text()))
     main, parts = Path(known.get("LIST", "")), Path(known.get("PARTS", ""))
-    found = sorted(parts.iterdir()) if parts.is_dir() else []
-    named = [each for each in found if each.suffix in (".list", ".sources")]
+    paths = sorted(parts.iterdir()) if parts.is_dir() else []
+    paths = [path for path in paths if path.suffix in (".list", ".sources")]
     return (
         *((main,) if main.is_file() else ()),
-        *(each for each in named if _FILE_NAME.fullmatch(each.name) and each.is_file()),
+        *(path for path in paths if _FILE_NAME.fullmatch(path.name) and path.is_file()),
     )
 
 
@@ -293,7 +313,7 @@ def _configuration(lists: Path, parts: Path, work: Path) -> str:
     settings = {
         "Dir::State": work,
         "Dir::State::Lists": lists,
-        "Dir::State::Status": "/dev/null",  # what is installed is nothing that can be fetched
+        "Dir::State::Status": "/dev/null",  # installed packages cannot be fetched
         "Dir::Cache": work,
         "Dir::Cache::pkgcache": "",
         "Dir::Cache::srcpkgcache": "",
