@@ -1,9 +1,8 @@
-"""Names that others use for builds, as compositions of hone's transforms.
+"""Aliases: the names of Mark Callaghan's builds, as compositions of hone's transforms.
 
-Mark Callaghan names his builds after CMake's build types; his posts on
-smalldatum.blogspot.com and the scripts in the repository mdcallag/mytools tell what they
-are. His ``rel`` (CMake's Release, -O3) has no entry, because ``rel`` is hone's own word for
--O2: what he calls ``rel`` is ``o3`` here.
+He names them after CMake's build types; his posts on smalldatum.blogspot.com and the scripts in
+the repository mdcallag/mytools define them. His ``rel`` (CMake's Release, -O3) has no entry,
+because hone's transform ``rel`` means -O2: his ``rel`` is ``o3`` here.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ COMPOSITIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "rel_lto": ("o3", "lto"),
     }
 )
-"""The transforms that each name stands for. A name has an underscore, a transform has none."""
+"""The transforms of each alias. An alias has an underscore, a transform has none."""
 
 
 def expand(words: list[str]) -> list[str]:
-    """Return the words of a variant with each name replaced by what it stands for."""
-    return [each for word in words for each in COMPOSITIONS.get(word, (word,))]
+    """Return the words of a variant with each alias replaced by its transforms."""
+    return [transform for word in words for transform in COMPOSITIONS.get(word, (word,))]

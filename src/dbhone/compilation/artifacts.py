@@ -1,6 +1,6 @@
-"""Takes what a build keeps out of the folder in which it was made.
+"""Copies the artifacts of a build out of the folder in which it was compiled.
 
-A server may run as another account than hone, so whatever is kept can be read by everybody.
+A server may run as another account than hone, so all accounts can read the copies.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _DATA = 0o644
 
 def is_made(artifact: Artifact, objects: Path) -> bool:
     """Return whether the build made this artifact."""
-    made = objects / artifact.made
-    return made.is_dir() if artifact.tree else made.is_file()
+    path = objects / artifact.made
+    return path.is_dir() if artifact.tree else path.is_file()
 
 
 def keep(artifact: Artifact, objects: Path, result: Path) -> KeptFile:
     """Copy an artifact from the folder ``objects`` into the folder ``result``."""
-    made, kept = objects / artifact.made, result / artifact.kept
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    source, target = objects / artifact.made, result / artifact.kept
+    target.parent.mkdir(parents=True, exist_ok=True)
     if artifact.tree:
-        copy_tree(made, kept)
-        size, digest = tree_size(kept), digest_of_tree(kept)
+        copy_tree(source, target)
+        size, digest = tree_size(target), digest_of_tree(target)
     else:
-        shutil.copyfile(made, kept)
-        kept.chmod(_PROGRAM)
-        size, digest = kept.stat().st_size, digest_of_file(kept)
+        shutil.copyfile(source, target)
+        target.chmod(_PROGRAM)
+        size, digest = target.stat().st_size, digest_of_file(target)
     return KeptFile(path=str(artifact.kept), bytes=size, sha256=digest, tree=artifact.tree)
 
 
@@ -49,25 +49,28 @@ def open_to_all(root: Path) -> None:
                 path.chmod(stat.S_IMODE(path.stat().st_mode) | 0o444)
 
 
-def copy_tree(made: Path, kept: Path) -> None:
-    """Copy a folder for everybody to read; links stay links inside it, others become files."""
-    root = made.resolve()
-    for folder, folders, names in os.walk(root):
-        here = Path(folder)
-        there = kept / here.relative_to(root)
-        there.mkdir(exist_ok=True)
-        for name in (*names, *(each for each in folders if (here / each).is_symlink())):
-            _copy_entry(here / name, there / name, root)
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder so that everybody can read it.
+
+    A link stays a link if it leads to a file or folder inside ``source``. A link to a file outside
+    becomes a copy of the file. Other links are left out.
+    """
+    root = source.resolve()
+    for path, folders, names in os.walk(root):
+        folder = Path(path)
+        copy = target / folder.relative_to(root)
+        copy.mkdir(exist_ok=True)
+        for name in (*names, *(name for name in folders if (folder / name).is_symlink())):
+            _copy_entry(folder / name, copy / name, root)
 
 
-def _copy_entry(made: Path, kept: Path, root: Path) -> None:
-    """Copy a file; a link stays a link, relative, unless what it leads to is outside."""
-    if made.is_symlink():
-        target = Path(os.path.realpath(made))  # which bears links that run in circles
-        if target.is_relative_to(root) and target.exists():
-            kept.symlink_to(os.path.relpath(target, made.parent))
+def _copy_entry(source: Path, target: Path, root: Path) -> None:
+    if source.is_symlink():
+        original = Path(os.path.realpath(source))  # unlike resolve, bears links that run in circles
+        if original.is_relative_to(root) and original.exists():
+            target.symlink_to(os.path.relpath(original, source.parent))
             return
-        if not target.is_file():
-            return  # it leads to nothing that could be kept
-    shutil.copyfile(made, kept)
-    kept.chmod(_PROGRAM if os.access(made, os.X_OK) else _DATA)
+        if not original.is_file():
+            return
+    shutil.copyfile(source, target)
+    target.chmod(_PROGRAM if os.access(source, os.X_OK) else _DATA)

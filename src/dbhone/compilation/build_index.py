@@ -1,4 +1,4 @@
-"""The builds that there are, and making room."""
+"""Lists the finished builds, and removes some to free space."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbhone.home import Home
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was removed: how many folders, and how many bytes that freed."""
+    """The number of folders that were removed, and their bytes."""
 
     folders: int
     bytes: int
@@ -22,13 +22,12 @@ def all_builds(home: Home) -> tuple[Build, ...]:
     """Return all finished builds, oldest first."""
     if not home.builds.is_dir():
         return ()
-    found = (read_build(folder) for folder in home.builds.iterdir())
-    builds = [build for build in found if build is not None]
+    builds = filter(None, map(read_build, home.builds.iterdir()))
     return tuple(sorted(builds, key=lambda build: build.manifest.built_at))
 
 
 def prune(home: Home, keep: Collection[str]) -> Pruned:
-    """Remove all builds but those whose digest is in ``keep``; damaged ones always."""
+    """Remove the builds whose digest is not in ``keep``, and all damaged builds."""
     folders = freed = 0
     for folder in sorted(home.builds.iterdir()):
         if folder.name in keep and read_build(folder) is not None:

@@ -1,4 +1,4 @@
-"""What a failed build says of its cause, out of its log."""
+"""Finds the cause of a failed build in its log."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Sequence
 
 _ERROR_LINE = re.compile(r"\berror[: ]|\*\*\* ", re.IGNORECASE)
 _NO_ERROR = ("$ ", "-- ")
-"""How the command's own line begins, and CMake's about what it found or did not."""
+"""The beginnings of the line with the command, and of CMake's lines about its checks."""
 _EXCERPT = re.compile(r"\s*\d*\s\|")
-"""How a compiler's quotation of the source begins, which may speak of errors, too."""
+"""The beginning of a line of source that a compiler quotes; it may contain "error", too."""
 _CMAKE = re.compile(r"CMake Error(?: at (\S+) \(.*\):|: |:$)")
 _NO_HEADER = re.compile(r"fatal error: .*(?:No such file or directory|file not found)")
-"""What gcc and clang say of a header that is not there."""
+"""The message of gcc and clang for a missing header."""
 _LONGEST = 300
 
 
 def first_error(text: str) -> str | None:
-    """Return the first error that a build's log tells, in one line; None if it tells none.
+    """Return the first error in a build's log, in one line; None if there is none.
 
-    CMake puts only the place in its first line, and the reason, indented, in those below.
+    The first line of an error of CMake's has only the place. The reason follows, indented.
     """
     lines = [
         line
@@ -28,9 +28,9 @@ def first_error(text: str) -> str | None:
         if not line.startswith(_NO_ERROR) and not _EXCERPT.match(line)
     ]
     for number, line in enumerate(lines):
-        found = _CMAKE.match(line)
-        if found:
-            return _cmake_error(line, found.group(1), lines[number + 1 :])[:_LONGEST]
+        match = _CMAKE.match(line)
+        if match:
+            return _cmake_error(line, match[1], lines[number + 1 :])[:_LONGEST]
         if _ERROR_LINE.search(line):
             return line.strip()[:_LONGEST]
     return None
@@ -42,10 +42,9 @@ def lacks_header(cause: str) -> bool:
 
 
 def _cmake_error(line: str, place: str | None, below: Sequence[str]) -> str:
-    texts = itertools.takewhile(
-        lambda each: each.startswith(" "), itertools.dropwhile(lambda each: not each.strip(), below)
-    )
-    reason = " ".join(text.strip() for text in texts)
+    text = itertools.dropwhile(lambda line: not line.strip(), below)
+    indented = itertools.takewhile(lambda line: line.startswith(" "), text)
+    reason = " ".join(part.strip() for part in indented)
     if not reason:
         return line.strip()
     return f"{place}: {reason}" if place else reason

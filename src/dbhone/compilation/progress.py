@@ -1,4 +1,4 @@
-"""Tells how far compiling has come, from what the build system prints and what was recorded."""
+"""Computes the progress of a compilation from its log and from the recorded commands."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from pathlib import Path
 
 _TAIL = 4096
 _STEP = b"\n$ "
-"""Begins the line of the log that says what a step runs."""
+"""The beginning of the line of the log with the command of a step."""
 _COUNTS = re.compile(rb"^\[ *(\d+)/(\d+)\] ", re.MULTILINE)
-"""As ninja numbers its lines."""
+"""The numbers in the lines of ninja."""
 _SHARES = re.compile(rb"^\[ *(\d+%)\] ", re.MULTILINE)
-"""As CMake has make number them."""
+"""The shares in the lines of make, where CMake wrote the makefiles."""
 
 
 def advance(log: Path, commands: Path) -> str:
-    """Say how much is done, for people: ``468 of 2,363``, ``45%`` or ``120 files``; '' at first.
+    """Return the progress for people: ``468 of 2,363``, ``45%`` or ``120 files``; '' at first.
 
-    The build system's own count is told, since it alone knows the whole; where it does not
-    count, the commands that ``commands`` has a line for.
+    Only the build system knows the total, so its own count is preferred. Where it does not count,
+    the lines of the file ``commands`` do: one for each compile command.
     """
     printed = _end_of(log)
     if counts := _COUNTS.findall(printed):
-        done, whole = counts[-1]
-        return f"{int(done):,} of {int(whole):,}"
+        done, total = counts[-1]
+        return f"{int(done):,} of {int(total):,}"
     if shares := _SHARES.findall(printed):
         return str(shares[-1].decode())
     done = _lines_of(commands)
@@ -31,7 +31,7 @@ def advance(log: Path, commands: Path) -> str:
 
 
 def _end_of(file: Path) -> bytes:
-    """Return the last that the step which is running printed."""
+    """Return the end of the log, as far as the running step printed it."""
     with file.open("rb") as opened:
         opened.seek(max(0, file.stat().st_size - _TAIL))
         return opened.read().rpartition(_STEP)[2]

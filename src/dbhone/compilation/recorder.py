@@ -1,7 +1,7 @@
-"""Runs a compiler and writes down what it was asked and how long it took.
+"""Runs a compiler, and records its arguments and the time that it took.
 
-A program of its own: builds call it in the compiler's place. It imports nothing of dbhone,
-because it starts once for each compile command.
+This is a program of its own, which builds call in the compiler's place. It imports nothing of
+dbhone, because it starts once for each compile command.
 
 Usage: ``python -I -S recorder.py RECORD COMPILER [ARGUMENT ...]``, with the phase of the
 build in DBHONE_PHASE and the build's folder in DBHONE_FOLDER. It appends one line of JSON to

@@ -1,6 +1,6 @@
 """Where the time of builds went: in figures, and as a trace that a browser draws.
 
-It computes from what the builds have on record; it measures nothing and starts nothing.
+Everything is computed from the recorded compile commands of the builds.
 """
 
 from __future__ import annotations
@@ -23,51 +23,51 @@ Event: TypeAlias = dict[str, Any]
 def timings(build: Build, *, slowest: int = SLOWEST) -> BuildTimings:
     """Return where the time of a build went.
 
-    ``jobs`` is the most compile commands that ran at once. ``slowest`` has links too: with
-    link-time optimisation that is where the time goes.
+    ``jobs`` is the largest number of compile commands that ran at once. ``slowest`` includes link
+    commands, which take most of the time with link-time optimisation.
     """
     commands = build.commands()
     manifest = build.manifest
-    by_time = sorted(commands, key=lambda each: (-each.seconds, each.target))
+    by_time = sorted(commands, key=lambda command: (-command.seconds, command.target))
     return BuildTimings(
         seconds=manifest.seconds,
-        cpu_seconds=sum(each.cpu for each in commands),
+        cpu_seconds=sum(command.cpu for command in commands),
         jobs=len(lanes(commands)),
-        targets=sum(each.compiles for each in commands),
+        targets=sum(command.compiles for command in commands),
         phases=dict(manifest.phase_seconds),
-        slowest=tuple((each.target, each.seconds) for each in by_time[:slowest]),
+        slowest=tuple((command.target, command.seconds) for command in by_time[:slowest]),
         instrumented_seconds=(manifest.profile.instrumented_seconds or None)
         if manifest.profile
         else None,
     )
 
 
-def efficiency(found: BuildTimings) -> float | None:
-    """Return the share of the jobs' time in which compilers worked, None for a build of none.
+def efficiency(times: BuildTimings) -> float | None:
+    """Return the share of the jobs' time in which compilers worked, None for a build without jobs.
 
-    1 is a build that kept all its jobs busy from start to end. Configuring, and waiting for
-    one slow target at the end, make it less; so does waiting for a core.
+    1 is a build that kept all its jobs busy from start to end. Configuring makes it less, and so
+    does waiting for a core, or for one slow target at the end.
     """
-    available = found.seconds * found.jobs
-    return min(1.0, found.cpu_seconds / available) if available else None
+    available = times.seconds * times.jobs
+    return min(1.0, times.cpu_seconds / available) if available else None
 
 
 def lanes(commands: Iterable[CompileCommand]) -> tuple[tuple[CompileCommand, ...], ...]:
-    """Return the commands in as few lanes as can be, without overlap in any of them.
+    """Return the commands in the fewest lanes, so that no two commands of a lane overlap.
 
-    A command takes the lane that has been free for the longest.
+    A command takes the lane that has been free for the longest time.
     """
     packed: list[list[CompileCommand]] = []
     free: list[tuple[float, int]] = []
-    for each in sorted(commands, key=lambda command: (command.began, command.seconds)):
-        if free and free[0][0] <= each.began:
+    for command in sorted(commands, key=lambda command: (command.began, command.seconds)):
+        if free and free[0][0] <= command.began:
             number = heapq.heappop(free)[1]
         else:
             number = len(packed)
             packed.append([])
-        packed[number].append(each)
-        heapq.heappush(free, (each.began + each.seconds, number))
-    return tuple(tuple(each) for each in packed)
+        packed[number].append(command)
+        heapq.heappush(free, (command.began + command.seconds, number))
+    return tuple(tuple(lane) for lane in packed)
 
 
 def trace(builds: Sequence[Build]) -> bytes:
@@ -80,8 +80,8 @@ def trace(builds: Sequence[Build]) -> bytes:
     events = [
         event for number, build in enumerate(builds, start=1) for event in _events(number, build)
     ]
-    whole = {"traceEvents": events, "displayTimeUnit": "ms"}
-    return (json.dumps(whole, separators=(",", ":")) + "\n").encode()
+    trace_file = {"traceEvents": events, "displayTimeUnit": "ms"}
+    return (json.dumps(trace_file, separators=(",", ":")) + "\n").encode()
 
 
 def _events(number: int, build: Build) -> Iterator[Event]:
@@ -93,23 +93,27 @@ def _events(number: int, build: Build) -> Iterator[Event]:
         yield _name("thread", number, 0, "configure")
         place = {"pid": number, "tid": 0, "ts": 0, "dur": round(configured * 1e6)}
         yield {"ph": "X", "name": "configure", "cat": Phase.CONFIGURE.value} | place
-    # When a build began is not on record; compiling follows upon configuring.
-    origin = min((each.began for each in commands), default=0.0) - configured
+    # The start of a build is not recorded; compiling follows configuring.
+    origin = min((command.began for command in commands), default=0.0) - configured
     for lane, packed in enumerate(lanes(commands), start=1):
         yield _name("thread", number, lane, f"job {lane}")
-        for each in packed:
-            place = {"pid": number, "tid": lane, "ts": round((each.began - origin) * 1e6)}
-            yield _command(each) | place
+        for command in packed:
+            place = {"pid": number, "tid": lane, "ts": round((command.began - origin) * 1e6)}
+            yield _command(command) | place
 
 
-def _command(each: CompileCommand) -> Event:
-    links = each.phase == Phase.COMPILE and not each.compiles
+def _command(command: CompileCommand) -> Event:
+    links = command.phase == Phase.COMPILE and not command.compiles
     return {
         "ph": "X",
-        "name": each.target,
-        "cat": "link" if links else each.phase,
-        "dur": round(each.seconds * 1e6),
-        "args": {"cpu_seconds": each.cpu, "memory_bytes": each.memory, "status": each.status},
+        "name": command.target,
+        "cat": "link" if links else command.phase,
+        "dur": round(command.seconds * 1e6),
+        "args": {
+            "cpu_seconds": command.cpu,
+            "memory_bytes": command.memory,
+            "status": command.status,
+        },
     }
 
 

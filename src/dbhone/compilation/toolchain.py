@@ -1,4 +1,4 @@
-"""Finds compilers and the programs that go with them."""
+"""Finds compilers and the programs that belong to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PACKAGES = {Family.GCC: "gcc", Family.CLANG: "clang lld llvm libclang-rt-dev"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
-    """A C compiler. ``identity`` is what its version output says: it enters digests."""
+    """A C compiler. ``identity`` is the first line of its version output, a part of digests."""
 
     family: Family
     path: Path
@@ -38,16 +38,16 @@ class Compiler:
         return f"{self.family.value} {self.version}"
 
     def find(self, program: str) -> Path | None:
-        """Return a program that goes with this compiler, such as gcov-dump or llvm-profdata.
+        """Return a program that belongs to this compiler, such as gcov-dump or llvm-profdata.
 
-        One of the compiler's own version is preferred: profiles are not readable across
-        versions.
+        One of the compiler's own version is preferred, because other versions cannot read its
+        profiles.
         """
         beside = self.path.resolve().parent / program
         for name in (f"{program}-{self.major}", str(beside), program):
-            found = shutil.which(name)
-            if found is not None:
-                return Path(found)
+            path = shutil.which(name)
+            if path is not None:
+                return Path(path)
         return None
 
     @property
@@ -58,13 +58,13 @@ class Compiler:
     def find_cxx(self) -> Path | None:
         """Return the C++ compiler that belongs to it, beside it or by its name."""
         beside = str(self.path.parent / self.cxx_name)
-        found = shutil.which(beside) or shutil.which(self.cxx_name)
-        return Path(found) if found else None
+        path = shutil.which(beside) or shutil.which(self.cxx_name)
+        return Path(path) if path else None
 
     def find_binary_tool(self, name: str) -> Path:
         """Return the ``ar``, ``ranlib`` or ``nm`` that reads this compiler's LTO objects.
 
-        Where it is missing, the system's own, which does for all but link-time optimisation.
+        Where it is missing, the system's own is returned, which serves all other objects.
         """
         return self.find(f"{_BINARY_TOOLS[self.family]}-{name}") or Path(name)
 
@@ -83,19 +83,19 @@ def find_compiler(name: str) -> Compiler:
         )
     identity = process.output_of((path, "--version"))
     number = process.output_of((path, "-dumpfullversion", "-dumpversion"))
-    found = _VERSION.search(number or identity or "")
-    if identity is None or found is None:
+    version = _VERSION.search(number or identity or "")
+    if identity is None or version is None:
         raise ToolError(f"{path} does not tell its version", hint="is it a working compiler?")
     return Compiler(
         family=family,
         path=Path(path),
-        version=found.group(0),
+        version=version[0],
         identity=identity.splitlines()[0].strip(),
     )
 
 
 def check_name(name: str) -> Family:
-    """Return the family of the compiler ``name``. Raises UsageError if hone knows none such."""
+    """Return the family of the compiler ``name``. Raises UsageError for an unknown name."""
     match = _NAME.fullmatch(name)
     if match is None:
         raise UsageError(
@@ -115,14 +115,14 @@ def _partner(match: re.Match[str]) -> str:
 
 
 def find_bolt() -> Path | None:
-    """Return llvm-bolt, the newest there is; None if there is none.
+    """Return the newest llvm-bolt, None if none is installed.
 
-    It is looked for in LLVM's own folders: called by its link in /usr/bin, BOLT up to 19
-    does not find its runtime library (llvm-project issue 170722).
+    LLVM's own folders are searched first. BOLT up to 19 does not find its runtime library if it is
+    called by its link in /usr/bin (llvm-project issue 170722).
     """
     folders = Path("/usr/lib").glob("llvm-*/bin/llvm-bolt")
     newest = max(folders, key=lambda path: int(path.parts[3].rpartition("-")[2]), default=None)
     if newest is not None:
         return newest
-    found = shutil.which("llvm-bolt")
-    return Path(found) if found else None
+    path = shutil.which("llvm-bolt")
+    return Path(path) if path else None

@@ -110,7 +110,7 @@ class ServerDbms(Dbms):
     loading_settings: frozenset[str] = frozenset()
     """Settings that decide what loaded tables are: asked of a server when it is loaded, too."""
     settings_table: str = ""
-    """The name of the table below ``settings/`` that tells what became of settings; empty for none."""
+    """The table below ``settings/`` that tells what became of settings; empty for none."""
 
     huge_pages: Settings = MappingProxyType({})
     """The settings that put its cache into huge pages; none where it has no such thing."""

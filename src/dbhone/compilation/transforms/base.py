@@ -1,4 +1,4 @@
-"""What a build transform declares. A transform is data: it starts and writes nothing."""
+"""What a build transform declares. A transform only returns data: it runs and writes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Family(StrEnum):
 
 
 class Slot(StrEnum):
-    """A place in a variant that only one transform can take."""
+    """A part of a variant that only one transform can set."""
 
     LEVEL = "optimisation level"
     DEBUG = "debug information"
@@ -39,11 +39,11 @@ class Pass(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What flags can depend on.
+    """The facts that flags can depend on.
 
-    ``profile`` is the folder or file that the compiler reads in the USE pass, and
-    ``build_folder`` the folder in which it runs; both are placeholders while a digest is
-    taken, so that a digest does not depend on where the home folder is.
+    ``profile`` is the folder or file that the compiler reads in the USE pass; ``build_folder`` the
+    folder in which it runs. Both are placeholders for a digest, which does not depend on the path
+    of the home folder.
     """
 
     family: Family
@@ -57,10 +57,10 @@ class Context:
 class Flags:
     """Flags for the compiler and, in front of its libraries, the linker.
 
-    ``proof`` lists those that must be found in every compile command of the finished build:
-    a transform whose flags did not arrive is an error. ``guidance`` says what of the flags is
-    about a profile, for build systems that have an option of their own for it; None if such an
-    option would not mean the same.
+    ``proof`` lists the flags that every compile command of the finished build must contain: it is
+    an error if a build system drops them. ``guidance`` describes the flags that concern a profile,
+    for build systems with an option of their own for it; None if such an option would not mean the
+    same.
     """
 
     compile: tuple[str, ...] = ()
@@ -70,12 +70,11 @@ class Flags:
 
 
 class Transform(ABC):
-    """One thing that can be done to a build.
+    """One modification of a build.
 
-    ``order`` places its flags among those of the others (later flags win where they clash).
-    ``slot`` is what conflicts are told by. ``host_specific`` marks a build that is meant
-    for this processor only. ``profile_guided`` makes the variant a build in two passes with
-    training in between.
+    ``order`` places its flags among those of other transforms: later flags override earlier ones.
+    Two transforms of one ``slot`` conflict. ``host_specific`` marks a build for this processor
+    only. ``profile_guided`` makes the variant a build in two passes with training in between.
     """
 
     name: str
@@ -96,7 +95,7 @@ class Transform(ABC):
         return ()
 
     def refusal(self, family: Family, major: int) -> str | None:
-        """Return why this compiler cannot do it, None if it can."""
+        """Return why this compiler cannot apply it, None if it can."""
         del family, major
         return None
 
@@ -104,4 +103,4 @@ class Transform(ABC):
 PROFILE_PLACEHOLDER = "{profile}"
 FOLDER_PLACEHOLDER = "{build}"
 SYMBOLIC_PROFILE = Path("/dbhone-profile")
-"""Where an instrumented gcc build believes to write; GCOV_PREFIX moves it at run time."""
+"""The folder that is compiled into an instrumented gcc build; GCOV_PREFIX moves it at run time."""

@@ -3,9 +3,9 @@
 The flags for gcc are those that MySQL's own build uses: counters that survive threads
 (``prefer-atomic``), tolerance of the small inconsistencies that remain (``correction``), and
 code that the training did not reach optimised as usual instead of for size
-(``partial-training``). A build system that has an option of its own for them, as MySQL's has, is
-told by ``guidance`` what to set. clang's are flags alone: where its counters go is said when the
-server starts, and the option would say it once more.
+(``partial-training``). Some build systems, such as MySQL's, have an option of their own for these
+flags; ``guidance`` tells them what to set. clang needs flags only: an environment variable
+names the folder of its counters when the server starts, and the option would only repeat that.
 """
 
 from dbhone.compilation.transforms.base import (
