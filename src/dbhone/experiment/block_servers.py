@@ -155,7 +155,7 @@ class BlockServers:
     def note_trouble(self, subject: str, trouble: str | None) -> None:
         """Keep with the run what kept the subject from being observed, if anything did."""
         if trouble is not None:
-            self._observing.doubt(subject, trouble)
+            self._observing.warn_unobserved(subject, trouble)
 
     def close(self, subject: str) -> None:
         """End the subject's server and leave its data; the next trial starts all anew."""

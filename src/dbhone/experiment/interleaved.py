@@ -44,8 +44,8 @@ _MOST_CLIENTS = 512
 """Of all subjects together. Each takes a thread of sysbench, and a thread or process of a server
 with its memory, at the same time as all others."""
 _LOOKS = 3
-"""Slices of each subject after which it is believed that a set's operations are slow, where that
-is new: a single slice may fall into a moment in which the whole machine stood still."""
+"""Slices of each subject before a set's operations are taken for slow, where that is new. A single
+slice may fall into a moment in which the whole machine stood still."""
 _NEW = 2.0
 """Slices would have to be this many times as long as before for it to be new."""
 
@@ -292,7 +292,7 @@ class _InterleavedTrial:
                 self._clients[name].slice(number, position, rounds.seconds, self._began)
 
     def results(self) -> dict[str, SubjectResult]:
-        """Return each subject's result; levels are fitted to those that came to the end."""
+        """Return each subject's result; levels are fitted to those without an error."""
         sound = [client for client in self._clients.values() if client.error is None]
         logs = np.array([[reading.log_rate for reading in client.readings] for client in sound]).T
         left_out = self._tried

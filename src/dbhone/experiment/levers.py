@@ -1,4 +1,4 @@
-"""The levers of an experiment's subjects: refused before anything is built, or pulled."""
+"""The levers of an experiment's subjects: checked before anything is built, and applied."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from dbhone.workload.suite import Regime
 
 
 def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -> HoneError | None:
-    """Return the error that tells why the subject's levers cannot be had, None if they can.
+    """Return why the subject's levers are not available here, None if they are.
 
     ``version`` is that of its DBMS, empty where it is not known yet.
     """
     for word in subject.levers:
-        found = applied_levers.refusal((word,), _need(experiment, subject, word, version))
-        if found is not None:
-            return MachineError(f"the lever {word}: {found.reason}", hint=found.hint or None)
+        refusal = applied_levers.refusal((word,), _need(experiment, subject, word, version))
+        if refusal is not None:
+            return MachineError(f"the lever {word}: {refusal.reason}", hint=refusal.hint or None)
     brought = pull(experiment, subject).whole.settings
-    asked = {
-        _server(subject).canonical(each.name): each.value
-        for each in subject.settings
-        if each.origin is Origin.EXPERIMENT
+    requested = {
+        _server(subject).canonical(setting.name): setting.value
+        for setting in subject.settings
+        if setting.origin is Origin.EXPERIMENT
     }
     for name, value in brought.items():
-        if asked.get(name, value) != value:
+        if requested.get(name, value) != value:
             return SettingsError(
-                f"the setting {name} = {asked[name]} contradicts its levers, which want {value}",
+                f"the setting {name} = {requested[name]} contradicts its levers, which want"
+                f" {value}",
                 hint="leave out the one or the other",
             )
     return None
@@ -56,7 +57,7 @@ def uses_huge_pages(subject: SubjectDeclaration) -> bool:
 
 
 def settings_with(subject: SubjectDeclaration, pulled: AppliedLevers) -> tuple[Wanted, ...]:
-    """Return the settings that are asked of the subject's server, its levers' among them."""
+    """Return the settings requested of the subject's server, with those of its levers."""
     brought = (Wanted(name=name, value=value) for name, value in pulled.whole.settings.items())
     return (*subject.settings, *brought)
 
@@ -66,7 +67,7 @@ def _need(
 ) -> Need:
     """Return what levers are pulled for: all servers with this one are up at once, unless cold."""
     dbms = _server(subject)
-    several = sum(word in each.levers for each in experiment.subjects)
+    several = sum(word in other.levers for other in experiment.subjects)
     cold = experiment.scale.regime is Regime.COLD
     proposed = work.cache_bytes(suites.load(experiment.suite), experiment.scale)
     return Need(
@@ -79,12 +80,12 @@ def _need(
 
 
 def _effective(subject: SubjectDeclaration) -> Mapping[str, str]:
-    """Return the settings asked of a server; a later origin goes before an earlier one."""
+    """Return the settings requested of a server; a later origin goes before an earlier one."""
     return {
-        each.name: each.value
+        setting.name: setting.value
         for origin in Origin
-        for each in subject.settings
-        if each.origin is origin
+        for setting in subject.settings
+        if setting.origin is origin
     }
 
 

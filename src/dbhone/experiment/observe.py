@@ -1,4 +1,4 @@
-"""What an experiment observes while servers are measured, and who does it."""
+"""What an experiment observes while servers are measured, and the observers that do it."""
 
 from __future__ import annotations
 
@@ -36,49 +36,49 @@ Warn = Callable[[str, str, str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observe:
-    """What is observed: every so many seconds, and which of the server's own counters."""
+    """What is observed: how often, in seconds, and which of the server's own counters."""
 
     enabled: bool = True
     every: float = 1.0
     counters: tuple[str, ...] = ()
 
     def settings(self, dbms: ServerDbms) -> dict[str, str]:
-        """Return the settings without which a server would not count what is asked for."""
-        found: dict[str, str] = {}
+        """Return the settings without which a server would not count the requested counters."""
+        settings: dict[str, str] = {}
         for source in dbms.counters:
-            asked = (each.partition(".") for each in self.counters)
-            names = [name for head, _, name in asked if head == source.name]
+            words = (counter.partition(".") for counter in self.counters)
+            names = [name for head, _, name in words if head == source.name]
             if self.enabled and names:
                 # Of names that are no paths, whatever they look like.
                 begin = commonprefix([_WILDCARD.split(name)[0] for name in names])  # noqa: RUF071
                 for setting, value in source.settings.items():
-                    found[setting] = value.replace("{prefix}", begin)
-        return found
+                    settings[setting] = value.replace("{prefix}", begin)
+        return settings
 
     def wanted(self, dbms: ServerDbms, own: Iterable[Wanted]) -> tuple[Wanted, ...]:
-        """Return those settings as asked of a server; what a subject says itself goes before.
+        """Return those settings as requests to a server. A subject's own settings go before.
 
         A version that lacks one runs without it.
         """
-        said = {dbms.canonical(each.name) for each in own}
+        own_names = {dbms.canonical(setting.name) for setting in own}
         return tuple(
             Wanted(name=name, value=value, origin=Origin.CONFIG)
             for name, value in self.settings(dbms).items()
-            if dbms.canonical(name) not in said
+            if dbms.canonical(name) not in own_names
         )
 
 
 def check_counters(counters: Sequence[str], systems: Iterable[Dbms], *, where: str) -> None:
-    """Refuse what cannot be a counter of any of these; ``where`` is where in the file it stands.
+    """Refuse what cannot be a counter of any of these servers; ``where`` is its place in the file.
 
-    Which names a source has only a running server tells. Raises ExperimentError, UnknownName.
+    Only a running server knows which names a source has. Raises ExperimentError, UnknownName.
     """
     known = {source.name for dbms in systems for source in dbms.counters}
-    for each in counters:
-        source, dot, name = each.partition(".")
+    for counter in counters:
+        source, dot, name = counter.partition(".")
         if not dot or not name:
             raise ExperimentError(
-                f"{where}: '{each}' is no counter",
+                f"{where}: '{counter}' is no counter",
                 hint=f"write SOURCE.NAME; sources are {', '.join(sorted(known))}",
             )
         if source not in known:
@@ -86,7 +86,7 @@ def check_counters(counters: Sequence[str], systems: Iterable[Dbms], *, where: s
 
 
 class Observing:
-    """Observes the servers of one run. What goes wrong with it is a warning, once a subject."""
+    """Observes the servers of one run. Whatever goes wrong is a warning, once for each subject."""
 
     def __init__(self, observe: Observe, warn: Warn) -> None:
         self._observe = observe
@@ -94,7 +94,7 @@ class Observing:
         self._lacking: dict[str, dict[str, str]] = {}
 
     def observer(self, subject: str, server: Server) -> Observer | None:
-        """Return who observes this server, None if nothing is to be. Close it in the end."""
+        """Return the observer of this server, None if nothing is observed. Close it in the end."""
         if not self._observe.enabled:
             return None
         watched = self._watched(subject, server) if self._observe.counters else None
@@ -104,9 +104,9 @@ class Observing:
         try:
             watched = CounterReader(server, self._observe.counters)
         except ServerError as error:
-            self.doubt(subject, error.told)
+            self.warn_unobserved(subject, error.told)
             return None
-        lacking = {each.counter: each.why for each in watched.missing}
+        lacking = {missing.counter: missing.why for missing in watched.missing}
         if subject not in self._lacking and lacking:
             words = "; ".join(f"{counter} ({why})" for counter, why in lacking.items())
             self._warn("counter-missing", f"{subject} does not count {words}", subject)
@@ -116,19 +116,19 @@ class Observing:
     def check(self, subjects: Sequence[str]) -> None:
         """Raise ExperimentError for a counter that not one of the subjects' servers has.
 
-        While one of them has not been asked, it may be the one that has it.
+        A server that was not read yet may have it.
         """
-        if not subjects or any(each not in self._lacking for each in subjects):
+        if not subjects or any(subject not in self._lacking for subject in subjects):
             return
-        first, *others = (self._lacking[each] for each in subjects)
+        first, *others = (self._lacking[subject] for subject in subjects)
         for counter, why in first.items():
-            if all(counter in each for each in others):
+            if all(counter in lacking for lacking in others):
                 raise ExperimentError(
                     f"[observe] counters: no server has the counter '{counter}'", hint=why
                 )
 
-    def doubt(self, subject: str, why: str) -> None:
-        """Keep with the run that a subject was not observed as asked."""
+    def warn_unobserved(self, subject: str, why: str) -> None:
+        """Keep with the run that a subject was not observed as requested."""
         self._warn("not-observed", f"{subject} was not observed as asked: {why}", subject)
 
 
@@ -142,13 +142,13 @@ class Observer:
 
     @contextlib.contextmanager
     def observing(self) -> Iterator[Sampler]:
-        """Observe while a slice runs; yield what will have the series afterwards."""
+        """Observe while a slice runs; yield the sampler, which has the series afterwards."""
         sampler = Sampler(self._probes(), every=self._every)
         with sampler.running():
             yield sampler
 
     def observing_slices(self, finished: Callable[[], int]) -> SliceSampler:
-        """Return what observes at the ends of slices; ``finished`` tells the operations so far."""
+        """Return a sampler for the ends of slices; ``finished`` returns the operations so far."""
         return SliceSampler([lambda: {PACE: float(finished())}, *self._probes()])
 
     def _probes(self) -> list[Probe]:
@@ -158,13 +158,13 @@ class Observer:
         usage = read_usage(self._pid, switches=False)
         if usage is None:
             raise HoneError("what the server uses cannot be read")
-        found: Mapping[Quantity, float | None] = {
+        readings: Mapping[Quantity, float | None] = {
             CPU: usage.cpu_seconds,
             READ: usage.bytes_read,
             WRITTEN: usage.bytes_written,
             MEMORY: usage.memory_bytes,
         }
-        return {quantity: value for quantity, value in found.items() if value is not None}
+        return {quantity: value for quantity, value in readings.items() if value is not None}
 
     def close(self) -> None:
         """Close the connection with the server, if there is one."""
@@ -173,7 +173,7 @@ class Observer:
 
 
 def pace(outcome: Outcome | None, began: float) -> tuple[Series, ...]:
-    """Return the throughput in each interval that the driver told, if it ran just one step.
+    """Return the throughput in each interval that the driver reported, if it ran just one step.
 
     ``began`` is when the slice began, in monotonic time: the driver connects before it begins.
     """

@@ -112,13 +112,13 @@ class ServerPool:
 
     def _driver_program(self) -> Path:
         driver = self.workload.driver
-        found = shutil.which(driver.program)
-        if found is None:
+        path = shutil.which(driver.program)
+        if path is None:
             raise ToolError(
                 f"{driver.program} is not installed",
                 hint=f"install it: apt-get install {driver.package}",
             )
-        return Path(found)
+        return Path(path)
 
     @contextlib.contextmanager
     def running(self, spec: ServerSpec, seed: int | None = None) -> Iterator[Server]:
@@ -180,8 +180,8 @@ class ServerPool:
         )
         yardstick = Yardstick(memory=memory_for(self.workload.servers), cache=hints.cache_bytes)
         wanted = (
-            dataclasses.replace(each, value=scaled(each.value, yardstick, spec.dbms))
-            for each in spec.settings
+            dataclasses.replace(setting, value=scaled(setting.value, yardstick, spec.dbms))
+            for setting in spec.settings
         )
         return settings.choose(
             spec.dbms,
@@ -216,9 +216,9 @@ class ServerPool:
 
     def _key(self, spec: ServerSpec, content: DataSet) -> str:
         seed = () if content.seed is None else (content.seed,)
-        asked = [[each.name, each.value, each.origin] for each in _loading(spec)]
-        what = [self.workload.driver.name, *content.key, self._scripts, *seed, *asked]
-        return data.key(spec.dbms.name, spec.installation.version, what)
+        settings = [[setting.name, setting.value, setting.origin] for setting in _loading(spec)]
+        parts = [self.workload.driver.name, *content.key, self._scripts, *seed, *settings]
+        return data.key(spec.dbms.name, spec.installation.version, parts)
 
     def _load(
         self, spec: ServerSpec, content: DataSet, keep: Callable[[Path], data.Saved]
@@ -304,15 +304,15 @@ def installation_of(dbms: ServerDbms, build: Build) -> Installation:
     """Return the server in a build. Raises ServerError if there is none."""
     files = build.manifest.files
     prefix = build.path("install") if "install" in files else build.folder
-    found = dbms.installation(prefix)
-    if found is None:
+    installed = dbms.installation(prefix)
+    if installed is None:
         raise ServerError(f"the build in {build.folder} holds no server of {dbms.title}")
     return Installation(
         dbms=dbms.name,
         version=build.manifest.version,
-        prefix=found.prefix,
+        prefix=installed.prefix,
         server=build.path(build.manifest.primary),
-        libraries=tuple(build.folder / each for each in build.manifest.libraries),
+        libraries=tuple(build.folder / name for name in build.manifest.libraries),
     )
 
 
@@ -321,5 +321,7 @@ def _loading(spec: ServerSpec) -> tuple[Wanted, ...]:
     dbms = spec.dbms
     names = dbms.loading_settings
     return tuple(
-        each for each in spec.settings if dbms.canonical(each.name).removeprefix(LOOSE) in names
+        setting
+        for setting in spec.settings
+        if dbms.canonical(setting.name).removeprefix(LOOSE) in names
     )

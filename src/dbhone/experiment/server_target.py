@@ -64,7 +64,7 @@ class ServerTarget(Target):
 
     @classmethod
     def training_seconds(cls, training: Training) -> float:
-        """Return about how long a training takes; how many rounds it needs is not known before."""
+        """Return about how long a training takes, in as many rounds as usual."""
         one_round = sum(task.run.seconds for task in training_tasks(training) if task.run)
         return _USUAL_TRAINING_ROUNDS * (one_round + _SERVER_STARTS)
 
@@ -74,8 +74,8 @@ class ServerTarget(Target):
         suite = suites.load(experiment.suite)
         tasks = work.tasks(suite, experiment.sets or suite.measured(), experiment.scale)
         if experiment.scale.regime is Regime.COLD:
-            beside = _DRIVER_STARTS + _SERVER_STARTS
-            return subjects * sum(task.run.seconds + beside for task in tasks if task.run)
+            starting = _DRIVER_STARTS + _SERVER_STARTS
+            return subjects * sum(task.run.seconds + starting for task in tasks if task.run)
         by_set = {task.set: task for task in tasks}
         interleaved = _interleaved_sets(experiment, by_set, subjects)
         driving = sum(
@@ -148,7 +148,7 @@ class ServerTarget(Target):
     def _spec(self, name: str) -> ServerSpec:
         build = self.builds[name]
         dbms = load_server_dbms(build.manifest.dbms)
-        subject = next(each for each in self.experiment.subjects if each.name == name)
+        (subject,) = (one for one in self.experiment.subjects if one.name == name)
         levers = pull(self.experiment, subject)
         return ServerSpec(
             dbms=dbms,
@@ -186,7 +186,7 @@ class ServerTarget(Target):
         return usual if size is None else size
 
     def _warn_of_observed_settings(self) -> None:
-        """Tell which settings the servers have only because they are observed."""
+        """Keep a footnote on the settings that servers have only because they are observed."""
         needed: dict[str, str] = {}
         for spec in self._specs.values():
             needed |= self.experiment.observe.settings(spec.dbms)
@@ -196,12 +196,12 @@ class ServerTarget(Target):
             self.recorder.warn("observed-settings", text)
 
     def state(self, subject: str) -> ServerState:
-        """Return its settings, and what its server said of itself before it was set."""
+        """Return the chosen settings, and the server's own defaults of the others."""
         chosen = self._setups[subject].chosen
         return ServerState(settings=chosen.values, defaults=chosen.defaults)
 
     def verify(self, subject: str) -> ResultDigest:
-        """Return the digest of a server's answers to a fixed row of questions.
+        """Return the digest of a server's answers to a fixed row of queries.
 
         They read and write, on a fresh copy of the loaded data; consistency checks come last.
         """
@@ -209,12 +209,12 @@ class ServerTarget(Target):
         return ResultDigest(verifications={"reads, writes and consistency": answers})
 
     def schedule(self) -> Schedule:
-        """Return the suite's own steps. How long they take is declared, so none is tried."""
-        beside = _DRIVER_STARTS + (_SERVER_STARTS if self._cold else 0.0)
+        """Return the suite's own steps. Their seconds are declared, so nothing is tried out."""
+        starting = _DRIVER_STARTS + (_SERVER_STARTS if self._cold else 0.0)
         interleaved = self._interleaved(len(self._specs))
         tasks = self._scheduled_tasks
         seconds = {
-            name: slice_seconds(task, interleaved=name in interleaved) + beside
+            name: slice_seconds(task, interleaved=name in interleaved) + starting
             for name, task in tasks.items()
         }
         steps = tuple(step for task in tasks.values() for step in self._steps(task))

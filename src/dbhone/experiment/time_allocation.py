@@ -1,9 +1,9 @@
-"""How long each set is asked in the next block, when blocks have told which are hard to tell.
+"""How long each set is measured in the next blocks, once blocks have shown which are noisy.
 
-The first blocks ask every set for as long as the suite says. Then the time that is left goes
+The first blocks measure every set for as long as the suite says. Then the time that is left goes
 where intervals are widest, to rounds or to further blocks, whichever narrows them more. Only sets
-that are measured in short slices take part: of the others a block tells one ratio, and not how
-far it can be trusted.
+that are measured in short slices take part. A block yields one ratio for any other set, which does
+not show how precise it is.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from dbhone.analysis.sample_array import Array
 from dbhone.measurement.record import Design, Slice, Sliced
 
 _MOST = 8
-"""How many times as long as the suite says a set may be asked: a block has to end some day."""
+"""By which factor a set may be measured longer than the suite says: a block has to end some day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allotment:
-    """For how many seconds each set asks each subject, and about how many a block takes."""
+    """The seconds for which each set is measured on each subject, and about those of a block."""
 
     seconds: Mapping[str, float]
     block_seconds: float
@@ -43,29 +43,29 @@ def allot(
     block_seconds: float,
     left: float,
 ) -> Allotment | None:
-    """Return how to go on, None while too little is known or where no set can be told more of.
+    """Return the time of the next blocks, None if too little is known or no set would gain.
 
     ``subjects`` are those that are left, the base first; ``usual`` the suite's seconds by set.
     ``block_seconds`` is what the last block took, ``left`` what is left of the budget.
     """
-    passes = {name: _passes(own, subjects) for name, own in _by_set(sliced).items()}
-    steps = {name: known([each.logs for each in own]) for name, own in passes.items() if own}
-    told = {name: step for name, step in steps.items() if step is not None}
-    if not told:
+    trials = {name: _trials(own, subjects) for name, own in _by_set(sliced).items()}
+    components = {name: known([trial.logs for trial in own]) for name, own in trials.items() if own}
+    steps = {name: step for name, step in components.items() if step is not None}
+    if not steps:
         return None
-    last = {name: passes[name][-1] for name in told}
-    blocks = max(len(own) for own in passes.values())
+    last = {name: trials[name][-1] for name in steps}
+    blocks = max(len(own) for own in trials.values())
     cost = Cost(
-        restart=max(block_seconds - sum(each.seconds for each in last.values()), 0.0),
-        rounds={name: each.seconds / each.rounds for name, each in last.items()},
+        restart=max(block_seconds - sum(trial.seconds for trial in last.values()), 0.0),
+        rounds={name: trial.seconds / trial.rounds for name, trial in last.items()},
     )
     bounds = Bounds(
         seconds=left,
         restarts=max(design.min_blocks - blocks, 1),
-        rounds=_MOST * max(math.ceil(usual[name] / last[name].slice) for name in told),
+        rounds=_MOST * max(math.ceil(usual[name] / last[name].slice) for name in steps),
         wanted=math.log1p(design.target),
     )
-    chosen = allocate(told, cost, blocks, bounds)
+    chosen = allocate(steps, cost, blocks, bounds)
     if chosen is None:
         return None
     return Allotment(
@@ -75,11 +75,11 @@ def allot(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Pass:
+class _Trial:
     """A set in one block.
 
-    ``logs`` are those of the rates, rounds that count x subjects; ``rounds`` are all, which
-    took ``seconds``; ``slice`` is how long a slice is.
+    ``logs`` are the logarithms of the rates, rounds that count x subjects. ``rounds`` is the number
+    of all rounds, which took ``seconds``; ``slice`` is the usual length of a slice in seconds.
     """
 
     logs: Array
@@ -89,30 +89,32 @@ class _Pass:
 
 
 def _by_set(sliced: Sequence[Sliced]) -> dict[str, list[Sliced]]:
-    ordered = sorted(sliced, key=lambda each: (each.set, each.block))
-    return {name: list(own) for name, own in itertools.groupby(ordered, lambda each: each.set)}
+    ordered = sorted(sliced, key=lambda entry: (entry.set, entry.block))
+    groups = itertools.groupby(ordered, lambda entry: entry.set)
+    return {name: list(entries) for name, entries in groups}
 
 
-def _passes(sliced: Sequence[Sliced], subjects: Sequence[str]) -> list[_Pass]:
-    """Return a set's passes, in the order of the blocks."""
-    counted = (each for each in sliced if any(one.counted for one in each.slices))
+def _trials(sliced: Sequence[Sliced], subjects: Sequence[str]) -> list[_Trial]:
+    """Return a set's trials, in the order of the blocks."""
+    counted = (entry for entry in sliced if any(slice.counted for slice in entry.slices))
     return [
-        _pass({each.subject: each.slices for each in own}, subjects)
-        for _, own in itertools.groupby(counted, lambda each: each.block)
+        _trial({entry.subject: entry.slices for entry in entries}, subjects)
+        for _, entries in itertools.groupby(counted, lambda entry: entry.block)
     ]
 
 
-def _pass(slices: Mapping[str, Sequence[Slice]], subjects: Sequence[str]) -> _Pass:
-    every = [each for own in slices.values() for each in own]
-    counted = sorted({each.round for each in every if each.counted})
-    logs = np.full((len(counted), len(subjects)), np.nan)
+def _trial(by_subject: Mapping[str, Sequence[Slice]], subjects: Sequence[str]) -> _Trial:
+    slices = [slice for own in by_subject.values() for slice in own]
+    rounds = sorted({slice.round for slice in slices if slice.counted})
+    logs = np.full((len(rounds), len(subjects)), np.nan)
     for column, name in enumerate(subjects):
-        for each in slices.get(name, ()):
-            if each.counted:
-                logs[counted.index(each.round), column] = log_rate(each.operations, each.seconds)
-    return _Pass(
+        for slice in by_subject.get(name, ()):
+            if slice.counted:
+                row = rounds.index(slice.round)
+                logs[row, column] = log_rate(slice.operations, slice.seconds)
+    return _Trial(
         logs=logs,
-        rounds=len({each.round for each in every}),
-        seconds=max(each.began + each.seconds for each in every),
-        slice=statistics.median(each.seconds for each in every if each.counted),
+        rounds=len({slice.round for slice in slices}),
+        seconds=max(slice.began + slice.seconds for slice in slices),
+        slice=statistics.median(slice.seconds for slice in slices if slice.counted),
     )

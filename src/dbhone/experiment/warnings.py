@@ -22,7 +22,7 @@ from dbhone.workload.suite import Regime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Limit:
-    """From which mean on a condition is worth a word, and the word."""
+    """The mean above which a condition is reported, with the footnote's code and text."""
 
     condition: Condition
     above: float
@@ -114,7 +114,7 @@ def _adapted(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
             yield SettingsNote(
                 code="setting-translated",
                 text=f"{name}: {setup.title} has other names for some settings:"
-                f" {'; '.join(_said(each) for each in chosen.translated)}",
+                f" {'; '.join(_translation(setting) for setting in chosen.translated)}",
                 subject=name,
             )
         if chosen.dropped:
@@ -126,14 +126,14 @@ def _adapted(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
             )
 
 
-def _said(each: Translated) -> str:
-    if not each.values:
-        return f"{each.name} is left to the settings that stand for it"
-    return f"{each.name} = {each.value} is set as {pairs(each.values)}"
+def _translation(setting: Translated) -> str:
+    if not setting.values:
+        return f"{setting.name} is left to the settings that stand for it"
+    return f"{setting.name} = {setting.value} is set as {pairs(setting.values)}"
 
 
 def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
-    ignored = dict.fromkeys(each for setup in setups.values() for each in setup.chosen.ignored)
+    ignored = dict.fromkeys(name for setup in setups.values() for name in setup.chosen.ignored)
     if ignored:
         yield SettingsNote(
             code="setting-ignored",
@@ -146,48 +146,48 @@ def _unlike(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
     """Yield which of hone's proposals some servers lack that others of their protocol have."""
     lacking: dict[tuple[str, ...], list[str]] = {}
     for protocol in dict.fromkeys(setup.protocol for setup in setups.values()):
-        kin = {name: each.chosen for name, each in setups.items() if each.protocol is protocol}
-        for setting in dict.fromkeys(each for one in kin.values() for each in one.unproposed):
-            without = tuple(name for name, one in kin.items() if setting in one.unproposed)
+        kin = {name: setup.chosen for name, setup in setups.items() if setup.protocol is protocol}
+        for setting in dict.fromkeys(name for own in kin.values() for name in own.unproposed):
+            without = tuple(name for name, own in kin.items() if setting in own.unproposed)
             if len(without) < len(kin):
                 lacking.setdefault(without, []).append(setting)
     if lacking:
-        told = (f"{', '.join(who)} without {', '.join(what)}" for who, what in lacking.items())
+        parts = (f"{', '.join(who)} without {', '.join(what)}" for who, what in lacking.items())
         yield SettingsNote(
             code="settings-differ",
             text="not all versions have what hone sets by itself, so these ran with fewer settings"
-            f" than the others: {'; '.join(told)}",
+            f" than the others: {'; '.join(parts)}",
         )
 
 
 def host_noise_notes(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
-    """Yield the code and the text of a warning for each thing that disturbed these invocations."""
+    """Yield the code and the text of a warning for each cause that disturbed these invocations."""
     for limit in _LIMITS:
         seen = [
-            each.conditions[limit.condition] for each in done if limit.condition in each.conditions
+            one.conditions[limit.condition] for one in done if limit.condition in one.conditions
         ]
         if seen and statistics.fmean(seen) > limit.above:
             yield limit.code, limit.text.format(mean=statistics.fmean(seen), most=max(seen))
 
 
 def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
-    """Yield the code and the text of a footnote for each thing to tell of these slices."""
-    passes: dict[tuple[int, str], tuple[Slice, ...]] = {}
-    for each in sliced:
-        known = passes.get((each.block, each.set), ())
-        passes[each.block, each.set] = max(known, each.slices, key=len)
-    if not passes:
+    """Yield the code and the text of each footnote about these slices."""
+    trials: dict[tuple[int, str], tuple[Slice, ...]] = {}
+    for entry in sliced:
+        known = trials.get((entry.block, entry.set), ())
+        trials[entry.block, entry.set] = max(known, entry.slices, key=len)
+    if not trials:
         return
-    typical = statistics.median(one.seconds for slices in passes.values() for one in slices)
-    rounds = statistics.median_high(len(slices) for slices in passes.values())
+    typical = statistics.median(slice.seconds for slices in trials.values() for slice in slices)
+    rounds = statistics.median_high(len(slices) for slices in trials.values())
     yield (
         "short-slices",
         "it was measured in short slices: the clients of all subjects stayed connected, frozen but"
         f" for one's; a slice took {typical:.2g} s, and a step had {count_of(rounds, 'round')} in a"
         " block, each with a slice of every subject; slices in a burst or a stall count less",
     )
-    left_out = sum(not one.counted for slices in passes.values() for one in slices)
-    total = sum(len(slices) for slices in passes.values())
+    left_out = sum(not slice.counted for slices in trials.values() for slice in slices)
+    total = sum(len(slices) for slices in trials.values())
     if left_out:
         yield (
             "unsettled",

@@ -114,8 +114,8 @@ class CountFile:
 
 def latency_of(buckets: NDArray[np.int64]) -> Latency | None:
     """Return the latencies in buckets as ``Counts`` has them, None if there are none."""
-    found = [(_middle(int(at)), int(buckets[at])) for at in np.flatnonzero(buckets)]
-    return Latency.of(tuple(found)) if found else None
+    histogram = tuple((_middle(int(at)), int(buckets[at])) for at in np.flatnonzero(buckets))
+    return Latency.of(histogram) if histogram else None
 
 
 def _middle(at: int) -> float:

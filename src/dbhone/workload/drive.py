@@ -58,7 +58,7 @@ class DriverCommand:
 
     @property
     def order(self) -> DriverRequest:
-        """What the driver is asked for."""
+        """The request to the driver: its program, its task, and where."""
         return DriverRequest(
             program=self.program, task=self.task, where=self.where, verify=self.verify
         )
@@ -137,7 +137,7 @@ class _Watch:
     def end(self, finished: process.Finished) -> None:
         """Note the end, as of which the last step's use is counted."""
         # What arrives as the program exits finds its memory gone: the last that was seen counts.
-        peaks = [each.peak_memory_bytes for each in self.chunks if each.peak_memory_bytes]
+        peaks = [chunk.peak_memory_bytes for chunk in self.chunks if chunk.peak_memory_bytes]
         self.chunks.append(
             Chunk(
                 data=b"",
