@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.dbms.base_versions import numbers
+from dbhone.versions import numbers
 
 LAUNCHER = "scripts/invoke-with-relative-paths.pl"
 _FPROFILE = """

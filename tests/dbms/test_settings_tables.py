@@ -11,8 +11,9 @@ import pytest
 from dbhone import registry
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.base_server import ServerDbms
-from dbhone.dbms.base_settings import SettingsTable, settings_table, told, version_key
+from dbhone.dbms.base_settings import SettingsTable, settings_table, told
 from dbhone.instance.translation import back, forth
+from dbhone.versions import numbers
 
 FILES = resources.files("dbhone.dbms").joinpath("settings")
 NAMES = sorted(each.name[:-5] for each in FILES.iterdir())
@@ -54,14 +55,14 @@ class TestTable:
     def test_a_setting_comes_before_it_goes(self, file: str) -> None:
         for name, change in self.table(file).settings.items():
             if change.since and change.until:
-                assert version_key(change.since) < version_key(change.until), name
+                assert numbers(change.since) < numbers(change.until), name
 
     def test_no_version_has_neither_the_old_name_nor_the_new(self, file: str) -> None:
         settings = self.table(file).settings
         for name, change in settings.items():
             newer = settings.get(change.became)
             if newer is not None and newer.since and change.until:
-                assert version_key(newer.since) <= version_key(change.until), name
+                assert numbers(newer.since) <= numbers(change.until), name
 
     def test_names_do_not_go_in_a_circle(self, file: str) -> None:
         settings = self.table(file).settings
@@ -127,4 +128,4 @@ def test_a_version_is_told_why_it_lacks_a_setting() -> None:
 
 
 def test_ten_comes_after_nine() -> None:
-    assert version_key("8.0.9") < version_key("8.0.12") < version_key("10.1") < version_key("18")
+    assert numbers("8.0.9") < numbers("8.0.12") < numbers("10.1") < numbers("18")

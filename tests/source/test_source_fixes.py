@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms.base_versions import VersionRange, numbers
 from dbhone.errors import MachineError, SourceError, UnknownName, UsageError
 from dbhone.home import Session
 from dbhone.source import fixes
 from dbhone.source.derive import apply_fixes
 from dbhone.source.fixes import CLONE_VARIABLE, Fix, all_fixes, check_fix
 from dbhone.source.tree import SourceTree, acquire, kept_tree
+from dbhone.versions import VersionRange, numbers
 
 NEW = "int answer(void) { return 42; }\n"
 

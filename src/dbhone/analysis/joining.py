@@ -15,7 +15,6 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbhone.ages import age
 from dbhone.analysis.declared import keeps_awake, version_order, workload
 from dbhone.analysis.history import Lineage
 from dbhone.analysis.indirect import Links
@@ -24,6 +23,7 @@ from dbhone.analysis.parts import Part, differences, named_alike, numbered
 from dbhone.analysis.picking import picked, together
 from dbhone.errors import UsageError
 from dbhone.measurement.record import Role, Run, Samples, Step, Subject
+from dbhone.versions import age
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dbhone.dbms._options import Option
 from dbhone.dbms.base import BuildRequest
-from dbhone.dbms.base_versions import Option
 
 _LINKED = ("EXE", "SHARED", "MODULE")
 

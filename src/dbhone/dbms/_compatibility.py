@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from dbhone.dbms.base import Edit
-from dbhone.dbms.base_versions import VersionRange
+from dbhone.versions import VersionRange
 
 _FILE = "needs.toml"
 

@@ -29,7 +29,7 @@ from dbhone.dbms._cmake import TypeFlags, configure, written
 from dbhone.dbms._compatibility import needs_of
 from dbhone.dbms._mysql_options import server_only, sets_of
 from dbhone.dbms._openssl import ssl_options
-from dbhone.dbms._options import expand
+from dbhone.dbms._options import Option, expand, options_of
 from dbhone.dbms._script import text_of
 from dbhone.dbms.base import (
     Artifact,
@@ -40,7 +40,6 @@ from dbhone.dbms.base import (
     ProfileOptions,
     Recipe,
 )
-from dbhone.dbms.base_versions import Option, options_of
 
 _FPROFILE = Path("cmake/fprofile.cmake")
 _LAUNCHER = Path("scripts/invoke-with-relative-paths.pl")

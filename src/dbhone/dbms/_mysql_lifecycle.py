@@ -27,9 +27,9 @@ from dbhone.dbms.base_server import (
     SizingHints,
 )
 from dbhone.dbms.base_settings import Wanted
-from dbhone.dbms.base_versions import VersionRange
 from dbhone.errors import ServerError, UsageError
 from dbhone.units import parse_size
+from dbhone.versions import VersionRange
 
 DATABASE = "sbtest"
 _FOLDERS = ("bin", "sbin", "libexec", "sql")

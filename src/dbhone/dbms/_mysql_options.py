@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from dbhone.dbms._options import Option
 from dbhone.dbms._script import text_of
-from dbhone.dbms.base_versions import Option, VersionRange
+from dbhone.versions import VersionRange
 
 _NEW = VersionRange(since="8.0")
 _OLD = VersionRange(until="8.0")

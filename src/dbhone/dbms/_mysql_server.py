@@ -12,10 +12,11 @@ from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
 from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command
 from dbhone.dbms._mysql_tree import Vendor, version_of
 from dbhone.dbms._openssl import ssl_programs
+from dbhone.dbms._options import Option
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
 from dbhone.dbms.base_server import Installation, InstanceDir, Program
-from dbhone.dbms.base_versions import Numbers, Option, VersionRange, numbers
 from dbhone.errors import SourceError
+from dbhone.versions import Numbers, VersionRange, numbers
 
 _MAKES_ITSELF = (5, 7)
 _SHA2_BY_DEFAULT = (8, 0)

@@ -1,12 +1,16 @@
-"""Build options that a user asks for: CMake's own, as written, or the name of a set of them."""
+"""Build options: those that hone sets for some versions, and those that a user asks for.
+
+A user writes CMake's own options, or the name of a set of them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from dbhone.dbms.base_versions import Option, options_of
 from dbhone.errors import UnknownName, UsageError
+from dbhone.versions import ALWAYS, VersionRange
 
 _DEFINITION = re.compile(r"-D([A-Za-z_][A-Za-z0-9_]*)(?::[A-Z]+)?=([^;\n]*)")
 _DECIDED = re.compile(
@@ -15,7 +19,22 @@ _DECIDED = re.compile(
 )
 """What the variant and the compiler decide; an option would say it differently."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A build option with the value that hone gives it, and the versions that have it."""
+
+    name: str
+    value: str
+    span: VersionRange = ALWAYS
+
+
 Sets = Mapping[str, tuple[Option, ...]]
+
+
+def options_of(table: Iterable[Option], version: str) -> tuple[Option, ...]:
+    """Return the options of a table that hold for a version, in the table's order."""
+    return tuple(option for option in table if option.span.holds(version))
 
 
 def expand(asked: Iterable[str], sets: Sets, version: str) -> tuple[str, ...]:

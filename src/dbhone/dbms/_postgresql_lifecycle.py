@@ -24,7 +24,7 @@ from dbhone.dbms.base_server import (
     SizingHints,
 )
 from dbhone.dbms.base_settings import Wanted
-from dbhone.dbms.base_versions import VersionRange
+from dbhone.versions import VersionRange
 
 _PORT = 5432
 _AT_START = 4

@@ -18,7 +18,7 @@ from dbhone import registry
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.base_protocol import Endpoint, Protocol
 from dbhone.dbms.base_settings import Wanted
-from dbhone.dbms.base_versions import VersionRange
+from dbhone.versions import VersionRange
 
 Settings = Mapping[str, str]
 """The server's settings by name, with values as its settings file writes them, unquoted."""

@@ -6,7 +6,6 @@ knows, the server itself tells.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,9 +15,10 @@ from importlib import resources
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dbhone.versions import numbers
+
 LOOSE = "loose_"
 """Before a setting's name: leave it out, with a footnote, where a version lacks it."""
-_NUMBER = re.compile(r"\d+")
 
 
 class Origin(StrEnum):
@@ -89,9 +89,9 @@ class SettingsTable(_Section):
 
     def ignored(self, version: str) -> frozenset[str]:
         """Return the names that this version still takes, and that do nothing in it."""
-        here = version_key(version)
+        here = numbers(version)
         since = ((name, each.ignored) for name, each in self.settings.items() if each.ignored)
-        return frozenset(name for name, first in since if version_key(first) <= here)
+        return frozenset(name for name, first in since if numbers(first) <= here)
 
     def rivals(self, name: str) -> frozenset[str]:
         """Return other names for what ``name`` says: of them, one goes before the others."""
@@ -131,19 +131,14 @@ def settings_table(name: str) -> SettingsTable:
     return SettingsTable.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
 
 
-def version_key(version: str) -> tuple[int, ...]:
-    """Return the numbers of a version, by which versions are ordered."""
-    return tuple(int(number) for number in _NUMBER.findall(version)[:3])
-
-
 def told(change: Change, version: str, title: str) -> str:
     """Say why ``version`` lacks a setting; nothing if the table does not know."""
-    here = version_key(version)
-    if change.until and version_key(change.until) <= here:
+    here = numbers(version)
+    if change.until and numbers(change.until) <= here:
         text = f"{title} has had no such setting since {change.until}"
-    elif change.since and here < version_key(change.since):
+    elif change.since and here < numbers(change.since):
         text = f"{title} has this setting only since {change.since}"
-    elif change.ignored and version_key(change.ignored) <= here:
+    elif change.ignored and numbers(change.ignored) <= here:
         text = f"{title} takes it and does nothing since {change.ignored}"
     else:
         text = ""

@@ -25,8 +25,8 @@ from dbhone.dbms._cmake import configure, variant_flags
 from dbhone.dbms._mysql_lifecycle import MysqlLife
 from dbhone.dbms._options import expand
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
-from dbhone.dbms.base_versions import VersionRange
 from dbhone.errors import SourceError
+from dbhone.versions import VersionRange, numbers
 
 _OPTIONS = (
     "-DMYSQL_MAINTAINER_MODE=OFF",
@@ -135,8 +135,7 @@ class MariaDb(MysqlLife):
 
 
 def _check_age(version: str) -> None:
-    major, minor = (int(part) for part in version.split(".")[:2])
-    if (major, minor) < _OLDEST:
+    if numbers(version)[:2] < _OLDEST:
         oldest = ".".join(str(part) for part in _OLDEST)
         raise SourceError(f"MariaDB {version} is too old: hone builds {oldest} and newer")
 

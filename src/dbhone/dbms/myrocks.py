@@ -7,8 +7,9 @@ from types import MappingProxyType
 
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Vendor
+from dbhone.dbms._options import Option
 from dbhone.dbms.base_server import Settings, SizingHints
-from dbhone.dbms.base_versions import Option, VersionRange
+from dbhone.versions import VersionRange
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S* for .*\([^)]*(?:MyRocks|Facebook)", re.IGNORECASE)
 _NEW = VersionRange(since="8.0")

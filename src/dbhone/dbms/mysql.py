@@ -6,7 +6,7 @@ import re
 
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Vendor
-from dbhone.dbms.base_versions import VersionRange
+from dbhone.versions import VersionRange
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)(\S*) for .*\((?:MySQL|Source distribution)")
 _OTHERS = re.compile(r"MariaDB|^-(?:rel)?\d")

@@ -6,7 +6,8 @@ import re
 
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Vendor
-from dbhone.dbms.base_versions import Option, VersionRange
+from dbhone.dbms._options import Option
+from dbhone.versions import VersionRange
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+-(?:rel)?\d\S*) for .*\((?:Percona Server|Source distr)")
 

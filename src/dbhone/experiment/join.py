@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbhone.ages import age
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import DesignOptions, design_table, file_text, version_table
 from dbhone.measurement.record import Run
 from dbhone.source.known_versions import KnownVersion
+from dbhone.versions import age
 
 _KEPT = ("config", "observe", "training")
 """What both runs have alike, or they would not add up."""

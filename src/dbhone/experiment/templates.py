@@ -15,7 +15,6 @@ from typing import Any
 import tomlkit
 from tomlkit.items import InlineTable
 
-from dbhone.ages import age
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.errors import UsageError
@@ -23,6 +22,7 @@ from dbhone.experiment.subjects import CONTROL
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.known_versions import FILE, PREFIX, KnownVersion, KnownVersions
 from dbhone.source.reference import kind_of, parse_reference
+from dbhone.versions import age
 
 _SUBJECT_SECONDS = 15 * 60.0
 """For each subject: a dozen blocks of the usual suite, and what comes before."""

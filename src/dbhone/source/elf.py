@@ -17,7 +17,7 @@ from elftools.construct import ConstructError
 from elftools.elf.dynamic import Dynamic
 from elftools.elf.elffile import ELFFile
 
-from dbhone.dbms.base_versions import numbers
+from dbhone.versions import numbers
 
 T = TypeVar("T")
 

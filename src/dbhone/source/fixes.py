@@ -17,10 +17,10 @@ from importlib import resources
 from pathlib import Path
 
 from dbhone import process
-from dbhone.dbms.base_versions import VersionRange
 from dbhone.errors import MachineError, SourceError, ToolError, UnknownName, UsageError
 from dbhone.files import digest_of_file
 from dbhone.home import Home, Session
+from dbhone.versions import VersionRange
 
 CLONE_VARIABLE = "DBHONE_CLONE"
 _FILE = "fixes.toml"

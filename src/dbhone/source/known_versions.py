@@ -17,11 +17,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dbhone import registry
-from dbhone.ages import age
 from dbhone.dbms.base import DRAWER
 from dbhone.errors import SourceError, UnknownName, UsageError
 from dbhone.home import Home
 from dbhone.source.reference import parse_reference
+from dbhone.versions import age
 
 PREFIX = "known:"
 SYNTAX = "known:DBMS@VERSION"

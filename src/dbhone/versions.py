@@ -1,11 +1,9 @@
-"""Which versions of a DBMS something holds for: options, settings, fixes."""
+"""Versions: their numbers, their order, and ranges of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
 Numbers = tuple[int, ...]
 _LEADING = re.compile(r"\d+(?:\.\d+)*")
@@ -13,8 +11,17 @@ _LEADING = re.compile(r"\d+(?:\.\d+)*")
 
 def numbers(version: str) -> Numbers:
     """Return the numbers that a version begins with: (8, 0, 36) of ``8.0.36-28``."""
-    found = _LEADING.match(version)
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
+    match = _LEADING.match(version)
+    return tuple(int(part) for part in match[0].split(".")) if match else ()
+
+
+def age(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a key that sorts names of versions by age, such as 8.0.0-rc before 8.0.0."""
+    parts = re.findall(r"\d+|[A-Za-z]+", name)
+    return (
+        *((1, int(part), "") if part.isdigit() else (-1, 0, part) for part in parts),
+        (0, 0, ""),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,20 +45,3 @@ class VersionRange:
 
 
 ALWAYS = VersionRange()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """A build option with the value that hone gives it, in the versions that have it so."""
-
-    name: str
-    value: str
-    span: VersionRange = ALWAYS
-
-
-HasSpan = TypeVar("HasSpan", bound=Option)
-
-
-def options_of(table: Iterable[HasSpan], version: str) -> tuple[HasSpan, ...]:
-    """Return the options of a table that hold for a version, in the table's order."""
-    return tuple(each for each in table if each.span.holds(version))

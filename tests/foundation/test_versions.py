@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.ages import age
+from dbhone.versions import age
 
 
 @given(st.permutations(["5.7.9", "5.7.10", "8.0", "8.0.0-dmr", "8.0.0", "8.0.11", "10.1"]))
