@@ -133,3 +133,14 @@ def test_links_lead_somewhere(path: Path) -> None:
         target = match.group(1) or match.group(2)
         if not target.startswith(("http:", "https:")):
             assert (path.parent / target).exists(), target
+
+
+def test_every_word_of_the_glossary_stands_in_the_code() -> None:
+    files = sorted((ROOT / "src" / "dbhone").rglob("*.py"))
+    modules = {path.stem for path in files}
+    source = "".join(path.read_text(encoding="utf-8") for path in files)
+    classes = set(re.findall(r"^class (\w+)", source, re.MULTILINE))
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    names = re.findall(r"^\|.*\| `(\w+)` \|$", text, re.MULTILINE)
+    assert len(names) > 40
+    assert [name for name in names if name not in classes | modules] == []
