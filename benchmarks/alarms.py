@@ -22,7 +22,8 @@ from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.home import Home, locate, open_session
-from dbhone.measurement.record import Run, Samples
+from dbhone.measurement.record import Run
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.findings import Findings, found_in, found_together
 from dbhone.report.wording import margin, ratio
@@ -109,7 +110,7 @@ def listed(words: Sequence[str]) -> str:
     return ", ".join(f'"{each}"' for each in words)
 
 
-def measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, Samples]]:
+def measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, SampleArray]]:
     """Execute each experiment; yield its run with what was measured."""
     with open_session(home) as session, Store.open(home.database) as store:
         desk = ExecutionContext(session=session, store=store, listen=lambda _: None)
@@ -148,7 +149,7 @@ def line(each: Row) -> str:
     )
 
 
-def conclusion(rows: Sequence[Row], measured: Sequence[tuple[Run, Samples]]) -> list[str]:
+def conclusion(rows: Sequence[Row], measured: Sequence[tuple[Run, SampleArray]]) -> list[str]:
     """Return what all runs say together: their rows, and what they measured."""
     raised = sum(bool(each.alarms) for each in rows)
     found = sum(each.planted is not None and tone(each.planted) is Direction.WORSE for each in rows)

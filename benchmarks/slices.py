@@ -32,7 +32,6 @@ import numpy as np
 from dbhone import registry
 from dbhone.analysis.estimate import estimate
 from dbhone.analysis.rounds import levels
-from dbhone.analysis.sample_array import Array
 from dbhone.dbms.base import DRAWER
 from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.experiment.block_servers import BlockServers
@@ -41,6 +40,7 @@ from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
 from dbhone.experiment.slice_client import SliceClient
 from dbhone.home import Home, Session, open_session
 from dbhone.host_lock import hold_host_lock
+from dbhone.measurement.sample_array import Array
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import ServerDriver, load_driver
 from dbhone.workload.task import Scale, Task

@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.verdict import Analysis
 from dbhone.measurement.metric import METRICS, THROUGHPUT, Metric
-from dbhone.measurement.record import Group, Samples, Step
+from dbhone.measurement.record import Group, Step
+from dbhone.measurement.sample_array import SampleArray
 
 Array = NDArray[np.float64]
 
 
-def samples(values: Array, *, metric: Metric = THROUGHPUT) -> Samples:
+def samples(values: Array, *, metric: Metric = THROUGHPUT) -> SampleArray:
     """Return samples of one metric from an array: subjects x steps x blocks.
 
     Subjects are called a, b, c…, steps 0, 1, 2…; a NaN is no measurement at all.
     """
     subject, step, block = np.nonzero(~np.isnan(values))
-    return Samples(
+    return SampleArray.of_columns(
         subjects=tuple("abcdefghij"[: values.shape[0]]),
         steps=tuple(str(each) for each in range(values.shape[1])),
         subject=subject.astype(np.int32),
@@ -32,7 +33,7 @@ def samples(values: Array, *, metric: Metric = THROUGHPUT) -> Samples:
 
 
 def analysed(
-    of: Samples,
+    of: SampleArray,
     *,
     base: str = "a",
     in_sample: Mapping[str, bool] | None = None,

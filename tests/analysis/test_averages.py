@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from dbhone.analysis.averages import average_ratio
 from dbhone.analysis.comparison import CONFIDENCE, analyse
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Samples
+from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import steps_of
+from tests.analysis.columns import only
 
 TRUE = (0.5, 1.0, 3.0)
 STEPS = ("a", "b", "c")
 
 
-def _samples(seed: int, *, blocks: int = 12, spread: float = 0.03) -> Samples:
+def _samples(seed: int, *, blocks: int = 12, spread: float = 0.03) -> SampleArray:
     """Return a base and a subject whose true ratios are TRUE, with noise for each slice."""
     rng = np.random.default_rng(seed)
     subject, step, block = (
@@ -25,7 +24,7 @@ def _samples(seed: int, *, blocks: int = 12, spread: float = 0.03) -> Samples:
     )
     ratio = np.where(subject == 1, np.array(TRUE)[step], 1.0)
     values = 1000 * ratio * np.exp(rng.normal(0, spread, len(subject)))
-    return Samples(
+    return SampleArray.of_columns(
         subjects=("base", "new"),
         steps=STEPS,
         subject=subject.astype(np.int32),
@@ -82,5 +81,5 @@ def test_what_was_not_measured_has_no_average() -> None:
     samples = _samples(4)
     assert average_ratio(samples, "gone", "base", STEPS, confidence=CONFIDENCE) is None
     assert average_ratio(samples, "new", "base", [], confidence=CONFIDENCE) is None
-    empty = replace(samples, values={})
+    empty = only(samples)
     assert average_ratio(empty, "new", "base", STEPS, confidence=CONFIDENCE) is None

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from dbhone.analysis.change_points import LEAST_CHANGE, find_changes
 from dbhone.analysis.history import History, Lineage, Series
-from dbhone.measurement.record import Group, Samples, Step
+from dbhone.measurement.record import Group, Step
+from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import Array, noisy, samples
 
 _GROUPS = (Group.POINT, Group.RANGE, Group.AGGREGATE, Group.WRITE)
@@ -197,5 +198,5 @@ def test_backwards_through_time_every_change_is_turned_round(seed: int) -> None:
         )
 
 
-def _of(of: Samples) -> History:
+def _of(of: SampleArray) -> History:
     return find_changes(of, Lineage(versions=of.subjects), steps=_steps(sorted(of.steps)))

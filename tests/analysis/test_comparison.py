@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,8 +7,10 @@ from dbhone.analysis.comparison import analyse
 from dbhone.analysis.verdict import Analysis, Direction, Effect, Summary, Verdict, tone
 from dbhone.errors import HoneError
 from dbhone.measurement.metric import CPU_SECONDS, INSTRUCTIONS, LATENCY_P95, THROUGHPUT
-from dbhone.measurement.record import Group, Samples
+from dbhone.measurement.record import Group
+from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import Array, analysed, noisy, samples, steps_of
+from tests.analysis.columns import columns, with_values
 
 shapes = st.tuples(st.integers(2, 4), st.integers(1, 4), st.integers(1, 12))
 seeds = st.integers(0, 2**32 - 1)
@@ -71,15 +71,13 @@ def test_level_of_a_block_does_not_matter() -> None:
 @given(tables(), seeds)
 def test_order_of_samples_does_not_matter(values: Array, seed: int) -> None:
     of = samples(values)
-    order = np.random.default_rng(seed).permutation(len(of.step))
-    shuffled = replace(
-        of,
-        subject=of.subject[order],
-        step=of.step[order],
-        block=of.block[order],
-        values={name: column[order] for name, column in of.values.items()},
-    )
-    _same(analysed(of), analysed(shuffled))
+    shuffled = columns(of)
+    order = np.random.default_rng(seed).permutation(len(shuffled.step))
+    shuffled.subject = shuffled.subject[order]
+    shuffled.step = shuffled.step[order]
+    shuffled.block = shuffled.block[order]
+    shuffled.values = {name: column[order] for name, column in shuffled.values.items()}
+    _same(analysed(of), analysed(shuffled.array()))
 
 
 @settings(max_examples=40)
@@ -88,8 +86,9 @@ def test_unit_and_numbering_of_blocks_do_not_matter(
     values: Array, factor: float, first: int
 ) -> None:
     of = samples(values)
-    other = samples(values * factor)
-    _same(analysed(of), analysed(replace(other, block=other.block + np.int32(first))))
+    other = columns(samples(values * factor))
+    other.block = other.block + np.int32(first)
+    _same(analysed(of), analysed(other.array()))
 
 
 @settings(max_examples=40)
@@ -150,7 +149,8 @@ def test_less_of_another_metric_is_not_faster() -> None:
 
 def test_metric_that_was_not_measured_yields_nothing() -> None:
     of = samples(noisy(7, (2, 1, 8), (1, 1)))
-    of.values[INSTRUCTIONS.name] = np.full(len(of.step), np.nan)
+    none = np.full(len(columns(of).step), np.nan)
+    of = with_values(of, **{INSTRUCTIONS.name: none})
     assert {each.metric for each in analysed(of).effects} == {"throughput"}
 
 
@@ -159,7 +159,7 @@ def test_families_are_corrected_apart() -> None:
     alone = analysed(samples(values)).effects[0]
     many = np.concatenate([values, noisy(9, (2, 9, 14), (1, 1))], axis=1)
     of = samples(many)
-    of.values[CPU_SECONDS.name] = 1 / of.values["throughput"]
+    of = with_values(of, **{CPU_SECONDS.name: 1 / columns(of).values["throughput"]})
     among = _only(analysed(of))
     assert alone.p_adjusted == alone.p_value
     assert among.p_value == pytest.approx(alone.p_value)
@@ -259,9 +259,10 @@ def test_nothing_measured_is_an_empty_analysis() -> None:
 
 def test_measuring_twice_in_a_block_is_an_error() -> None:
     of = samples(noisy(13, (2, 2, 6), (1, 1)))
-    of = replace(of, block=np.where(of.block == 5, 4, of.block).astype(np.int32))
+    twice = columns(of)
+    twice.block = np.where(twice.block == 5, 4, twice.block).astype(np.int32)
     with pytest.raises(HoneError, match="a has 2 measurements of 0 in block 4"):
-        analysed(of)
+        twice.array()
 
 
 def test_base_that_was_not_measured_is_an_error() -> None:
@@ -270,7 +271,7 @@ def test_base_that_was_not_measured_is_an_error() -> None:
 
 
 def test_step_that_the_run_does_not_have_is_an_error() -> None:
-    of: Samples = samples(noisy(15, (2, 2, 6), (1, 1)))
+    of: SampleArray = samples(noisy(15, (2, 2, 6), (1, 1)))
     with pytest.raises(HoneError, match="the step 1 was measured but"):
         analyse(of, base="a", steps=steps_of(["0"]))
 
@@ -300,7 +301,7 @@ def test_latency_is_better_when_it_is_shorter() -> None:
 def test_other_metrics_do_not_make_the_throughput_s_family_larger() -> None:
     rates = samples(noisy(6, (3, 4, 12), (1.0, 1.05, 1.0)))
     times = samples(noisy(7, (3, 4, 12), (1.0, 1.0, 1.0)), metric=LATENCY_P95)
-    both = replace(rates, values={**rates.values, **times.values})
+    both = with_values(rates, **columns(times).values)
     alone = [each for each in analysed(rates).effects if each.metric == THROUGHPUT.name]
     beside = [each for each in analysed(both).effects if each.metric == THROUGHPUT.name]
     assert alone == beside

@@ -14,8 +14,10 @@ from dbhone.analysis.parts import part
 from dbhone.analysis.verdict import Analysis, half_width
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Role, Run, Samples
+from dbhone.measurement.record import Role, Run
+from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import noisy
+from tests.analysis.columns import columns
 from tests.report.sample_history import a_version
 from tests.report.sample_servers import a_server_run
 
@@ -40,7 +42,7 @@ def a_run(number: int, *versions: str, workload: str = "rows = 1000", **changes:
 
 def measured(
     run: Run, *, blocks: int = 12, seed: int | None = None, spread: float = 0.02
-) -> Samples:
+) -> SampleArray:
     """Return its measurements: each version has its true ratio to the oldest of all."""
     ratios = [TRUTH[each.version] for each in run.subjects]
     values = noisy(
@@ -51,7 +53,7 @@ def measured(
     )
     values *= 10.0**run.id  # each run is another day
     subject, step, block = np.nonzero(values)
-    return Samples(
+    return SampleArray.of_columns(
         subjects=tuple(each.name for each in run.subjects),
         steps=tuple(each.name for each in run.steps),
         subject=subject.astype(np.int32),
@@ -156,7 +158,7 @@ class TestChanges:
     def test_versions_of_different_runs_without_a_change_are_pooled(self) -> None:
         even = {"5.6": 1.0, "5.7": 1.0, "8.0": 1.0}
         runs = a_run(1, "5.6", "8.0"), a_run(2, "5.6", "5.7")
-        values = [measured(each) for each in runs]
+        values = [columns(measured(each)) for each in runs]
         for run, of in zip(runs, values, strict=True):
             of.values[THROUGHPUT.name] /= np.array(
                 [
@@ -164,7 +166,7 @@ class TestChanges:
                     for at in of.subject
                 ]
             )
-        whole = join([part(run, of) for run, of in zip(runs, values, strict=True)])
+        whole = join([part(run, of.array()) for run, of in zip(runs, values, strict=True)])
         history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
         for series in history.steps:
             (segment,) = series.segments
@@ -175,12 +177,12 @@ class TestChanges:
         held = []
         for seed in range(40):
             runs = a_run(1, "5.6", "5.7", "8.0"), a_run(2, "5.6", "5.7")
-            values = [measured(each, seed=2 * seed + at) for at, each in enumerate(runs)]
+            values = [columns(measured(each, seed=2 * seed + at)) for at, each in enumerate(runs)]
             for run, of in zip(runs, values, strict=True):
                 names = [run.subjects[at].version for at in of.subject]
                 level = [TRUTH[name] / (1.0 if name == "5.6" else 0.5) for name in names]
                 of.values[THROUGHPUT.name] /= np.array(level)
-            whole = join([part(run, of) for run, of in zip(runs, values, strict=True)])
+            whole = join([part(run, of.array()) for run, of in zip(runs, values, strict=True)])
             history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
             last = [each.segments[-1] for each in history.steps]
             held += [(each.low or 0.0) < 0.5 < (each.high or 0.0) for each in last]
@@ -195,10 +197,10 @@ class TestChanges:
 
     def test_no_larger_than_what_the_control_of_either_run_shows_are_not_told(self) -> None:
         runs = a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4")
-        values = [measured(each) for each in runs]
+        values = [columns(measured(each)) for each in runs]
         again = values[1].subjects.index("control")
         values[1].values[THROUGHPUT.name][values[1].subject == again] *= 0.5
-        whole = join([part(run, of) for run, of in zip(runs, values, strict=True)])
+        whole = join([part(run, of.array()) for run, of in zip(runs, values, strict=True)])
         history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
         assert not any(each.changes for each in history.steps)
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.measurement.metric import BYTES_READ, THROUGHPUT
-from dbhone.measurement.record import Samples
+from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import analysed, noisy, samples
 
 
-def _one(of: Samples, subject: str, step: str = "0") -> Level:
+def _one(of: SampleArray, subject: str, step: str = "0") -> Level:
     return next(each for each in find_levels(of) if (each.subject, each.step) == (subject, step))
 
 

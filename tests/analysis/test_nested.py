@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dbhone.analysis.nested import known
-from dbhone.analysis.sample_array import Array
+from dbhone.measurement.sample_array import Array
 
 
 def _restarts(

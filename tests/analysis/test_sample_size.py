@@ -6,16 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbhone.analysis.sample_size import SampleSize, lacking, needs
-from dbhone.measurement.record import Run, Samples, Warning
+from dbhone.measurement.record import Run, Warning
+from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import analysed, noisy, samples
 from tests.report.sample_run import a_run
 
 
-def _told(of: Samples, run: Run | None = None) -> dict[str, Warning]:
+def _told(of: SampleArray, run: Run | None = None) -> dict[str, Warning]:
     return {each.code: each for each in lacking(run or a_run(), of, analysed(of))}
 
 
-def _needs(of: Samples) -> SampleSize:
+def _needs(of: SampleArray) -> SampleSize:
     return needs(a_run(), of, analysed(of))
 
 

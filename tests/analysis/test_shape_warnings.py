@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbhone.analysis.sample_array import Array
 from dbhone.analysis.shape_warnings import odd_shapes
+from dbhone.measurement.sample_array import Array
 from tests.analysis.blocks import samples
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.analysis.sample_array import Array
 from dbhone.analysis.warmup_detection import unsettled
+from dbhone.measurement.sample_array import Array
 
 
 def noise(rounds: int, subjects: int = 2, seed: int = 1) -> Array:

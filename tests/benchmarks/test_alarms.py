@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from benchmarks.alarms import conclusion, line, row
-from dbhone.measurement.record import Role, Run, Samples
+from dbhone.measurement.record import Role, Run
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.findings import found_in
 from tests.report.sample_run import Shape, a_run, samples, subject
 
@@ -16,7 +17,7 @@ SUBJECTS = (
 
 def _measured(
     effects: Mapping[str, tuple[float, float]], *, number: int = 1, blocks: int = 14
-) -> tuple[Run, Samples]:
+) -> tuple[Run, SampleArray]:
     run = a_run(id=number, subjects=SUBJECTS)
     return run, samples(run, Shape(effects=effects, blocks=blocks, seed=number))
 

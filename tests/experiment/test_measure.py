@@ -29,6 +29,7 @@ from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
 from dbhone.measurement.store import NewRun, Store
 from dbhone.workload.task import Task
+from tests.analysis.columns import columns
 from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import DYING, GARBAGE, pretended_build
 from tests.experiment.test_load_servers import GOOD as SERVERS
@@ -184,7 +185,7 @@ def test_every_subject_is_measured_once_in_every_block(
     assert bench.measure(builds).run() == "blocks"
     assert bench.done() == bench.everything(3)
     samples = bench.store.samples(bench.run.id)
-    assert len(samples.block) == 3 * 3 * 4
+    assert len(columns(samples).block) == 3 * 3 * 4
     assert set(samples.steps) == {"main/100", "main/110", "cte/100", "cte/110"}
     assert sum(isinstance(event, BlockEnded) for event in bench.events) == 3
 
@@ -220,7 +221,7 @@ def test_what_was_cut_off_is_made_anew_and_kept(bench: Bench, builds: dict[str, 
     assert bench.measure(builds).run() == "blocks"
     assert bench.done() == bench.everything(3)
     raw = bench.store.samples(bench.run.id)
-    assert len(raw.block) == 3 * 3 * 4
+    assert len(columns(raw).block) == 3 * 3 * 4
 
 
 def test_a_resumed_run_keeps_its_order(bench: Bench, builds: dict[str, Build]) -> None:
@@ -244,7 +245,7 @@ def test_a_subject_that_fails_twice_running_takes_no_further_part(
     failed = [each for each in bench.store.done(bench.run.id) if each.failure]
     assert [each.subject for each in failed] == ["pgo", "pgo"]
     samples = bench.store.samples(bench.run.id)
-    assert "pgo" not in {samples.subjects[index] for index in samples.subject}
+    assert "pgo" not in set(samples.measured_subjects())
 
 
 def test_a_subject_that_broke_keeps_nobody_from_the_target(
@@ -254,7 +255,7 @@ def test_a_subject_that_broke_keeps_nobody_from_the_target(
     design = replace(DESIGN, target=0.99, min_blocks=6, max_blocks=12)
     assert bench.measure(builds, design).run() == "target"
     samples = bench.store.samples(bench.run.id)
-    measured = {samples.subjects[index] for index in samples.subject}
+    measured = set(samples.measured_subjects())
     assert measured == set(NAMES), "what was measured of it is kept"
     del builds["pgo"]
     assert bench.measure(builds, design).run() == "target", "it takes no part when resumed either"

@@ -15,6 +15,7 @@ import pytest
 
 import dbhone
 from dbhone.measurement.store import Store
+from tests.analysis.columns import columns
 from tests.measurement.store_records import STEPS, begin, invocation
 
 _WRITER = Path(__file__).with_name("store_writer.py")
@@ -63,7 +64,7 @@ def test_a_killed_writer_loses_nothing_that_was_recorded_and_leaves_no_half(
 
         with Store.open(path) as store:
             kept = [each.block for each in store.done(run_id)]
-            blocks = store.samples(run_id).block.tolist()
+            blocks = columns(store.samples(run_id)).block.tolist()
             outputs = [store.raw_output(run_id, block, "main", "rel") for block in kept]
         assert set(told) <= set(kept)
         assert len(kept) <= len(told) + 3
@@ -79,7 +80,7 @@ def test_two_processes_record_and_read_at_the_same_time(tmp_path: Path) -> None:
         for block in range(count):
             store.record(ours, invocation(block, "pgo"))
             line(process)
-            blocks = store.samples(theirs).block.tolist()
+            blocks = columns(store.samples(theirs)).block.tolist()
             assert len(blocks) % len(STEPS) == 0  # never half of an invocation
             assert len(blocks) >= (block + 1) * len(STEPS)
         assert process.wait() == 0

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dbhone.measurement.record import Role, Run, RunState, Samples
+from dbhone.measurement.record import Role, Run, RunState
+from dbhone.measurement.sample_array import SampleArray
+from tests.analysis.columns import columns, only
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
 from tests.report.sample_servers import Shape as ServerShape
@@ -21,11 +23,11 @@ def _broken(reason: str, *names: str) -> Run:
     )
 
 
-def _without(of: Samples, *metrics: str) -> Samples:
-    return replace(of, values={k: v for k, v in of.values.items() if k not in metrics})
+def _without(of: SampleArray, *metrics: str) -> SampleArray:
+    return only(of, *(name for name in of.metrics if name not in metrics))
 
 
-def odd_runs() -> dict[str, tuple[Run, Samples]]:
+def odd_runs() -> dict[str, tuple[Run, SampleArray]]:
     """Return runs and their samples by what is odd about them."""
     whole = a_run()
     nothing = a_run(subjects=(), steps=(), state=RunState.FAILED, error="the source is gone")
@@ -42,7 +44,7 @@ def odd_runs() -> dict[str, tuple[Run, Samples]]:
     return {
         "nothing": (nothing, samples(nothing)),
         "no block": (failed, samples(failed, Shape(blocks=0))),
-        "no values": (whole, replace(samples(whole, Shape(blocks=0)), values={})),
+        "no values": (whole, only(samples(whole, Shape(blocks=0)))),
         "one block": (whole, samples(whole, Shape(blocks=1))),
         "five blocks": (whole, samples(whole, Shape(blocks=5))),
         "interrupted": (
@@ -76,7 +78,7 @@ def odd_runs() -> dict[str, tuple[Run, Samples]]:
     }
 
 
-def _odd_servers() -> dict[str, tuple[Run, Samples]]:
+def _odd_servers() -> dict[str, tuple[Run, SampleArray]]:
     server, sweep = a_server_run(), a_sweep_run()
     few = replace(sweep, steps=sweep.steps[:3])
     measured = server_samples(few, ServerShape(blocks=6))
@@ -90,12 +92,12 @@ def _odd_servers() -> dict[str, tuple[Run, Samples]]:
         "servers, no base": (replace(few, subjects=others), measured),
         "servers, throughput only": (
             old,
-            replace(measured, values={"throughput": measured.values["throughput"]}),
+            only(measured, "throughput"),
         ),
     }
 
 
-def _odd_histories() -> dict[str, tuple[Run, Samples]]:
+def _odd_histories() -> dict[str, tuple[Run, SampleArray]]:
     history = a_history()
     pair = replace(history, subjects=tuple(s for s in history.subjects if s.name < "6"))
     gone = tuple(replace(each, broken="it crashed") for each in history.subjects[:1])
@@ -110,6 +112,7 @@ def _odd_histories() -> dict[str, tuple[Run, Samples]]:
     }
 
 
-def _quiet(of: Samples) -> Samples:
-    values = {name: np.ones(len(of.step)) for name in of.values}
-    return replace(of, values=values)
+def _quiet(of: SampleArray) -> SampleArray:
+    quiet = columns(of)
+    quiet.values = {name: np.ones(len(quiet.step)) for name in quiet.values}
+    return quiet.array()

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from dbhone.measurement.metric import FIGURES
-from dbhone.measurement.record import READY_MADE, Group, Role, Run, Samples, Subject
+from dbhone.measurement.record import READY_MADE, Group, Role, Run, Subject
+from dbhone.measurement.sample_array import SampleArray
 from tests.report.sample_servers import SUBJECTS, a_server_run
 
 VERSIONS = ("5.6.14", "5.7.22", "8.0.12", "8.0.33")
@@ -69,7 +70,7 @@ def a_history(**changes: object) -> Run:
 
 def history_samples(
     run: Run, *, blocks: int = 12, truth: Mapping[tuple[str, str], float] = TRUTH, seed: int = 4
-) -> Samples:
+) -> SampleArray:
     """Return throughputs of all subjects, steps and blocks; the other figures are missing."""
     rng = np.random.default_rng(seed)
     names = [each.name for each in run.subjects]
@@ -82,7 +83,7 @@ def history_samples(
     subject, step, block = (axis.ravel().astype(np.int32) for axis in np.indices(shape))
     values = {metric.name: np.full(logs.size, np.nan) for metric in FIGURES}
     values["throughput"] = 1000 * np.exp(logs.ravel())
-    return Samples(
+    return SampleArray.of_columns(
         subjects=tuple(names),
         steps=tuple(steps),
         subject=subject,

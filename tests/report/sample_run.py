@@ -10,17 +10,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from dbhone.measurement.record import (
-    Design,
-    Group,
-    Machine,
-    Role,
-    Run,
-    RunState,
-    Samples,
-    Step,
-    Subject,
-)
+from dbhone.measurement.record import Design, Group, Machine, Role, Run, RunState, Step, Subject
+from dbhone.measurement.sample_array import SampleArray
 
 # SQLite 3.40's speedtest1: number, title, group, seconds on the base.
 _SETS: dict[str, tuple[tuple[int, str, Group, float], ...]] = {
@@ -179,7 +170,7 @@ class Shape:
     missing: Callable[[str, str, int], bool] = lambda subject, step, block: False
 
 
-def samples(run: Run, shape: Shape | None = None) -> Samples:
+def samples(run: Run, shape: Shape | None = None) -> SampleArray:
     """Return measurements of a run's steps and unbroken subjects.
 
     Each block has a level of its own, and now and then a slice of a step is much slower.
@@ -201,7 +192,7 @@ def samples(run: Run, shape: Shape | None = None) -> Samples:
                 own *= 0.6 + 0.8 * ((k * 7) % 11) / 10
                 speed = math.exp(level + noise + own) / seconds.get(step.name, 0.05)
                 rows.append((s, k, block, speed, 0.98 / speed, 24.0e6 + 4096 * rng.randrange(9)))
-    return Samples(
+    return SampleArray.of_columns(
         subjects=tuple(each.name for each in run.subjects),
         steps=tuple(step.name for step in run.steps),
         subject=np.array([row[0] for row in rows], dtype=np.int32),

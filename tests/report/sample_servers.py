@@ -16,11 +16,11 @@ from dbhone.measurement.record import (
     Machine,
     Role,
     Run,
-    Samples,
     Step,
     Subject,
     Warning,
 )
+from dbhone.measurement.sample_array import SampleArray
 from tests.report.sample_run import a_run
 
 # The steps of sysbench:micro: name, group, operations per second on the base with 4 clients.
@@ -204,7 +204,7 @@ class Shape:
     client_cpu: float = 40e-6
 
 
-def server_samples(run: Run, shape: Shape | None = None) -> Samples:
+def server_samples(run: Run, shape: Shape | None = None) -> SampleArray:
     """Return measurements of all figures of a run's steps and unbroken subjects."""
     shape = shape or Shape()
     rng = random.Random(shape.seed)
@@ -219,7 +219,7 @@ def server_samples(run: Run, shape: Shape | None = None) -> Samples:
                 if subject.broken is None:
                     places.append((s, k, block))
                     rows.append(_figures(step, subject.name, speed, shape, rng))
-    return Samples(
+    return SampleArray.of_columns(
         subjects=tuple(each.name for each in run.subjects),
         steps=tuple(step.name for step in run.steps),
         subject=np.array([each[0] for each in places], dtype=np.int32),

@@ -8,7 +8,8 @@ import numpy as np
 
 from dbhone.analysis.comparison import analyse
 from dbhone.measurement.metric import LATENCY_P50, THROUGHPUT
-from dbhone.measurement.record import Group, Samples, Step
+from dbhone.measurement.record import Group, Step
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.formats.html import PLUGIN as HTML
 from dbhone.report.formats.text import PLUGIN as TEXT
 from dbhone.report.page import Page, build_page
@@ -34,11 +35,11 @@ def seconds(subject: int, run: int, load: int) -> float:
     return (2.0, 4.0)[subject] * (1.2, 1.0, 1.0)[run] * luck * noise
 
 
-def samples(loads: int = LOADS) -> Samples:
+def samples(loads: int = LOADS) -> SampleArray:
     places = [(s, r, b) for b in range(loads) for r in range(len(RUNS)) for s in range(2)]
     took = np.array([seconds(*place) for place in places])
     subject, step, block = (np.array(each, dtype=np.int32) for each in zip(*places, strict=True))
-    return Samples(
+    return SampleArray.of_columns(
         subjects=("old", "new"),
         steps=RUNS,
         subject=subject,

@@ -18,11 +18,13 @@ import pytest
 from rich.console import Console
 
 from dbhone.errors import UnknownName
-from dbhone.measurement.record import Run, Samples, Warning
+from dbhone.measurement.record import Run, Warning
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.formats.text import Text
 from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import find_format, formats, render
 from dbhone.report.terminal import show
+from tests.analysis.columns import columns
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import VERSIONS, a_history, history_samples
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
@@ -86,7 +88,7 @@ def _hostile_sweep() -> Page:
     steps = tuple(
         replace(step, set=f"{HOSTILE}@{step.threads}", title=HOSTILE) for step in run.steps[:7]
     )
-    measured = server_samples(run, ServerShape(blocks=6))
+    measured = columns(server_samples(run, ServerShape(blocks=6)))
     few = np.flatnonzero(measured.step < len(steps))
     return build_page(
         replace(
@@ -95,7 +97,7 @@ def _hostile_sweep() -> Page:
             steps=steps,
             experiment=f"{HOSTILE}\n```\n</code></pre>{HOSTILE}",
         ),
-        Samples(
+        SampleArray.of_columns(
             subjects=tuple(each.name for each in subjects),
             steps=tuple(each.name for each in steps),
             subject=measured.subject[few],

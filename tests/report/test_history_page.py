@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from dbhone.analysis.declared import version_order
 from dbhone.analysis.history import Change, Segment, Series
 from dbhone.measurement.record import Group, Role, Warning
 from dbhone.report.history import _told
@@ -49,7 +48,7 @@ class TestOrder:
 
     def test_a_run_whose_experiment_declares_none_is_no_history(self) -> None:
         run = a_server_run()
-        assert version_order(run) == ()
+        assert run.version_order == ()
         assert build_page(run, history_samples(run)).history is None
 
     @pytest.mark.parametrize(
@@ -61,7 +60,7 @@ class TestOrder:
 
     def test_a_version_that_was_left_out_is_not_looked_for(self) -> None:
         run = a_history(experiment=EXPERIMENT.replace('"8.0.33"', '"8.4.0", "8.0.33"'))
-        assert version_order(run) == VERSIONS
+        assert run.version_order == VERSIONS
 
     def test_a_history_of_which_one_version_was_measured_is_none(self) -> None:
         run = a_history()

@@ -13,7 +13,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from dbhone.measurement.record import Role, Run, Samples
+from dbhone.measurement.record import Role, Run
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.report import chart
 from dbhone.report.formats import html as html_format
 from dbhone.report.page import Page, build_page
@@ -319,7 +320,7 @@ class TestRoom:
         assert text.count(b"<h3>point-query_range=100-") == 4
 
 
-def _copied(run: Run, *, blocks: int) -> Samples:
+def _copied(run: Run, *, blocks: int) -> SampleArray:
     """Return measurements of a run whose steps the samples' maker does not know."""
     shape = (blocks, len(run.subjects), len(run.steps))
     block, subject_, step = (each.ravel().astype(np.int32) for each in np.indices(shape))
@@ -327,7 +328,7 @@ def _copied(run: Run, *, blocks: int) -> Samples:
     rate = 1000 * noise * np.array([each.threads or 1 for each in run.steps])[step]
     values = {"throughput": rate, "cpu_seconds": 1 / rate}
     values |= {f"latency_p{each}": each / rate for each in (50, 95, 99)}
-    return Samples(
+    return SampleArray.of_columns(
         subjects=tuple(each.name for each in run.subjects),
         steps=tuple(each.name for each in run.steps),
         subject=subject_,

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Run, Samples
+from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
+from dbhone.measurement.record import Run
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import render
+from tests.analysis.columns import columns
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_run import a_run, samples
 from tests.report.sample_servers import Shape, a_server_run, a_sweep_run, server_samples
@@ -87,7 +89,7 @@ def _result(line: str, configuration: dict[str, str]) -> Result:
     )
 
 
-def _small(run: Run) -> tuple[Run, Samples]:
+def _small(run: Run) -> tuple[Run, SampleArray]:
     """Return a run of three steps, one of them trained on, and two blocks."""
     picked = ("point-query_range=100", "update-nonindex_range=100", "read-write_range=100")
     run = replace(run, steps=tuple(each for each in run.steps if each.set in picked))
@@ -108,8 +110,8 @@ class TestGoBenchmark:
         run = a_sweep_run()
         measured = server_samples(run, Shape(blocks=3))
         results = self._results(build_page(run, measured))
-        assert len(results) == len(measured.block)
-        column = measured.values["throughput"]
+        column = columns(measured).values["throughput"]
+        assert len(results) == len(column)
         found = sorted(each.values["ops/s"] for each in results)
         assert found == pytest.approx(sorted(column.tolist()), rel=1e-8)
 
@@ -172,7 +174,7 @@ class TestGoBenchmark:
     def test_nothing_from_outside_becomes_a_line_or_a_field(self, hostile: str) -> None:
         page = hostile_pages()[hostile]()
         results = self._results(page)
-        assert len(results) == len(page.samples.block)
+        assert len(results) == len(columns(page.samples).block)
 
 
 class TestHyperfine:
@@ -181,7 +183,7 @@ class TestHyperfine:
         results = json.loads(render(build_page(run, measured), "hyperfine"))["results"]
         assert len(results) == len(run.subjects) * len(run.steps)
         times = [second for each in results for second in each["times"]]
-        rates = measured.values["throughput"]
+        rates = columns(measured).values["throughput"]
         assert sorted(times) == pytest.approx(sorted((1 / rates).tolist()))
 
     def test_figures_are_those_of_the_times(self) -> None:
@@ -199,8 +201,8 @@ class TestHyperfine:
     def test_cpu_time_is_told_as_a_whole(self) -> None:
         run, measured = _small(a_server_run())
         first = json.loads(render(build_page(run, measured), "hyperfine"))["results"][0]
-        mine = (measured.subject == measured.subjects.index("rel")) & (measured.step == 0)
-        assert first["user"] == pytest.approx(measured.values["cpu_seconds"][mine].mean())
+        mine = measured.of(CPU_SECONDS)[measured.subjects.index("rel"), 0]
+        assert first["user"] == pytest.approx(mine.mean())
         assert first["system"] == 0.0
 
     @pytest.mark.parametrize("odd", odd_runs())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from dbhone.report import distributions
 from dbhone.report.page import Page, build_page
 from dbhone.report.table import Table
+from tests.analysis.columns import columns, with_values
 from tests.report.sample_run import a_run, samples
 from tests.report.sample_servers import a_server_run, server_samples
 
@@ -51,8 +50,8 @@ def test_figures_are_the_levels_in_milliseconds(page: Page) -> None:
 def test_an_unknown_percentile_leaves_the_others() -> None:
     run = a_server_run()
     measured = server_samples(run)
-    none = np.full(len(measured.step), np.nan)
-    page = build_page(run, replace(measured, values={**measured.values, "latency_p99": none}))
+    none = np.full(len(columns(measured).step), np.nan)
+    page = build_page(run, with_values(measured, latency_p99=none))
     assert all(text.endswith(" / –") for text in _cells(page.latencies[0].table))
     assert distributions.latency_picture(page, in_sample=False) is None
 

@@ -13,6 +13,7 @@ from dbhone.measurement.record import COLD, Warning
 from dbhone.report.page import Page, build_page, tables
 from dbhone.report.rendering import render
 from dbhone.report.table import Table, plain
+from tests.analysis.columns import columns, only, with_values
 from tests.report.sample_run import a_run, samples
 from tests.report.sample_servers import (
     SUBJECTS,
@@ -44,8 +45,8 @@ def _reading(count: float) -> Page:
     """Return the page of servers that read so many bytes for each operation."""
     run = a_server_run()
     found = server_samples(run, Shape(blocks=3))
-    read = np.full_like(found.values["bytes_read"], count)
-    return build_page(run, replace(found, values={**found.values, "bytes_read": read}))
+    read = np.full(len(columns(found).step), count)
+    return build_page(run, with_values(found, bytes_read=read))
 
 
 def _value(text: str) -> float:
@@ -93,7 +94,7 @@ class TestThreads:
     def test_latency_that_was_not_measured_is_not_shown(self) -> None:
         run = a_sweep_run()
         measured = server_samples(run, Shape(blocks=3))
-        bare = replace(measured, values={"throughput": measured.values["throughput"]})
+        bare = only(measured, "throughput")
         assert all(each.latency is None for each in build_page(run, bare).sweeps)
 
 

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from dbhone.measurement.record import Run, Samples
+from dbhone.measurement.record import Run
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report.page import build_page
+from tests.analysis.columns import columns, with_values
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_run import a_run, samples
 from tests.report.sample_series import observations
@@ -17,12 +19,12 @@ from tests.report.sample_servers import Shape, a_server_run, server_samples
 _INSTRUCTIONS = "instructions (they need the CPU's performance counters)"
 
 
-def _counted(of: Samples) -> Samples:
+def _counted(of: SampleArray) -> SampleArray:
     """Return samples with instructions, too."""
-    return replace(of, values={**of.values, "instructions": np.full(len(of.step), 1e6)})
+    return with_values(of, instructions=np.full(len(columns(of).step), 1e6))
 
 
-def _notes(run: Run, measured: Samples, observed: tuple[Observation, ...] = ()) -> list[str]:
+def _notes(run: Run, measured: SampleArray, observed: tuple[Observation, ...] = ()) -> list[str]:
     footnotes = build_page(run, measured, observed).footnotes
     return [each.text for each in footnotes if each.code == "not-measured"]
 

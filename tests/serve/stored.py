@@ -11,16 +11,18 @@ from werkzeug.test import Client
 
 from dbhone.home import Home
 from dbhone.measurement.metric import FIGURES
-from dbhone.measurement.record import Invocation, Measurement, Run, RunState, Samples
+from dbhone.measurement.record import Invocation, Measurement, Run, RunState
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import NewRun, Store
 from dbhone.serve.app import Access, App, Listeners
 from dbhone.serve.policy import Hosts
 from dbhone.serve.run_service import RunService
+from tests.analysis.columns import Columns, columns
 
 HERE = {"Host": "127.0.0.1:8765"}
 
 
-def keep(store: Store, run: Run, samples: Samples | None = None) -> int:
+def keep(store: Store, run: Run, samples: SampleArray | None = None) -> int:
     """Keep a run with what was measured in it, and return its number."""
     new = {name: getattr(run, name) for name in NewRun.__dataclass_fields__}
     number = store.create_run(NewRun(**new)).id
@@ -40,11 +42,12 @@ def keep(store: Store, run: Run, samples: Samples | None = None) -> int:
     return number
 
 
-def invocations(run: Run, samples: Samples) -> Sequence[Invocation]:
+def invocations(run: Run, found: SampleArray) -> Sequence[Invocation]:
     """Return what was measured as the invocations that it was measured in."""
     sets = {step.name: step.set for step in run.steps}
     made: dict[tuple[int, str, str], list[Measurement]] = {}
-    for at in range(len(samples.block)):
+    samples = columns(found)
+    for at in np.argsort(samples.block, kind="stable"):
         step = samples.steps[samples.step[at]]
         key = (int(samples.block[at]), sets[step], samples.subjects[samples.subject[at]])
         made.setdefault(key, []).append(_measurement(samples, at, step))
@@ -67,7 +70,7 @@ def invocations(run: Run, samples: Samples) -> Sequence[Invocation]:
     ]
 
 
-def _measurement(samples: Samples, at: int, step: str) -> Measurement:
+def _measurement(samples: Columns, at: int, step: str) -> Measurement:
     values = {
         metric.name: None if np.isnan(column[at]) else float(column[at])
         for metric in FIGURES

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dbhone.analysis.estimate import estimate
-from dbhone.analysis.sample_array import Array, cube, place
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Samples
+from dbhone.measurement.sample_array import Array, SampleArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,7 @@ class Average:
 
 
 def average_ratio(
-    samples: Samples, subject: str, base: str, steps: Sequence[str], *, confidence: float
+    samples: SampleArray, subject: str, base: str, steps: Sequence[str], *, confidence: float
 ) -> Average | None:
     """Return how a subject's ratios to the base lie on some steps, None if none was measured.
 
@@ -42,10 +41,9 @@ def average_ratio(
     by its ratio. So it is the interval of that weighted mean over the blocks. It does not apply
     where single ratios are known to no better than a factor.
     """
-    values = samples.values.get(THROUGHPUT.name)
-    if values is None or not {subject, base} <= set(samples.subjects):
+    if not {subject, base} <= set(samples.subjects):
         return None
-    logs, _ = cube(values, place(samples))
+    logs = samples.logs(THROUGHPUT)
     chosen = [samples.steps.index(each) for each in steps if each in samples.steps]
     mine, theirs = samples.subjects.index(subject), samples.subjects.index(base)
     rows = logs[mine, chosen] - logs[theirs, chosen]

@@ -25,10 +25,10 @@ from dbhone.analysis.history import Change, History, Lineage, Segment, Series
 from dbhone.analysis.indirect import Links, contrast
 from dbhone.analysis.minimum_effect import findable
 from dbhone.analysis.multiplicity import holm
-from dbhone.analysis.sample_array import Array, cube, place
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Group, Samples, Step
+from dbhone.measurement.record import Group, Step
+from dbhone.measurement.sample_array import Array, SampleArray
 
 LEAST_CHANGE = 0.05
 """A change by less than this is nobody's headline, however surely it is there."""
@@ -85,7 +85,7 @@ class _Test:
 
 
 def find_changes(
-    samples: Samples,
+    samples: SampleArray,
     lineage: Lineage,
     *,
     steps: Sequence[Step],
@@ -96,10 +96,9 @@ def find_changes(
 
     Subjects without measurements take no part. Where a control seems to differ from the version
     that it is, only changes larger than that are told. The steps are one family of tests, the
-    groups another. Raises HoneError if something was measured twice in one block.
+    groups another.
     """
-    logs, _ = cube(samples.values[THROUGHPUT.name], place(samples))
-    known = dict(zip(samples.subjects, logs, strict=True))
+    known = dict(zip(samples.subjects, samples.logs(THROUGHPUT), strict=True))
     chosen = [step for step in steps if step.name in samples.steps]
     singles, grouped = (
         [_row(known, lineage, what) for what in found]
@@ -114,7 +113,7 @@ def find_changes(
     )
 
 
-def _singles(steps: Sequence[Step], samples: Samples) -> Iterator[_What]:
+def _singles(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
     for step in steps:
         yield _What(
             steps=(samples.steps.index(step.name),),
@@ -124,7 +123,7 @@ def _singles(steps: Sequence[Step], samples: Samples) -> Iterator[_What]:
         )
 
 
-def _groups(steps: Sequence[Step], samples: Samples) -> Iterator[_What]:
+def _groups(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
     """Yield all groups together, then each: held-out first, in-sample last, never mixed."""
     for in_sample in (False, True):
         part = [step for step in steps if step.in_sample is in_sample]

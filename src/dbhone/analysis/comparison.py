@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from dbhone.analysis.estimate import Estimates, estimate, summed
 from dbhone.analysis.families import Family, Rows, Tests, judge
 from dbhone.analysis.indirect import ONE_RUN, Links
-from dbhone.analysis.sample_array import Array, cube, place
 from dbhone.analysis.verdict import (
     Analysis,
     Effect,
@@ -23,7 +22,8 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.errors import HoneError
 from dbhone.measurement.metric import METRICS, THROUGHPUT, Better, Metric
-from dbhone.measurement.record import Group, Samples, Step
+from dbhone.measurement.record import Group, Step
+from dbhone.measurement.sample_array import Array, SampleArray
 
 CONFIDENCE = 0.95
 """Of all intervals and verdicts."""
@@ -93,7 +93,7 @@ class _Compared:
 
 
 def analyse(
-    samples: Samples,
+    samples: SampleArray,
     *,
     base: str,
     steps: Sequence[Step],
@@ -107,19 +107,17 @@ def analyse(
     that was not measured yields nothing. ``links`` tell of the samples of several runs. What is
     corrected together are the families of the throughput, and those of all other metrics
     together, see ``families.py``. Raises HoneError if
-    the base is not among the subjects, a step is not described, or something was measured twice
-    in one block.
+    the base is not among the subjects or a step is not described.
     """
     frame = _frame(samples, base, controls, steps, links)
-    where = place(samples)
     compared: list[_Compared] = []
     left_out: set[LeftOut] = set()
     unusable = blocks = 0
     for metric in metrics:
-        if metric.name not in samples.values:
+        if not samples.has(metric):
             continue
-        logs, bad = cube(samples.values[metric.name], where)
-        unusable += bad
+        logs = samples.logs(metric)
+        unusable += samples.without_logs(metric)
         blocks = max(blocks, _blocks_of(logs[frame.base]))
         found = _against_base(frame, logs)
         pairs, rows = _pairs(frame, found)
@@ -164,7 +162,7 @@ def _place(frame: _Frame, left_out: LeftOut) -> tuple[str, int, int]:
 
 
 def _frame(
-    samples: Samples,
+    samples: SampleArray,
     base: str,
     controls: Collection[str],
     steps: Sequence[Step],

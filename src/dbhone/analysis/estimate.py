@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from dbhone.analysis.sample_array import Array
+from dbhone.measurement.sample_array import Array
 
 MINIMUM_FOR_INTERVAL = 3
 """With fewer blocks a spread cannot be told at all."""

@@ -15,8 +15,8 @@ import numpy as np
 from dbhone.analysis.estimate import Estimates
 from dbhone.analysis.minimum_effect import findable
 from dbhone.analysis.multiplicity import holm
-from dbhone.analysis.sample_array import Array
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
+from dbhone.measurement.sample_array import Array
 
 
 class Family(Enum):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dbhone.analysis.sample_array import Array
+from dbhone.measurement.sample_array import Array
 
 Hop = tuple[str, str]
 """A comparison within runs: the later subject with the earlier one."""

@@ -15,14 +15,14 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbhone.analysis.declared import keeps_awake, version_order, workload
 from dbhone.analysis.history import Lineage
 from dbhone.analysis.indirect import Links
 from dbhone.analysis.naming import listed
 from dbhone.analysis.parts import Part, differences, named_alike, numbered
-from dbhone.analysis.picking import picked, together
 from dbhone.errors import UsageError
-from dbhone.measurement.record import Role, Run, Samples, Step, Subject
+from dbhone.measurement.record import Role, Run, Step, Subject
+from dbhone.measurement.sample_array import SampleArray
+from dbhone.measurement.sample_array import join as join_samples
 from dbhone.versions import age
 
 
@@ -38,8 +38,8 @@ class Joined:
     """
 
     run: Run
-    samples: Samples
-    everything: Samples
+    samples: SampleArray
+    everything: SampleArray
     lineage: Lineage
     parts: tuple[Part, ...]
 
@@ -56,22 +56,22 @@ def join(parts: Sequence[Part]) -> Joined:
     # The controls that are shown are those of the base's own run, and others that are the same.
     home = next(each for each in chained if order[0] in each.compared)
     names = [_names(each, home) for each in chained]
-    everything = together(
+    everything = join_samples(
         [
-            picked(each.samples, called, [step.name for step in steps])
+            each.samples.pick(called, [step.name for step in steps])
             for each, called in zip(chained, names, strict=True)
         ]
     )
     shown = (*order, *home.run.controls)
     controls = {
-        called[name]: next(iter(version_order(each.run)))
+        called[name]: next(iter(each.run.version_order))
         for each, called in zip(chained, names, strict=True)
         if history
         for name in each.run.controls
     }
     return Joined(
         run=_joined_run(chained, home, order, steps),
-        samples=picked(everything, dict(zip(shown, shown, strict=True)), everything.steps),
+        samples=everything.pick(dict(zip(shown, shown, strict=True)), everything.steps),
         everything=everything,
         lineage=Lineage(
             versions=order if history else (), controls=controls, links=_links(chained, names, home)
@@ -185,12 +185,12 @@ def _check_alike(first: Part, part: Part) -> None:
         raise UsageError(
             f"{part.title} ran {other.suite} ({other.size}), {first.title} {one.suite} ({one.size})"
         )
-    if keeps_awake(one) != keeps_awake(other):
+    if one.declared.awake != other.declared.awake:
         raise UsageError(
             f"CPUs were kept awake in only one of {first.title} and {part.title}, which changes"
             " how servers compare"
         )
-    mine, others = workload(one), workload(other)
+    mine, others = one.declared.workload, other.declared.workload
     differing = [
         key
         for key in sorted({*mine, *others} - {"sets", "suite", "size"})

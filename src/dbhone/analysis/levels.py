@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dbhone.analysis.estimate import estimate
-from dbhone.analysis.sample_array import Array, place, values_cube
 from dbhone.measurement.metric import FIGURES, Metric
-from dbhone.measurement.record import Samples
+from dbhone.measurement.sample_array import Array, SampleArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,22 +34,18 @@ class Level:
 
 
 def find_levels(
-    samples: Samples, *, metrics: tuple[Metric, ...] = FIGURES, confidence: float = 0.95
+    samples: SampleArray, *, metrics: tuple[Metric, ...] = FIGURES, confidence: float = 0.95
 ) -> tuple[Level, ...]:
-    """Return the levels of all that was measured, by metric, subject and step.
-
-    Raises HoneError if something was measured twice in one block.
-    """
-    where = place(samples)
-    found: list[Level] = []
-    for metric in metrics:
-        values = samples.values.get(metric.name)
-        if values is not None and not np.isnan(values).all():
-            found += _levels(samples, metric, values_cube(values, where), confidence)
-    return tuple(found)
+    """Return the levels of all that was measured, by metric, subject and step."""
+    return tuple(
+        level
+        for metric in metrics
+        if samples.has(metric)
+        for level in _levels(samples, metric, samples.usable(metric), confidence)
+    )
 
 
-def _levels(samples: Samples, metric: Metric, rows: Array, confidence: float) -> list[Level]:
+def _levels(samples: SampleArray, metric: Metric, rows: Array, confidence: float) -> list[Level]:
     counts = np.count_nonzero(~np.isnan(rows), axis=-1)
     with np.errstate(invalid="ignore"):
         logs = np.log(np.where(rows > 0, rows, np.nan))

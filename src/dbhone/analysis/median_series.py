@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.analysis.sample_array import Array
+from dbhone.measurement.sample_array import Array
 from dbhone.measurement.series import Kind, Observation, Quantity, Series
 
 MOST_POINTS = 60

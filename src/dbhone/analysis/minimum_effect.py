@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import stdtrit
 
-from dbhone.analysis.sample_array import Array
+from dbhone.measurement.sample_array import Array
 
 
 def findable(error: Array, freedom: Array, adjusted: Array, confidence: float) -> Array:

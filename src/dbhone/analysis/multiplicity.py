@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dbhone.analysis.sample_array import Array
+from dbhone.measurement.sample_array import Array
 
 
 def holm(p: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from dbhone.analysis.allocation import LEAST_ROUNDS, Known
 from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL
 from dbhone.analysis.rounds import levels
-from dbhone.analysis.sample_array import Array
+from dbhone.measurement.sample_array import Array
 
 
 def known(restarts: Sequence[Array]) -> Known | None:

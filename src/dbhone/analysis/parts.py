@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from dbhone.analysis.declared import version_order
-from dbhone.measurement.record import Role, Run, Samples, Subject
+from dbhone.measurement.record import Role, Run, Subject
+from dbhone.measurement.sample_array import SampleArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +18,7 @@ class Part:
     """
 
     run: Run
-    samples: Samples
+    samples: SampleArray
     compared: Mapping[str, Subject]
     history: bool
 
@@ -30,11 +28,11 @@ class Part:
         return f"run {self.run.id}"
 
 
-def part(run: Run, samples: Samples) -> Part:
+def part(run: Run, samples: SampleArray) -> Part:
     """Return a run as a part of several that are to be joined."""
-    present = {samples.subjects[each] for each in np.unique(samples.subject)}
+    present = samples.measured_subjects()
     known = {each.name: each for each in run.subjects}
-    order = version_order(run)
+    order = run.version_order
     names = order or sorted(
         (each.name for each in run.subjects if each.role is not Role.CONTROL),
         key=lambda name: known[name].role is not Role.BASE,
@@ -88,10 +86,9 @@ def _renamed(part: Part, called: Mapping[str, str]) -> Part:
     def renamed(subject: Subject) -> Subject:
         return replace(subject, name=called.get(subject.name, subject.name))
 
-    names = tuple(called.get(name, name) for name in part.samples.subjects)
     return replace(
         part,
         run=replace(part.run, subjects=tuple(map(renamed, part.run.subjects))),
-        samples=replace(part.samples, subjects=names),
+        samples=part.samples.rename(called),
         compared={called[name]: renamed(each) for name, each in part.compared.items()},
     )

@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.analysis.sample_array import Array
+from dbhone.measurement.sample_array import Array
 
 _BEND = 1.0
 """Residuals up to so many standard deviations of normal noise count in full."""

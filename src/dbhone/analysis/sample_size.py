@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from dbhone.analysis.naming import listed
 from dbhone.analysis.precision import blocks_needed, precision
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Effect, Verdict, half_width
-from dbhone.measurement.record import Run, Samples, Warning
+from dbhone.measurement.record import Run, Warning
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.units import count_of, duration
 
 _PATIENCE = 24 * 3600.0
@@ -51,7 +52,7 @@ class SampleSize:
         return self._told(self.target_blocks) if self.target_blocks else ""
 
 
-def needs(run: Run, samples: Samples, analysis: Analysis) -> SampleSize:
+def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     """Return what a run lacks of blocks; a subject that is broken needs none."""
     analysis = analysis.without(_broken(run))
     counts = [each.blocks for each in analysis.throughput_effects]
@@ -63,7 +64,7 @@ def needs(run: Run, samples: Samples, analysis: Analysis) -> SampleSize:
     )
 
 
-def lacking(run: Run, samples: Samples, analysis: Analysis) -> Iterator[Warning]:
+def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warning]:
     """Tell of blocks that are missing for verdicts, and of precision that was not reached."""
     analysis = analysis.without(_broken(run))
     effects = analysis.throughput_effects

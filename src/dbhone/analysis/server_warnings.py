@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from dbhone.analysis.naming import listed
-from dbhone.analysis.sample_array import Array, place, values_cube
 from dbhone.measurement.metric import CLIENT_CPU_SECONDS, CPU_SECONDS, ERRORS, THROUGHPUT, Metric
-from dbhone.measurement.record import Run, Samples, Warning
+from dbhone.measurement.record import Run, Warning
+from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of
 
 _BUSY = 0.9
@@ -17,27 +17,23 @@ _BUSY = 0.9
 _CLIENT_SHARE = 0.3
 
 
-def driver_errors(samples: Samples) -> Iterator[Warning]:
+def driver_errors(samples: SampleArray) -> Iterator[Warning]:
     """Tell of each subject how many transactions its server refused in what counts."""
-    values = samples.values.get(ERRORS.name)
-    if values is None:
-        return
-    with np.errstate(invalid="ignore"):
-        refused = (values > 0) & (values < np.inf)
-    for index, name in enumerate(samples.subjects):
-        mine = np.flatnonzero(refused & (samples.subject == index))
-        if len(mine):
-            steps = [samples.steps[each] for each in np.unique(samples.step[mine])]
+    for name, errors in zip(samples.subjects, samples.usable(ERRORS), strict=True):
+        refused = np.nan_to_num(errors) > 0
+        count = int(np.count_nonzero(refused))
+        if count:
+            steps = [samples.steps[step] for step in np.flatnonzero(refused.any(axis=1))]
             yield Warning(
                 code="driver-errors",
-                text=f"{name}'s server refused {count_of(values[mine].sum(), 'transaction')} in "
-                f"{count_of(len(mine), 'measurement')} ({listed(steps)}): the time that was"
+                text=f"{name}'s server refused {count_of(errors[refused].sum(), 'transaction')} in "
+                f"{count_of(count, 'measurement')} ({listed(steps)}): the time that was"
                 " taken is in the figures, what would have been done is not",
                 subject=name,
             )
 
 
-def client_heavy(run: Run, samples: Samples) -> Iterator[Warning]:
+def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
     """Tell on which steps the client takes much of a CPU that has nothing left.
 
     There a server that needs half the CPU is not twice as fast: the client's part stays.
@@ -64,11 +60,11 @@ def client_heavy(run: Run, samples: Samples) -> Iterator[Warning]:
         )
 
 
-def _usual(samples: Samples, subject: int, metric: Metric) -> Array | None:
+def _usual(samples: SampleArray, subject: int, metric: Metric) -> Array | None:
     """Return the subject's median of a metric on each step, None if it was not measured."""
-    if metric.name not in samples.values:
+    if not samples.has(metric):
         return None
-    mine = values_cube(samples.values[metric.name], place(samples))[subject]
+    mine = samples.usable(metric)[subject]
     known = ~np.isnan(mine).all(axis=-1)
     usual = np.full(len(mine), np.nan)
     usual[known] = np.nanmedian(mine[known], axis=-1)

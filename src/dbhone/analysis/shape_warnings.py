@@ -18,9 +18,9 @@ import numpy as np
 
 from dbhone.analysis.naming import listed
 from dbhone.analysis.rounds import DEVIATION
-from dbhone.analysis.sample_array import Array, cube, place
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Samples, Warning
+from dbhone.measurement.record import Warning
+from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of
 
 _FAR = 10.0
@@ -33,7 +33,7 @@ _SHARE = 0.25
 """Of the blocks, at least this many make a hump."""
 
 
-def odd_shapes(base: str, samples: Samples) -> Iterator[Warning]:
+def odd_shapes(base: str, samples: SampleArray) -> Iterator[Warning]:
     """Yield a footnote on ratios that lie far from the rest, and one on those in two humps."""
     rows = list(_rows(base, samples))
     yield from _outliers(rows)
@@ -62,11 +62,10 @@ class _Humps:
     apart: float
 
 
-def _rows(base: str, samples: Samples) -> Iterator[_Row]:
-    values = samples.values.get(THROUGHPUT.name)
-    if base not in samples.subjects or values is None:
+def _rows(base: str, samples: SampleArray) -> Iterator[_Row]:
+    if base not in samples.subjects:
         return
-    logs, _ = cube(values, place(samples))
+    logs = samples.logs(THROUGHPUT)
     its = logs[samples.subjects.index(base)]
     for subject, mine in zip(samples.subjects, logs, strict=True):
         if subject == base:

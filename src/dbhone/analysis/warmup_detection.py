@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from dbhone.analysis.rounds import DEVIATION
-from dbhone.analysis.sample_array import Array
+from dbhone.measurement.sample_array import Array
 
 _FAR = 4.0
 """In standard deviations: normal noise is as far off in one of 16,000 slices."""

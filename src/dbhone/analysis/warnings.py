@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from dbhone.analysis.naming import listed
-from dbhone.analysis.sample_array import Array, cube, place
 from dbhone.analysis.sample_size import lacking
 from dbhone.analysis.server_warnings import client_heavy, driver_errors
 from dbhone.analysis.shape_warnings import odd_shapes
@@ -26,7 +25,8 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.analysis.winner import find_winner, overall
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
-from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Samples, Warning
+from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Warning
+from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of, duration, percent
 
 CONTROL_CODES = ("control-differs", "control-noisy")
@@ -39,7 +39,7 @@ _DRIFT_PIECES = 60
 _SHORT_SECONDS = 0.005
 
 
-def doubts(run: Run, samples: Samples, analysis: Analysis) -> tuple[Warning, ...]:
+def doubts(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
     """Return the run's own warnings and those that its figures give, the gravest first.
 
     A warning that the run already carries is not repeated.
@@ -223,12 +223,10 @@ class _Base:
     usual: Array
 
 
-def _of_base(run: Run, samples: Samples) -> _Base | None:
-    values = samples.values.get(THROUGHPUT.name)
-    if run.base is None or run.base.name not in samples.subjects or values is None:
+def _of_base(run: Run, samples: SampleArray) -> _Base | None:
+    if run.base is None or run.base.name not in samples.subjects:
         return None
-    every, _ = cube(values, place(samples))
-    mine = every[samples.subjects.index(run.base.name)]
+    mine = samples.logs(THROUGHPUT)[samples.subjects.index(run.base.name)]
     known = ~np.isnan(mine)
     steps, blocks = known.any(axis=1), known.any(axis=0)
     if not steps.any():

@@ -19,8 +19,8 @@ import numpy as np
 from dbhone.analysis.allocation import Bounds, Cost, allocate
 from dbhone.analysis.nested import known
 from dbhone.analysis.rounds import log_rate
-from dbhone.analysis.sample_array import Array
 from dbhone.measurement.record import Design, Slice, Sliced
+from dbhone.measurement.sample_array import Array
 
 _MOST = 8
 """By which factor a set may be measured longer than the suite says: a block has to end some day."""

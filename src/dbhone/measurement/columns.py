@@ -25,8 +25,8 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import Samples
 from dbhone.measurement.rows import step_of
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, STEPS, SUBJECTS
 
 _COMMON = (THROUGHPUT, CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
@@ -37,7 +37,7 @@ Ids: TypeAlias = NDArray[np.int64]
 Named: TypeAlias = tuple[Ids, tuple[str, ...]]
 
 
-def load(connection: sa.Connection, run_id: int) -> Samples:
+def load(connection: sa.Connection, run_id: int) -> SampleArray:
     """Return the samples of a run, in the order in which they were measured."""
     subjects = _subjects(connection, run_id)
     steps = _steps(connection, run_id)
@@ -49,7 +49,7 @@ def load(connection: sa.Connection, run_id: int) -> Samples:
     if not counts.all():
         rows, place = rows[counts], place[counts]
     subject = _find(invocations[:, 2], subjects[0])
-    return Samples(
+    return SampleArray.of_columns(
         subjects=subjects[1],
         steps=steps[1],
         subject=subject[place].astype(np.int32),

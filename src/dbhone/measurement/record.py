@@ -8,13 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from dbhone.measurement.declared import Declared, read_declared
 from dbhone.measurement.series import Series
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 COLD = "cold"
 """The code of the warning that says that servers were measured cold."""
@@ -288,6 +284,17 @@ class Run:
     warnings: tuple[Warning, ...]
 
     @property
+    def declared(self) -> Declared:
+        """What its experiment's file declares."""
+        return read_declared(self.experiment)
+
+    @property
+    def version_order(self) -> tuple[str, ...]:
+        """The versions of a history in their order, none if the run is no history."""
+        known = {subject.name for subject in self.subjects}
+        return tuple(name for name in self.declared.history if name in known)
+
+    @property
     def base(self) -> Subject | None:
         """The subject that the others are compared with, None before it was built."""
         return next((each for each in self.subjects if each.role is Role.BASE), None)
@@ -296,23 +303,3 @@ class Run:
     def controls(self) -> tuple[str, ...]:
         """The names of the subjects that are the base over again."""
         return tuple(each.name for each in self.subjects if each.role is Role.CONTROL)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Samples:
-    """A run's measurements as columns, for the analysis.
-
-    All arrays have one element for each measurement. ``subject`` and ``step`` are indices
-    into ``subjects`` and ``steps``, ``block`` is the block's number. ``values`` has a column
-    for each metric by name; what was not measured is NaN. Measurements of blocks that were
-    cut off and measured anew are not among them. ``block_seconds`` is how long a block takes, from
-    its beginning to the next one's, None where that is not known.
-    """
-
-    subjects: tuple[str, ...]
-    steps: tuple[str, ...]
-    subject: NDArray[np.int32]
-    step: NDArray[np.int32]
-    block: NDArray[np.int32]
-    values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    block_seconds: float | None = None

@@ -24,15 +24,7 @@ from dbhone.errors import UsageError
 from dbhone.measurement import columns, progress
 from dbhone.measurement.database import Database, open_database, open_to_read
 from dbhone.measurement.progress import DONE, Progress
-from dbhone.measurement.record import (
-    Invocation,
-    Run,
-    Samples,
-    Sliced,
-    Step,
-    Subject,
-    Warning,
-)
+from dbhone.measurement.record import Invocation, Run, Sliced, Step, Subject, Warning
 from dbhone.measurement.recording import Described, insert, put, record
 from dbhone.measurement.rows import (
     Done,
@@ -50,6 +42,7 @@ from dbhone.measurement.rows import (
     unpacked,
     warning_values,
 )
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.measurement.series_rows import observation_of
 from dbhone.measurement.slice_rows import sliced_of
@@ -241,7 +234,7 @@ class Store:
         with self._seeing(run_id) as connection:
             return progress.load(connection, run_id)
 
-    def samples(self, run_id: int) -> Samples:
+    def samples(self, run_id: int) -> SampleArray:
         """Return the measurements that count, as columns, in the order of their making."""
         with self._seeing(run_id) as connection:
             return columns.load(connection, run_id)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.comparison import CONFIDENCE, analyse
-from dbhone.analysis.declared import version_order
 from dbhone.analysis.history import History, Lineage
 from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.joining import Joined, join
@@ -14,7 +13,8 @@ from dbhone.analysis.parts import part
 from dbhone.analysis.sample_size import SampleSize, needs
 from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.warnings import CONTROL_CODES, doubts
-from dbhone.measurement.record import Run, Samples, Warning
+from dbhone.measurement.record import Run, Warning
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.history import history_of
 from dbhone.report.wording import joined
 
@@ -36,7 +36,7 @@ class Findings:
     """
 
     run: Run
-    samples: Samples
+    samples: SampleArray
     analysis: Analysis
     needs: SampleSize
     lineage: Lineage
@@ -45,10 +45,10 @@ class Findings:
     origins: tuple[Origin, ...]
 
 
-def found_in(run: Run, samples: Samples) -> Findings:
+def found_in(run: Run, samples: SampleArray) -> Findings:
     """Analyse a run's samples, however little was measured."""
     analysis = _analysis(run, samples, ONE_RUN)
-    order = version_order(run)
+    order = run.version_order
     controls = {name: order[0] for name in run.controls if order}
     lineage = Lineage(versions=order, controls=controls)
     return Findings(
@@ -63,7 +63,7 @@ def found_in(run: Run, samples: Samples) -> Findings:
     )
 
 
-def found_together(runs: Sequence[tuple[Run, Samples]]) -> Findings:
+def found_together(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
     """Analyse runs that add up as one. Raises UsageError for those that do not."""
     whole = join([part(*each) for each in runs])
     alone = [_analysis(each.run, each.samples, ONE_RUN) for each in whole.parts]
@@ -119,7 +119,7 @@ def _how(whole: Joined) -> Warning:
     )
 
 
-def _analysis(run: Run, samples: Samples, links: Links) -> Analysis:
+def _analysis(run: Run, samples: SampleArray, links: Links) -> Analysis:
     if run.base is None or run.base.name not in samples.subjects:
         return Analysis(
             base=run.base.name if run.base else "",

@@ -9,7 +9,8 @@ from dbhone.analysis.change_points import find_changes
 from dbhone.analysis.history import Change, History, Lineage, Segment, Series
 from dbhone.analysis.verdict import Direction, Verdict, half_width
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Run, Samples
+from dbhone.measurement.record import Run
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.context import EMPTY, ReportContext, heading, label, short_names
 from dbhone.report.table import Cell, Column, Row, Table, signed
 from dbhone.report.wording import ends, figure, joined, margin, ratio
@@ -34,9 +35,9 @@ class HistoryView:
     table: Table
 
 
-def history_of(run: Run, samples: Samples, lineage: Lineage) -> History | None:
+def history_of(run: Run, samples: SampleArray, lineage: Lineage) -> History | None:
     """Return what was found of a history, None if there is none or too little was measured."""
-    if len(lineage.versions) < 2 or THROUGHPUT.name not in samples.values:
+    if len(lineage.versions) < 2 or not samples.has(THROUGHPUT):
         return None
     found = find_changes(samples, lineage, steps=run.steps)
     return found if len(found.versions) > 1 else None

@@ -11,7 +11,8 @@ from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.warnings import CONTROL_CODES, WINNER_CODES
 from dbhone.analysis.winner import find_winner
-from dbhone.measurement.record import Run, Samples, Subject, Warning
+from dbhone.measurement.record import Run, Subject, Warning
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
 from dbhone.report.batches import seconds_table
@@ -67,7 +68,7 @@ class Page:
     """
 
     run: Run
-    samples: Samples
+    samples: SampleArray
     analysis: Analysis
     needs: SampleSize
     levels: tuple[Level, ...]
@@ -138,7 +139,7 @@ class Page:
         return f"{self.winner.name} ({levers})" if levers else self.winner.name
 
 
-def build_page(run: Run, samples: Samples, observations: tuple[Observation, ...] = ()) -> Page:
+def build_page(run: Run, samples: SampleArray, observations: tuple[Observation, ...] = ()) -> Page:
     """Analyse a run's samples and say what they tell, however little was measured.
 
     ``observations`` are only needed for formats that show them.
@@ -146,7 +147,7 @@ def build_page(run: Run, samples: Samples, observations: tuple[Observation, ...]
     return _page(found_in(run, samples), observations)
 
 
-def build_joined_page(runs: Sequence[tuple[Run, Samples]]) -> Page:
+def build_joined_page(runs: Sequence[tuple[Run, SampleArray]]) -> Page:
     """Analyse runs that add up as one. Raises UsageError for those that do not."""
     return _page(found_together(runs), ())
 

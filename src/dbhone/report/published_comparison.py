@@ -9,7 +9,8 @@ from dbhone.analysis.averages import average_ratio
 from dbhone.analysis.verdict import Analysis
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
-from dbhone.measurement.record import Run, Samples, Step
+from dbhone.measurement.record import Run, Step
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.context import workload
 from dbhone.report.pairing import Asked, Pair, pairs
 from dbhone.report.publication import GroupFigures, Publication
@@ -63,7 +64,7 @@ class Beside:
     alone: int
 
 
-def beside(run: Run, samples: Samples, analysis: Analysis, asked: Asked) -> tuple[Beside, ...]:
+def beside(run: Run, samples: SampleArray, analysis: Analysis, asked: Asked) -> tuple[Beside, ...]:
     """Set a publication beside what was found in a run, once for each pair of subjects.
 
     Raises UsageError if the run has no base to compare with, or no subject that is meant.
@@ -82,7 +83,7 @@ class _Side:
     """One pair, and all that its rows are made of."""
 
     def __init__(
-        self, run: Run, samples: Samples, analysis: Analysis, of: Publication, pair: Pair
+        self, run: Run, samples: SampleArray, analysis: Analysis, of: Publication, pair: Pair
     ) -> None:
         self.run = run
         self.samples = samples

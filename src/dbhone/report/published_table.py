@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from dbhone.analysis.declared import workload
 from dbhone.analysis.verdict import half_width
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import Run
@@ -67,7 +66,7 @@ def _differences(of: Beside, run: Run) -> Iterator[str]:
     here = {row.threads for row in of.rows if row.threads is not None}
     if threads and here and threads != here:
         yield f"Theirs was at {_numbers(threads)} threads, this at {_numbers(here)}."
-    own_regime = workload(run).get("regime", _CACHED)
+    own_regime = run.declared.workload.get("regime", _CACHED)
     if publication.regime is not None and publication.regime != own_regime:
         yield f"Their regime was {publication.regime}, here it is {own_regime}."
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dbhone.measurement.metric import CPU_SECONDS, METRICS, PEAK_MEMORY, THROUGHPUT, Metric
 from dbhone.measurement.record import Step, Subject
@@ -124,26 +123,19 @@ class _Rows:
     """A page's samples, by where each is."""
 
     def __init__(self, page: Page) -> None:
-        samples = page.samples
-        self.blocks: list[int] = np.unique(samples.block).tolist()
-        self._columns: list[tuple[Metric, NDArray[np.float64]]] = [
-            (metric, samples.values[metric.name])
-            for metric in METRICS
-            if metric.name in samples.values
-        ]
-        places = zip(
-            samples.subject.tolist(), samples.step.tolist(), samples.block.tolist(), strict=True
-        )
-        self._at = {
-            (samples.subjects[subject], samples.steps[step], block): row
-            for row, (subject, step, block) in enumerate(places)
-        }
+        self._samples = page.samples
+        self._metrics = [metric for metric in METRICS if page.samples.has(metric)]
+        self.blocks: list[int] = page.samples.blocks.tolist()
 
     def figures(self, subject: Subject, step: Step, block: int) -> tuple[Figure, ...]:
-        row = self._at.get((subject.name, step.name, block))
-        if row is None:
+        samples = self._samples
+        if subject.name not in samples.subjects or step.name not in samples.steps:
             return ()
-        values = ((metric, float(column[row])) for metric, column in self._columns)
+        row, column = samples.subjects.index(subject.name), samples.steps.index(step.name)
+        values = samples.values[row, column, :, self.blocks.index(block)]
+        known = dict(zip(samples.metrics, values.tolist(), strict=True))
         return tuple(
-            Figure(metric=metric, value=value) for metric, value in values if np.isfinite(value)
+            Figure(metric=metric, value=known[metric.name])
+            for metric in self._metrics
+            if np.isfinite(known[metric.name])
         )

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dbhone.analysis.declared import observes
 from dbhone.measurement.metric import (
     BYTES_READ,
     BYTES_WRITTEN,
@@ -19,7 +18,8 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import Run, Samples, Warning
+from dbhone.measurement.record import Run, Warning
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report.context import serves
 from dbhone.report.server_series import Meanwhile
@@ -30,7 +30,7 @@ _WHY = {INSTRUCTIONS.name: " (they need the CPU's performance counters)"}
 
 
 def unmeasured(
-    run: Run, samples: Samples, observed: Sequence[Observation], drawn: Sequence[Meanwhile]
+    run: Run, samples: SampleArray, observed: Sequence[Observation], drawn: Sequence[Meanwhile]
 ) -> tuple[Warning, ...]:
     """Return a note on what was not measured of anything, none if there is nothing to tell.
 
@@ -44,23 +44,22 @@ def unmeasured(
     return (Warning(code="not-measured", text=f"not measured: {', '.join(found)}"),)
 
 
-def _metrics(run: Run, samples: Samples) -> Iterator[str]:
+def _metrics(run: Run, samples: SampleArray) -> Iterator[str]:
     wanted = (*_OF_ALL, *_OF_SERVERS) if serves(run.steps) else _OF_ALL
     for metric in wanted:
         if not _known(samples, metric):
             yield f"{metric.title}{_WHY.get(metric.name, '')}"
 
 
-def _known(samples: Samples, metric: Metric) -> bool:
-    values = samples.values.get(metric.name)
-    return values is not None and bool(np.isfinite(values).any())
+def _known(samples: SampleArray, metric: Metric) -> bool:
+    return bool(np.isfinite(samples.of(metric)).any())
 
 
 def _courses(
     run: Run, observed: Sequence[Observation], drawn: Sequence[Meanwhile]
 ) -> Iterator[str]:
     """Yield why there is no course over time; without observations only the file can tell."""
-    if serves(run.steps) and not observes(run):
+    if serves(run.steps) and not run.declared.observes:
         yield "the course over time ([observe] is off)"
     elif observed and not drawn:
         yield "the course over time (slices are too short)"

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dbhone.home import Home, is_alive
-from dbhone.measurement.record import Run, RunState, Samples
+from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import found_in
 from dbhone.report.one_liner import brief
@@ -152,5 +153,5 @@ class RunService:
         return self._briefs.get(summary.id, summary, make).value
 
 
-def _with_samples(store: Store, run: Run) -> tuple[Run, Samples]:
+def _with_samples(store: Store, run: Run) -> tuple[Run, SampleArray]:
     return run, store.samples(run.id)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from dbhone.analysis.declared import declared_subjects
 from dbhone.measurement.progress import Progress
 from dbhone.measurement.record import Run, RunState
 from dbhone.units import count_of, duration
@@ -43,7 +42,7 @@ def doing(run: Run, state: State, progress: Progress) -> str:
         case State.RUNNING if latest is not None:
             return f"Measuring block {latest.block + 1}."
         case State.RUNNING:
-            declared = count_of(len(declared_subjects(run)), "subject")
+            declared = count_of(len(run.declared.subjects), "subject")
             return f"Preparing: {len(run.subjects)} of {declared} ready so far."
         case State.CUT_OFF:
             return (

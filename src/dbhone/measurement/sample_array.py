@@ -1,0 +1,176 @@
+"""All samples of a run as one array: what every function of the analysis takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dbhone.errors import HoneError
+from dbhone.measurement.metric import Metric
+
+Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SampleArray:
+    """What was measured, subjects × steps × metrics × blocks; NaN where nothing was.
+
+    ``metrics`` are the names of those of which there is any value. ``blocks`` are the blocks'
+    numbers, ascending; blocks that were cut off and measured anew are not among them.
+    ``block_seconds`` is how long a block takes, from its beginning to the next one's, None where
+    that is not known.
+    """
+
+    subjects: tuple[str, ...]
+    steps: tuple[str, ...]
+    metrics: tuple[str, ...]
+    blocks: Indices
+    values: Array
+    block_seconds: float | None = None
+
+    @classmethod
+    def of_columns(
+        cls,
+        *,
+        subjects: tuple[str, ...],
+        steps: tuple[str, ...],
+        subject: Indices,
+        step: Indices,
+        block: Indices,
+        values: Mapping[str, Array],
+        block_seconds: float | None = None,
+    ) -> SampleArray:
+        """Return the array of measurements in columns, an element for each measurement.
+
+        ``subject`` and ``step`` are indices, ``block`` has the blocks' numbers, ``values`` a column
+        for each metric. Raises HoneError if a subject has two measurements of a step in a block.
+        """
+        blocks, at = np.unique(block, return_inverse=True)
+        _check_unique(subjects, steps, blocks, subject, step, at)
+        known = {name: column for name, column in values.items() if not np.isnan(column).all()}
+        array = np.full((len(subjects), len(steps), len(known), len(blocks)), np.nan)
+        for metric, column in enumerate(known.values()):
+            array[subject, step, metric, at] = column
+        return cls(
+            subjects=subjects,
+            steps=steps,
+            metrics=tuple(known),
+            blocks=blocks.astype(np.int32),
+            values=array,
+            block_seconds=block_seconds,
+        )
+
+    def has(self, metric: Metric) -> bool:
+        """Return whether there is any value of a metric."""
+        return metric.name in self.metrics
+
+    def of(self, metric: Metric) -> Array:
+        """Return a metric's values as they were measured, subjects × steps × blocks."""
+        if not self.has(metric):
+            return np.full((len(self.subjects), len(self.steps), len(self.blocks)), np.nan)
+        values: Array = self.values[:, :, self.metrics.index(metric.name)]
+        return values
+
+    def usable(self, metric: Metric) -> Array:
+        """Return a metric's values, subjects × steps × blocks.
+
+        A negative or infinite value is NaN.
+        """
+        values = self.of(metric)
+        with np.errstate(invalid="ignore"):
+            return np.where((values >= 0) & (values < np.inf), values, np.nan)
+
+    def logs(self, metric: Metric) -> Array:
+        """Return the logarithms of a metric's values, subjects × steps × blocks.
+
+        A value that is not positive and finite has no ratio: it is NaN.
+        """
+        values = self.of(metric)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.log(np.where((values > 0) & (values < np.inf), values, np.nan))
+
+    def without_logs(self, metric: Metric) -> int:
+        """Return how many values of a metric were measured that have no logarithm."""
+        lost = np.isnan(self.logs(metric)) & ~np.isnan(self.of(metric))
+        return int(np.count_nonzero(lost))
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Where anything was measured, subjects × steps × blocks."""
+        return np.asarray(~np.isnan(self.values).all(axis=2), dtype=np.bool_)
+
+    def measured_subjects(self) -> tuple[str, ...]:
+        """Return the subjects of which anything was measured."""
+        present = np.flatnonzero(self.measured.any(axis=(1, 2)))
+        return tuple(self.subjects[subject] for subject in present)
+
+    def rename(self, names: Mapping[str, str]) -> SampleArray:
+        """Return the samples with other names for some subjects."""
+        return replace(self, subjects=tuple(names.get(name, name) for name in self.subjects))
+
+    def pick(self, names: Mapping[str, str], steps: Sequence[str]) -> SampleArray:
+        """Return the samples of some subjects, under new names, on some steps.
+
+        Of a name that the samples do not have, and of such a step, nothing was measured.
+        """
+        values = np.full((len(names), len(steps), len(self.metrics), len(self.blocks)), np.nan)
+        for row, name in enumerate(names):
+            for column, step in enumerate(steps):
+                if name in self.subjects and step in self.steps:
+                    here = self.subjects.index(name), self.steps.index(step)
+                    values[row, column] = self.values[here]
+        return replace(
+            self,
+            subjects=tuple(names.values()),
+            steps=tuple(steps),
+            values=values,
+            block_seconds=None,
+        )
+
+
+def join(parts: Sequence[SampleArray]) -> SampleArray:
+    """Return samples of the same steps as one; each part's blocks are blocks of their own."""
+    subjects = tuple(dict.fromkeys(name for part in parts for name in part.subjects))
+    metrics = tuple(sorted({metric for part in parts for metric in part.metrics}))
+    ends = np.cumsum([0, *(part.blocks.max(initial=-1) + 1 for part in parts)])
+    shape = (len(subjects), len(parts[0].steps), len(metrics))
+    widened = []
+    for part in parts:
+        values = np.full((*shape, len(part.blocks)), np.nan)
+        rows = [subjects.index(name) for name in part.subjects]
+        columns = [metrics.index(metric) for metric in part.metrics]
+        values[np.ix_(rows, range(shape[1]), columns)] = part.values
+        widened.append(values)
+    numbers = [part.blocks + end for part, end in zip(parts, ends[:-1], strict=True)]
+    return SampleArray(
+        subjects=subjects,
+        steps=parts[0].steps,
+        metrics=metrics,
+        blocks=np.concatenate(numbers).astype(np.int32),
+        values=np.concatenate(widened, axis=-1),
+    )
+
+
+def _check_unique(
+    subjects: tuple[str, ...],
+    steps: tuple[str, ...],
+    blocks: Indices,
+    subject: Indices,
+    step: Indices,
+    at: NDArray[np.intp],
+) -> None:
+    counts = np.zeros((len(subjects), len(steps), len(blocks)), dtype=np.int32)
+    np.add.at(counts, (subject, step, at), 1)
+    if counts.max(initial=0) <= 1:
+        return
+    which, on, block = np.argwhere(counts > 1)[0]
+    raise HoneError(
+        f"{subjects[which]} has {counts[which, on, block]} measurements of {steps[on]} in block"
+        f" {blocks[block]}; there must be one",
+        hint="measurements of a block that was cut off must not be handed to the analysis",
+    )
