@@ -117,7 +117,7 @@ def test_what_follows_the_numbers_belongs_to_the_version(tmp_path: Path) -> None
 
 def test_mysqls_tree_is_refused(tmp_path: Path) -> None:
     tree = make_tree(tmp_path / "tree", "5.7.44", maturity=None)
-    with pytest.raises(SourceError, match="not MariaDB's source tree"):
+    with pytest.raises(SourceError, match=r"source tree of MySQL 5\.7\.44, not of MariaDB"):
         PLUGIN.version(tree)
 
 

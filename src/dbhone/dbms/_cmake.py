@@ -1,13 +1,16 @@
-"""What configuring with CMake has in common: the compilers and the variant's flags."""
+"""Commands of CMake that several DBMSs need: to configure a build, and to copy files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from dbhone.dbms._options import Option
 from dbhone.dbms.base import BuildRequest
 
+COPY = ("cmake", "-E", "copy")
+COPY_FOLDER = ("cmake", "-E", "copy_directory")
 _LINKED = ("EXE", "SHARED", "MODULE")
 
 
@@ -51,3 +54,14 @@ def configure(request: BuildRequest, flags: TypeFlags, options: Iterable[str]) -
 def written(options: Iterable[Option]) -> tuple[str, ...]:
     """Return options as CMake reads them on its command line."""
     return tuple(f"-D{each.name}={each.value}" for each in options)
+
+
+def copy_messages(built: str, source: Path, share: Path) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that copy a MySQL-like server's messages and character sets to ``share``.
+
+    The messages are in the folder ``built`` of the build, the character sets in ``source``.
+    """
+    return (
+        (*COPY_FOLDER, f"{built}/english", f"{share}/english"),
+        (*COPY_FOLDER, str(source / "charsets"), f"{share}/charsets"),
+    )

@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dbhone.dbms._boost import boost_options
-from dbhone.dbms._cmake import TypeFlags, configure, written
+from dbhone.dbms._cmake import COPY, COPY_FOLDER, TypeFlags, configure, copy_messages, written
 from dbhone.dbms._compatibility import needs_of
 from dbhone.dbms._mysql_options import server_only, sets_of
 from dbhone.dbms._openssl import ssl_options
@@ -61,7 +61,7 @@ def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()
     new = (request.tree / "share" / "messages_to_clients.txt").is_file()
     make = ("ninja", f"-j{request.jobs}", "mysqld", "GenError")
     configured = _configure(dbms, request, tuple(options))
-    share = (BuildStep(phase=Phase.TOOLS, argv=argv) for argv in _collect_share(request, new=new))
+    share = (BuildStep(phase=Phase.TOOLS, argv=argv) for argv in _share_commands(request, new=new))
     artifacts = [
         Artifact(name="server", made=_server(request.tree), kept=Path("bin/mysqld")),
         Artifact(name="share", made=_GATHERED, kept=_SHARE, tree=True),
@@ -160,24 +160,19 @@ def _told(guidance: ProfileOptions, script: str) -> frozenset[str]:
     )
 
 
-def _collect_share(request: BuildRequest, *, new: bool) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that gather what the server looks for below ``share``."""
-    tree = request.tree
-    source, made = (tree / "share", "share") if new else (tree / "sql" / "share", "sql/share")
-    copy, copy_folder = ("cmake", "-E", "copy"), ("cmake", "-E", "copy_directory")
-    commands: list[tuple[str, ...]] = [
-        (*copy_folder, f"{made}/english", f"{_GATHERED}/english"),
-        (*copy_folder, str(source / "charsets"), f"{_GATHERED}/charsets"),
-    ]
+def _share_commands(request: BuildRequest, *, new: bool) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that copy the files that the server reads below ``share``."""
+    tree, share = request.tree, "share" if new else "sql/share"
+    commands = [*copy_messages(share, tree / share, _GATHERED)]
     scripts = [tree / "scripts" / name for name in _BOOTSTRAP]
     if request.version.startswith("5.6"):
-        commands.append((*copy, *(str(each) for each in scripts), str(_GATHERED)))
+        commands.append((*COPY, *(str(script) for script in scripts), str(_GATHERED)))
     if new:
         # Versions that are linked with no library of their own do not make it.
         commands.append(("cmake", "-E", "make_directory", str(_LIBRARIES)))
         # Without what ICU knows of characters regular expressions fail.
         commands += [
-            (*copy_folder, str(data), f"{_LIBRARIES}/private/{data.name}")
+            (*COPY_FOLDER, str(data), f"{_LIBRARIES}/private/{data.name}")
             for data in sorted((tree / "extra" / "icu").glob(f"icudt*{_ENDIAN}"))
         ]
     return tuple(commands)

@@ -21,8 +21,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dbhone.dbms._cmake import configure, variant_flags
+from dbhone.dbms._cmake import COPY, configure, copy_messages, variant_flags
 from dbhone.dbms._mysql_lifecycle import MysqlLife
+from dbhone.dbms._mysql_tree import Vendor, version_of
 from dbhone.dbms._options import expand
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
 from dbhone.errors import SourceError
@@ -67,7 +68,6 @@ _OLDEST = (10, 6)
 _SERVER = Path("sql/mariadbd")
 _SHARE = Path("share")
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S*-MariaDB")
-_FIELD = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
 
 
 class MariaDb(MysqlLife):
@@ -93,17 +93,8 @@ class MariaDb(MysqlLife):
     )
 
     def version(self, tree: Path) -> str:
-        """Return what the file VERSION says; MySQL's has no line on the server's maturity."""
-        file = tree / "VERSION"
-        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-        fields: dict[str, str] = {name: value.strip() for name, value in _FIELD.findall(text)}
-        parts = [fields.get(f"MYSQL_VERSION_{part}", "") for part in ("MAJOR", "MINOR", "PATCH")]
-        if not fields.get("SERVER_MATURITY") or not all(parts):
-            raise SourceError(
-                "this is not MariaDB's source tree: VERSION does not say so",
-                hint="give the whole source tree of MariaDB Server",
-            )
-        return ".".join(parts) + fields.get("MYSQL_VERSION_EXTRA", "")
+        """Return what the file VERSION says."""
+        return version_of(tree, Vendor.MARIADB)
 
     def required_programs(self, tree: Path) -> tuple[str, ...]:
         """Return CMake, ninja and bison, which makes the SQL parser."""
@@ -125,7 +116,7 @@ class MariaDb(MysqlLife):
         steps = (
             BuildStep(phase=Phase.CONFIGURE, argv=_configure(request)),
             BuildStep(phase=Phase.COMPILE, argv=make),
-            *(BuildStep(phase=Phase.TOOLS, argv=argv) for argv in _collect_share(request.tree)),
+            *(BuildStep(phase=Phase.TOOLS, argv=argv) for argv in _share_commands(request.tree)),
         )
         artifacts = (
             Artifact(name="server", made=_SERVER, kept=Path("bin/mariadbd")),
@@ -149,8 +140,8 @@ def _configure(request: BuildRequest) -> tuple[str, ...]:
     return configure(request, variant_flags(request), options)
 
 
-def _collect_share(tree: Path) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that gather what the server looks for below ``share``.
+def _share_commands(tree: Path) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that copy the files that the server reads below ``share``.
 
     Those are its messages, its character sets, and the SQL that makes the system tables of a
     new data directory.
@@ -166,11 +157,9 @@ def _collect_share(tree: Path) -> tuple[tuple[str, ...], ...]:
         made / f"{prefix}_sys_schema.sql",
         made / "maria_add_gis_sp_bootstrap.sql",
     )
-    copy, copy_folder = ("cmake", "-E", "copy"), ("cmake", "-E", "copy_directory")
     return (
-        (*copy_folder, "sql/share/english", f"{_SHARE}/english"),
-        (*copy_folder, str(tree / "sql" / "share" / "charsets"), f"{_SHARE}/charsets"),
-        (*copy, *(str(script) for script in scripts), str(_SHARE)),
+        *copy_messages("sql/share", tree / "sql" / "share", _SHARE),
+        (*COPY, *(str(script) for script in scripts), str(_SHARE)),
     )
 
 
