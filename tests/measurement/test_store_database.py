@@ -67,7 +67,7 @@ def old(tmp_path: Path) -> Path:
     """A store that an older hone wrote, with a run and its measurements."""
     path = tmp_path / "old.db"
     connection = sqlite3.connect(path)
-    connection.executescript(Path(__file__).with_name("store_0001.sql").read_text())
+    connection.executescript(Path(__file__).with_name("store_0006.sql").read_text())
     connection.close()
     return path
 
@@ -88,7 +88,6 @@ def test_an_older_store_is_brought_up_to_date_and_keeps_all_it_had(old: Path) ->
         samples = columns(store.samples(1))
         assert samples.values["throughput"].tolist() == [2.0, 3.0, 4.0] * 2
         assert "latency_p95" not in samples.values
-        assert store.raw_output(1, 1, "main", "rel") == invocation(1, "rel").raw_output
 
         store.record(1, invocation(2, "rel"))
         assert len(columns(store.samples(1)).block) == 9
@@ -359,10 +358,17 @@ class TestReading:
 
     def test_an_older_store_is_told_and_left_as_it_is(self, old: Path) -> None:
         before = old.read_bytes()
-        with pytest.raises(StoreError, match=r"by an older hone .* revision 0001") as caught:
+        with pytest.raises(StoreError, match=r"by an older hone .* revision 0006") as caught:
             Store.open_to_read(old)
         assert "'hone runs' brings it up to date" in str(caught.value.hint)
         assert old.read_bytes() == before
+
+    def test_a_store_of_before_the_first_release_is_refused(self, old: Path) -> None:
+        execute(old, "UPDATE alembic_version SET version_num = '0005'")
+        for opening in (Store.open_to_read, Store.open):
+            with pytest.raises(StoreError, match=r"was written before hone 0\.1\.0") as caught:
+                opening(old)
+            assert "choose another home" in str(caught.value.hint)
 
     def test_a_newer_store_a_foreign_and_a_damaged_one_are_told(self, path: Path) -> None:
         execute(path, "UPDATE alembic_version SET version_num = '9999'")

@@ -61,6 +61,10 @@ class BuildInputs(BuildKeys):
         words = " ".join((self.variant.name, *self.options, *self.fixes, *linker))
         return words if self.variant.ready_made else f"{words} with {self.compiler}"
 
+    def chosen(self) -> dict[str, object]:
+        """Return the inputs that are not at their defaults, as values of JSON."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
     def digest_entries(self) -> dict[str, object]:
         """Return what a digest needs to know beside the tree and the compiler's command lines."""
         chosen = self.model_dump(mode="json", exclude=set(_IN_COMMANDS))

@@ -44,6 +44,7 @@ def describe(
         settings=dict(state.settings),
         defaults=dict(state.defaults),
         levers=subject.levers,
+        inputs=subject.inputs.chosen(),
         timings=None if manifest.family is None else timings(build),
     )
 

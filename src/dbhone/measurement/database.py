@@ -270,10 +270,16 @@ def _upgrade(connection: sa.Connection, url: sa.URL, version: str | None) -> Non
 
 
 def _check_known(version: str, url: sa.URL) -> None:
-    """Refuse tables of a revision that this hone does not know."""
+    """Refuse tables of a revision that this hone does not know, older or newer."""
     from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
 
     known = {each.revision for each in ScriptDirectory.from_config(migrations()).walk_revisions()}
+    if version < min(known):
+        raise StoreError(
+            f"the store {place(url)} was written before hone 0.1.0 (its tables are of revision"
+            f" {version}), and no hone reads it any more",
+            hint="choose another home with --home or DBHONE_HOME, or move that file away",
+        )
     if version not in known:
         raise StoreError(
             f"the store {place(url)} was written by a newer hone (its tables are of revision"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from dbhone.measurement.declared import Declared, read_declared
 from dbhone.measurement.series import Series
@@ -105,7 +106,8 @@ class Subject:
     that do not depend on where the instance is, ``defaults`` the server's own values of others,
     empty in old runs; ``levers`` are what was done to it when it was
     started, as words of an experiment file. ``timings`` is None in old runs, and where
-    nothing was built.
+    nothing was built. ``inputs`` are those of the build that the user decided, as the experiment
+    names them, without those that are at their defaults; empty in old runs.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Subject:
     defaults: dict[str, str] = field(default_factory=dict)
     timings: BuildTimings | None = None
     levers: tuple[str, ...] = ()
+    inputs: dict[str, Any] = field(default_factory=dict)
 
     @property
     def ready_made(self) -> bool:

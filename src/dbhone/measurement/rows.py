@@ -224,6 +224,7 @@ def subject_of(row: sa.RowMapping) -> Subject:
             "trained_on": tuple(row["trained_on"]),
             "settings": row["settings"] or {},
             "defaults": row["defaults"] or {},
+            "inputs": row["inputs"] or {},
             "levers": tuple(row["levers"] or ()),
             "timings": _timings_of(row["timings"]),
         }

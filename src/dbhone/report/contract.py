@@ -216,6 +216,7 @@ def _build(subject: Subject) -> dict[str, Any]:
         "source_digest": subject.source_digest,
         "settings": dict(subject.settings),
         "levers": list(subject.levers),
+        "inputs": dict(subject.inputs),
         "timings": _timings(subject.timings),
     }
 
@@ -244,6 +245,7 @@ def _winner(subject: Subject | None) -> dict[str, Any] | None:
         "digest": subject.build_digest,
         "path": subject.build_path,
         "levers": list(subject.levers),
+        "inputs": dict(subject.inputs),
     }
 
 

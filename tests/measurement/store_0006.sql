@@ -1,10 +1,9 @@
--- A store as hone wrote it with the tables of revision 0001.
 BEGIN TRANSACTION;
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0001');
+INSERT INTO "alembic_version" VALUES('0006');
 CREATE TABLE invocations (
 	id INTEGER NOT NULL,
 	run_id INTEGER NOT NULL,
@@ -49,21 +48,21 @@ CREATE TABLE measurements (
 	throughput DOUBLE NOT NULL,
 	cpu_seconds DOUBLE,
 	instructions DOUBLE,
-	peak_memory_bytes DOUBLE,
+	peak_memory_bytes DOUBLE, latency_p50 DOUBLE, latency_p95 DOUBLE, latency_p99 DOUBLE, client_cpu_seconds DOUBLE, context_switches DOUBLE, bytes_read DOUBLE, bytes_written DOUBLE, errors DOUBLE,
 	CONSTRAINT pk_measurements PRIMARY KEY (run_id, invocation_id, step_id),
 	CONSTRAINT fk_measurements_run_id FOREIGN KEY(run_id) REFERENCES runs (id),
 	CONSTRAINT fk_measurements_invocation_id FOREIGN KEY(invocation_id) REFERENCES invocations (id),
 	CONSTRAINT fk_measurements_step_id FOREIGN KEY(step_id) REFERENCES steps (id)
 ) WITHOUT ROWID;
-INSERT INTO "measurements" VALUES(1,1,1,2.0,0.25,NULL,1000000.0);
-INSERT INTO "measurements" VALUES(1,1,2,3.0,0.25,NULL,1000000.0);
-INSERT INTO "measurements" VALUES(1,1,3,4.0,0.25,NULL,1000000.0);
-INSERT INTO "measurements" VALUES(1,2,1,2.0,0.25,NULL,1000000.0);
-INSERT INTO "measurements" VALUES(1,2,2,3.0,0.25,NULL,1000000.0);
-INSERT INTO "measurements" VALUES(1,2,3,4.0,0.25,NULL,1000000.0);
-INSERT INTO "measurements" VALUES(1,3,1,3.0,0.25,NULL,1000000.0);
-INSERT INTO "measurements" VALUES(1,3,2,4.0,0.25,NULL,1000000.0);
-INSERT INTO "measurements" VALUES(1,3,3,5.0,0.25,NULL,1000000.0);
+INSERT INTO "measurements" VALUES(1,1,1,2.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,1,2,3.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,1,3,4.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,2,1,2.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,2,2,3.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,2,3,4.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,3,1,3.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,3,2,4.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "measurements" VALUES(1,3,3,5.0,0.25,NULL,1000000.0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL);
 CREATE TABLE outputs (
 	invocation_id INTEGER NOT NULL,
 	zlib BLOB NOT NULL,
@@ -100,6 +99,34 @@ CREATE TABLE runs (
 );
 INSERT INTO "runs" VALUES(1,'Does it pay?','title = "Does it pay?"
 ','try','done','5e5510','2026-02-28 23:50:00.000001','2026-02-28 23:59:59.123456',9.5,'speedtest1','quick',1099511627776,0.02,480.0,5,30,1,'0.1.0','target',NULL);
+CREATE TABLE series (
+	invocation_id INTEGER NOT NULL, 
+	quantity TEXT NOT NULL, 
+	unit TEXT NOT NULL, 
+	kind VARCHAR(16) NOT NULL, 
+	seconds JSON NOT NULL, 
+	readings JSON NOT NULL, 
+	CONSTRAINT pk_series PRIMARY KEY (invocation_id, quantity), 
+	CONSTRAINT fk_series_invocation_id FOREIGN KEY(invocation_id) REFERENCES invocations (id)
+)
+ WITHOUT ROWID
+
+;
+CREATE TABLE slices (
+	invocation_id INTEGER NOT NULL, 
+	round_number INTEGER NOT NULL, 
+	position INTEGER NOT NULL, 
+	began DOUBLE NOT NULL, 
+	seconds DOUBLE NOT NULL, 
+	operations BIGINT NOT NULL, 
+	errors BIGINT NOT NULL, 
+	counted BOOLEAN NOT NULL, 
+	CONSTRAINT pk_slices PRIMARY KEY (invocation_id, round_number), 
+	CONSTRAINT fk_slices_invocation_id FOREIGN KEY(invocation_id) REFERENCES invocations (id)
+)
+ WITHOUT ROWID
+
+;
 CREATE TABLE steps (
 	id INTEGER NOT NULL,
 	run_id INTEGER NOT NULL,
@@ -108,14 +135,14 @@ CREATE TABLE steps (
 	step_key TEXT NOT NULL,
 	title TEXT NOT NULL,
 	step_group VARCHAR(16) NOT NULL,
-	in_sample BOOLEAN NOT NULL,
+	in_sample BOOLEAN NOT NULL, threads INTEGER,
 	CONSTRAINT pk_steps PRIMARY KEY (id),
 	CONSTRAINT fk_steps_run_id FOREIGN KEY(run_id) REFERENCES runs (id),
 	CONSTRAINT uq_steps_run_id_set_name_step_key UNIQUE (run_id, set_name, step_key)
 );
-INSERT INTO "steps" VALUES(1,1,0,'main','100','step 100','write',1);
-INSERT INTO "steps" VALUES(2,1,1,'main','110','step 110','point',1);
-INSERT INTO "steps" VALUES(3,1,2,'main','120','step 120','range',1);
+INSERT INTO "steps" VALUES(1,1,0,'main','100','step 100','write',1,NULL);
+INSERT INTO "steps" VALUES(2,1,1,'main','110','step 110','point',1,NULL);
+INSERT INTO "steps" VALUES(3,1,2,'main','120','step 120','range',1,NULL);
 CREATE TABLE subjects (
 	id INTEGER NOT NULL,
 	run_id INTEGER NOT NULL,
@@ -136,13 +163,13 @@ CREATE TABLE subjects (
 	trained_on JSON NOT NULL,
 	training_seconds DOUBLE,
 	profile_coverage DOUBLE,
-	broken TEXT,
+	broken TEXT, settings JSON, timings JSON, levers JSON, defaults JSON,
 	CONSTRAINT pk_subjects PRIMARY KEY (id),
 	CONSTRAINT fk_subjects_run_id FOREIGN KEY(run_id) REFERENCES runs (id),
 	CONSTRAINT uq_subjects_run_id_name UNIQUE (run_id, name)
 );
-INSERT INTO "subjects" VALUES(1,1,0,'rel','base','sqlite','3.40.1','apt:sqlite3','50','rel+pgo','gcc 12.2.0','["-O2", "-fprofile-use"]','b1','/home/builds/b1',12.5,1400000,'["main"]',3.25,0.5,NULL);
-INSERT INTO "subjects" VALUES(2,1,1,'pgo','candidate','sqlite','3.40.1','apt:sqlite3','50','rel+pgo','gcc 12.2.0','["-O2", "-fprofile-use"]','b1','/home/builds/b1',12.5,1400000,'["main"]',3.25,0.5,NULL);
+INSERT INTO "subjects" VALUES(1,1,0,'rel','base','sqlite','3.40.1','apt:sqlite3','50','rel+pgo','gcc 12.2.0','["-O2", "-fprofile-use"]','b1','/home/builds/b1',12.5,1400000,'["main"]',3.25,0.5,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "subjects" VALUES(2,1,1,'pgo','candidate','sqlite','3.40.1','apt:sqlite3','50','rel+pgo','gcc 12.2.0','["-O2", "-fprofile-use"]','b1','/home/builds/b1',12.5,1400000,'["main"]',3.25,0.5,NULL,NULL,NULL,NULL,NULL);
 CREATE TABLE warnings (
 	id INTEGER NOT NULL,
 	run_id INTEGER NOT NULL,
@@ -166,10 +193,19 @@ SELECT
     steps.step_key,
     steps.step_group,
     steps.in_sample,
+    steps.threads,
     measurements.throughput,
     measurements.cpu_seconds,
     measurements.instructions,
-    measurements.peak_memory_bytes
+    measurements.peak_memory_bytes,
+    measurements.latency_p50,
+    measurements.latency_p95,
+    measurements.latency_p99,
+    measurements.client_cpu_seconds,
+    measurements.context_switches,
+    measurements.bytes_read,
+    measurements.bytes_written,
+    measurements.errors
 FROM measurements
 JOIN invocations ON invocations.id = measurements.invocation_id
 JOIN subjects ON subjects.id = invocations.subject_id

@@ -1,11 +1,14 @@
-"""The first tables."""
+"""The first tables.
+
+Its revision is 0006 because stores with just these tables were made before 0.1.0, in six steps.
+"""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "0006"
 down_revision: str | None = None
 branch_labels: str | None = None
 depends_on: str | None = None
@@ -22,6 +25,8 @@ def upgrade() -> None:
     _warnings()
     _invocations()
     _measurements()
+    _series()
+    _slices()
     op.execute(_RESULTS)
 
 
@@ -95,6 +100,10 @@ def _subjects() -> None:
         sa.Column("training_seconds", sa.Double),
         sa.Column("profile_coverage", sa.Double),
         sa.Column("broken", sa.Text),
+        sa.Column("settings", sa.JSON),
+        sa.Column("timings", sa.JSON),
+        sa.Column("levers", sa.JSON),
+        sa.Column("defaults", sa.JSON),
         sa.PrimaryKeyConstraint("id", name="pk_subjects"),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_subjects_run_id"),
         sa.UniqueConstraint("run_id", "name", name="uq_subjects_run_id_name"),
@@ -112,6 +121,7 @@ def _steps() -> None:
         sa.Column("title", sa.Text, nullable=False),
         sa.Column("step_group", sa.String(16), nullable=False),
         sa.Column("in_sample", sa.Boolean, nullable=False),
+        sa.Column("threads", sa.Integer),
         sa.PrimaryKeyConstraint("id", name="pk_steps"),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_steps_run_id"),
         sa.UniqueConstraint(
@@ -185,12 +195,56 @@ def _measurements() -> None:
         sa.Column("cpu_seconds", sa.Double),
         sa.Column("instructions", sa.Double),
         sa.Column("peak_memory_bytes", sa.Double),
+        sa.Column("latency_p50", sa.Double),
+        sa.Column("latency_p95", sa.Double),
+        sa.Column("latency_p99", sa.Double),
+        sa.Column("client_cpu_seconds", sa.Double),
+        sa.Column("context_switches", sa.Double),
+        sa.Column("bytes_read", sa.Double),
+        sa.Column("bytes_written", sa.Double),
+        sa.Column("errors", sa.Double),
         sa.PrimaryKeyConstraint("run_id", "invocation_id", "step_id", name="pk_measurements"),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_measurements_run_id"),
         sa.ForeignKeyConstraint(
             ["invocation_id"], ["invocations.id"], name="fk_measurements_invocation_id"
         ),
         sa.ForeignKeyConstraint(["step_id"], ["steps.id"], name="fk_measurements_step_id"),
+        sqlite_with_rowid=False,
+    )
+
+
+def _series() -> None:
+    op.create_table(
+        "series",
+        sa.Column("invocation_id", sa.Integer, autoincrement=False, nullable=False),
+        sa.Column("quantity", sa.Text, nullable=False),
+        sa.Column("unit", sa.Text, nullable=False),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("seconds", sa.JSON, nullable=False),
+        sa.Column("readings", sa.JSON, nullable=False),
+        sa.PrimaryKeyConstraint("invocation_id", "quantity", name="pk_series"),
+        sa.ForeignKeyConstraint(
+            ["invocation_id"], ["invocations.id"], name="fk_series_invocation_id"
+        ),
+        sqlite_with_rowid=False,
+    )
+
+
+def _slices() -> None:
+    op.create_table(
+        "slices",
+        sa.Column("invocation_id", sa.Integer, autoincrement=False, nullable=False),
+        sa.Column("round_number", sa.Integer, autoincrement=False, nullable=False),
+        sa.Column("position", sa.Integer, nullable=False),
+        sa.Column("began", sa.Double, nullable=False),
+        sa.Column("seconds", sa.Double, nullable=False),
+        sa.Column("operations", sa.BigInteger, nullable=False),
+        sa.Column("errors", sa.BigInteger, nullable=False),
+        sa.Column("counted", sa.Boolean, nullable=False),
+        sa.PrimaryKeyConstraint("invocation_id", "round_number", name="pk_slices"),
+        sa.ForeignKeyConstraint(
+            ["invocation_id"], ["invocations.id"], name="fk_slices_invocation_id"
+        ),
         sqlite_with_rowid=False,
     )
 
@@ -206,10 +260,19 @@ SELECT
     steps.step_key,
     steps.step_group,
     steps.in_sample,
+    steps.threads,
     measurements.throughput,
     measurements.cpu_seconds,
     measurements.instructions,
-    measurements.peak_memory_bytes
+    measurements.peak_memory_bytes,
+    measurements.latency_p50,
+    measurements.latency_p95,
+    measurements.latency_p99,
+    measurements.client_cpu_seconds,
+    measurements.context_switches,
+    measurements.bytes_read,
+    measurements.bytes_written,
+    measurements.errors
 FROM measurements
 JOIN invocations ON invocations.id = measurements.invocation_id
 JOIN subjects ON subjects.id = invocations.subject_id
