@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
 import tomlkit
 from pydantic import ValidationError
 from tomlkit.exceptions import ParseError
 
+from dbhone import registry
 from dbhone.errors import ExperimentError, UnknownName, UsageError
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.resolve import Resolver
@@ -29,8 +29,7 @@ _FOLDER = "dir:"
 
 def shipped_names() -> tuple[str, ...]:
     """Return the names of the experiments that ship with hone."""
-    files = resources.files(_SHIPPED).iterdir()
-    return tuple(sorted(each.name[:-5] for each in files if each.name.endswith(".toml")))
+    return tuple(sorted(registry.toml_files(_SHIPPED)))
 
 
 def load_shipped(
@@ -41,9 +40,10 @@ def load_shipped(
     ``versions`` are those that ``known:`` finds, here and below; None for those that ship.
     ``sources`` are taken instead of the file's: ``NAME=SOURCE``.
     """
-    if name not in shipped_names():
+    files = registry.toml_files(_SHIPPED)
+    if name not in files:
         raise UnknownName("experiment", name, shipped_names())
-    text = resources.files(_SHIPPED).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    text = files[name].read_text(encoding="utf-8")
     return parse(with_sources(text, sources), name=name, versions=versions)
 
 

@@ -9,15 +9,15 @@ the reason.
 from __future__ import annotations
 
 import tomllib
-from importlib import resources
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from dbhone import registry
 from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import UnknownName
 
-_FOLDER = "dbhone.experiment.configs"
+_DRAWER = "dbhone.experiment.configs"
 
 
 class _Section(BaseModel):
@@ -57,13 +57,13 @@ class NamedConfig(_Section):
 
 def config_names() -> tuple[str, ...]:
     """Return the names of all configs."""
-    files = resources.files(_FOLDER).iterdir()
-    return tuple(sorted(each.name[:-5] for each in files if each.name.endswith(".toml")))
+    return tuple(sorted(registry.toml_files(_DRAWER)))
 
 
 def load_config(name: str, *, where: str | None = None) -> NamedConfig:
     """Return a config. Raises UnknownName, which says ``where`` it was asked for."""
-    if name not in config_names():
+    files = registry.toml_files(_DRAWER)
+    if name not in files:
         raise UnknownName("config", name, config_names(), where=where)
-    text = resources.files(_FOLDER).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    text = files[name].read_text(encoding="utf-8")
     return NamedConfig.model_validate(tomllib.loads(text))

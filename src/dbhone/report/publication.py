@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import tomllib
 from enum import StrEnum
-from importlib import resources
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dbhone import registry
 from dbhone.errors import UnknownName
 
-_FOLDER = "dbhone.report.published"
+_DRAWER = "dbhone.report.published"
 Words = tuple[str, ...]
 
 
@@ -89,13 +89,13 @@ class Publication(_Section):
 
 def publication_names() -> tuple[str, ...]:
     """Return the names of all publications."""
-    files = resources.files(_FOLDER).iterdir()
-    return tuple(sorted(each.name[:-5] for each in files if each.name.endswith(".toml")))
+    return tuple(sorted(registry.toml_files(_DRAWER)))
 
 
 def load_publication(name: str) -> Publication:
     """Return a publication. Raises UnknownName, with the nearest."""
-    if name not in publication_names():
+    files = registry.toml_files(_DRAWER)
+    if name not in files:
         raise UnknownName("published result", name, publication_names())
-    text = resources.files(_FOLDER).joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    text = files[name].read_text(encoding="utf-8")
     return Publication.model_validate(tomllib.loads(text))

@@ -8,10 +8,8 @@ once; a set that the DBMS's version lacks is left out, which the caller is told.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,8 +20,7 @@ from dbhone.errors import HoneError, UnknownName
 from dbhone.measurement.record import Group
 from dbhone.units import parse_size
 
-FOLDER = "dbhone.workload.suites"
-_SEPARATOR = ":"
+DRAWER = "dbhone.workload.suites"
 
 
 class Regime(StrEnum):
@@ -187,7 +184,7 @@ class Suite(_Section):
 
 def names() -> tuple[str, ...]:
     """Return the names of the suites that there are."""
-    return tuple(sorted(_files()))
+    return tuple(sorted(registry.toml_files(DRAWER)))
 
 
 def for_interface(interface: str) -> tuple[str, ...]:
@@ -196,33 +193,9 @@ def for_interface(interface: str) -> tuple[str, ...]:
 
 
 @cache
-def _files() -> dict[str, Path]:
-    """Return the suites' files, hone's own and those of other distributions, by name.
-
-    Another distribution has an entry point for each suite: its value is the package in which the
-    file lies, ``kv = "my_package.suites"`` for ``kv.toml`` or ``kv:micro`` for ``kv/micro.toml``.
-    """
-    own = dict(_files_below(Path(str(resources.files(FOLDER))), ""))
-    for name, entry_point in registry.others(FOLDER).items():
-        if name in own:
-            raise HoneError(f"{entry_point.value} has the name of hone's own suite {name}")
-        folder = Path(str(resources.files(entry_point.value)))
-        own[name] = folder.joinpath(*name.split(_SEPARATOR)).with_suffix(".toml")
-    return own
-
-
-def _files_below(folder: Path, prefix: str) -> Iterator[tuple[str, Path]]:
-    for path in folder.iterdir():
-        if path.is_dir():
-            yield from _files_below(path, f"{prefix}{path.name}{_SEPARATOR}")
-        elif path.suffix == ".toml":
-            yield prefix + path.stem, path
-
-
-@cache
 def load(name: str) -> Suite:
     """Return the suite ``name``. Raises UnknownName if there is no such file."""
-    files = _files()
+    files = registry.toml_files(DRAWER)
     if name not in files:
         raise UnknownName("suite", name, files)
     try:
