@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.analysis.verdict import Direction, Effect, Summary, differs, half_width, tone
-from dbhone.analysis.winner import overall
+from dbhone.analysis.verdict import Direction, Effect, Summary, differs, half_width, overall, tone
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import begin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from dbhone.errors import UsageError
 
@@ -96,3 +97,10 @@ def percent(fraction: float, *, digits: int = 1) -> str:
 def count_of(number: float, what: str) -> str:
     """Return a number of things: ``1 step``, ``2,000 steps``."""
     return f"{number:,.0f} {what}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return some names in a sentence, and how many more there are."""
+    shown = ", ".join(names[:most])
+    more = len(names) - most
+    return f"{shown} and {more} more" if more > 0 else shown

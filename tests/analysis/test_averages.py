@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbhone.analysis.averages import average_ratio
 from dbhone.analysis.comparison import CONFIDENCE, analyse
+from dbhone.analysis.levels import average_ratio
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import steps_of

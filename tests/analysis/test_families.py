@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dbhone.analysis.estimate import Estimates, estimate
-from dbhone.analysis.families import Family, Rows, judge
-from dbhone.analysis.multiplicity import holm
+from dbhone.analysis.multiplicity import Family, Rows, holm, judge
 
 
 def _estimates(*centres: float, blocks: int = 8) -> Estimates:

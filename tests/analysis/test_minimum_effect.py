@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtr
 
-from dbhone.analysis.minimum_effect import findable
-from dbhone.analysis.multiplicity import holm
+from dbhone.analysis.multiplicity import findable, holm
 
 _P = st.lists(st.one_of(st.floats(0, 1), st.just(float("nan"))), min_size=1, max_size=30)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dbhone.analysis.nested import known
+from dbhone.analysis.allocation import known
 from dbhone.measurement.sample_array import Array
 
 

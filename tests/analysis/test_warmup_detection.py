@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.analysis.warmup_detection import unsettled
+from dbhone.analysis.rounds import unsettled
 from dbhone.measurement.sample_array import Array
 
 

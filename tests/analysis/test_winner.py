@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.winner import find_winner
+from dbhone.analysis.verdict import find_winner
 from dbhone.measurement.record import Run, Subject
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from dbhone.errors import ServerError
-from dbhone.measurement.sampler import Probe
+from dbhone.measurement.sampler import Probe, SliceSampler
 from dbhone.measurement.series import Kind, Quantity, Readings, Series
-from dbhone.measurement.slice_sampler import SliceSampler
 
 SUM = Quantity(name="sum", unit="1/s", kind=Kind.RATE)
 LEVEL = Quantity(name="level", unit="1", kind=Kind.LEVEL)

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict
-from dbhone.analysis.winner import overall
+from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict, overall
 from dbhone.report.dissenting_steps import apart
 from dbhone.report.findings import Findings, found_in
 from dbhone.report.headline import headline

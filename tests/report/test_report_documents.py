@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.analysis import server_warnings, warnings
+from dbhone.analysis import shape_warnings, warnings
 from dbhone.report.page import build_page
 from dbhone.report.rendering import formats, render
 from tests.report.sample_history import a_history, history_samples
@@ -46,7 +46,7 @@ def test_every_key_of_a_history_is_documented() -> None:
 
 
 def test_every_doubt_is_documented() -> None:
-    files = [Path(str(each.__file__)) for each in (warnings, server_warnings)]
+    files = [Path(str(each.__file__)) for each in (warnings, shape_warnings)]
     source = "".join(each.read_text(encoding="utf-8") for each in files)
     codes = re.findall(r'code="([\w-]+)"', source)
     assert len(codes) > 10

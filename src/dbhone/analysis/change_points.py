@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from dbhone.analysis.estimate import estimate, summed
 from dbhone.analysis.history import Change, History, Lineage, Segment, Series
 from dbhone.analysis.indirect import Links, contrast
-from dbhone.analysis.minimum_effect import findable
-from dbhone.analysis.multiplicity import holm
+from dbhone.analysis.multiplicity import findable, holm
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Group, Step

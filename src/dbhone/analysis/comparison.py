@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.analysis.estimate import Estimates, estimate, summed
-from dbhone.analysis.families import Family, Rows, Tests, judge
 from dbhone.analysis.indirect import ONE_RUN, Links
+from dbhone.analysis.multiplicity import Family, Rows, Tests, judge
 from dbhone.analysis.verdict import (
     Analysis,
     Effect,

@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 from dbhone.analysis.history import Lineage
 from dbhone.analysis.indirect import Links
-from dbhone.analysis.naming import listed
 from dbhone.analysis.parts import Part, differences, named_alike, numbered
 from dbhone.errors import UsageError
 from dbhone.measurement.record import Role, Run, Step, Subject
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.sample_array import join as join_samples
+from dbhone.units import listed
 from dbhone.versions import age
 
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.naming import listed
-from dbhone.analysis.precision import blocks_needed, precision
-from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Effect, Verdict, half_width
+from dbhone.analysis.verdict import (
+    MINIMUM_BLOCKS,
+    Analysis,
+    Effect,
+    Verdict,
+    blocks_needed,
+    half_width,
+    precision,
+)
 from dbhone.measurement.record import Run, Warning
 from dbhone.measurement.sample_array import SampleArray
-from dbhone.units import count_of, duration
+from dbhone.units import count_of, duration, listed
 
 _PATIENCE = 24 * 3600.0
 """For how many seconds of measuring it is of use to be told how many blocks are missing."""

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.naming import listed
 from dbhone.analysis.rounds import DEVIATION
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Warning
 from dbhone.measurement.sample_array import Array, SampleArray
-from dbhone.units import count_of
+from dbhone.units import count_of, listed
 
 _FAR = 10.0
 """In standard deviations, told by the median deviation: of twelve blocks with normal noise one is

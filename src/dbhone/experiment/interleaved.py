@@ -18,8 +18,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from dbhone.analysis.rounds import levels
-from dbhone.analysis.warmup_detection import unsettled
+from dbhone.analysis.rounds import levels, unsettled
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.model import Slices

@@ -13,8 +13,7 @@ import os
 from functools import partial
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.precision import precision, typical
-from dbhone.analysis.verdict import Analysis
+from dbhone.analysis.verdict import Analysis, precision, typical
 from dbhone.errors import DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, Slice

@@ -14,7 +14,7 @@ from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import ExperimentError, HoneError, ServerError, UnknownName
 from dbhone.instance.counter_reader import CounterReader
 from dbhone.instance.server import Server
-from dbhone.measurement.sampler import Probe, Sampler
+from dbhone.measurement.sampler import Probe, Sampler, SliceSampler
 from dbhone.measurement.series import (
     CPU,
     MEMORY,
@@ -26,7 +26,6 @@ from dbhone.measurement.series import (
     Series,
 )
 from dbhone.measurement.server_usage import read_usage
-from dbhone.measurement.slice_sampler import SliceSampler
 from dbhone.workload.drivers.base import INTERVAL, Outcome
 
 _WILDCARD = re.compile(r"[*?\[]")

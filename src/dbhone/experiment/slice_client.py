@@ -13,8 +13,8 @@ from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.block_servers import RunningServer, used_between
 from dbhone.experiment.trial import SubjectResult
 from dbhone.measurement.record import Slice
+from dbhone.measurement.sampler import SliceSampler
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, summed
-from dbhone.measurement.slice_sampler import SliceSampler
 from dbhone.workload.counting import Counts, latency_of
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Outcome, StepResult

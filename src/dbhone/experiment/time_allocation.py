@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.allocation import Bounds, Cost, allocate
-from dbhone.analysis.nested import known
+from dbhone.analysis.allocation import Bounds, Cost, allocate, known
 from dbhone.analysis.rounds import log_rate
 from dbhone.measurement.record import Design, Slice, Sliced
 from dbhone.measurement.sample_array import Array

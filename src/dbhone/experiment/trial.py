@@ -13,10 +13,9 @@ from dbhone.experiment.observe import pace
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.conditions import between, read_conditions
 from dbhone.measurement.record import Invocation, Measurement, Slice
-from dbhone.measurement.sampler import Sampler
+from dbhone.measurement.sampler import Sampler, SliceSampler
 from dbhone.measurement.series import Series
 from dbhone.measurement.server_usage import UsedBetween
-from dbhone.measurement.slice_sampler import SliceSampler
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import StepResult
 from dbhone.workload.task import Task

@@ -1,14 +1,17 @@
-"""Writes rows of the store: one, one in place of another, and all that an invocation brings."""
+"""Writes what one invocation brings, and reads it again: measurements, series, slices.
+
+Records become rows and rows become records here; ``rows.py`` does the same for what a run is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from dbhone.errors import StoreError
-from dbhone.measurement.record import Invocation
+from dbhone.measurement.record import Invocation, Slice, Sliced
 from dbhone.measurement.rows import (
     check_measurement,
     invocation_values,
@@ -16,8 +19,7 @@ from dbhone.measurement.rows import (
     packed,
     step_of,
 )
-from dbhone.measurement.series_rows import series_values
-from dbhone.measurement.slice_rows import slice_values
+from dbhone.measurement.series import Kind, Observation, Quantity, Series
 from dbhone.measurement.tables import (
     INVOCATIONS,
     MEASUREMENTS,
@@ -27,6 +29,79 @@ from dbhone.measurement.tables import (
     STEPS,
     SUBJECTS,
 )
+
+
+def series_values(invocation_id: int, series: Series) -> dict[str, Any]:
+    """Return the row of a series: milliseconds, and no more digits than a reading deserves."""
+    return {
+        "invocation_id": invocation_id,
+        "quantity": series.quantity.name,
+        "unit": series.quantity.unit,
+        "kind": series.quantity.kind,
+        "seconds": [round(each, 3) for each in series.at],
+        "readings": [_short(each) for each in series.values],
+    }
+
+
+def _short(value: float) -> float:
+    rounded = float(f"{value:.6g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def observation_of(rows: Sequence[sa.RowMapping]) -> Observation:
+    """Return what the rows of ``series`` of one invocation, joined with it, are."""
+    return Observation(
+        block=rows[0]["block"],
+        set=rows[0]["set_name"],
+        subject=rows[0]["name"],
+        series=tuple(_series_of(row) for row in rows),
+    )
+
+
+def _series_of(row: sa.RowMapping) -> Series:
+    return Series(
+        quantity=Quantity(name=row["quantity"], unit=row["unit"], kind=Kind(row["kind"])),
+        at=tuple(row["seconds"]),
+        values=tuple(float(each) for each in row["readings"]),
+    )
+
+
+def slice_values(invocation_id: int, one: Slice) -> dict[str, Any]:
+    """Return the row of a slice, with its times in microseconds."""
+    return {
+        "invocation_id": invocation_id,
+        "round_number": one.round,
+        "position": one.position,
+        "began": round(one.began, 6),
+        "seconds": round(one.seconds, 6),
+        "operations": one.operations,
+        "errors": one.errors,
+        "counted": one.counted,
+    }
+
+
+def sliced_of(rows: Sequence[sa.RowMapping]) -> Iterator[Sliced]:
+    """Yield what rows of ``slices``, joined with their invocations and in their order, are."""
+    for _, each in itertools.groupby(rows, lambda row: row["id"]):
+        own = list(each)
+        yield Sliced(
+            block=own[0]["block"],
+            set=own[0]["set_name"],
+            subject=own[0]["name"],
+            slices=tuple(_slice_of(row) for row in own),
+        )
+
+
+def _slice_of(row: sa.RowMapping) -> Slice:
+    return Slice(
+        round=row["round_number"],
+        position=row["position"],
+        began=row["began"],
+        seconds=row["seconds"],
+        operations=row["operations"],
+        errors=row["errors"],
+        counted=row["counted"],
+    )
 
 
 class Described:

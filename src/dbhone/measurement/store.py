@@ -25,7 +25,7 @@ from dbhone.measurement import columns, progress
 from dbhone.measurement.database import Database, open_database, open_to_read
 from dbhone.measurement.progress import DONE, Progress
 from dbhone.measurement.record import Invocation, Run, Sliced, Step, Subject, Warning
-from dbhone.measurement.recording import Described, insert, put, record
+from dbhone.measurement.recording import Described, insert, observation_of, put, record, sliced_of
 from dbhone.measurement.rows import (
     Done,
     NewRun,
@@ -44,8 +44,6 @@ from dbhone.measurement.rows import (
 )
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
-from dbhone.measurement.series_rows import observation_of
-from dbhone.measurement.slice_rows import sliced_of
 from dbhone.measurement.tables import (
     COUNTS,
     INVOCATIONS,

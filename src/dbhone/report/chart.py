@@ -13,8 +13,7 @@ from typing import Any
 
 import altair as alt
 
-from dbhone.analysis.verdict import Direction, Effect, Summary, tone
-from dbhone.analysis.winner import scored_in_sample
+from dbhone.analysis.verdict import Direction, Effect, Summary, scored_in_sample, tone
 from dbhone.measurement.record import Group, Role
 from dbhone.report.context import label
 from dbhone.report.drawing import Picture, named_axis, svg

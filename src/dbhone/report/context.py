@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.levels import Level
-from dbhone.analysis.verdict import Analysis, Effect, Summary
-from dbhone.analysis.winner import overall
+from dbhone.analysis.verdict import Analysis, Effect, Summary, overall
 from dbhone.measurement.metric import THROUGHPUT, Metric
 from dbhone.measurement.record import Group, Role, Run, Step, Subject
 from dbhone.report.table import Cell, Row

@@ -6,8 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.sample_size import SampleSize
-from dbhone.analysis.verdict import MINIMUM_BLOCKS, Analysis, Summary, Verdict, differs
-from dbhone.analysis.winner import find_winner, overall, scored_in_sample
+from dbhone.analysis.verdict import (
+    MINIMUM_BLOCKS,
+    Analysis,
+    Summary,
+    Verdict,
+    differs,
+    find_winner,
+    overall,
+    scored_in_sample,
+)
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
 from dbhone.report.context import workload

@@ -7,8 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from dbhone.analysis.estimate import trimmed
-from dbhone.analysis.verdict import Analysis
-from dbhone.analysis.winner import overall
+from dbhone.analysis.verdict import Analysis, overall
 from dbhone.report.wording import joined
 from dbhone.units import count_of
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dbhone.analysis.history import History
-from dbhone.analysis.verdict import Summary, Verdict
-from dbhone.analysis.winner import find_winner, overall
+from dbhone.analysis.verdict import Summary, Verdict, find_winner, overall
 from dbhone.measurement.record import Role
 from dbhone.report.findings import Findings
 from dbhone.report.headline import headline

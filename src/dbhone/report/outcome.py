@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from dbhone.analysis.naming import listed
-from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict
-from dbhone.analysis.winner import overall
+from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict, overall
 from dbhone.measurement.record import Role, Subject
 from dbhone.report.context import short_names
 from dbhone.report.page import Page
 from dbhone.report.wording import spoken
-from dbhone.units import count_of
+from dbhone.units import count_of, listed
 
 
 class Answer(IntEnum):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.verdict import Summary, Verdict, half_width
-from dbhone.analysis.winner import find_winner, overall
+from dbhone.analysis.verdict import Summary, Verdict, find_winner, half_width, overall
 from dbhone.measurement.record import Role, RunState, Subject, Warning
 from dbhone.report.findings import Findings
 from dbhone.report.wording import joined

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from dbhone.analysis.history import History
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
-from dbhone.analysis.verdict import Analysis
+from dbhone.analysis.verdict import Analysis, find_winner
 from dbhone.analysis.warnings import CONTROL_CODES, WINNER_CODES
-from dbhone.analysis.winner import find_winner
 from dbhone.measurement.record import Run, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.averages import average_ratio
+from dbhone.analysis.levels import average_ratio
 from dbhone.analysis.verdict import Analysis
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT

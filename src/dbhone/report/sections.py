@@ -5,8 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 
-from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict
-from dbhone.analysis.winner import overall
+from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict, overall
 from dbhone.measurement.metric import (
     CONTEXT_SWITCHES,
     CPU_SECONDS,
