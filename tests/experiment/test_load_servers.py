@@ -153,15 +153,16 @@ def test_what_is_hard_to_tell_is_asked_for_longer_unless_the_experiment_says_oth
 def test_slices_are_chosen_by_themselves_unless_it_is_said_how() -> None:
     assert parse(GOOD, name="x.toml").slices is Slices.AUTO
     assert designed("fresh").slices is Slices.FRESH
-    with pytest.raises(ExperimentError, match="write one of auto, fresh, frozen"):
-        designed("short")
+    with pytest.raises(ExperimentError, match="write one of auto, fresh, short"):
+        designed("quick")
 
 
-def test_frozen_clients_are_refused_where_that_cannot_be_done() -> None:
+@pytest.mark.parametrize("word", ["short", "frozen"])
+def test_short_slices_are_refused_where_that_cannot_be_done(word: str) -> None:
     warm = GOOD.replace("os-cached", "cached")
-    assert designed("frozen", warm).slices is Slices.FROZEN
+    assert designed(word, warm).slices is Slices.SHORT
     with pytest.raises(ExperimentError, match="each slice of a cold server has a server"):
-        designed("frozen", GOOD.replace("os-cached", "cold"))
+        designed(word, GOOD.replace("os-cached", "cold"))
 
 
 def designed(slices: str, text: str = GOOD) -> Experiment:

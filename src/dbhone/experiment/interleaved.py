@@ -71,7 +71,7 @@ def interleaved_sets(
         name
         for name, task in tasks.items()
         if why_not_interleaved(driver, regime, task) is None
-        and (slices is Slices.FROZEN or _pays(task, subjects))
+        and (slices is Slices.SHORT or _pays(task, subjects))
     )
 
 

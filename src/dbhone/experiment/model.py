@@ -19,7 +19,7 @@ class Slices(StrEnum):
     """In short slices, with paused clients, where that can be done and where it pays."""
     FRESH = "fresh"
     """One slice of each subject, by a driver that is started for it."""
-    FROZEN = "frozen"
+    SHORT = "short"
     """In short slices, with paused clients; a set that cannot be measured so is refused."""
 
 

@@ -120,8 +120,8 @@ class Resolver:
         )
 
     def _check_slices(self, suite: Suite, sets: tuple[str, ...] | None, scale: Scale) -> None:
-        """Refuse frozen clients where one of the sets cannot be measured with them."""
-        if self.declared.design.slices is not Slices.FROZEN:
+        """Refuse short slices where one of the sets cannot be measured in them."""
+        if self.declared.design.slices is not Slices.SHORT:
             return
         driver = load_driver(suite.driver)
         for task in work.tasks(suite, sets or suite.measured(), scale):
@@ -129,7 +129,7 @@ class Resolver:
             if reason is not None:
                 raise ExperimentError(
                     f"{self.where.at('design', 'slices')}: {reason}",
-                    hint="leave 'slices' out: clients are then frozen where that can be done",
+                    hint="leave 'slices' out: slices are then short where that can be done",
                 )
 
     def _observe(self, subjects: tuple[SubjectDeclaration, ...]) -> Observe:

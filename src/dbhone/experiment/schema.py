@@ -19,6 +19,9 @@ from dbhone.experiment.model import Slices
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.workload.suite import Regime
 
+_EARLIER_SHORT = "frozen"
+"""The word of earlier files for short slices."""
+
 
 def _duration(value: object) -> object:
     return _parsed(value, parse_duration, "a duration such as 8m")
@@ -47,7 +50,9 @@ def _regime(value: object) -> object:
 
 
 def _slices(value: object) -> object:
-    known = [each.value for each in Slices]
+    if value == _EARLIER_SHORT:
+        return Slices.SHORT
+    known = [word.value for word in Slices]
     if value not in known:
         raise ValueError(f"write one of {', '.join(known)}")
     return Slices(value)

@@ -182,9 +182,10 @@ def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
     rounds = statistics.median_high(len(slices) for slices in trials.values())
     yield (
         "short-slices",
-        "it was measured in short slices: the clients of all subjects stayed connected, frozen but"
-        f" for one's; a slice took {typical:.2g} s, and a step had {count_of(rounds, 'round')} in a"
-        " block, each with a slice of every subject; slices in a burst or a stall count less",
+        "it was measured in short slices: the clients of all subjects stayed connected, and all but"
+        f" one's were paused; a slice took {typical:.2g} s, and a step had"
+        f" {count_of(rounds, 'round')} in a block, each with a slice of every subject; slices in a"
+        " burst or a stall count less",
     )
     left_out = sum(not slice.counted for slices in trials.values() for slice in slices)
     total = sum(len(slices) for slices in trials.values())
@@ -193,5 +194,5 @@ def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
             "unsettled",
             f"{left_out} of {count_of(total, 'round')} at the beginning of passes"
             f" {'was' if left_out == 1 else 'were'} left out: the servers had not settled, or the"
-            " slices were too short for what they were asked",
+            " slices were too short for their operations",
         )
