@@ -99,7 +99,7 @@ class Bench:
         for _ in range(max(1, round(PASS / way.slice / len(NAMES)))):
             rates = {}
             for name in _CHANCE.sample(NAMES, len(NAMES)):
-                (step,) = self.servers.drive(name, task).driver.result().steps
+                (step,) = self.servers.drive(name, task).driver.require_report().steps
                 rates[name] = math.log(step.throughput)
             rounds.append((rates["a"], rates["b"]))
         return rounds

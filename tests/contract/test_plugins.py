@@ -80,25 +80,25 @@ class TestDriver:
     def test_it_refuses_silence(self, name: str) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")
         with pytest.raises(DriverError):
-            driver.read(order_for(driver), ())
+            driver.read(request_for(driver), ())
 
     def test_it_starts_the_program_that_it_was_given(self, name: str) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")
-        assert driver.argv(order_for(driver))[0] == "/p"
+        assert driver.argv(request_for(driver))[0] == "/p"
 
     def test_its_command_line_has_no_password(self, name: str) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")
-        assert not any("password" in word for word in driver.argv(order_for(driver)))
+        assert not any("password" in word for word in driver.argv(request_for(driver)))
 
 
-def order_for(driver: Driver) -> DriverRequest:
+def request_for(driver: Driver) -> DriverRequest:
     """Return the first task of a suite that the driver runs, at its smallest size."""
     name = next(each for each in suites.names() if suites.load(each).driver == driver.name)
     suite = suites.load(name)
     task = work.tasks(suite, suite.measured()[:1], Scale(size=suite.sizes()[0]))[0]
     server = Endpoint(protocol=POSTGRESQL, socket=Path("/s/.s"), user="u", database="d", port=1)
     where = server if isinstance(driver, ServerDriver) else Path("/d/x")
-    return DriverRequest(program=Path("/p"), task=task, where=where, verify=False)
+    return DriverRequest(program=Path("/p"), task=task, database=where, verify=False)
 
 
 @pytest.mark.parametrize("name", registry.names(LEVERS))

@@ -24,7 +24,7 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.workload import suite as suites
 from dbhone.workload import work
 from dbhone.workload.drive import DriverResult
-from dbhone.workload.drivers.base import Chunk, DriverRequest, EmbeddedDriver, Outcome
+from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest, EmbeddedDriver
 from dbhone.workload.task import Scale, Task
 from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import pretended_build
@@ -74,7 +74,7 @@ class Recorder:
         assert task.run is not None
         self.driven.append(task.run.data.seed)
         return DriverResult(
-            argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, outcome=None, failure="pretended"
+            argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, report=None, failure="pretended"
         )
 
     def forget(self) -> None:
@@ -131,12 +131,12 @@ class Asked(EmbeddedDriver):
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         return suite
 
-    def argv(self, order: DriverRequest) -> tuple[str, ...]:
-        self.seeds.append(order.task.seed)
-        return (str(order.program),)
+    def argv(self, request: DriverRequest) -> tuple[str, ...]:
+        self.seeds.append(request.task.seed)
+        return (str(request.program),)
 
-    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
-        return Outcome(version=None, steps=(), verification=None)
+    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
+        return DriverReport(version=None, steps=(), verification=None)
 
 
 def test_an_embedded_dbms_makes_the_blocks_values_too(tmp_path: Path, session: Session) -> None:

@@ -88,7 +88,7 @@ class Sleepers:
     def drive(self, server: Up, task: Task) -> DriverResult:
         self.fresh.append(server.name)
         return DriverResult(
-            argv=(), output=b"", seconds=1.0, cpu_seconds=0.0, outcome=None, failure="pretended"
+            argv=(), output=b"", seconds=1.0, cpu_seconds=0.0, report=None, failure="pretended"
         )
 
 
@@ -156,8 +156,8 @@ def test_the_figures_are_those_of_the_slices(session: Session) -> None:
     for result in results.values():
         counted = [one for one in result.slices if one.counted]
         logs.append([math.log(one.operations / one.seconds) for one in counted])
-        outcome = result.driver.result()
-        (step,) = outcome.steps
+        report = result.driver.require_report()
+        (step,) = report.steps
         assert step.operations == sum(one.operations for one in counted)
         assert step.errors == sum(one.errors for one in counted)
         assert step.seconds == pytest.approx(sum(one.seconds for one in counted))
@@ -166,9 +166,9 @@ def test_the_figures_are_those_of_the_slices(session: Session) -> None:
         assert b"total number of events" in result.driver.output
     fitted = np.exp(levels(np.array(logs).T))
     for result, level in zip(results.values(), fitted, strict=True):
-        (step,) = result.driver.result().steps
+        (step,) = result.driver.require_report().steps
         assert result.measurement("sleep", step).throughput == pytest.approx(level)
-    assert results["new"].driver.result().steps[0].errors > 0
+    assert results["new"].driver.require_report().steps[0].errors > 0
     assert results["old"].conditions == results["new"].conditions
 
 

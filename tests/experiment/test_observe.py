@@ -19,7 +19,7 @@ from dbhone.experiment.observe import Observe, Observing, pace
 from dbhone.instance.counter_reader import Missing
 from dbhone.instance.server import Server
 from dbhone.measurement.series import MEMORY, PACE, Readings, Series
-from dbhone.workload.drivers.base import Outcome, StepResult
+from dbhone.workload.drivers.base import DriverReport, StepResult
 
 FILE = """\
 title = "What do they do?"
@@ -196,8 +196,10 @@ class TestObserving:
 
 
 def test_the_drivers_series_begins_when_the_driver_had_connected() -> None:
-    step = StepResult(key="", title="", seconds=3.0, series=(7.0, 9.0), series_began=101.5)
-    outcome = Outcome(version=None, steps=(step,), verification=None)
-    assert pace(outcome, 100.0) == (Series(quantity=PACE, at=(2.5, 3.5), values=(7.0, 9.0)),)
+    step = StepResult(
+        key="", title="", seconds=3.0, interval_rates=(7.0, 9.0), intervals_began=101.5
+    )
+    report = DriverReport(version=None, steps=(step,), verification=None)
+    assert pace(report, 100.0) == (Series(quantity=PACE, at=(2.5, 3.5), values=(7.0, 9.0)),)
     assert pace(None, 100.0) == ()
-    assert pace(Outcome(version=None, steps=(step, step), verification=None), 100.0) == ()
+    assert pace(DriverReport(version=None, steps=(step, step), verification=None), 100.0) == ()

@@ -10,7 +10,7 @@ from dbhone.experiment.server_target import has_settled
 from dbhone.experiment.trial import SubjectResult
 from dbhone.measurement.server_usage import UsedBetween
 from dbhone.workload.drive import DriverResult
-from dbhone.workload.drivers.base import Latency, Outcome, StepResult
+from dbhone.workload.drivers.base import DriverReport, Latency, StepResult
 
 
 def counts_of(totals: dict[str, int], functions: int = 1000) -> ProfileCounts:
@@ -60,7 +60,7 @@ def result_of(used: UsedBetween | None) -> SubjectResult:
         output=b"",
         seconds=2.1,
         cpu_seconds=0.5,
-        outcome=Outcome(version=None, steps=(RESULT,), verification=None),
+        report=DriverReport(version=None, steps=(RESULT,), verification=None),
         failure=None,
     )
     return SubjectResult(subject="rel", driver=driver, used=used)

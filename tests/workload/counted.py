@@ -12,7 +12,7 @@ import pytest
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.workload.drive import DriverCommand
-from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome, ServerDriver
+from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest, ServerDriver
 from dbhone.workload.drivers.sysbench import Script, Tables
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import DataSet, Run, Task
@@ -32,21 +32,21 @@ class Sleeper(ServerDriver):
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         return suite
 
-    def argv(self, order: DriverRequest) -> tuple[str, ...]:
-        return (str(order.program), "--version")
+    def argv(self, request: DriverRequest) -> tuple[str, ...]:
+        return (str(request.program), "--version")
 
-    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
-        return Outcome(version=None, steps=(), verification=None)
+    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
+        return DriverReport(version=None, steps=(), verification=None)
 
-    def counts(self, run: Run) -> bool:
+    def can_count(self, run: Run) -> bool:
         return True
 
-    def counted(self, order: DriverRequest, counts: Path) -> tuple[str, ...]:
-        assert order.task.run is not None
-        options = (f"--{name}={value}" for name, value in _job_of(order).options)
-        threads = f"--threads={order.task.run.threads}"
+    def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
+        assert request.task.run is not None
+        options = (f"--{name}={value}" for name, value in _job_of(request).options)
+        threads = f"--threads={request.task.run.threads}"
         endless = ("--time=0", "--events=0", f"--counts={counts}")
-        return (str(order.program), str(_SCRIPT), threads, *endless, *options, "run")
+        return (str(request.program), str(_SCRIPT), threads, *endless, *options, "run")
 
     def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> DataSet:
         return Tables(tables=1, rows=100)
@@ -54,26 +54,26 @@ class Sleeper(ServerDriver):
     def job(self, keys: Mapping[str, Any]) -> object:
         return Script(name="counted")
 
-    def load(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         return (str(program), "--version")
 
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         return ()
 
-    def settle(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         return (str(program), "--version")
 
-    def verify(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         return (str(program), "--version")
 
     def verification(self, printed: str) -> str:
         return printed
 
 
-def _job_of(order: DriverRequest) -> Script:
-    assert order.task.run is not None
-    assert isinstance(order.task.run.job, Script)
-    return order.task.run.job
+def _job_of(request: DriverRequest) -> Script:
+    assert request.task.run is not None
+    assert isinstance(request.task.run.job, Script)
+    return request.task.run.job
 
 
 def sleeping(threads: int = 2, **options: int) -> Task:
@@ -89,13 +89,13 @@ def client(folder: Path, task: Task) -> PausableClient:
     folder.mkdir(exist_ok=True)
     driver = Sleeper()
     nowhere = Endpoint(protocol=MYSQL, socket=folder / "none", user="u", database="d")
-    request = DriverCommand(
+    command = DriverCommand(
         driver=driver,
         program=Path(_SYSBENCH or "sysbench"),
         task=task,
-        where=nowhere,
+        database=nowhere,
         folder=folder,
         version="1",
         timeout=60.0,
     )
-    return PausableClient(request, driver, folder)
+    return PausableClient(command, driver, folder)

@@ -72,15 +72,17 @@ class Live:
         return PLUGIN.verification(printed)
 
     def step(self, task: Task) -> StepResult:
-        order = DriverRequest(program=self.program, task=task, where=self.endpoint, verify=False)
+        request = DriverRequest(
+            program=self.program, task=task, database=self.endpoint, verify=False
+        )
         chunk = Chunk(
-            data=self.printed(PLUGIN.argv(order)).encode(),
+            data=self.printed(PLUGIN.argv(request)).encode(),
             at=0.0,
             cpu_seconds=None,
             instructions=None,
             peak_memory_bytes=None,
         )
-        (step,) = PLUGIN.read(order, (chunk,)).steps
+        (step,) = PLUGIN.read(request, (chunk,)).steps
         return step
 
 

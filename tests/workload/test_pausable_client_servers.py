@@ -30,16 +30,16 @@ def server(request: pytest.FixtureRequest) -> Iterator[Live]:
 
 def client(live: Live, task: Task, folder: Path) -> PausableClient:
     folder.mkdir()
-    request = DriverCommand(
+    command = DriverCommand(
         driver=PLUGIN,
         program=live.program,
         task=task,
-        where=live.endpoint,
+        database=live.endpoint,
         folder=folder,
         version="1",
         timeout=60.0,
     )
-    return PausableClient(request, PLUGIN, folder)
+    return PausableClient(command, PLUGIN, folder)
 
 
 def test_every_step_goes_on_where_it_was_frozen(server: Live, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.errors import DriverError
-from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome
+from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest
 from dbhone.workload.drivers.speedtest1 import PLUGIN
 from dbhone.workload.task import Task
 
@@ -17,16 +17,16 @@ HEADER = "-- Speedtest1 for SQLite 3.40.1 2022-12-28 14:03:47 df5c253c0b3dd249\n
 TOTAL = "       TOTAL.......................................................    0.105s\n"
 
 
-ORDER = DriverRequest(
+REQUEST = DriverRequest(
     program=Path("/b/speedtest1"),
     task=Task(set="cte", size=25),
-    where=Path("/d/db"),
+    database=Path("/d/db"),
     verify=False,
 )
 
 
-def read(transcript: tuple[Chunk, ...]) -> Outcome:
-    return PLUGIN.read(ORDER, transcript)
+def read(transcript: tuple[Chunk, ...]) -> DriverReport:
+    return PLUGIN.read(REQUEST, transcript)
 
 
 def name(number: int, title: str) -> str:
@@ -50,12 +50,12 @@ def as_printed(seconds: list[float], clock: list[float]) -> tuple[Chunk, ...]:
 
 
 def test_steps_are_timed_by_their_arrival_and_not_only_to_the_millisecond() -> None:
-    outcome = read(as_printed([0.012, 0.090, 0.003], [10.0, 10.0123, 10.1025, 10.106]))
-    assert [each.key for each in outcome.steps] == ["100", "101", "102"]
-    assert [each.seconds for each in outcome.steps] == pytest.approx([0.0123, 0.0902, 0.003])
-    assert outcome.steps[0].cpu_seconds == pytest.approx(0.0123 / 2)
-    assert outcome.steps[0].title == "some INSERTs"
-    assert outcome.version == "3.40.1"
+    report = read(as_printed([0.012, 0.090, 0.003], [10.0, 10.0123, 10.1025, 10.106]))
+    assert [each.key for each in report.steps] == ["100", "101", "102"]
+    assert [each.seconds for each in report.steps] == pytest.approx([0.0123, 0.0902, 0.003])
+    assert report.steps[0].cpu_seconds == pytest.approx(0.0123 / 2)
+    assert report.steps[0].title == "some INSERTs"
+    assert report.version == "3.40.1"
 
 
 @given(
@@ -63,17 +63,17 @@ def test_steps_are_timed_by_their_arrival_and_not_only_to_the_millisecond() -> N
     arrival=st.floats(min_value=0, max_value=10, allow_nan=False),
 )
 def test_a_steps_time_never_contradicts_speedtest1s_own_clock(took: int, arrival: float) -> None:
-    outcome = read(as_printed([took / 1000, 0.001], [10.0, 10.0 + arrival, 99.0]))
-    seconds = outcome.steps[0].seconds
+    report = read(as_printed([took / 1000, 0.001], [10.0, 10.0 + arrival, 99.0]))
+    seconds = report.steps[0].seconds
     assert seconds > 0
     assert abs(seconds - took / 1000) <= 0.001 + 1e-9
 
 
 def test_output_in_one_piece_is_timed_by_speedtest1_alone() -> None:
     text = "".join(each.data.decode() for each in as_printed([0.012, 0.090], [1.0, 2.0, 3.0]))
-    outcome = read((chunk(text, 5.0),))
-    assert [each.seconds for each in outcome.steps] == [0.012, 0.090]
-    assert [each.cpu_seconds for each in outcome.steps] == [None, None]
+    report = read((chunk(text, 5.0),))
+    assert [each.seconds for each in report.steps] == [0.012, 0.090]
+    assert [each.cpu_seconds for each in report.steps] == [None, None]
 
 
 def test_only_a_step_whose_beginning_was_seen_is_timed_by_its_arrival() -> None:
@@ -143,7 +143,7 @@ def test_a_tree_without_speedtest1_is_told(tmp_path: Path) -> None:
 
 
 def test_the_command_does_not_wait_for_the_disk() -> None:
-    assert PLUGIN.argv(ORDER) == (
+    assert PLUGIN.argv(REQUEST) == (
         "/b/speedtest1",
         "--nosync",
         "--size",

@@ -14,7 +14,7 @@ from dbhone.errors import DriverError
 from dbhone.process import Command, run
 from dbhone.workload import suite as suites
 from dbhone.workload import work
-from dbhone.workload.drivers.base import Chunk, DriverRequest, Outcome
+from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest
 from dbhone.workload.drivers.sqlite_shell import PLUGIN
 from dbhone.workload.task import Scale, Task
 
@@ -38,28 +38,32 @@ def task(seed: int = 77) -> Task:
     return only.seeded(seed)
 
 
-def order(*, where: Path = Path("/d/x"), seed: int = 77, verify: bool = False) -> DriverRequest:
-    return DriverRequest(program=Path("/b/sqlite3"), task=task(seed), where=where, verify=verify)
+def request(
+    *, database: Path = Path("/d/x"), seed: int = 77, verify: bool = False
+) -> DriverRequest:
+    return DriverRequest(
+        program=Path("/b/sqlite3"), task=task(seed), database=database, verify=verify
+    )
 
 
-def read(printed: str, *, verify: bool = False) -> Outcome:
+def read(printed: str, *, verify: bool = False) -> DriverReport:
     chunk = Chunk(
         data=printed.encode(), at=0.0, cpu_seconds=None, instructions=None, peak_memory_bytes=9.0
     )
-    return PLUGIN.read(order(verify=verify), (chunk,))
+    return PLUGIN.read(request(verify=verify), (chunk,))
 
 
 def test_a_timed_statement_is_a_step_and_its_rows_are_operations() -> None:
-    outcome = read(PRINTED)
-    first, second = outcome.steps
+    report = read(PRINTED)
+    first, second = report.steps
     assert (first.key, first.title) == ("run-1", "first")
     assert (first.seconds, first.operations) == (0.143, 2000)
     assert first.cpu_seconds == pytest.approx(0.123228)
     assert first.latency is not None
     assert first.latency.p50 == 0.143
     assert second.seconds > 0
-    assert outcome.version == "3.40.1"
-    assert outcome.verification is None
+    assert report.version == "3.40.1"
+    assert report.verification is None
 
 
 def test_the_answers_prove_what_was_written() -> None:
@@ -99,11 +103,11 @@ def test_no_part_of_the_output_passes_for_the_whole(cut: int) -> None:
 
 def test_values_without_a_seed_are_refused() -> None:
     with pytest.raises(DriverError, match="needs a seed"):
-        PLUGIN.argv(replace(order(), task=replace(task(), seed=None)))
+        PLUGIN.argv(replace(request(), task=replace(task(), seed=None)))
 
 
 def test_a_folder_with_spaces_and_quotes_is_read_from() -> None:
-    words = PLUGIN.argv(order())
+    words = PLUGIN.argv(request())
     script = words[-1].removeprefix('.read "').removesuffix('"')
     assert Path(script).is_file()
     assert "2000 AS row_count, 77 AS seed" in words[-2]
@@ -111,15 +115,15 @@ def test_a_folder_with_spaces_and_quotes_is_read_from() -> None:
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="sqlite3 is not installed")
 def test_a_real_shell_writes_the_rows_of_its_seed(tmp_path: Path) -> None:
-    def outcome(name: str, seed: int) -> Outcome:
+    def report(name: str, seed: int) -> DriverReport:
         program = Path(shutil.which("sqlite3") or "sqlite3")
-        asked = order(where=tmp_path / name, seed=seed, verify=True)
+        asked = request(database=tmp_path / name, seed=seed, verify=True)
         argv = PLUGIN.argv(replace(asked, program=program))
         finished = run(Command(argv=argv, cwd=tmp_path, isolated=True, timeout=120.0))
         assert finished.ok, finished.text()
         return read(finished.text(), verify=True)
 
-    one, same, other = outcome("a", 77), outcome("b", 77), outcome("c", 78)
+    one, same, other = report("a", 77), report("b", 77), report("c", 78)
     assert [step.key for step in one.steps] == list(SUITE.sets["insert-select"].keys())
     assert [step.operations for step in one.steps] == [2000, 2000, 2000]
     # The sums of load.lua's values for this seed, which MySQL and PostgreSQL gave.

@@ -40,13 +40,13 @@ def is_driven(name: str) -> bool:
     return suites.load(name).driver == PLUGIN.name
 
 
-def order(seconds: float = 1.0, options: dict[str, str] | None = None) -> DriverRequest:
+def request(seconds: float = 1.0, options: dict[str, str] | None = None) -> DriverRequest:
     job = Script(name="points", options=tuple((options or {}).items()))
     run = Run(job=job, threads=4, seconds=seconds, data=TABLES)
     return DriverRequest(
         program=SYSBENCH,
         task=Task(set="point-query_range=100", run=run),
-        where=MARIADB,
+        database=MARIADB,
         verify=False,
     )
 
@@ -55,7 +55,7 @@ def read(text: str, seconds: float = 1.0) -> StepResult:
     chunk = Chunk(
         data=text.encode(), at=0.0, cpu_seconds=None, instructions=None, peak_memory_bytes=None
     )
-    outcome = PLUGIN.read(order(seconds), (chunk,))
+    outcome = PLUGIN.read(request(seconds), (chunk,))
     assert outcome.version is None
     assert outcome.verification is None
     (step,) = outcome.steps
@@ -126,7 +126,7 @@ def test_a_transaction_is_an_operation_and_refused_ones_are_counted() -> None:
 def one_event() -> DriverRequest:
     suite = suites.load("batch:insert-select")
     (task,) = work.tasks(suite, ("run-2",), Scale(size="smoke"))
-    return DriverRequest(program=SYSBENCH, task=task, where=MARIADB, verify=False)
+    return DriverRequest(program=SYSBENCH, task=task, database=MARIADB, verify=False)
 
 
 def read_one_event(text: str) -> StepResult:
@@ -171,7 +171,7 @@ def test_what_runs_to_its_end_has_no_seconds() -> None:
 
 
 def test_intervals_are_a_series_in_both_spellings() -> None:
-    assert read(transcript("mariadb-1.1"), 2.0).series == (6.0, 7.0)
+    assert read(transcript("mariadb-1.1"), 2.0).interval_rates == (6.0, 7.0)
 
 
 def test_the_words_of_1_1_mean_the_same() -> None:
@@ -340,7 +340,7 @@ def test_the_command_lines(
         PLUGIN.settle(SYSBENCH, where, tables),
         PLUGIN.verify(SYSBENCH, where, tables),
         *(
-            PLUGIN.argv(DriverRequest(program=SYSBENCH, task=task, where=where, verify=False))
+            PLUGIN.argv(DriverRequest(program=SYSBENCH, task=task, database=where, verify=False))
             for task in tasks
         ),
     ]
@@ -355,13 +355,13 @@ def test_the_command_lines(
 
 
 def test_a_slice_has_whole_seconds_and_a_series_when_it_is_long() -> None:
-    assert "--time=1" in PLUGIN.argv(order(0.3))
-    assert not any("report-interval" in word for word in PLUGIN.argv(order(2.0)))
-    assert {"--time=3", "--report-interval=1"} <= set(PLUGIN.argv(order(3.0)))
+    assert "--time=1" in PLUGIN.argv(request(0.3))
+    assert not any("report-interval" in word for word in PLUGIN.argv(request(2.0)))
+    assert {"--time=3", "--report-interval=1"} <= set(PLUGIN.argv(request(3.0)))
 
 
 def test_what_a_set_says_replaces_what_every_set_has() -> None:
-    words = PLUGIN.argv(order(options={"table-size": "1", "rand-type": "pareto"}))
+    words = PLUGIN.argv(request(options={"table-size": "1", "rand-type": "pareto"}))
     assert "--rand-type=pareto" in words
     assert "--table-size=1" in words
     assert not {"--rand-type=uniform", "--table-size=500"} & set(words)
@@ -385,7 +385,9 @@ def test_what_is_loaded_depends_on_the_scripts_that_load_and_on_those_that_they_
 
 
 def test_a_file_is_no_server() -> None:
-    wrong = DriverRequest(program=SYSBENCH, task=order().task, where=Path("/d/x"), verify=False)
+    wrong = DriverRequest(
+        program=SYSBENCH, task=request().task, database=Path("/d/x"), verify=False
+    )
     with pytest.raises(DriverError, match="/d/x is a file"):
         PLUGIN.argv(wrong)
 

@@ -55,7 +55,8 @@ class EmbeddedTarget(Target):
         driver = load_driver_of(EmbeddedDriver, job.driver.name)
         for task in training_tasks(job.training):
             notify(f"training on {task.set}")
-            _drive(session, driver, job.build, task, _TRAINING_TIMEOUT, env=job.env).result()
+            training = _drive(session, driver, job.build, task, _TRAINING_TIMEOUT, env=job.env)
+            training.require_report()
         return 1
 
     def verify(self, subject: str) -> ResultDigest:
@@ -75,14 +76,14 @@ class EmbeddedTarget(Target):
                 driver=self.driver,
                 program=build.path(self.driver.artifact),
                 task=task,
-                where=database,
+                database=database,
                 folder=database.parent,
                 version=build.manifest.version,
                 timeout=_VERIFICATION_TIMEOUT,
                 verify=True,
             )
-            outcome = drive(command).result()
-            if outcome.verification is None:
+            report = drive(command).require_report()
+            if report.verification is None:
                 raise DriverError(f"{self.driver.name} gave no verification for {task.set}")
             check = load_embedded_dbms(build.manifest.dbms).consistency_check(
                 build.path("shell"), database
@@ -98,7 +99,7 @@ class EmbeddedTarget(Target):
             if not finished.ok or finished.text().strip() != check.expected:
                 output = finished.text().strip()[:200] or finished.ending()
                 raise DriverError(f"the consistency check of {task.set}'s database says: {output}")
-            return outcome.verification
+            return report.verification
 
     def schedule(self) -> Schedule:
         """Run every set once on the base, to learn its steps and how long it takes.
@@ -113,7 +114,7 @@ class EmbeddedTarget(Target):
             for task in tasks.values():
                 self.recorder.listen(Detail(text=task.set))
                 result = self._drive(base, task, _CALIBRATION_TIMEOUT)
-                steps.extend(self._known_steps(task.set, result.result().steps))
+                steps.extend(self._known_steps(task.set, result.require_report().steps))
                 seconds[task.set] = result.seconds
         self.recorder.keep_steps(steps)
         return Schedule(tasks=tasks, steps=tuple(steps), seconds=seconds)
@@ -172,7 +173,7 @@ def _drive(
                 driver=driver,
                 program=build.path(driver.artifact),
                 task=task,
-                where=database,
+                database=database,
                 folder=database.parent,
                 version=build.manifest.version,
                 timeout=timeout,

@@ -81,7 +81,7 @@ def why_not_interleaved(driver: Driver, regime: Regime, task: Task) -> str | Non
         return f"{driver.name} has no clients that could stay connected"
     if regime is Regime.COLD:
         return "each slice of a cold server has a server of its own"
-    if not driver.counts(task.run):
+    if not driver.can_count(task.run):
         return f"the clients of {task.set} cannot count what they do"
     return None
 

@@ -26,7 +26,7 @@ from dbhone.measurement.series import (
     Series,
 )
 from dbhone.measurement.server_usage import read_usage
-from dbhone.workload.drivers.base import INTERVAL, Outcome
+from dbhone.workload.drivers.base import INTERVAL, DriverReport
 
 _WILDCARD = re.compile(r"[*?\[]")
 Warn = Callable[[str, str, str], None]
@@ -171,14 +171,14 @@ class Observer:
             self._watched.close()
 
 
-def pace(outcome: Outcome | None, began: float) -> tuple[Series, ...]:
+def pace(report: DriverReport | None, began: float) -> tuple[Series, ...]:
     """Return the throughput in each interval that the driver reported, if it ran just one step.
 
     ``began`` is when the slice began, in monotonic time: the driver connects before it begins.
     """
-    if outcome is None or len(outcome.steps) != 1 or not outcome.steps[0].series:
+    if report is None or len(report.steps) != 1 or not report.steps[0].interval_rates:
         return ()
-    values = outcome.steps[0].series
-    before = max(0.0, outcome.steps[0].series_began - began)
+    values = report.steps[0].interval_rates
+    before = max(0.0, report.steps[0].intervals_began - began)
     at = tuple(before + INTERVAL * number for number in range(1, len(values) + 1))
     return (Series(quantity=PACE, at=at, values=values),)

@@ -278,7 +278,7 @@ class ServerPool:
             driver=self.workload.driver,
             program=self.program,
             task=task,
-            where=server.endpoint,
+            database=server.endpoint,
             folder=self.session.scratch,
             version=server.installation.version,
             cpus=server.levers.whole.client_cpus,
@@ -288,7 +288,7 @@ class ServerPool:
     def warm_up(self, server: Server) -> None:
         """Fill the server's caches. Raises DriverError if a client fails."""
         for task in self.workload.warm_up():
-            self.drive(server, task).result()
+            self.drive(server, task).require_report()
 
     def verify(self, spec: ServerSpec) -> str:
         """Return the digest of a server's answers; raise DriverError if its data is damaged."""

@@ -313,7 +313,7 @@ def _train_once(
     with pool.running(spec) as server:
         for task in tasks:
             notify(f"training, round {number}: {task.set}")
-            pool.drive(server, task).result()
+            pool.drive(server, task).require_report()
         notify(f"training, round {number}: stopping the server")
         server.stop()
 

@@ -17,7 +17,7 @@ from dbhone.measurement.sampler import SliceSampler
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, summed
 from dbhone.workload.counting import Counts, latency_of
 from dbhone.workload.drive import DriverResult
-from dbhone.workload.drivers.base import Outcome, StepResult
+from dbhone.workload.drivers.base import DriverReport, StepResult
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 
@@ -187,6 +187,6 @@ class SliceClient:
             output=self.client.printed(),
             seconds=seconds,
             cpu_seconds=sum(reading.client_cpu for reading in counted),
-            outcome=Outcome(version=None, steps=(step,), verification=None),
+            report=DriverReport(version=None, steps=(step,), verification=None),
             failure=None,
         )

@@ -61,7 +61,7 @@ class SubjectResult:
     ) -> SubjectResult:
         """Return the result of a subject whose server or client failed."""
         driver = DriverResult(
-            argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, outcome=None, failure=error.told
+            argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, report=None, failure=error.told
         )
         return cls(subject=subject, driver=driver, slices=slices)
 
@@ -77,7 +77,7 @@ class SubjectResult:
         """What was observed, the driver's own series first."""
         if self.observed is None:
             return ()
-        return (*pace(self.driver.outcome, self.observed.began), *self.observed.series())
+        return (*pace(self.driver.report, self.observed.began), *self.observed.series())
 
     def invocation(self, trial: Trial, known_steps: frozenset[str]) -> Invocation:
         """Return the record for the store, with the measurements of the steps that are known."""
@@ -102,7 +102,7 @@ class SubjectResult:
         )
 
     def _measurements(self, set_name: str) -> Iterator[Measurement]:
-        steps = self.driver.outcome.steps if self.driver.outcome else ()
+        steps = self.driver.report.steps if self.driver.report else ()
         for result in steps:
             yield self.measurement(f"{set_name}/{result.key}" if result.key else set_name, result)
 

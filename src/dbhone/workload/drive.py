@@ -10,7 +10,7 @@ from dbhone import process
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, MachineError
 from dbhone.measurement import counters, process_stats
-from dbhone.workload.drivers.base import Chunk, Driver, DriverRequest, Outcome
+from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
 from dbhone.workload.task import Task
 
 _NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
@@ -18,28 +18,28 @@ _NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverResult:
-    """One driver run. ``failure`` says why there is no ``outcome``, ``hint`` what to do."""
+    """One driver run. ``failure`` says why there is no ``report``, ``hint`` what to do."""
 
     argv: tuple[str, ...]
     output: bytes
     seconds: float
     cpu_seconds: float
-    outcome: Outcome | None
+    report: DriverReport | None
     failure: str | None
     hint: str | None = None
 
-    def result(self) -> Outcome:
-        """Return the outcome; raise DriverError if there is none."""
-        if self.outcome is None:
+    def require_report(self) -> DriverReport:
+        """Return the report; raise DriverError if there is none."""
+        if self.report is None:
             raise DriverError(self.failure or "the driver failed", hint=self.hint)
-        return self.outcome
+        return self.report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverCommand:
-    """How to start a driver: which program, for what, where, and for how long at most.
+    """How to start a driver: which program, for what task, on which database, for how long.
 
-    ``where`` is the database file to make, or a server's endpoint; ``version`` what the DBMS
+    ``database`` is the file to make, or the endpoint of a server; ``version`` what the DBMS
     must say it is, if it says. ``folder`` is where the driver runs. ``timeout`` is in
     seconds; ``env`` is added to the little environment that it gets. ``cpus`` are the only ones
     that it may run on.
@@ -48,7 +48,7 @@ class DriverCommand:
     driver: Driver
     program: Path
     task: Task
-    where: Path | Endpoint
+    database: Path | Endpoint
     folder: Path
     version: str
     timeout: float
@@ -57,13 +57,13 @@ class DriverCommand:
     cpus: frozenset[int] | None = None
 
     @property
-    def order(self) -> DriverRequest:
-        """The request to the driver: its program, its task, and where."""
+    def request(self) -> DriverRequest:
+        """The request to the driver."""
         return DriverRequest(
-            program=self.program, task=self.task, where=self.where, verify=self.verify
+            program=self.program, task=self.task, database=self.database, verify=self.verify
         )
 
-    def command(
+    def process_command(
         self, argv: tuple[str, ...] | None = None, *, log: Path | None = None
     ) -> process.Command:
         """Return the command line with its environment; ``argv`` goes before the driver's usual.
@@ -71,7 +71,7 @@ class DriverCommand:
         Without a ``log`` what it prints is captured.
         """
         return process.Command(
-            argv=argv or self.driver.argv(self.order),
+            argv=argv or self.driver.argv(self.request),
             cwd=self.folder,
             log=log,
             env={"LC_ALL": "C", **dict(self.env)},
@@ -81,30 +81,30 @@ class DriverCommand:
         )
 
 
-def drive(request: DriverCommand) -> DriverResult:
+def drive(command: DriverCommand) -> DriverResult:
     """Run the driver to its end. A driver that fails is a result, not an exception.
 
     Raises MachineError when the disk is full: that is nobody's slow result.
     """
-    command = request.command()
+    process_command = command.process_command()
     watch = _Watch()
     try:
-        finished = process.run(command, on_chunk=watch.chunk)
+        finished = process.run(process_command, on_chunk=watch.chunk)
     finally:
         watch.close()
     watch.end(finished)
-    outcome: Outcome | None = None
+    report: DriverReport | None = None
     error: DriverError | None = None
     try:
-        outcome = _outcome(request, finished, tuple(watch.chunks))
+        report = _report(command, finished, tuple(watch.chunks))
     except DriverError as raised:
         error = raised
     return DriverResult(
-        argv=command.argv,
+        argv=process_command.argv,
         output=finished.output,
         seconds=finished.seconds,
         cpu_seconds=finished.usage.cpu,
-        outcome=outcome,
+        report=report,
         failure=error.message if error else None,
         hint=error.hint if error else None,
     )
@@ -153,32 +153,32 @@ class _Watch:
             self._counter.close()
 
 
-def _outcome(
-    request: DriverCommand, finished: process.Finished, chunks: tuple[Chunk, ...]
-) -> Outcome:
+def _report(
+    command: DriverCommand, finished: process.Finished, chunks: tuple[Chunk, ...]
+) -> DriverReport:
     """Return what the driver measured. Raises DriverError if it failed or makes no sense."""
-    name = request.driver.name
+    name = command.driver.name
     if not finished.ok:
-        raise failure(request, finished)
+        raise failure(command, finished)
     if not finished.output.strip():
         raise DriverError(f"{name} printed nothing")
-    outcome = request.driver.read(request.order, chunks)
-    if outcome.version not in (None, request.version):
-        raise DriverError(f"{name} ran {outcome.version}, but {request.version} was built")
-    return outcome
+    report = command.driver.read(command.request, chunks)
+    if report.version not in (None, command.version):
+        raise DriverError(f"{name} ran {report.version}, but {command.version} was built")
+    return report
 
 
-def failure(request: DriverCommand, finished: process.Finished) -> DriverError:
+def failure(command: DriverCommand, finished: process.Finished) -> DriverError:
     """Return why a driver run failed, by its own last words.
 
     Raises MachineError when the disk is full.
     """
-    name, tail = request.driver.name, finished.text().strip()[-2000:]
+    name, tail = command.driver.name, finished.text().strip()[-2000:]
     if any(sign in tail for sign in _NO_SPACE):
         raise MachineError(
-            f"no space left for the database of {name} in {request.folder}",
+            f"no space left for the database of {name} in {command.folder}",
             hint="free some space, then 'hone resume' goes on",
         )
     last = tail.splitlines()[-1][:200] if tail else "it printed nothing"
-    known = request.driver.complaint(finished.text())
+    known = command.driver.complaint(finished.text())
     return known or DriverError(f"{name} {finished.ending()}: {last}")

@@ -34,18 +34,20 @@ class PausableClient:
     started.
     """
 
-    def __init__(self, request: DriverCommand, driver: ServerDriver, folder: Path) -> None:
-        assert request.task.run is not None
-        self._request = request
+    def __init__(self, command: DriverCommand, driver: ServerDriver, folder: Path) -> None:
+        assert command.task.run is not None
+        self._command = command
         self._log = folder / "printed"
-        self._counts = CountFile(folder / "counts", request.task.run.threads)
-        argv = driver.counted(request.order, self._counts.path)
-        self._command = dataclasses.replace(request.command(argv, log=self._log), timeout=None)
+        self._counts = CountFile(folder / "counts", command.task.run.threads)
+        argv = driver.counting_argv(command.request, self._counts.path)
+        self._process_command = dataclasses.replace(
+            command.process_command(argv, log=self._log), timeout=None
+        )
         self._process: Process | None = None
         self._used = 0.0
 
     def __enter__(self) -> PausableClient:
-        self._process = Process(self._command, capture=False)
+        self._process = Process(self._process_command, capture=False)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -56,7 +58,7 @@ class PausableClient:
     @property
     def argv(self) -> tuple[str, ...]:
         """The driver's command line."""
-        return self._command.argv
+        return self._process_command.argv
 
     @property
     def cpu_seconds(self) -> float:
@@ -71,7 +73,7 @@ class PausableClient:
     @property
     def _started(self) -> Process:
         if self._process is None:
-            raise DriverError(f"{self._request.driver.name} was not started")
+            raise DriverError(f"{self._command.driver.name} was not started")
         return self._process
 
     def await_ready(self, timeout: float) -> None:
@@ -82,7 +84,7 @@ class PausableClient:
             if time.monotonic() > deadline:
                 raise DriverError(
                     f"{self._counts.ready} of {self._counts.clients} clients of"
-                    f" {self._request.driver.name} were connected after {timeout:.0f} s"
+                    f" {self._command.driver.name} were connected after {timeout:.0f} s"
                 )
 
     @contextlib.contextmanager
@@ -102,7 +104,7 @@ class PausableClient:
     def pass_time(self, seconds: float) -> None:
         """Let time pass. Raises DriverError at once when the driver ends."""
         if self._started.wait(seconds):
-            raise failure(self._request, self._finish())
+            raise failure(self._command, self._finish())
 
     def finished_events(self) -> int:
         """Return how many events were finished so far."""
@@ -117,11 +119,11 @@ class PausableClient:
         self._counts.end()
         self._started.signal(signal.SIGCONT)
         if not self._started.wait(timeout):
-            name = self._request.driver.name
+            name = self._command.driver.name
             raise DriverError(f"{name} did not end within {timeout:.0f} s of being told to")
         finished = self._finish()
         if not finished.ok:
-            raise failure(self._request, finished)
+            raise failure(self._command, finished)
 
     def printed(self) -> bytes:
         """Return what the driver printed, its last megabyte if it is more."""

@@ -1,4 +1,4 @@
-"""What a workload driver declares. A driver gives an argv and reads a transcript; no more."""
+"""The interface of workload drivers. A driver returns command lines and reads output; no more."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dbhone.workload.task import DataSet, Run, Task
 
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1
-"""The whole seconds of an interval of ``StepResult.series``."""
+"""The length of an interval of ``StepResult.interval_rates``, in whole seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverRequest:
-    """What to drive: the program, what it is asked for, and where.
+    """One start of a driver: its program, its task, and the database.
 
-    ``where`` is the database file to make, or how to reach a server. With ``verify`` the
-    driver proves its results instead of racing.
+    ``database`` is the file to make, or the endpoint of a server. With ``verify`` the driver
+    digests its results and is not timed.
     """
 
     program: Path
     task: Task
-    where: Path | Endpoint
+    database: Path | Endpoint
     verify: bool
 
 
@@ -79,12 +79,12 @@ class Latency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepResult:
-    """One step as the driver ran it; seconds are more than zero.
+    """The result of one step; its seconds are more than zero.
 
     ``operations`` were finished in these seconds. ``cpu_seconds``, ``instructions`` and
     ``peak_memory_bytes`` are those of an embedded DBMS, which runs in the driver's process.
-    ``series`` has the operations per second of each interval that the driver reported, the
-    first of which began at ``series_began``, in monotonic time.
+    ``interval_rates`` has the operations per second of each interval that the driver reported.
+    The first interval began at ``intervals_began``, in monotonic time.
     """
 
     key: str
@@ -96,8 +96,8 @@ class StepResult:
     operations: float = 1.0
     errors: int = 0
     latency: Latency | None = None
-    series: tuple[float, ...] = ()
-    series_began: float = 0.0
+    interval_rates: tuple[float, ...] = ()
+    intervals_began: float = 0.0
 
     @property
     def throughput(self) -> float:
@@ -106,10 +106,10 @@ class StepResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What a transcript says. ``version`` is the DBMS's own word for what it is, if it says.
+class DriverReport:
+    """The figures in a driver's output, and the ``version`` that the DBMS gives of itself, if any.
 
-    ``verification`` digests the results that the driver got, None unless it was asked to.
+    ``verification`` is the digest of the driver's results, None unless it was requested.
     """
 
     version: str | None
@@ -118,7 +118,7 @@ class Outcome:
 
 
 class Driver(ABC):
-    """A program that drives a subject.
+    """A program that runs a workload on a subject.
 
     ``data_keys`` are the keys by which an experiment may change what is loaded.
     """
@@ -128,25 +128,25 @@ class Driver(ABC):
 
     @abstractmethod
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
-        """Return which of a suite's sets can be driven on the DBMS of this source tree."""
+        """Return those of a suite's sets that run on the DBMS of this source tree."""
 
     @abstractmethod
-    def argv(self, order: DriverRequest) -> tuple[str, ...]:
+    def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command line."""
 
     @abstractmethod
-    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
-        """Return what the output says; raise DriverError for any that it cannot mean."""
+    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
+        """Return the figures in the output. Raises DriverError for output that makes no sense."""
 
-    def counts(self, run: Run) -> bool:
-        """Return whether the clients of such a run can count what they do while they do it."""
+    def can_count(self, run: Run) -> bool:
+        """Return whether the clients can count their events while they run."""
         del run
         return False
 
     def complaint(self, printed: str) -> DriverError | None:
-        """Return what went wrong, with what to do if that is known, by the driver's own words.
+        """Return the driver's own error in its output, with a hint where the cause is known.
 
-        None if it complains of nothing that is known to be a complaint.
+        None if the output has no error that this driver knows.
         """
         del printed
         return None
@@ -155,16 +155,16 @@ class Driver(ABC):
 class EmbeddedDriver(Driver):
     """A driver that is linked with the DBMS and part of its build.
 
-    ``artifact`` names the build's file that is the program.
+    ``artifact`` is the name of the driver's program among the build's files.
     """
 
     artifact: str
 
 
 class ServerDriver(Driver):
-    """A driver that is a client of a server, a program of the machine's own.
+    """A driver that is a client of a server.
 
-    ``package`` is what brings it.
+    ``program`` is an installed program, and ``package`` the package that has it.
     """
 
     program: str
@@ -172,48 +172,47 @@ class ServerDriver(Driver):
 
     @abstractmethod
     def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> DataSet:
-        """Return the data that ``keys`` of a suite's size and of an experiment ask for.
+        """Return the data that is loaded for ``keys``, those of a suite's size and an experiment.
 
-        ``scripts`` is the suite's folder of scripts. Raises UsageError for keys that mean nothing.
+        ``scripts`` is the suite's folder of scripts. Raises UsageError for an unknown or wrong key.
         """
 
     @abstractmethod
     def job(self, keys: Mapping[str, Any]) -> object:
         """Return what clients do, by the ``keys`` of a suite's set: a frozen value.
 
-        Raises UsageError for keys that mean nothing.
+        Raises UsageError for an unknown or wrong key.
         """
 
-    def counted(self, order: DriverRequest, counts: Path) -> tuple[str, ...]:
+    def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command line of a run whose clients count in this file, see ``counting.py``.
 
-        It goes on until it is told to end. Raises DriverError for what it does not count.
+        The run lasts until the file says that it ends. Raises DriverError if it cannot count.
         """
-        raise DriverError(f"{self.name} cannot count {order.task.set} in {counts}")
+        raise DriverError(f"{self.name} cannot count {request.task.set} in {counts}")
 
     @abstractmethod
-    def load(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command line that loads the data."""
 
     @abstractmethod
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
-        """Return the files that decide what is loaded: loaded data is kept for as long as they
-        stay the same."""
+        """Return the files that decide what is loaded; kept data is valid until they change."""
 
     @abstractmethod
-    def settle(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
-        """Return what makes the server finish the work that a load or writes left behind."""
+    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+        """Return the command that lets the server finish work that a load or writes left behind."""
 
     @abstractmethod
-    def verify(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
-        """Return what asks for known answers and prints them, consistency checks included.
+    def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+        """Return the command that checks consistency and prints known answers.
 
-        What it does depends on the data alone: two sound servers print the same.
+        Its output depends on the data alone: two correct servers print the same.
         """
 
     @abstractmethod
     def verification(self, printed: str) -> str:
-        """Return the digest of the answers; raise DriverError if a check found damage."""
+        """Return the digest of the printed answers. Raises DriverError if a check failed."""
 
 
 D = TypeVar("D", bound=Driver)
@@ -231,9 +230,9 @@ def load_driver_of(kind: type[D], name: str) -> D:
 
 
 def validated(model: type[M], keys: Mapping[str, Any], driver: str) -> M:
-    """Return a suite's or an experiment's ``keys`` as a driver's model reads them.
+    """Return the ``keys`` of a suite or an experiment as the driver's own model.
 
-    Raises UsageError that names the first key that means nothing to the driver.
+    Raises UsageError that names the first unknown or wrong key.
     """
     try:
         return model.model_validate(dict(keys))

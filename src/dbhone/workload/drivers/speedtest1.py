@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import DriverError
-from dbhone.workload.drivers.base import Chunk, DriverRequest, EmbeddedDriver, Outcome, StepResult
+from dbhone.workload.drivers.base import (
+    Chunk,
+    DriverReport,
+    DriverRequest,
+    EmbeddedDriver,
+    StepResult,
+)
 
 _RESOLUTION = 0.001
 _SHORTEST = 0.00001
@@ -43,16 +49,16 @@ class Speedtest1(EmbeddedDriver):
         known = frozenset(_SETS.findall(text))
         return tuple(name for name in suite if name in known)
 
-    def argv(self, order: DriverRequest) -> tuple[str, ...]:
+    def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command: without fsync, whose time belongs to the disk."""
-        task = order.task
+        task = request.task
         options = ("--nosync", "--size", str(task.size), "--testset", task.set)
-        proof = ("--verify",) if order.verify else ()
-        return (str(order.program), *options, *proof, str(order.where))
+        proof = ("--verify",) if request.verify else ()
+        return (str(request.program), *options, *proof, str(request.database))
 
-    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the steps; every line must be one that speedtest1 prints."""
-        del order
+        del request
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
         lines = text.splitlines()
         header = _HEADER.match(lines[0]) if lines else None
@@ -60,7 +66,7 @@ class Speedtest1(EmbeddedDriver):
             raise DriverError(_nonsense("its first line", lines[0] if lines else ""))
         steps, verification = _read_lines(lines[1:])
         begins = _begins(transcript)
-        return Outcome(
+        return DriverReport(
             version=header.group(1),
             steps=tuple(
                 _result(step, begins.get(at), begins.get(at + 1)) for at, step in enumerate(steps)

@@ -14,10 +14,10 @@ from pathlib import Path
 from dbhone.errors import DriverError
 from dbhone.workload.drivers.base import (
     Chunk,
+    DriverReport,
     DriverRequest,
     EmbeddedDriver,
     Latency,
-    Outcome,
     StepResult,
 )
 
@@ -44,22 +44,22 @@ class SqliteShell(EmbeddedDriver):
         del tree
         return suite
 
-    def argv(self, order: DriverRequest) -> tuple[str, ...]:
+    def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the shell, without the user's own start-up file, and its script."""
-        task = order.task
+        task = request.task
         if task.seed is None:
             raise DriverError(f"{self.name} needs a seed for the values of {task.set}")
         script = _SCRIPTS / f"{task.source}.sql"
         options = ("-batch", "-bail", "-init", "/dev/null", "-list", "-separator", "|")
         asked = f"SELECT {task.size} AS row_count, {task.seed} AS seed"
         return (
-            *(str(order.program), *options, str(order.where)),
+            *(str(request.program), *options, str(request.database)),
             f"CREATE TEMPORARY TABLE asked AS {asked};",
             # What stands on the command line itself is not timed.
             f".read {_quoted(script)}",
         )
 
-    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the timed statements as steps: an operation is a row."""
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
         lines = [line for line in text.splitlines() if line.strip()]
@@ -72,8 +72,8 @@ class SqliteShell(EmbeddedDriver):
         steps = tuple(_step(*each, peak) for each in _timed(body))
         if not steps:
             raise DriverError("SQLite's shell timed no statement")
-        verification = "\n".join(answers) if order.verify else None
-        return Outcome(version=version[1], steps=steps, verification=verification)
+        verification = "\n".join(answers) if request.verify else None
+        return DriverReport(version=version[1], steps=steps, verification=verification)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
-from dbhone.workload.drivers._sysbench_complaint import complaint
-from dbhone.workload.drivers._sysbench_report import PERCENTILE, Report, read_report
+from dbhone.workload.drivers._sysbench_output import (
+    PERCENTILE,
+    Summary,
+    complaint,
+    read_summary,
+)
 from dbhone.workload.drivers.base import (
     INTERVAL,
     Chunk,
+    DriverReport,
     DriverRequest,
     Latency,
-    Outcome,
     ServerDriver,
     StepResult,
     validated,
@@ -36,7 +40,7 @@ _USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
 _STEP = re.compile(r"^common\.step\(", re.MULTILINE)
 _RANDOM = {"rand-type": "uniform"}
 _LOADERS = 8
-_SHORTEST_SERIES = 3.0
+_SHORTEST_WITH_INTERVALS = 3.0
 _BANNER = re.compile(r"sysbench \d\S+ \(using \w+ LuaJIT .*\)")
 _FIRST = re.compile(rb"^\[ \d+s \] thds:", re.MULTILINE)
 _ANSWER = re.compile(r"answer \S+ .+|sound \S+")
@@ -118,12 +122,12 @@ class Sysbench(ServerDriver):
         del tree
         return suite
 
-    def argv(self, order: DriverRequest) -> tuple[str, ...]:
+    def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command. sysbench counts in whole seconds: a slice has at least one.
 
         A run of so many events has all the time that it takes.
         """
-        run = _run_of(order)
+        run = _run_of(request)
         seconds = max(1, round(run.seconds)) if run.events is None else 0
         options = {
             "time": str(seconds),
@@ -132,77 +136,82 @@ class Sysbench(ServerDriver):
             "histogram": "on",
             "percentile": str(PERCENTILE),
         }
-        if seconds >= _SHORTEST_SERIES:
+        if seconds >= _SHORTEST_WITH_INTERVALS:
             options["report-interval"] = str(INTERVAL)
-        return _run_command(order, options)
+        return _run_command(request, options)
 
-    def counts(self, run: Run) -> bool:
+    def can_count(self, run: Run) -> bool:
         """Return whether it is run for a time, and its script is a step of ``common.lua``."""
         script = _script(_job_of(run).name, _tables_of(run.data)).read_text(encoding="utf-8")
         return run.events is None and _STEP.search(script) is not None
 
-    def counted(self, order: DriverRequest, counts: Path) -> tuple[str, ...]:
+    def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command of a run without an end, whose events are counted in the file."""
-        return _run_command(order, {"time": "0", "events": "0", **_RANDOM, "counts": str(counts)})
+        return _run_command(request, {"time": "0", "events": "0", **_RANDOM, "counts": str(counts)})
 
-    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the only step: a transaction of the script is an operation.
 
         Where a script says how many operations its one event was, the step is that event.
         """
-        run = _run_of(order)
+        run = _run_of(request)
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
-        report = read_report(text)
+        summary = read_summary(text)
         if run.events is not None:
-            return Outcome(version=None, steps=(_whole(order, report),), verification=None)
-        if report.seconds < round(run.seconds) * 0.9:
+            return DriverReport(version=None, steps=(_whole(request, summary),), verification=None)
+        if summary.seconds < round(run.seconds) * 0.9:
             raise DriverError(
-                f"sysbench ended after {report.seconds:g} s, before its {run.seconds:g} s were over"
+                f"sysbench ended after {summary.seconds:g} s, before its"
+                f" {run.seconds:g} s were over"
             )
         step = StepResult(
             key="",
-            title=order.task.set,
-            seconds=report.seconds,
-            operations=float(report.events),
-            errors=report.errors,
-            latency=report.latency,
-            series=report.series,
-            series_began=_series_began(transcript),
+            title=request.task.set,
+            seconds=summary.seconds,
+            operations=float(summary.events),
+            errors=summary.errors,
+            latency=summary.latency,
+            interval_rates=summary.interval_rates,
+            intervals_began=_intervals_began(transcript),
         )
-        return Outcome(version=None, steps=(step,), verification=None)
+        return DriverReport(version=None, steps=(step,), verification=None)
 
     def complaint(self, printed: str) -> DriverError | None:
         """Return the line of its output that says why it failed, and what to do."""
         return complaint(printed)
 
-    def load(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that makes the tables, several at once."""
         tables = _tables_of(data)
         options = {**_table_options(tables), "threads": str(tables.loaders)}
-        return _command(program, _script("load", tables), where, options, "prepare")
+        return _command(program, _script("load", tables), endpoint, options, "prepare")
 
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts that load and settle, and those that they use."""
         tables = _tables_of(data)
-        found: list[Path] = []
-        following = [_script(name, tables) for name in ("load", "settle")]
-        while following:
-            script = following.pop(0)
-            if script not in found:
-                found.append(script)
+        scripts: list[Path] = []
+        unread = [_script(name, tables) for name in ("load", "settle")]
+        while unread:
+            script = unread.pop(0)
+            if script not in scripts:
+                scripts.append(script)
                 used = _USED.findall(script.read_text(encoding="utf-8"))
-                following += [(script.parent / name).resolve() for name in used]
-        return tuple(found)
+                unread += [(script.parent / name).resolve() for name in used]
+        return tuple(scripts)
 
-    def settle(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
         tables = _tables_of(data)
-        return _command(program, _script("settle", tables), where, _table_options(tables), "settle")
+        return _command(
+            program, _script("settle", tables), endpoint, _table_options(tables), "settle"
+        )
 
-    def verify(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that prints known answers; it changes the tables."""
         tables = _tables_of(data)
-        return _command(program, _script("verify", tables), where, _table_options(tables), "verify")
+        return _command(
+            program, _script("verify", tables), endpoint, _table_options(tables), "verify"
+        )
 
     def verification(self, printed: str) -> str:
         """Return the digest of the answers; raise DriverError if a check found damage."""
@@ -221,28 +230,28 @@ class Sysbench(ServerDriver):
         return hashlib.sha256("\n".join(answers).encode()).hexdigest()
 
 
-def _whole(order: DriverRequest, report: Report) -> StepResult:
+def _whole(request: DriverRequest, summary: Summary) -> StepResult:
     """Return the step that is one event, as long as that took and with what it did.
 
     The histogram would round the seconds, and the total time has what comes after the event.
     """
-    if report.events != 1 or not report.busy:
-        raise DriverError(f"sysbench timed {report.events} events, where one was asked for")
-    if report.operations == 0:
-        raise DriverError(f"{order.task.set} did nothing: it was given no rows")
-    took = report.busy
+    if summary.events != 1 or not summary.busy:
+        raise DriverError(f"sysbench timed {summary.events} events, where one was asked for")
+    if summary.operations == 0:
+        raise DriverError(f"{request.task.set} did nothing: it was given no rows")
+    took = summary.busy
     return StepResult(
         key="",
-        title=order.task.set,
+        title=request.task.set,
         seconds=took,
-        operations=float(report.operations or report.events),
-        errors=report.errors,
+        operations=float(summary.operations or summary.events),
+        errors=summary.errors,
         latency=Latency(p50=took, p95=took, p99=took, histogram=((took, 1),)),
     )
 
 
-def _series_began(transcript: tuple[Chunk, ...]) -> float:
-    """Return when the first interval began, by when sysbench told of it."""
+def _intervals_began(transcript: tuple[Chunk, ...]) -> float:
+    """Return when the first interval began, by when sysbench printed it."""
     text = b""
     for chunk in transcript:
         text += chunk.data
@@ -251,10 +260,10 @@ def _series_began(transcript: tuple[Chunk, ...]) -> float:
     return 0.0
 
 
-def _run_of(order: DriverRequest) -> Run:
-    if order.task.run is None:
-        raise DriverError(f"sysbench has no script for the set {order.task.set}")
-    return order.task.run
+def _run_of(request: DriverRequest) -> Run:
+    if request.task.run is None:
+        raise DriverError(f"sysbench has no script for the set {request.task.set}")
+    return request.task.run
 
 
 def _job_of(run: Run) -> Script:
@@ -267,19 +276,19 @@ def _tables_of(data: DataSet) -> Tables:
     return data
 
 
-def _endpoint_of(order: DriverRequest) -> Endpoint:
-    if isinstance(order.where, Path):
-        raise DriverError(f"sysbench drives servers, and {order.where} is a file")
-    return order.where
+def _endpoint_of(request: DriverRequest) -> Endpoint:
+    if isinstance(request.database, Path):
+        raise DriverError(f"sysbench drives servers, and {request.database} is a file")
+    return request.database
 
 
-def _run_command(order: DriverRequest, options: dict[str, str]) -> tuple[str, ...]:
-    run = _run_of(order)
+def _run_command(request: DriverRequest, options: dict[str, str]) -> tuple[str, ...]:
+    run = _run_of(request)
     script = _script(_job_of(run).name, _tables_of(run.data))
     usual = {**_table_options(_tables_of(run.data)), "threads": str(run.threads)}
     # What a set says replaces what every set has.
     options = usual | options | dict(_job_of(run).options)
-    return _command(order.program, script, _endpoint_of(order), options, "run")
+    return _command(request.program, script, _endpoint_of(request), options, "run")
 
 
 def _table_options(tables: Tables) -> dict[str, str]:
@@ -292,29 +301,29 @@ def _script(name: str, tables: Tables) -> Path:
 
 
 def _command(
-    program: Path, script: Path, where: Endpoint, options: dict[str, str], command: str
+    program: Path, script: Path, endpoint: Endpoint, options: dict[str, str], command: str
 ) -> tuple[str, ...]:
     words = (f"--{name}={value}" for name, value in options.items())
-    return (str(program), str(script), *_connection(where), *words, command)
+    return (str(program), str(script), *_connection(endpoint), *words, command)
 
 
-def _connection(where: Endpoint) -> tuple[str, ...]:
-    if where.protocol.name == "mysql":
+def _connection(endpoint: Endpoint) -> tuple[str, ...]:
+    if endpoint.protocol.name == "mysql":
         return (
             "--db-driver=mysql",
-            f"--mysql-socket={where.socket}",
-            f"--mysql-user={where.user}",
-            f"--mysql-db={where.database}",
+            f"--mysql-socket={endpoint.socket}",
+            f"--mysql-user={endpoint.user}",
+            f"--mysql-db={endpoint.database}",
         )
-    if where.protocol.name == "postgresql":
+    if endpoint.protocol.name == "postgresql":
         return (
             "--db-driver=pgsql",
-            f"--pgsql-host={where.socket.parent}",
-            f"--pgsql-port={where.port}",
-            f"--pgsql-user={where.user}",
-            f"--pgsql-db={where.database}",
+            f"--pgsql-host={endpoint.socket.parent}",
+            f"--pgsql-port={endpoint.port}",
+            f"--pgsql-user={endpoint.user}",
+            f"--pgsql-db={endpoint.database}",
         )
-    raise DriverError(f"sysbench does not speak {where.protocol.name}")
+    raise DriverError(f"sysbench does not speak {endpoint.protocol.name}")
 
 
 PLUGIN = Sysbench()

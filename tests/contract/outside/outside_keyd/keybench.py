@@ -14,8 +14,8 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.workload.drivers.base import (
     Chunk,
+    DriverReport,
     DriverRequest,
-    Outcome,
     ServerDriver,
     StepResult,
     validated,
@@ -89,16 +89,16 @@ class Keybench(ServerDriver):
         """Return the mix."""
         return Mix(share_of_reads=validated(_Job, keys, self.name).share_of_reads)
 
-    def argv(self, order: DriverRequest) -> tuple[str, ...]:
+    def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command of a run."""
-        run, where = order.task.run, order.where
-        if run is None or isinstance(where, Path):
+        run, endpoint = request.task.run, request.database
+        if run is None or isinstance(endpoint, Path):
             raise DriverError("keybench drives servers")
         assert isinstance(run.job, Mix)
         words = (str(run.seconds), str(run.job.share_of_reads))
-        return self._command(order.program, where, run.data, "run", *words)
+        return self._command(request.program, endpoint, run.data, "run", *words)
 
-    def read(self, order: DriverRequest, transcript: tuple[Chunk, ...]) -> Outcome:
+    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Read its one line."""
         text = b"".join(chunk.data for chunk in transcript).decode()
         try:
@@ -107,38 +107,38 @@ class Keybench(ServerDriver):
             raise DriverError(f"keybench printed no counts: {text[:80]!r}") from None
         step = StepResult(
             key="",
-            title=order.task.set,
+            title=request.task.set,
             seconds=counts["seconds"],
             operations=counts["operations"],
         )
-        return Outcome(version=None, steps=(step,), verification=None)
+        return DriverReport(version=None, steps=(step,), verification=None)
 
-    def load(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Write every key."""
-        return self._command(program, where, data, "load")
+        return self._command(program, endpoint, data, "load")
 
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """The program decides what is loaded."""
         del data
         return (_SCRIPT,)
 
-    def settle(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """There is nothing to wait for."""
-        return self._command(program, where, data, "settle")
+        return self._command(program, endpoint, data, "settle")
 
-    def verify(self, program: Path, where: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Read every key."""
-        return self._command(program, where, data, "verify")
+        return self._command(program, endpoint, data, "verify")
 
     def verification(self, printed: str) -> str:
         """Return the digest that it printed."""
         return printed.strip()
 
     def _command(
-        self, program: Path, where: Endpoint, data: DataSet, command: str, *words: str
+        self, program: Path, endpoint: Endpoint, data: DataSet, command: str, *words: str
     ) -> tuple[str, ...]:
         assert isinstance(data, Keys)
-        return (str(program), str(_SCRIPT), str(where.socket), str(data.keys), command, *words)
+        return (str(program), str(_SCRIPT), str(endpoint.socket), str(data.keys), command, *words)
 
 
 PLUGIN = Keybench()
