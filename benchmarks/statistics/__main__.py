@@ -2,7 +2,8 @@
 
 Usage: ``python -m benchmarks.statistics [--runs N] [--seed N] [--write]``. It simulates runs on
 synthetic noise and on the recordings in ``traces/``, prints tables, and with ``--write`` puts
-them into ``docs/statistics.md``. Everything is seeded; it takes some minutes on one core.
+them into ``docs/statistics-validation.md``. Everything is seeded. It takes some minutes on one
+core.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from benchmarks.statistics.study import Study
 from benchmarks.statistics.table import all_in_one, misses, one_table, tables
 from benchmarks.statistics.trace import TraceError
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics-validation.md"
 TRACES = Path(__file__).parent / "traces"
 
 

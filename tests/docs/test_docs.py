@@ -29,7 +29,9 @@ from dbhone.instance.levers.base import DRAWER as LEVERS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ANCHORED = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+GENERATED = re.compile(r"^<!-- begin: .*?^<!-- end: .*?$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)#]+)(?:#[^)]*)?\)|!\[[^\]]*\]\(([^)]+)\)")
 
 
@@ -144,3 +146,35 @@ def test_every_word_of_the_glossary_stands_in_the_code() -> None:
     names = re.findall(r"^\|.*\| `(\w+)` \|$", text, re.MULTILINE)
     assert len(names) > 40
     assert [name for name in names if name not in classes | modules] == []
+
+
+def test_the_walk_through_a_run_names_what_is_there() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    places = re.findall(r"^\| \d+ \| `([\w/]+\.py)`: `(\w+)` \|", text, re.MULTILINE)
+    assert 8 <= len(places) <= 12
+    for file, name in places:
+        source = (ROOT / "src" / "dbhone" / file).read_text(encoding="utf-8")
+        assert re.search(rf"^\s*(?:class|def) {name}\b", source, re.MULTILINE), f"{file}: {name}"
+
+
+def test_lines_of_the_documents_are_short() -> None:
+    for path in DOCUMENTS:
+        text = GENERATED.sub("", BLOCK.sub("", path.read_text(encoding="utf-8")))
+        for line in text.splitlines():
+            free = line.startswith(("|", "![", "| ")) or ("](" in line and " " not in line.strip())
+            assert free or len(line) <= 110, f"{path.name}: {line}"
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that a forge gives the headings of a document."""
+    headings = re.findall(
+        r"^#+ (.*)$", BLOCK.sub("", path.read_text(encoding="utf-8")), re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_a_heading(path: Path) -> None:
+    for target, anchor in ANCHORED.findall(path.read_text(encoding="utf-8")):
+        document = path.parent / target if target else path
+        assert document.suffix != ".md" or anchor in anchors(document), f"{target}#{anchor}"
