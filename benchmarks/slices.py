@@ -94,7 +94,7 @@ class Bench:
 
     def _fresh(self, task: Task, way: Way) -> list[tuple[float, float]]:
         assert task.run is not None
-        task = task.prolonged(way.slice / task.run.seconds)
+        task = task.with_share_of_time(way.slice / task.run.seconds)
         rounds = []
         for _ in range(max(1, round(PASS / way.slice / len(NAMES)))):
             rates = {}

@@ -22,7 +22,7 @@ from dbhone.errors import DriverError, SourceError, UsageError
 from dbhone.instance.levers.base import DRAWER as LEVERS
 from dbhone.instance.levers.base import HostCapabilities, Lever, Need, ObservedState
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import DRAWER as DRIVERS
 from dbhone.workload.drivers.base import Driver, DriverRequest, ServerDriver
 from dbhone.workload.task import Scale
@@ -95,7 +95,7 @@ def request_for(driver: Driver) -> DriverRequest:
     """Return the first task of a suite that the driver runs, at its smallest size."""
     name = next(each for each in suites.names() if suites.load(each).driver == driver.name)
     suite = suites.load(name)
-    task = work.tasks(suite, suite.measured()[:1], Scale(size=suite.sizes()[0]))[0]
+    task = suite_tasks.tasks(suite, suite.measured()[:1], Scale(size=suite.sizes()[0]))[0]
     server = Endpoint(protocol=POSTGRESQL, socket=Path("/s/.s"), user="u", database="d", port=1)
     where = server if isinstance(driver, ServerDriver) else Path("/d/x")
     return DriverRequest(program=Path("/p"), task=task, database=where, verify=False)

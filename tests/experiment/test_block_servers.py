@@ -22,7 +22,7 @@ from dbhone.experiment.trial import Trial
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest, EmbeddedDriver
 from dbhone.workload.task import Scale, Task
@@ -83,7 +83,7 @@ class Recorder:
 
 def task(name: str) -> Task:
     suite = suites.load(name)
-    return work.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
+    return suite_tasks.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
 
 
 def trial(block: int) -> Trial:

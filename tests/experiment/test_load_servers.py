@@ -11,7 +11,7 @@ from dbhone.experiment.server_target import ServerTarget
 from dbhone.experiment.target import training_tasks
 from dbhone.measurement.record import Role
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Regime
 
 GOOD = """\
@@ -128,9 +128,9 @@ def test_the_scale_is_what_is_said() -> None:
     assert scale.regime is Regime.OS_CACHED
     assert scale.data == {"rows": 5000}
     suite = suites.load("sysbench:micro")
-    tasks = work.tasks(suite, ("update-index_range=100",), scale)
+    tasks = suite_tasks.tasks(suite, ("update-index_range=100",), scale)
     assert [task.set for task in tasks] == ["update-index_range=100@1", "update-index_range=100@4"]
-    assert {task.source for task in tasks} == {"update-index_range=100"}
+    assert {task.suite_set for task in tasks} == {"update-index_range=100"}
     assert {task.run.seconds for task in tasks if task.run} == {2.0}
 
 

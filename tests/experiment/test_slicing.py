@@ -18,7 +18,7 @@ from dbhone.experiment.interleaved import (
 )
 from dbhone.experiment.model import Slices
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task
@@ -27,7 +27,7 @@ from dbhone.workload.task import Scale, Task
 def tasks(suite: str, threads: tuple[int, ...] | None = None, seconds: float = 2.0) -> list[Task]:
     loaded = suites.load(suite)
     scale = Scale(size="smoke", threads=threads, seconds=seconds)
-    return list(work.tasks(loaded, loaded.measured(), scale))
+    return list(suite_tasks.tasks(loaded, loaded.measured(), scale))
 
 
 def chosen(

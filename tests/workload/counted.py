@@ -15,7 +15,7 @@ from dbhone.workload.drive import DriverCommand
 from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest, ServerDriver
 from dbhone.workload.drivers.sysbench import Script, Tables
 from dbhone.workload.pausable_client import PausableClient
-from dbhone.workload.task import DataSet, Run, Task
+from dbhone.workload.task import ClientRun, DataSet, Task
 
 _SCRIPT = Path(__file__).with_name("counted.lua")
 _SYSBENCH = shutil.which("sysbench")
@@ -38,7 +38,7 @@ class Sleeper(ServerDriver):
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         return DriverReport(version=None, steps=(), verification=None)
 
-    def can_count(self, run: Run) -> bool:
+    def can_count(self, run: ClientRun) -> bool:
         return True
 
     def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def sleeping(threads: int = 2, **options: int) -> Task:
     """Return a task of the script with these options."""
     words = tuple((name, str(value)) for name, value in options.items())
     job, data = Script(name="counted", options=words), Tables(tables=1, rows=100)
-    run = Run(job=job, threads=threads, seconds=1.0, data=data)
+    run = ClientRun(job=job, threads=threads, seconds=1.0, data=data)
     return Task(set="sleep", run=run)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.task import DataSet, Scale
 from tests.workload.live import Live, dbms_of_the_suite, started
 
@@ -24,13 +24,13 @@ def server(request: pytest.FixtureRequest) -> Iterator[Live]:
 
 
 def tables(seed: int) -> DataSet:
-    return work.data_of(SUITE, SCALE).seeded(seed)
+    return suite_tasks.data_set(SUITE, SCALE).with_seed(seed)
 
 
 def test_each_run_fills_an_empty_table_and_leaves_nothing(server: Live) -> None:
     live = server.in_database("runs")
     live.load(tables(77))
-    for task in work.tasks(SUITE, (*SUITE.warm_ups(), *SUITE.measured()), SCALE):
+    for task in suite_tasks.tasks(SUITE, (*SUITE.warm_ups(), *SUITE.measured()), SCALE):
         step = live.step(task)
         assert step.operations == (1 if task.set in SUITE.warm_ups() else 2000), task.set
         assert step.latency is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand
 from dbhone.workload.drivers.sysbench import PLUGIN
 from dbhone.workload.pausable_client import PausableClient
@@ -24,7 +24,7 @@ SCALE = Scale(size="smoke", threads=(3,))
 @pytest.fixture(scope="module", params=dbms_of_the_suite())
 def server(request: pytest.FixtureRequest) -> Iterator[Live]:
     with started(request.param) as live:
-        live.load(work.data_of(SUITE, SCALE))
+        live.load(suite_tasks.data_set(SUITE, SCALE))
         yield live
 
 
@@ -43,7 +43,7 @@ def client(live: Live, task: Task, folder: Path) -> PausableClient:
 
 
 def test_every_step_goes_on_where_it_was_frozen(server: Live, tmp_path: Path) -> None:
-    for task in work.tasks(SUITE, SUITE.measured(), SCALE):
+    for task in suite_tasks.tasks(SUITE, SUITE.measured(), SCALE):
         with client(server, task, tmp_path / task.set) as driver:
             driver.await_ready(60.0)
             for _ in range(3):
@@ -59,7 +59,7 @@ def test_every_step_goes_on_where_it_was_frozen(server: Live, tmp_path: Path) ->
 
 
 def test_clients_of_one_server_take_turns(server: Live, tmp_path: Path) -> None:
-    (task,) = work.tasks(SUITE, ("update-index_range=100",), SCALE)
+    (task,) = suite_tasks.tasks(SUITE, ("update-index_range=100",), SCALE)
     with (
         client(server, task, tmp_path / "one") as one,
         client(server, task, tmp_path / "other") as other,

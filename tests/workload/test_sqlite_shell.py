@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dbhone.errors import DriverError
 from dbhone.process import Command, run
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Chunk, DriverReport, DriverRequest
 from dbhone.workload.drivers.sqlite_shell import PLUGIN
 from dbhone.workload.task import Scale, Task
@@ -34,8 +34,8 @@ end
 
 
 def task(seed: int = 77) -> Task:
-    (only,) = work.tasks(SUITE, SUITE.measured(), Scale(size="smoke"))
-    return only.seeded(seed)
+    (only,) = suite_tasks.tasks(SUITE, SUITE.measured(), Scale(size="smoke"))
+    return only.with_seed(seed)
 
 
 def request(

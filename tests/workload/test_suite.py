@@ -15,9 +15,9 @@ from dbhone.dbms.base_server import server_systems
 from dbhone.errors import UnknownName
 from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
-from dbhone.workload.suite import Kind, NumberedSet, Regime, ServerSet, Suite
+from dbhone.workload.suite import NumberedSet, Regime, ServerSet, StepKind, Suite
 from dbhone.workload.task import Scale
 
 # What Mark Callaghan publishes, in the order in which he runs it.
@@ -83,11 +83,11 @@ def test_the_sizes_of_numbered_sets_grow(name: str) -> None:
 def test_the_sizes_of_servers_suites_grow(name: str) -> None:
     suite = suites.load(name)
     sizes = list(suite.server_sizes.values())
-    volumes = [work.data_of(suite, Scale(size=size)).volume for size in suite.sizes()]
+    volumes = [suite_tasks.data_set(suite, Scale(size=size)).volume for size in suite.sizes()]
     assert volumes == sorted(set(volumes))
     for small, large in itertools.pairwise(sizes):
         assert max(small.threads) <= max(large.threads)
-        assert all(small.seconds[kind] <= large.seconds[kind] for kind in Kind)
+        assert all(small.seconds[kind] <= large.seconds[kind] for kind in StepKind)
     for size in sizes:
         assert size.cache[Regime.OS_CACHED] < size.cache[Regime.CACHED]
 

@@ -17,10 +17,10 @@ from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Chunk, DriverRequest, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN, Script, Tables
-from dbhone.workload.task import Run, Scale, Task
+from dbhone.workload.task import ClientRun, Scale, Task
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts")
 SUITES = Path(suites.__file__).with_name("suites")
@@ -42,7 +42,7 @@ def is_driven(name: str) -> bool:
 
 def request(seconds: float = 1.0, options: dict[str, str] | None = None) -> DriverRequest:
     job = Script(name="points", options=tuple((options or {}).items()))
-    run = Run(job=job, threads=4, seconds=seconds, data=TABLES)
+    run = ClientRun(job=job, threads=4, seconds=seconds, data=TABLES)
     return DriverRequest(
         program=SYSBENCH,
         task=Task(set="point-query_range=100", run=run),
@@ -125,7 +125,7 @@ def test_a_transaction_is_an_operation_and_refused_ones_are_counted() -> None:
 
 def one_event() -> DriverRequest:
     suite = suites.load("batch:insert-select")
-    (task,) = work.tasks(suite, ("run-2",), Scale(size="smoke"))
+    (task,) = suite_tasks.tasks(suite, ("run-2",), Scale(size="smoke"))
     return DriverRequest(program=SYSBENCH, task=task, database=MARIADB, verify=False)
 
 
@@ -332,9 +332,9 @@ def test_the_command_lines(
     where: Endpoint, name: str, golden: Callable[[str, bytes], None]
 ) -> None:
     suite = suites.load(name)
-    tasks = work.tasks(suite, (*suite.warm_ups(), *suite.measured()), Scale(size="full"))
+    tasks = suite_tasks.tasks(suite, (*suite.warm_ups(), *suite.measured()), Scale(size="full"))
     scale = Scale(size="full", data={"tables": TABLES.tables, "rows": TABLES.rows})
-    tables = work.data_of(suite, scale)
+    tables = suite_tasks.data_set(suite, scale)
     commands = [
         PLUGIN.load(SYSBENCH, where, tables),
         PLUGIN.settle(SYSBENCH, where, tables),

@@ -55,8 +55,8 @@ class EmbeddedTarget(Target):
         driver = load_driver_of(EmbeddedDriver, job.driver.name)
         for task in training_tasks(job.training):
             notify(f"training on {task.set}")
-            training = _drive(session, driver, job.build, task, _TRAINING_TIMEOUT, env=job.env)
-            training.require_report()
+            result = _drive(session, driver, job.build, task, _TRAINING_TIMEOUT, env=job.env)
+            result.require_report()
         return 1
 
     def verify(self, subject: str) -> ResultDigest:

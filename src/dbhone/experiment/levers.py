@@ -12,7 +12,7 @@ from dbhone.instance import applied_levers
 from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.levers.base import Need, Slot
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Regime
 
 
@@ -69,7 +69,7 @@ def _need(
     dbms = _server(subject)
     several = sum(word in other.levers for other in experiment.subjects)
     cold = experiment.scale.regime is Regime.COLD
-    proposed = work.cache_bytes(suites.load(experiment.suite), experiment.scale)
+    proposed = suite_tasks.cache_bytes(suites.load(experiment.suite), experiment.scale)
     return Need(
         value="",
         dbms=dbms,

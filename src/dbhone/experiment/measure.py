@@ -168,7 +168,7 @@ class Measuring:
         if allotment is not None:
             self._block_seconds = allotment.block_seconds
             self._tasks = {
-                name: task.lasting(allotment.seconds.get(name)) for name, task in tasks.items()
+                name: task.with_seconds(allotment.seconds.get(name)) for name, task in tasks.items()
             }
 
     # What is measured already

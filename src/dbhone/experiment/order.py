@@ -57,4 +57,4 @@ class BlockSeed:
 
     def apply_to(self, task: Task) -> Task:
         """Return the task on the block's data."""
-        return task if self.value is None else task.seeded(self.value)
+        return task if self.value is None else task.with_seed(self.value)

@@ -17,7 +17,7 @@ from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role
 from dbhone.source.reference import parse_reference
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
@@ -124,7 +124,7 @@ class Resolver:
         if self.declared.design.slices is not Slices.SHORT:
             return
         driver = load_driver(suite.driver)
-        for task in work.tasks(suite, sets or suite.measured(), scale):
+        for task in suite_tasks.tasks(suite, sets or suite.measured(), scale):
             reason = why_not_interleaved(driver, scale.regime, task)
             if reason is not None:
                 raise ExperimentError(

@@ -28,7 +28,7 @@ from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.programs import prepared_environment
 from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.pausable_client import PausableClient
@@ -55,16 +55,16 @@ class ServerWorkload:
     @property
     def data(self) -> DataSet:
         """The data that servers are loaded with."""
-        return work.data_of(self.suite, self.scale)
+        return suite_tasks.data_set(self.suite, self.scale)
 
     @property
     def cache_bytes(self) -> int:
         """How large each server's cache is."""
-        return work.cache_bytes(self.suite, self.scale)
+        return suite_tasks.cache_bytes(self.suite, self.scale)
 
     def tasks(self, names: tuple[str, ...]) -> tuple[Task, ...]:
         """Return the driver's tasks for these sets."""
-        return work.tasks(self.suite, names, self.scale)
+        return suite_tasks.tasks(self.suite, names, self.scale)
 
     @property
     def cold(self) -> bool:
@@ -75,7 +75,7 @@ class ServerWorkload:
         """Return the tasks that warm up a server once it has started; none if it is to be cold."""
         if self.cold:
             return ()
-        return work.warm_up_tasks(self.suite, self.scale)
+        return suite_tasks.warm_up_tasks(self.suite, self.scale)
 
     @property
     def connections(self) -> int:
@@ -202,7 +202,7 @@ class ServerPool:
 
     def _held_data(self, spec: ServerSpec, seed: int) -> data.Saved:
         """Return data of this seed, made unless it is held."""
-        content = self.workload.data.seeded(seed)
+        content = self.workload.data.with_seed(seed)
         key = self._key(spec, content)
         if key not in self._held:
             self._held[key] = self._load(spec, content, lambda made: data.hold(self.session, made))
@@ -282,7 +282,7 @@ class ServerPool:
             folder=self.session.scratch,
             version=server.installation.version,
             cpus=server.levers.whole.client_cpus,
-            timeout=task.run.patience + _SLACK,
+            timeout=task.run.timeout + _SLACK,
         )
 
     def warm_up(self, server: Server) -> None:

@@ -39,7 +39,7 @@ from dbhone.instance.memory import check_memory
 from dbhone.instance.programs import title_of
 from dbhone.measurement.record import Step
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import ServerDriver, load_driver, load_driver_of
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Task
@@ -72,7 +72,7 @@ class ServerTarget(Target):
     def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
         """Return about how long a block takes: a server's suite says how long its steps last."""
         suite = suites.load(experiment.suite)
-        tasks = work.tasks(suite, experiment.sets or suite.measured(), experiment.scale)
+        tasks = suite_tasks.tasks(suite, experiment.sets or suite.measured(), experiment.scale)
         if experiment.scale.regime is Regime.COLD:
             starting = _DRIVER_STARTS + _SERVER_STARTS
             return subjects * sum(task.run.seconds + starting for task in tasks if task.run)
@@ -80,7 +80,7 @@ class ServerTarget(Target):
         interleaved = _interleaved_sets(experiment, by_set, subjects)
         driving = sum(
             slice_seconds(task, interleaved=task.set in interleaved) + _DRIVER_STARTS
-            for task in (*tasks, *work.warm_up_tasks(suite, experiment.scale))
+            for task in (*tasks, *suite_tasks.warm_up_tasks(suite, experiment.scale))
         )
         # To load takes about as long as to write it once more, and a server of its own.
         first = tasks[0].run
@@ -97,7 +97,7 @@ class ServerTarget(Target):
         workload = ServerWorkload(
             suite=suite,
             driver=load_driver_of(ServerDriver, job.driver.name),
-            scale=work.at_size(suite, training.scale, training.size),
+            scale=suite_tasks.training_scale(suite, training.scale, training.size),
         )
         pool = ServerPool(session, workload, notify)
         own(job.counters, pool.account)
@@ -222,7 +222,7 @@ class ServerTarget(Target):
         return Schedule(tasks=tasks, steps=steps, seconds=seconds)
 
     def _steps(self, task: Task) -> Iterator[Step]:
-        declared = self.suite.sets[task.source]
+        declared = self.suite.sets[task.suite_set]
         for key in declared.keys():  # noqa: SIM118 - a method of ours, no dict
             group = declared.group_of(key)
             assert group is not None
@@ -231,7 +231,7 @@ class ServerTarget(Target):
                 key=key,
                 title=declared.title,
                 group=group,
-                in_sample=task.source in self.experiment.trained_sets,
+                in_sample=task.suite_set in self.experiment.trained_sets,
                 threads=task.run.threads if task.run else None,
             )
 

@@ -25,7 +25,7 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import Step
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import Driver, load_driver
 from dbhone.workload.task import Scale, Task
 
@@ -178,7 +178,7 @@ class Target(ABC):
 
     def tasks(self, scale: Scale) -> dict[str, Task]:
         """Return the driver's tasks at a scale, by set."""
-        return {task.set: task for task in work.tasks(self.suite, self.sets, scale)}
+        return {task.set: task for task in suite_tasks.tasks(self.suite, self.sets, scale)}
 
     def _common_sets(self, trees: Iterator[Path]) -> tuple[str, ...]:
         """Return the requested sets that the versions of all subjects have."""
@@ -201,6 +201,8 @@ class Target(ABC):
 def training_tasks(training: Training) -> tuple[Task, ...]:
     """Return the driver's tasks in one round of training."""
     suite = suites.load(training.suite)
-    tasks = work.tasks(suite, training.sets, work.at_size(suite, training.scale, training.size))
+    tasks = suite_tasks.tasks(
+        suite, training.sets, suite_tasks.training_scale(suite, training.scale, training.size)
+    )
     shares = training.shares or (1.0,) * len(tasks)
-    return tuple(task.prolonged(share) for task, share in zip(tasks, shares, strict=True))
+    return tuple(task.with_share_of_time(share) for task, share in zip(tasks, shares, strict=True))

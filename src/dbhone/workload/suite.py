@@ -1,8 +1,8 @@
-"""Suites: which steps there are, in which sets, in which groups, at which sizes.
+"""Suites: their sets, the groups of the sets' steps, and their sizes.
 
-A suite is one TOML file below ``suites/``: ``speedtest1.toml`` is the suite ``speedtest1``,
-``sysbench/micro.toml`` the suite ``sysbench:micro``. Its sets are what the driver runs at
-once; a set that the DBMS's version lacks is left out, which the caller is told.
+A suite is one TOML file: ``suites/speedtest1.toml`` is the suite ``speedtest1``, and
+``suites/sysbench/micro.toml`` is ``sysbench:micro``. It names the protocols that its driver speaks,
+never a DBMS. ``registry.py`` says how another distribution adds a suite.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ DRAWER = "dbhone.workload.suites"
 
 
 class Regime(StrEnum):
-    """Where a server finds the data that it is asked for."""
+    """Where the data of a server is cached."""
 
     CACHED = "cached"
-    """In its own cache."""
+    """In the server's own cache."""
     OS_CACHED = "os-cached"
-    """Mostly not in its own cache, but in the operating system's."""
+    """Mostly not in the server's cache, but in the operating system's."""
     COLD = "cold"
-    """At first on the disk only: each slice has a server of its own, just started. Its cache is
-    as large as when it is to hold the data."""
+    """At first on the disk only. Each slice has a freshly started server, whose cache is as large
+    as in the regime ``cached``."""
 
 
-class Kind(StrEnum):
-    """Which of a size's durations a set takes."""
+class StepKind(StrEnum):
+    """Whether a set reads or writes: a size has a duration for each."""
 
     READ = "read"
     WRITE = "write"
@@ -56,38 +56,37 @@ class NumberedSet(_Section):
     write: tuple[str, ...] = ()
 
     def group_of(self, key: str) -> Group | None:
-        """Return the group of a step, None if the suite's file does not know the step."""
+        """Return the group of a step, None if the file does not list the step."""
         for group in (Group.POINT, Group.RANGE, Group.WRITE):
             if key in getattr(self, group.value):
                 return group
         return None
 
     def keys(self) -> tuple[str, ...]:
-        """Return the steps that the file knows, in the order of their numbers."""
+        """Return the steps that the file lists, in the order of their numbers."""
         return tuple(sorted((*self.point, *self.range, *self.write), key=_by_number))
 
 
 class ServerSet(_Section):
     """A set that is one step of a server's driver.
 
-    All keys that are not fields are the driver's own: see ``ServerDriver.job``. ``warm_up`` marks a
-    set that is run but not measured: it only fills caches. ``threads`` fixes the number of
-    clients. With ``events`` it is run so often, to its end, and the size's seconds only say about
-    how long that takes.
+    All keys that are not fields are the driver's own: see ``ServerDriver.job``. A ``warm_up`` is
+    not measured: it only fills caches. ``threads`` fixes the number of clients. With ``events`` the
+    set ends after so many of them, and the size's seconds are an estimate.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     title: str
     group: Group
-    kind: Kind = Kind.READ
+    kind: StepKind = StepKind.READ
     warm_up: bool = False
     threads: int | None = None
     events: int | None = Field(default=None, ge=1)
 
     @property
     def own(self) -> dict[str, Any]:
-        """What only the driver understands."""
+        """The driver's own keys."""
         return dict(self.model_extra or {})
 
     def group_of(self, key: str) -> Group | None:
@@ -102,32 +101,31 @@ class ServerSet(_Section):
 class ServerSize(_Section):
     """A named size of a server's suite: the seconds of a step, the clients, the server's cache.
 
-    All keys that are not fields say what is loaded; only the driver understands them: see
-    ``ServerDriver.data_set``. ``cache`` is the size of the server's cache, in bytes, for each
-    regime; ``cold`` need not be there. ``spare_connections`` is how many more connections than
-    clients a server must allow.
+    All keys that are not fields describe the data and are the driver's own: see
+    ``ServerDriver.data_set``. ``cache`` is the size of the server's cache in bytes for each regime;
+    ``cold`` may be left out. A server allows ``spare_connections`` more connections than clients.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     threads: tuple[int, ...] = Field(min_length=1)
     spare_connections: int = Field(default=20, ge=1)
-    seconds: dict[Kind, float]
+    seconds: dict[StepKind, float]
     cache: dict[Regime, Annotated[int, BeforeValidator(parse_size)]]
 
     @property
     def own(self) -> dict[str, Any]:
-        """What only the driver understands."""
+        """The driver's own keys."""
         return dict(self.model_extra or {})
 
 
 class Suite(_Section):
-    """A suite's file. With ``ordered`` the sets are run in the file's order in every block.
+    """A suite's file.
 
-    ``protocols`` are what its driver speaks with a DBMS. ``scripts`` is the folder of scripts
-    beside the file, for drivers that have such. With ``fresh_loads`` every block is measured on
-    random data of its own, which is the same for all subjects. Without ``trains`` no profile can
-    be trained on it.
+    ``protocols`` are those in which its driver talks to a server, or the names of embedded DBMSs'
+    libraries. With ``ordered`` the sets run in the file's order in every block. ``scripts`` is the
+    folder of scripts beside the file. With ``fresh_loads`` every block has random data of its own,
+    the same for all subjects. Without ``trains`` no profile can be trained on it.
     """
 
     title: str
@@ -144,10 +142,9 @@ class Suite(_Section):
         """Return the names of the sizes that every set has, smallest first."""
         if self.server_sizes:
             return tuple(self.server_sizes)
-        numbered = [each for each in self.sets.values() if isinstance(each, NumberedSet)]
-        return tuple(
-            name for name in numbered[0].sizes if all(name in each.sizes for each in numbered)
-        )
+        numbered = [item for item in self.sets.values() if isinstance(item, NumberedSet)]
+        first, *others = (item.sizes for item in numbered)
+        return tuple(size for size in first if all(size in sizes for sizes in others))
 
     @property
     def adjustable(self) -> frozenset[str]:
@@ -157,44 +154,44 @@ class Suite(_Section):
 
     def measured(self) -> tuple[str, ...]:
         """Return the sets that are measured, in the file's order."""
-        return tuple(name for name, each in self.sets.items() if not _warms_up(each))
+        return tuple(name for name, declared in self.sets.items() if not _warms_up(declared))
 
     def full_name(self, word: str) -> str | None:
-        """Return the measured set that ``word`` means, None if there is none.
+        """Return the measured set with this name or short name, None if there is none.
 
-        What a name says behind its first ``_`` may be left out where one set alone begins so:
+        A name without the part from its first ``_`` is a short name, unless two sets share it:
         ``update-index`` is ``update-index_range=100``.
         """
         known = self.measured()
         if word in known:
             return word
-        meant = [name for name in known if name.partition("_")[0] == word]
-        return meant[0] if len(meant) == 1 else None
+        matching = [name for name in known if name.partition("_")[0] == word]
+        return matching[0] if len(matching) == 1 else None
 
     @property
     def runs_to_the_end(self) -> bool:
-        """Whether what is asked ends by itself: neither its seconds nor its clients vary."""
-        chosen = (self.sets[name] for name in self.measured())
-        return all(isinstance(each, ServerSet) and each.events is not None for each in chosen)
+        """Whether every set ends by itself: an experiment cannot change seconds or threads."""
+        measured = (self.sets[name] for name in self.measured())
+        return all(isinstance(item, ServerSet) and item.events is not None for item in measured)
 
     def warm_ups(self) -> tuple[str, ...]:
         """Return the sets that only fill caches."""
-        return tuple(name for name, each in self.sets.items() if _warms_up(each))
+        return tuple(name for name, declared in self.sets.items() if _warms_up(declared))
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the suites that there are."""
+    """Return the names of all suites."""
     return tuple(sorted(registry.toml_files(DRAWER)))
 
 
 def for_interface(interface: str) -> tuple[str, ...]:
-    """Return the names of the suites that speak a protocol, or with a library of this name."""
+    """Return the names of the suites for a protocol, or for an embedded DBMS's library."""
     return tuple(name for name in names() if interface in load(name).protocols)
 
 
 @cache
 def load(name: str) -> Suite:
-    """Return the suite ``name``. Raises UnknownName if there is no such file."""
+    """Return the suite ``name``. Raises UnknownName, or HoneError for a wrong file."""
     files = registry.toml_files(DRAWER)
     if name not in files:
         raise UnknownName("suite", name, files)
@@ -209,14 +206,14 @@ def load(name: str) -> Suite:
 def full_names(
     suite: Suite, words: tuple[str, ...], *, where: str | None = None
 ) -> tuple[str, ...]:
-    """Return the sets that ``words`` mean. Raises UnknownName, told to be at ``where``."""
-    found = []
+    """Return the full names of sets. Raises UnknownName; its message begins with ``where``."""
+    names_of_sets = []
     for word in words:
         name = suite.full_name(word)
         if name is None:
             raise UnknownName("set", word, suite.measured(), where=where)
-        found.append(name)
-    return tuple(found)
+        names_of_sets.append(name)
+    return tuple(names_of_sets)
 
 
 def check_size(suite: Suite, size: str) -> None:
@@ -225,8 +222,8 @@ def check_size(suite: Suite, size: str) -> None:
         raise UnknownName("size", size, suite.sizes())
 
 
-def _warms_up(chosen: NumberedSet | ServerSet) -> bool:
-    return isinstance(chosen, ServerSet) and chosen.warm_up
+def _warms_up(declared: NumberedSet | ServerSet) -> bool:
+    return isinstance(declared, ServerSet) and declared.warm_up
 
 
 def _by_number(key: str) -> tuple[int, str]:

@@ -1,6 +1,7 @@
-"""What a driver is asked for, as values: tasks, runs, and the data that they need.
+"""Tasks of a driver: a set at a size, or a run of clients on loaded data.
 
-What is loaded, and what clients do, are each driver's own values; hone only knows what all have.
+The data and the job of clients are each driver's own values. These classes have only what all
+drivers have in common.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from typing import TypeVar
 from dbhone.workload.suite import Regime
 
 _THREADS = "@"
-_FAR_TOO_LONG = 100
-"""By which factor the slowest machine and server may miss what a suite says of itself."""
+_SLOWEST_MACHINE = 100
+"""How many times longer than the suite's estimate a run may take before it counts as hung."""
 D = TypeVar("D", bound="DataSet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How large a suite is in one experiment: a named size, and what is said besides.
+    """The scale of a suite in one experiment: a named size, and the values that replace its own.
 
-    None takes the size's own value. ``seconds`` holds for reading and writing steps alike.
-    ``data`` replaces what the size says of the data, by the driver's own keys.
+    None keeps the size's value. ``seconds`` is for reading and writing steps alike. ``data``
+    replaces the size's data, by the driver's own keys.
     """
 
     size: str
@@ -46,34 +47,34 @@ class DataSet(ABC):
     @property
     @abstractmethod
     def label(self) -> str:
-        """What is loaded, for people, such as ``4 × 100,000 rows``."""
+        """The data in words, such as ``4 × 100,000 rows``."""
 
     @property
     @abstractmethod
     def key(self) -> tuple[str | int, ...]:
-        """What tells loaded data from other data of this driver, the seed aside."""
+        """The identity of the data among this driver's data, without the seed."""
 
     @property
     @abstractmethod
     def volume(self) -> float:
-        """How much there is, in a unit of the driver's own: only ratios are used."""
+        """The amount of data in a unit of the driver's own: only ratios are used."""
 
     @property
     def loaders(self) -> int:
-        """How many clients load it at once."""
+        """The number of clients that load the data at the same time."""
         return 1
 
-    def seeded(self: D, seed: int) -> D:
+    def with_seed(self: D, seed: int) -> D:
         """Return the same amount of other random data."""
         return dataclasses.replace(self, seed=seed)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One run of a server's driver: by so many clients, for so many seconds.
+class ClientRun:
+    """A run of so many clients on a server, for so many seconds.
 
-    ``job`` is what the clients do, a value of the driver's own. With ``events`` it is done so
-    often, however long that takes, and ``seconds`` is about how long.
+    ``job`` is what the clients do, a value of the driver's own. With ``events`` the run ends after
+    so many of them, and ``seconds`` is an estimate.
     """
 
     job: object
@@ -83,46 +84,46 @@ class Run:
     events: int | None = None
 
     @property
-    def patience(self) -> float:
-        """After how many seconds it hangs, the driver's start and end not counted."""
-        return self.seconds * (2 if self.events is None else _FAR_TOO_LONG)
+    def timeout(self) -> float:
+        """After how many seconds the run counts as hung, without the driver's start and end."""
+        return self.seconds * (2 if self.events is None else _SLOWEST_MACHINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What one start of the driver is asked for: a set at a size, or a run.
+    """The work of one start of the driver: a set at a size, or a run of clients.
 
-    ``set`` is the name under which it is measured, ``source`` the set of the suite's file;
-    they differ when a run has several numbers of threads. ``seed`` is that of the random values
-    that an embedded DBMS's driver makes, None where they are always the same.
+    ``set`` is the name under which the task is measured. It differs from ``suite_set`` if an
+    experiment has several numbers of threads. ``seed`` is that of the random values that an
+    embedded DBMS's driver makes, None if they are always the same.
     """
 
     set: str
     size: int = 0
-    run: Run | None = None
+    run: ClientRun | None = None
     seed: int | None = None
 
     @property
-    def source(self) -> str:
-        """The set of the suite's file."""
+    def suite_set(self) -> str:
+        """The name of the set in the suite's file."""
         return self.set.partition(_THREADS)[0]
 
-    def seeded(self, seed: int) -> Task:
+    def with_seed(self, seed: int) -> Task:
         """Return the task on other random data."""
         if self.run is None:
             return dataclasses.replace(self, seed=seed)
-        return self._with_run(data=self.run.data.seeded(seed))
+        return self._with_run(data=self.run.data.with_seed(seed))
 
-    def lasting(self, seconds: float | None) -> Task:
-        """Return the task as it asks for so many seconds; as it is with None, or without a run."""
+    def with_seconds(self, seconds: float | None) -> Task:
+        """Return the task with a run of so many seconds; unchanged with None, or without a run."""
         if self.run is None or seconds is None:
             return self
         return self._with_run(seconds=seconds)
 
-    def prolonged(self, share: float) -> Task:
-        """Return the task with its time multiplied, in whole seconds, at least one.
+    def with_share_of_time(self, share: float) -> Task:
+        """Return the task with its seconds multiplied: whole seconds, at least one.
 
-        What ends by itself is as it was.
+        A task that ends by itself is unchanged.
         """
         if self.run is None or self.run.events is not None:
             return self
@@ -133,6 +134,6 @@ class Task:
         return dataclasses.replace(self, run=dataclasses.replace(self.run, **changes))  # type: ignore[arg-type]
 
 
-def at_threads(name: str, threads: int) -> str:
-    """Return what a set is called when it is measured at several numbers of threads."""
+def name_at_threads(name: str, threads: int) -> str:
+    """Return the name of a set that is measured at several numbers of threads."""
     return f"{name}{_THREADS}{threads}"

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from dbhone import registry
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
-from dbhone.workload.task import DataSet, Run, Task
+from dbhone.workload.task import ClientRun, DataSet, Task
 
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1
@@ -138,7 +138,7 @@ class Driver(ABC):
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the figures in the output. Raises DriverError for output that makes no sense."""
 
-    def can_count(self, run: Run) -> bool:
+    def can_count(self, run: ClientRun) -> bool:
         """Return whether the clients can count their events while they run."""
         del run
         return False

@@ -49,7 +49,7 @@ class SqliteShell(EmbeddedDriver):
         task = request.task
         if task.seed is None:
             raise DriverError(f"{self.name} needs a seed for the values of {task.set}")
-        script = _SCRIPTS / f"{task.source}.sql"
+        script = _SCRIPTS / f"{task.suite_set}.sql"
         options = ("-batch", "-bail", "-init", "/dev/null", "-list", "-separator", "|")
         asked = f"SELECT {task.size} AS row_count, {task.seed} AS seed"
         return (

@@ -33,7 +33,7 @@ from dbhone.workload.drivers.base import (
     StepResult,
     validated,
 )
-from dbhone.workload.task import DataSet, Run
+from dbhone.workload.task import ClientRun, DataSet
 
 _SUITES = Path(__file__).resolve().parents[1] / "suites"
 _USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
@@ -140,7 +140,7 @@ class Sysbench(ServerDriver):
             options["report-interval"] = str(INTERVAL)
         return _run_command(request, options)
 
-    def can_count(self, run: Run) -> bool:
+    def can_count(self, run: ClientRun) -> bool:
         """Return whether it is run for a time, and its script is a step of ``common.lua``."""
         script = _script(_job_of(run).name, _tables_of(run.data)).read_text(encoding="utf-8")
         return run.events is None and _STEP.search(script) is not None
@@ -260,13 +260,13 @@ def _intervals_began(transcript: tuple[Chunk, ...]) -> float:
     return 0.0
 
 
-def _run_of(request: DriverRequest) -> Run:
+def _run_of(request: DriverRequest) -> ClientRun:
     if request.task.run is None:
         raise DriverError(f"sysbench has no script for the set {request.task.set}")
     return request.task.run
 
 
-def _job_of(run: Run) -> Script:
+def _job_of(run: ClientRun) -> Script:
     assert isinstance(run.job, Script), "a run of sysbench has a script"
     return run.job
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dbhone.workload import suite as suites
-from dbhone.workload import work
+from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.sysbench import Script
 from dbhone.workload.task import Scale
 from tests.workload.test_suite import micro
@@ -15,19 +15,19 @@ from tests.workload.test_suite import micro
 
 def test_the_sizes_say_how_long_reads_and_writes_take() -> None:
     scale = Scale(size="full")
-    read, write = work.tasks(micro(), ("point-query_range=100", "insert_range=100"), scale)
+    read, write = suite_tasks.tasks(micro(), ("point-query_range=100", "insert_range=100"), scale)
     assert read.run is not None
     assert write.run is not None
     assert (read.run.seconds, write.run.seconds) == (60, 90)
-    assert read.run.data == work.data_of(micro(), scale)
+    assert read.run.data == suite_tasks.data_set(micro(), scale)
     assert read.run.data.key == (8, 10_000_000)
 
 
 def test_several_numbers_of_threads_are_several_tasks() -> None:
     scale = Scale(size="quick", threads=(1, 4), seconds=2, data={"tables": 3, "rows": 500})
-    tasks = work.tasks(micro(), ("update-one_range=100",), scale)
+    tasks = suite_tasks.tasks(micro(), ("update-one_range=100",), scale)
     assert [task.set for task in tasks] == ["update-one_range=100@1", "update-one_range=100@4"]
-    assert {task.source for task in tasks} == {"update-one_range=100"}
+    assert {task.suite_set for task in tasks} == {"update-one_range=100"}
     runs = [task.run for task in tasks if task.run is not None]
     assert [run.threads for run in runs] == [1, 4]
     assert all(run.job == Script(name="update", options=(("table-size", "1"),)) for run in runs)
@@ -37,13 +37,13 @@ def test_several_numbers_of_threads_are_several_tasks() -> None:
 def test_runs_that_end_by_themselves_take_longer_with_more_rows_and_are_given_time() -> None:
     suite = suites.load("batch:insert-select")
     few, many = (
-        work.tasks(suite, ("run-1",), Scale(size="quick", data={"rows": rows}))[0].run
+        suite_tasks.tasks(suite, ("run-1",), Scale(size="quick", data={"rows": rows}))[0].run
         for rows in (200_000, 2_000_000)
     )
     assert few is not None
     assert many is not None
     assert many.seconds == 10 * few.seconds
-    assert few.patience >= 100
+    assert few.timeout >= 100
     assert suite.runs_to_the_end
     assert not micro().runs_to_the_end
 
@@ -62,7 +62,7 @@ def test_runs_that_end_by_themselves_take_longer_with_more_rows_and_are_given_ti
 def test_caches_are_filled_for_as_long_as_there_are_data_and_not_as_steps_last(
     changed: dict[str, Any], seconds: int
 ) -> None:
-    tasks = work.warm_up_tasks(micro(), Scale(size="quick", **changed))
+    tasks = suite_tasks.warm_up_tasks(micro(), Scale(size="quick", **changed))
     assert tuple(task.set for task in tasks) == micro().warm_ups()
     assert {task.run.seconds for task in tasks if task.run} == {seconds}
     assert {task.run.threads for task in tasks if task.run} == {max(changed.get("threads", (4,)))}
@@ -71,10 +71,10 @@ def test_caches_are_filled_for_as_long_as_there_are_data_and_not_as_steps_last(
 def test_the_random_data_of_a_suite_has_a_seed_that_can_be_another() -> None:
     for name in ("batch:insert-select", "batch:insert-select-sqlite"):
         suite = suites.load(name)
-        task = work.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
+        task = suite_tasks.tasks(suite, suite.measured()[:1], Scale(size="smoke"))[0]
         seeds = [
             each.run.data.seed if each.run else each.seed
-            for each in (task, task.seeded(5), task.seeded(6))
+            for each in (task, task.with_seed(5), task.with_seed(6))
         ]
         assert seeds == [1, 5, 6]
-    assert work.data_of(micro(), Scale(size="smoke")).seed is None
+    assert suite_tasks.data_set(micro(), Scale(size="smoke")).seed is None

@@ -1,4 +1,4 @@
-"""What drivers are asked for: the sets of a suite at the scale that an experiment wants."""
+"""Makes tasks for a driver from the sets of a suite, at the scale of an experiment."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from dbhone.workload.drivers.base import ServerDriver, load_driver_of
 from dbhone.workload.suite import NumberedSet, Regime, ServerSet, ServerSize, Suite
-from dbhone.workload.task import DataSet, Run, Scale, Task, at_threads
+from dbhone.workload.task import ClientRun, DataSet, Scale, Task, name_at_threads
 
 
 def tasks(suite: Suite, sets: tuple[str, ...], scale: Scale) -> tuple[Task, ...]:
-    """Return what the driver is asked for, in the order of ``sets``.
+    """Return the driver's tasks, in the order of ``sets``.
 
     With several numbers of threads a set is one task for each of them, ``SET@THREADS``.
     """
@@ -26,23 +26,23 @@ def _tasks(name: str, suite: Suite, scale: Scale) -> Iterator[Task]:
         return
     driver = load_driver_of(ServerDriver, suite.driver)
     size = suite.server_sizes[scale.size]
-    numbers = scale.threads or size.threads
-    several = len(numbers) > 1
-    for threads in (declared.threads,) if declared.threads else numbers:
-        run = Run(
+    thread_counts = scale.threads or size.threads
+    several = len(thread_counts) > 1
+    for threads in (declared.threads,) if declared.threads else thread_counts:
+        run = ClientRun(
             job=driver.job(declared.own),
             threads=threads,
             seconds=_seconds(declared, size, suite, scale),
-            data=data_of(suite, scale),
+            data=data_set(suite, scale),
             events=declared.events,
         )
-        yield Task(set=at_threads(name, threads) if several else name, run=run)
+        yield Task(set=name_at_threads(name, threads) if several else name, run=run)
 
 
-def data_of(suite: Suite, scale: Scale) -> DataSet:
-    """Return the data that a server's suite needs at this scale.
+def data_set(suite: Suite, scale: Scale) -> DataSet:
+    """Return the data that a server is loaded with at this scale.
 
-    Raises UsageError for what the driver does not understand.
+    Raises UsageError for a key that the driver does not know.
     """
     driver = load_driver_of(ServerDriver, suite.driver)
     size = suite.server_sizes[scale.size]
@@ -54,44 +54,44 @@ def _first_seed(suite: Suite) -> int | None:
 
 
 def _seconds(declared: ServerSet, size: ServerSize, suite: Suite, scale: Scale) -> float:
-    """Return how long a set is run, or about how long it takes if it ends by itself.
+    """Return for how many seconds a set runs; an estimate if it ends by itself.
 
-    What fills caches takes no longer than the size says for as many data, however long steps last.
+    A warm-up grows with the data, but ignores longer steps: it only has to fill the caches.
     """
-    usual = size.seconds[declared.kind]
-    usual_data = data_of(suite, Scale(size=scale.size))
-    growth = data_of(suite, scale).volume / usual_data.volume
+    default = size.seconds[declared.kind]
+    default_data = data_set(suite, Scale(size=scale.size))
+    growth = data_set(suite, scale).volume / default_data.volume
     if declared.events is not None:
-        return usual * growth
-    asked = scale.seconds or usual
+        return default * growth
+    requested = scale.seconds or default
     if not declared.warm_up:
-        return asked
-    return min(asked, float(math.ceil(usual * max(1.0, growth))))
+        return requested
+    return min(requested, float(math.ceil(default * max(1.0, growth))))
 
 
-def at_size(suite: Suite, scale: Scale, size: str) -> Scale:
-    """Return the scale for training: one number of threads, the data of the experiment.
+def training_scale(suite: Suite, scale: Scale, size: str) -> Scale:
+    """Return the scale for training at a size, with the largest number of threads.
 
-    At another size than the experiment's the data are that size's own.
+    At the experiment's own size the data is the experiment's, otherwise the size's.
     """
     if not suite.server_sizes:
         return Scale(size=size)
     chosen = scale if size == scale.size else Scale(size=size, regime=scale.regime)
-    return narrow(suite, chosen)
+    return with_largest_threads(suite, chosen)
 
 
 def warm_up_tasks(suite: Suite, scale: Scale) -> tuple[Task, ...]:
-    """Return what fills a server's caches after its start, by the largest number of threads."""
-    return tasks(suite, suite.warm_ups(), narrow(suite, scale))
+    """Return the tasks that fill a server's caches after its start."""
+    return tasks(suite, suite.warm_ups(), with_largest_threads(suite, scale))
 
 
-def narrow(suite: Suite, scale: Scale) -> Scale:
+def with_largest_threads(suite: Suite, scale: Scale) -> Scale:
     """Return the scale with one number of threads, the largest."""
-    numbers = scale.threads or suite.server_sizes[scale.size].threads
-    return dataclasses.replace(scale, threads=(max(numbers),))
+    thread_counts = scale.threads or suite.server_sizes[scale.size].threads
+    return dataclasses.replace(scale, threads=(max(thread_counts),))
 
 
 def cache_bytes(suite: Suite, scale: Scale) -> int:
-    """Return how large the server's cache is at this scale, in bytes."""
+    """Return the size of the server's cache at this scale, in bytes."""
     sizes = suite.server_sizes[scale.size].cache
     return scale.cache_bytes or sizes.get(scale.regime, sizes[Regime.CACHED])
