@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict, overall
-from dbhone.report.dissenting_steps import apart
 from dbhone.report.findings import Findings, found_in
-from dbhone.report.headline import headline
+from dbhone.report.headline import apart, headline
 from tests.report.sample_run import SUBJECTS, a_run, samples
 from tests.report.sample_servers import a_server_run, server_samples
 

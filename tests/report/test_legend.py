@@ -1,6 +1,6 @@
 import numpy as np
 
-from dbhone.report.legend import legend
+from dbhone.report.wording import legend
 from tests.analysis.blocks import analysed, noisy, samples
 
 VALUES = noisy(1, (3, 2, 8), (1, 1, 1))

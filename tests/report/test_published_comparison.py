@@ -14,8 +14,7 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Group
 from dbhone.report.page import Page, build_page, with_published
-from dbhone.report.pairing import parse_asked
-from dbhone.report.publication import load_publication, publication_names
+from dbhone.report.publication import load_publication, parse_asked, publication_names
 from dbhone.report.published_comparison import Beside
 from dbhone.report.rendering import render
 from dbhone.report.table import plain

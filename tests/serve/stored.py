@@ -14,8 +14,7 @@ from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import Invocation, Measurement, Run, RunState
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import NewRun, Store
-from dbhone.serve.app import Access, App, Listeners
-from dbhone.serve.policy import Hosts
+from dbhone.serve.app import Access, App, Hosts, Listeners
 from dbhone.serve.run_service import RunService
 from tests.analysis.columns import Columns, columns
 

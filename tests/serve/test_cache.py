@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from dbhone.serve.cache import Cache
+from dbhone.serve.run_service import Cache
 
 
 def test_a_thing_is_made_once_while_what_it_is_made_of_stays() -> None:

@@ -1,4 +1,4 @@
-"""What every command shares: the home folder and where to print.
+"""What every command shares: the home folder, its store, and where to print.
 
 It imports nothing heavy: `hone --help` does not wait for a database library.
 """
@@ -13,7 +13,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from dbhone.home import Home, Session, locate, open_session
+from dbhone.errors import UsageError
+from dbhone.home import Home, Session, locate, make_root, open_session
+from dbhone.measurement.record import Run
+from dbhone.measurement.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,3 +41,29 @@ class Context:
 
 
 pass_context = click.make_pass_decorator(Context)
+
+
+@contextlib.contextmanager
+def open_store(context: Context) -> Iterator[Store]:
+    """Open the store of the home folder; make it if there is none."""
+    home = context.home
+    make_root(home)
+    with Store.open(home.database) as store:
+        yield store
+
+
+def find_run(store: Store, selector: str) -> Run:
+    """Return the run that ``selector`` names: its number, or ``last``.
+
+    Raises UsageError when there is none such.
+    """
+    newest = store.last_run_id()
+    if newest is None:
+        raise UsageError("there are no runs yet", hint="'hone try' makes one")
+    if selector == "last":
+        return store.run(newest)
+    if not selector.isdigit():
+        raise UsageError(
+            f"'{selector}' is not a run", hint=f"give a number up to {newest}, or last"
+        )
+    return store.run(int(selector))

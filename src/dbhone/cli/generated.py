@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from dbhone.cli.context import Context
-from dbhone.cli.output import write_output
+from dbhone.cli.lines import numbers, words, write_output
 from dbhone.cli.running import Duration, Percent, execute_new
-from dbhone.cli.words import numbers, words
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.report.page import Page

@@ -1,4 +1,4 @@
-"""Lines with a head that stands out.
+"""What the command line reads and writes: lines with a head, lists of words, and files.
 
 Our consoles take no markup: titles, paths and messages come from outside, and a bracket in them is
 a bracket.
@@ -6,7 +6,12 @@ a bracket.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.text import Text
+
+from dbhone.errors import UsageError, disk_full
+from dbhone.files import write_whole
 
 _HEAD = 9
 """The length of the longest head, ``calibrate``."""
@@ -20,3 +25,35 @@ def headed(head: str, text: str, style: str = "bold") -> Text:
 def told(head: str, text: str, style: str = "bold") -> Text:
     """Return one of the lines that tell how far hone is: their heads end below each other."""
     return headed(f"{head:>{_HEAD}}", text, style)
+
+
+def words(text: str | None) -> tuple[str, ...]:
+    """Return the words of ``A,B``; none for None. Raises UsageError for a text without any."""
+    found = _split(text)
+    if text is not None and not found:
+        raise UsageError(f"'{text}' names nothing", hint="write A,B, or leave the option out")
+    return found
+
+
+def numbers(text: str | None) -> tuple[int, ...]:
+    """Return the numbers of clients of ``1,4,16``; none for None. Raises UsageError."""
+    found = _split(text)
+    if text is not None and not (found and all(word.isdecimal() for word in found)):
+        raise UsageError(f"'{text}' is not numbers of clients", hint="write them as 1,4,16")
+    return tuple(int(word) for word in found)
+
+
+def _split(text: str | None) -> tuple[str, ...]:
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+
+
+def write_output(path: Path, content: str | bytes) -> None:
+    """Write a file where the user wants it. Raises UsageError where that cannot be."""
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        if disk_full(error, "writing") is not None:
+            raise
+        missing = not path.parent.exists()
+        why = f"there is no folder {path.parent}" if missing else error.strerror
+        raise UsageError(f"cannot write {path}: {why}", hint="name another file") from error

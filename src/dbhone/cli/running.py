@@ -1,4 +1,4 @@
-"""What the commands that execute a run share."""
+"""What the commands share that execute a run, and those whose exit code is an answer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
-from dbhone.cli.context import Context
+from dbhone.cli.context import Context, open_store
 from dbhone.cli.lines import headed, told
 from dbhone.cli.progress import shown
-from dbhone.cli.stored import open_store
 from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
@@ -22,6 +21,7 @@ from dbhone.files import write_whole
 from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
 from dbhone.measurement.store import Store
+from dbhone.report.outcome import outcome
 from dbhone.report.page import Page, build_page
 from dbhone.report.rendering import render
 from dbhone.report.terminal import show
@@ -150,3 +150,18 @@ def write_reports(page: Page, folder: Path) -> tuple[Path, ...]:
         write_whole(path, render(page, name))
         paths.append(path)
     return tuple(paths)
+
+
+tolerance_option = click.option(
+    "--tolerance",
+    type=Percent(),
+    metavar="LOSS",
+    help="No answer (4) where a loss larger than this, such as 5%, could hide.  [default: any may]",
+)
+
+
+def answer(context: Context, page: Page, tolerance: float | None) -> int:
+    """Say in a sentence whether the candidate is slower, and return the exit code for it."""
+    found = outcome(page, tolerance=tolerance)
+    context.err.print(f"exit code {found.answer.value}: {found.sentence}", soft_wrap=True)
+    return found.answer.value

@@ -7,8 +7,7 @@ from typing import Any
 import altair as alt
 
 from dbhone.report.context import label
-from dbhone.report.drawing import Picture, svg
-from dbhone.report.lines import Lines
+from dbhone.report.drawing import Lines, Picture, svg
 from dbhone.report.page import Page
 from dbhone.report.server_series import Meanwhile, Panel
 from dbhone.report.wording import printable

@@ -8,8 +8,7 @@ from typing import Any
 import altair as alt
 
 from dbhone.report.context import label
-from dbhone.report.drawing import Picture, svg
-from dbhone.report.lines import Lines
+from dbhone.report.drawing import Lines, Picture, svg
 from dbhone.report.page import Page
 from dbhone.report.steps import P95, RATE, Scale
 from dbhone.report.sweep import Sweep

@@ -11,9 +11,8 @@ import altair as alt
 from dbhone.measurement.metric import LATENCY_P50, LATENCY_P95, LATENCY_P99
 from dbhone.measurement.record import Group, Step
 from dbhone.report.context import label
-from dbhone.report.drawing import Picture, named_axis, svg
+from dbhone.report.drawing import Lines, Picture, named_axis, svg
 from dbhone.report.latencies import ranges
-from dbhone.report.lines import Lines
 from dbhone.report.page import Page
 from dbhone.report.wording import printable
 

@@ -1,9 +1,11 @@
-"""What was found in a run, or in several runs that add up: what a page is made of."""
+"""What was found in a run, or in several that add up, and what was not measured."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from dbhone.analysis.comparison import CONFIDENCE, analyse
 from dbhone.analysis.history import History, Lineage
@@ -13,9 +15,24 @@ from dbhone.analysis.parts import part
 from dbhone.analysis.sample_size import SampleSize, needs
 from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.warnings import CONTROL_CODES, doubts
+from dbhone.measurement.metric import (
+    BYTES_READ,
+    BYTES_WRITTEN,
+    CLIENT_CPU_SECONDS,
+    CONTEXT_SWITCHES,
+    CPU_SECONDS,
+    INSTRUCTIONS,
+    LATENCY_P95,
+    PEAK_MEMORY,
+    THROUGHPUT,
+    Metric,
+)
 from dbhone.measurement.record import Run, Warning
 from dbhone.measurement.sample_array import SampleArray
+from dbhone.measurement.series import Observation
+from dbhone.report.context import serves
 from dbhone.report.history import history_of
+from dbhone.report.server_series import Meanwhile
 from dbhone.report.wording import joined
 
 
@@ -137,3 +154,44 @@ def _analysis(run: Run, samples: SampleArray, links: Links) -> Analysis:
         controls=run.controls,
         links=links,
     )
+
+
+_OF_ALL = (CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
+_OF_SERVERS = (LATENCY_P95, CONTEXT_SWITCHES, CLIENT_CPU_SECONDS, BYTES_READ, BYTES_WRITTEN)
+_WHY = {INSTRUCTIONS.name: " (they need the CPU's performance counters)"}
+
+
+def unmeasured(
+    run: Run, samples: SampleArray, observed: Sequence[Observation], drawn: Sequence[Meanwhile]
+) -> tuple[Warning, ...]:
+    """Return a note on what was not measured of anything, none if there is nothing to tell.
+
+    ``drawn`` are the courses over time that came of what was ``observed``.
+    """
+    if not _known(samples, THROUGHPUT):
+        return ()
+    found = [*_metrics(run, samples), *_courses(run, observed, drawn)]
+    if not found:
+        return ()
+    return (Warning(code="not-measured", text=f"not measured: {', '.join(found)}"),)
+
+
+def _metrics(run: Run, samples: SampleArray) -> Iterator[str]:
+    wanted = (*_OF_ALL, *_OF_SERVERS) if serves(run.steps) else _OF_ALL
+    for metric in wanted:
+        if not _known(samples, metric):
+            yield f"{metric.title}{_WHY.get(metric.name, '')}"
+
+
+def _known(samples: SampleArray, metric: Metric) -> bool:
+    return bool(np.isfinite(samples.of(metric)).any())
+
+
+def _courses(
+    run: Run, observed: Sequence[Observation], drawn: Sequence[Meanwhile]
+) -> Iterator[str]:
+    """Yield why there is no course over time; without observations only the file can tell."""
+    if serves(run.steps) and not run.declared.observes:
+        yield "the course over time ([observe] is off)"
+    elif observed and not drawn:
+        yield "the course over time (slices are too short)"

@@ -1,14 +1,16 @@
-"""The one sentence that a person can quote."""
+"""The one sentence that a person can quote, and the steps that dissent from it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
     Analysis,
+    Effect,
     Summary,
     Verdict,
     differs,
@@ -18,11 +20,42 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
-from dbhone.report.context import workload
-from dbhone.report.dissenting_steps import apart
+from dbhone.report.context import short_names, workload
 from dbhone.report.findings import Findings
 from dbhone.report.wording import compiler, joined, spoken
 from dbhone.units import count_of
+
+_NAMED = 2
+
+
+def apart(run: Run, analysis: Analysis, score: Summary) -> str:
+    """Return a sentence on the steps whose verdict is another difference than the score's.
+
+    ``score`` is a subject's figure over all steps that it is judged by; of these, those count
+    whose own verdict, corrected for their number, says faster where the score does not, or
+    slower where it does not. Empty if there is none.
+    """
+    steps = [
+        each
+        for each in analysis.throughput_effects
+        if each.subject == score.subject and each.in_sample is score.in_sample
+    ]
+    short = short_names(run)
+    told: list[str] = []
+    for verdict in (Verdict.FASTER, Verdict.SLOWER):
+        found = [each for each in steps if each.verdict == verdict != score.verdict]
+        if found:
+            of = "" if told else f" of {len(steps)} steps"
+            told.append(f"{verdict} on {len(found)}{of} ({_named(found, short)})")
+    return f"{score.subject} is {' and '.join(told)}." if told else ""
+
+
+def _named(steps: Sequence[Effect], short: Mapping[str, str]) -> str:
+    """Return the steps with their ratios, the largest differences first."""
+    ordered = sorted(steps, key=lambda each: (-abs(math.log(each.ratio)), each.step))
+    named = [f"{short[each.step]} {spoken(each.ratio, each)}" for each in ordered[:_NAMED]]
+    return joined(named) if len(steps) <= _NAMED else f"most on {joined(named)}"
+
 
 _MOST_NAMED = 4
 _LEAST_TOLD = 0.0005

@@ -16,27 +16,22 @@ from dbhone.measurement.series import Observation
 from dbhone.report import sections
 from dbhone.report.batches import seconds_table
 from dbhone.report.builds import build_tables
-from dbhone.report.context import ReportContext, material
-from dbhone.report.differences import differences_table
-from dbhone.report.environment import environment
-from dbhone.report.findings import Findings, Origin, found_in, found_together
+from dbhone.report.context import ReportContext, differences_table, material
+from dbhone.report.findings import Findings, Origin, found_in, found_together, unmeasured
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, group_table, history_view
 from dbhone.report.latencies import Latencies, latencies
-from dbhone.report.legend import legend
 from dbhone.report.operations import operations_table
 from dbhone.report.overview import Glance, glance
-from dbhone.report.pairing import parse_asked
-from dbhone.report.published_comparison import Beside, beside
-from dbhone.report.published_table import beside_table
-from dbhone.report.reproduction import Repeat, repeat
+from dbhone.report.publication import parse_asked
+from dbhone.report.published_comparison import Beside, beside, beside_table
+from dbhone.report.reproduction import Repeat, environment, repeat
 from dbhone.report.server_series import Meanwhile, meanwhile, meanwhile_note
 from dbhone.report.settings import defaults_table, settings_table, shared_settings
 from dbhone.report.steps import metric_tables, step_table
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
-from dbhone.report.unmeasured import unmeasured
-from dbhone.report.wording import joined
+from dbhone.report.wording import joined, legend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What others published: figures with their source, one TOML file each below ``published/``.
+"""What others published, and which of its subjects stand for which of a run's.
 
 A file has what was compared and where, which subjects of one's own its subjects stand for, and
 figures: ``[[steps]]`` for each number of threads, ``[[groups]]`` as ratios to the base,
@@ -8,13 +8,16 @@ figures: ``[[steps]]`` for each number of threads, ``[[groups]]`` as ratios to t
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from dbhone import registry
-from dbhone.errors import UnknownName
+from dbhone.errors import UnknownName, UsageError
+from dbhone.measurement.record import Role, Run, Subject
 
 _DRAWER = "dbhone.report.published"
 Words = tuple[str, ...]
@@ -99,3 +102,120 @@ def load_publication(name: str) -> Publication:
         raise UnknownName("published result", name, publication_names())
     text = files[name].read_text(encoding="utf-8")
     return Publication.model_validate(tomllib.loads(text))
+
+
+SYNTAX = "NAME or NAME:THEIRS=MINE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to be set beside a run: a publication, and who stands for whom by the user's word."""
+
+    name: str
+    publication: Publication
+    said: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A published subject and one of the run's. ``why`` says why they belong together."""
+
+    theirs: str
+    mine: Subject
+    why: str
+
+
+def parse_asked(word: str) -> Asked:
+    """Return what ``NAME:THEIRS=MINE,…`` asks for. Raises UsageError, UnknownName."""
+    name, colon, rest = word.partition(":")
+    publication = load_publication(name)
+    said: dict[str, str] = {}
+    for part in rest.split(",") if colon else ():
+        theirs, equals, mine = part.strip().partition("=")
+        if not (theirs and equals and mine):
+            raise UsageError(f"'{word}' cannot be meant", hint=f"write it as {SYNTAX}")
+        if theirs == publication.base:
+            raise UsageError(
+                f"{theirs} is the base of {name}: it stands for your base",
+                hint=f"name another subject: {', '.join(publication.candidates)}",
+            )
+        if theirs not in publication.candidates:
+            raise UnknownName(f"subject of {name}", theirs, publication.candidates)
+        said[theirs] = mine
+    return Asked(name=name, publication=publication, said=said)
+
+
+def pairs(asked: Asked, run: Run) -> tuple[Pair, ...]:
+    """Return who stands for whom, in the publication's order.
+
+    Without the user's word it is every sound candidate of a variant, version or DBMS that the
+    publication names, else the only candidate of both if it differs from its base in what was
+    compared there, and in nothing graver. Raises UsageError if there is no pair.
+    """
+    own = [each for each in run.subjects if each.role is Role.CANDIDATE and each.broken is None]
+    if asked.said:
+        return tuple(
+            Pair(theirs=theirs, mine=_named(mine, own, run), why="as you said")
+            for theirs, mine in asked.said.items()
+        )
+    publication = asked.publication
+    found = tuple(
+        Pair(theirs=theirs, mine=mine, why=f"by its {_WORDS[publication.by]}")
+        for theirs in publication.candidates
+        for mine in own
+        if fits(publication, theirs, mine) and _contrasts(publication, mine, run)
+    )
+    alone = len(own) == len(publication.candidates) == 1
+    if not found and alone and _like(publication, own[0], run):
+        why = "as the only candidate of both"
+        return (Pair(theirs=publication.candidates[0], mine=own[0], why=why),)
+    if not found:
+        theirs = publication.candidates[0]
+        mine = own[0].name if own else "SUBJECT"
+        raise UsageError(
+            f"no candidate of run {run.id} has a {_WORDS[publication.by]} that is compared in"
+            f" {asked.name}",
+            hint=f"say who stands for whom: --beside {asked.name}:{theirs}={mine}",
+        )
+    return found
+
+
+def fits(publication: Publication, theirs: str, mine: Subject) -> bool:
+    """Return whether a published subject stands for one of the run's, by what that is."""
+    return _value(publication.by, mine) in publication.subjects[theirs]
+
+
+def _contrasts(publication: Publication, mine: Subject, run: Run) -> bool:
+    """Return whether a subject differs from its base in what the publication compares."""
+    return run.base is None or _value(publication.by, mine) != _value(publication.by, run.base)
+
+
+def _like(publication: Publication, mine: Subject, run: Run) -> bool:
+    """Return whether a subject and its base differ as those of the publication do.
+
+    Builds of two versions or servers are no two builds of one, nor are two servers versions of one.
+    """
+    graver = {By.VARIANT: (By.VERSION, By.DBMS), By.VERSION: (By.DBMS,), By.DBMS: ()}
+    return _contrasts(publication, mine, run) and not any(
+        run.base is not None and _value(by, mine) != _value(by, run.base)
+        for by in graver[publication.by]
+    )
+
+
+def _value(by: By, of: Subject) -> str:
+    return {By.VARIANT: _plain(of.variant), By.VERSION: of.version, By.DBMS: of.dbms}[by]
+
+
+_WORDS = {By.VARIANT: "variant", By.VERSION: "version", By.DBMS: "DBMS"}
+
+
+def _plain(variant: str) -> str:
+    """Return a variant without debug information, which leaves the code as it is."""
+    return "+".join(each for each in variant.split("+") if each != "g")
+
+
+def _named(name: str, own: list[Subject], run: Run) -> Subject:
+    for each in own:
+        if each.name == name:
+            return each
+    raise UnknownName(f"sound candidate of run {run.id}", name, [each.name for each in own])

@@ -1,10 +1,47 @@
-"""How to repeat what a page is of: the experiment files, and the commands."""
+"""Where, how and when a page's figures were measured, and how to repeat that."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbhone.measurement.record import Run
+from dbhone.report.findings import Findings, Origin
+from dbhone.units import duration, size
+
+
+def environment(findings: Findings) -> tuple[tuple[str, str], ...]:
+    """Return what is known of the machine, the suite and the design, each with its name."""
+    run, machine = findings.run, findings.run.machine
+    pairs = {
+        "CPU": f"{machine.cpu_model}, {machine.cores} cores",
+        "Memory": size(machine.memory_bytes),
+        "System": f"{machine.distribution}, kernel {machine.kernel}",
+        "Virtualisation": machine.virtualisation,
+        "CPU governor": machine.governor,
+        "Machine": machine.fingerprint,
+        **machine.details,
+        "Suite": f"{run.suite}, size {run.size}",
+        **_origins(findings.origins),
+        "dbhone": run.hone_version,
+    }
+    return tuple((name, text) for name, text in pairs.items() if text)
+
+
+def _origins(origins: Sequence[Origin]) -> dict[str, str]:
+    """Return how each run was measured, and when."""
+    found = {}
+    for each in origins:
+        run = each.run
+        of = f" of run {run.id}" if len(origins) > 1 else ""
+        found[f"Design{of}"] = (
+            f"{each.blocks} blocks, seed {run.design.seed}, "
+            f"target ±{run.design.target:.1%}, budget {duration(run.design.budget_seconds)}"
+        )
+        moment = run.created_at.strftime("%Y-%m-%d %H:%M UTC")
+        found[f"Begun{of}"] = f"{moment}, took {duration(run.seconds)}"
+    return found
+
 
 _SUFFIX = ".toml"
 

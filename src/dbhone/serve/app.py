@@ -1,28 +1,73 @@
-"""The application: which address shows what. It answers GET and HEAD, and changes nothing."""
+"""The application: which address shows what, and to whom. It answers GET and HEAD alone."""
 
 from __future__ import annotations
 
+import ipaddress
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import resources
+from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
+from werkzeug.sansio.utils import host_is_trusted
 from werkzeug.wrappers import Request, Response
 
 from dbhone.errors import HoneError, StoreError, UsageError
 from dbhone.report.table import MARKS
-from dbhone.serve.cache import Kept
-from dbhone.serve.listing import read_filters
-from dbhone.serve.policy import HEADERS, METHODS, OWN_PAGE, REPORT, Hosts
-from dbhone.serve.run_service import RunService
-from dbhone.serve.state import State
+from dbhone.serve.listing import State, read_filters
+from dbhone.serve.run_service import Kept, RunService
 from dbhone.units import duration
+
+METHODS = ("GET", "HEAD")
+OWN_PAGE = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""The Content-Security-Policy of our pages: nothing within them runs, nothing leaves."""
+REPORT = (
+    "default-src 'none'; style-src 'unsafe-inline';"
+    " form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""That of a report, which is one file with its style in it, and no script."""
+HEADERS: Mapping[str, str] = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "private, no-cache",
+}
+"""Headers of every answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosts:
+    """By which names a browser may call us.
+
+    A page elsewhere can make its own name mean our address, and then read us as if we were it
+    (DNS rebinding). It cannot do so with an address, nor with ``localhost``: any address will
+    do, only one of this machine itself if ``loopback``, and of names those that are known.
+    """
+
+    loopback: bool
+    names: tuple[str, ...] = ()
+
+    def know(self, host: str) -> bool:
+        """Return whether a Host header, with or without a port, is one of ours."""
+        host = host.lower()
+        if not host_is_trusted(host):
+            return False
+        try:
+            address = ipaddress.ip_address(urlsplit(f"//{host}").hostname or "")
+        except ValueError:
+            return host_is_trusted(host, ("localhost", *self.names))
+        return address.is_loopback or not self.loopback
+
 
 _LOOK_AGAIN = 10
 """How often, in seconds, the page of a run that goes on looks for news."""

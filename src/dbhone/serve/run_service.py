@@ -1,4 +1,4 @@
-"""What can be read of the runs in a home: their list, their reports, how far they are.
+"""What can be read of the runs in a home; what was made of them is kept for a while.
 
 The store is opened anew for each question, only to be read: a hone may write to it meanwhile, or
 another may bring it up to date. What was made of a run is kept while nothing of it changes.
@@ -6,10 +6,14 @@ another may bring it up to date. What was made of a run is kept while nothing of
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Generic, TypeVar
 
 from dbhone.home import Home, is_alive
 from dbhone.measurement.record import Run, RunState
@@ -19,9 +23,61 @@ from dbhone.report.findings import found_in
 from dbhone.report.one_liner import brief
 from dbhone.report.page import Page, build_joined_page, build_page
 from dbhone.report.rendering import render
-from dbhone.serve.cache import Cache, Kept
-from dbhone.serve.listing import Filters, Listed, Listing, choose
-from dbhone.serve.state import State, doing, facts, state_of
+from dbhone.serve.listing import Filters, Listed, Listing, State, choose, doing, facts, state_of
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept(Generic[T]):
+    """Something that was made. ``number`` tells it from all else that its shelf ever had."""
+
+    value: T
+    made_of: object
+    number: int
+
+
+class Cache(Generic[T]):
+    """Keeps the ``most`` things that were wanted last, each while what it was made of stays.
+
+    Threads may use it at once. It makes one thing at a time: a machine that is being measured
+    should not be kept busier than that.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[Hashable, Kept[T]] = OrderedDict()
+        self._looking = threading.Lock()
+        self._making = threading.Lock()
+        self._numbers = itertools.count(1)
+
+    def find(self, key: Hashable, made_of: object) -> Kept[T] | None:
+        """Return what is kept under ``key`` if it was made of an equal ``made_of``."""
+        with self._looking:
+            kept = self._kept.get(key)
+            if kept is None or kept.made_of != made_of:
+                return None
+            self._kept.move_to_end(key)
+            return kept
+
+    def get(self, key: Hashable, made_of: object, make: Callable[[], T]) -> Kept[T]:
+        """Return what is kept under ``key``, or make it. What ``make`` raises is not kept."""
+        found = self.find(key, made_of)
+        if found is not None:
+            return found
+        with self._making:
+            found = self.find(key, made_of)  # another thread may have made it meanwhile
+            return found or self._keep(key, made_of, make())
+
+    def _keep(self, key: Hashable, made_of: object, value: T) -> Kept[T]:
+        kept = Kept(value=value, made_of=made_of, number=next(self._numbers))
+        with self._looking:
+            self._kept[key] = kept
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return kept
+
 
 _MOST_REPORTS = 16
 """A report is up to 3 MB."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from waitress.server import create_server
 
 from dbhone.errors import HoneError, MachineError, UsageError
-from dbhone.serve.app import App
-from dbhone.serve.policy import Hosts
+from dbhone.serve.app import App, Hosts
 
 _THREADS = 4
 _LARGEST_BODY = 1024

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.output import write_output
+from dbhone.cli.lines import write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.timings import side_by_side
 from dbhone.compilation.inputs import BuildInputs

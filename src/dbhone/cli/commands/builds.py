@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
-from dbhone.cli.context import Context, pass_context
-from dbhone.cli.stored import open_store
+from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.compilation.build_index import all_builds, prune
 from dbhone.compilation.transforms.base import Pass
 from dbhone.host_lock import hold_host_lock

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from dbhone.cli.answering import answer, tolerance_option
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import Asked, asks, write_or_execute
 from dbhone.cli.progress import shown
+from dbhone.cli.running import answer, tolerance_option
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.load import parse

@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from dbhone.cli.context import Context, pass_context
+from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import Asked, asks, write_or_execute
-from dbhone.cli.stored import find_run, open_store
-from dbhone.cli.words import words
+from dbhone.cli.lines import words
 from dbhone.errors import UsageError
 from dbhone.experiment.join import JoinRequest, joining_name, joining_text
 from dbhone.experiment.load import parse

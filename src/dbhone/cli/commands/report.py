@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from dbhone.cli.context import Context, pass_context
-from dbhone.cli.output import write_output
-from dbhone.cli.stored import find_run, open_store
+from dbhone.cli.context import Context, find_run, open_store, pass_context
+from dbhone.cli.lines import write_output
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_joined_page, build_page, with_published
 from dbhone.report.rendering import find_format, formats, render

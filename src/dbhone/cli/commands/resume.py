@@ -6,11 +6,9 @@ import dataclasses
 
 import click
 
-from dbhone.cli.answering import answer, tolerance_option
-from dbhone.cli.context import Context, pass_context
+from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.lines import headed
-from dbhone.cli.running import Duration, execute
-from dbhone.cli.stored import find_run, open_store
+from dbhone.cli.running import Duration, answer, execute, tolerance_option
 from dbhone.errors import UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import as_begun, take_over

@@ -6,9 +6,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from dbhone.cli.context import Context, pass_context
+from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.lines import headed
-from dbhone.cli.stored import find_run, open_store
 from dbhone.home import is_alive
 from dbhone.measurement.record import Run, RunState
 from dbhone.report.findings import found_in

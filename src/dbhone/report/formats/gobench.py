@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 
 from dbhone.measurement.metric import METRICS
-from dbhone.report.benchmark_units import UNITS
 from dbhone.report.context import workload
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.report.slices import Slice, slices
+from dbhone.report.slices import UNITS, Slice, slices
 from dbhone.report.wording import printable
 
 _PARTING = re.compile(r"[\s/]+")
