@@ -44,7 +44,7 @@ class HoneError(Exception):
         self.log = log
 
     @property
-    def told(self) -> str:
+    def text_with_log(self) -> str:
         """The message with the path of its log, for records that have no field for the log."""
         return f"{self.message} (log: {self.log})" if self.log else self.message
 

@@ -21,7 +21,7 @@ from dbhone.compilation.progress import advance
         ("[80/80] Linking a\n$ ninja -C objects mysqld\n", 0, ""),
     ],
 )
-def test_the_build_systems_own_count_is_told_and_else_what_was_recorded(
+def test_the_build_systems_own_count_is_reported_and_else_what_was_recorded(
     tmp_path: Path, printed: str, recorded: int, said: str
 ) -> None:
     log, commands = tmp_path / "build.log", tmp_path / "commands.jsonl"
@@ -31,7 +31,7 @@ def test_the_build_systems_own_count_is_told_and_else_what_was_recorded(
     assert advance(log, commands) == said
 
 
-def test_the_last_count_of_a_long_log_is_told(tmp_path: Path) -> None:
+def test_the_last_count_of_a_long_log_is_reported(tmp_path: Path) -> None:
     log = tmp_path / "build.log"
     log.write_text("".join(f"[{number}/9000] {'x' * 99}\n" for number in range(1, 9001)))
     assert advance(log, tmp_path / "none") == "9,000 of 9,000"

@@ -83,7 +83,7 @@ def test_a_control_is_built_once_more(tmp_path: Path, session: Session) -> None:
     assert second.manifest.inputs.copy_number == 1
 
 
-def test_a_compile_error_is_told_with_its_log(tmp_path: Path, session: Session) -> None:
+def test_a_compile_error_is_reported_with_its_log(tmp_path: Path, session: Session) -> None:
     tree = make_tree(tmp_path / "source", work="int work(int n) { return n +; }\n")
     with pytest.raises(BuildError, match=r"work\.c:1:\d+: error: expected expression") as caught:
         builder.make(make_spec(tree), session, ignore)
@@ -92,7 +92,7 @@ def test_a_compile_error_is_told_with_its_log(tmp_path: Path, session: Session) 
     assert not all_builds(session.home)
 
 
-def test_a_failed_configure_is_told_with_the_packages_that_it_may_want(
+def test_a_failed_configure_is_reported_with_the_packages_that_it_may_want(
     tmp_path: Path, session: Session
 ) -> None:
     words = ("sh", "-c", "printf 'CMake Error at a.cmake:7 (message):\\n  no zlib.h\\n'; exit 1")
@@ -105,7 +105,7 @@ def test_a_failed_configure_is_told_with_the_packages_that_it_may_want(
     assert caught.value.hint == "if a library is missing: apt-get install libaio-dev zlib1g-dev"
 
 
-def test_a_header_that_is_missing_is_told_with_the_packages_that_it_may_be_in(
+def test_a_header_that_is_missing_is_reported_with_the_packages_that_it_may_be_in(
     tmp_path: Path, session: Session
 ) -> None:
     spec = make_spec(
@@ -117,7 +117,7 @@ def test_a_header_that_is_missing_is_told_with_the_packages_that_it_may_be_in(
     assert caught.value.hint == "if a library is missing: apt-get install libboost-dev"
 
 
-def test_a_full_disk_is_told_as_such(tmp_path: Path, session: Session) -> None:
+def test_a_full_disk_is_reported_as_such(tmp_path: Path, session: Session) -> None:
     tree = make_tree(tmp_path / "source", work='#error "No space left on device"\n')
     with pytest.raises(MachineError, match="no space left on the disk"):
         builder.make(make_spec(tree), session, ignore)
@@ -135,7 +135,7 @@ def test_a_build_that_makes_nothing_is_an_error(tmp_path: Path, session: Session
         builder.make(spec, session, ignore)
 
 
-def test_a_missing_program_is_told_before_anything_is_built(
+def test_a_missing_program_is_reported_before_anything_is_built(
     tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Tiny, "required_programs", lambda *_: ("no-such-make",))
@@ -254,7 +254,7 @@ def test_options_make_another_build_and_are_recorded(tmp_path: Path, session: Se
     assert build.told_flags[-1] == "-DX=1"
 
 
-def test_a_flag_for_the_compiler_and_the_linker_is_told_once(
+def test_a_flag_for_the_compiler_and_the_linker_is_reported_once(
     tmp_path: Path, session: Session
 ) -> None:
     build = builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
@@ -263,7 +263,7 @@ def test_a_flag_for_the_compiler_and_the_linker_is_told_once(
     assert told == ("-O2", "-flto", "-s")
 
 
-def test_a_folder_of_libraries_that_is_none_is_told(
+def test_a_folder_of_libraries_that_is_none_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DBHONE_LIBRARIES", str(tmp_path / "nowhere"))

@@ -59,7 +59,7 @@ BARE = "CMake Error: The source directory does not exist.\nSpecify --help for us
         ("", None),
     ],
 )
-def test_the_first_error_is_told_with_its_reason(log: str, cause: str | None) -> None:
+def test_the_first_error_is_reported_with_its_reason(log: str, cause: str | None) -> None:
     assert first_error(log) == cause
 
 

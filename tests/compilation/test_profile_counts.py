@@ -102,7 +102,7 @@ def test_a_folder_without_counters_has_counted_nothing(tmp_path: Path, compiler:
     assert read_counts(compiler, tmp_path) == counts_of({}, functions=0)
 
 
-def test_what_is_no_profile_is_told(tmp_path: Path) -> None:
+def test_what_is_no_profile_is_reported(tmp_path: Path) -> None:
     if not installed("clang"):
         pytest.skip("clang is not installed")
     (tmp_path / "broken.profraw").write_text("nothing")

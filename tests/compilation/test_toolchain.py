@@ -53,7 +53,7 @@ def test_a_missing_version_of_a_compiler_is_named() -> None:
     assert caught.value.hint == "install it: apt-get install gcc-99"
 
 
-def test_a_compiler_that_does_not_work_is_told(path: Path) -> None:
+def test_a_compiler_that_does_not_work_is_reported(path: Path) -> None:
     pretend(path, "gcc", "exit 1")
     with pytest.raises(ToolError, match="does not tell its version"):
         find_compiler("gcc")

@@ -174,7 +174,7 @@ def test_a_home_with_a_space_is_refused() -> None:
         locate(Path("/tmp/my home"))
 
 
-def test_a_home_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     with pytest.raises(MachineError, match="cannot use the home folder"), open_session(Home(file)):

@@ -12,8 +12,8 @@ from dbhone import host_lock
 from dbhone.host_lock import hold_host_lock
 
 
-def test_a_second_holder_waits_and_is_told_once() -> None:
-    told: list[str] = []
+def test_a_second_holder_waits_and_reports_that_once() -> None:
+    notified: list[str] = []
     order: list[str] = []
     holding, release = threading.Event(), threading.Event()
 
@@ -24,7 +24,7 @@ def test_a_second_holder_waits_and_is_told_once() -> None:
             order.append("first")
 
     def waiting(other: str) -> None:
-        told.append(other)
+        notified.append(other)
         release.set()
 
     thread = threading.Thread(target=first)
@@ -35,7 +35,7 @@ def test_a_second_holder_waits_and_is_told_once() -> None:
         assert waited > 0
     thread.join()
     assert order == ["first", "second"]
-    assert told == [f"another hone (process {os.getpid()})"]
+    assert notified == [f"another hone (process {os.getpid()})"]
 
 
 def test_who_waits_comes_before_who_had_the_turn_last() -> None:
@@ -66,10 +66,10 @@ with host_lock.hold_host_lock(lambda _: None):
 """
 
 
-def test_who_waits_is_told_which_command_is_waited_for(tmp_path: Path) -> None:
+def test_whoever_waits_learns_which_command_holds_the_lock(tmp_path: Path) -> None:
     script = tmp_path / "hone"
     script.write_text(_HOLDER, encoding="utf-8")
-    told: list[str] = []
+    notified: list[str] = []
     ours = [address.removeprefix("\0") for address in (host_lock._LOCK, host_lock._QUEUE_HEAD)]
     with subprocess.Popen(
         [sys.executable, str(script), "run", "mysql-builds", *ours],
@@ -81,10 +81,10 @@ def test_who_waits_is_told_which_command_is_waited_for(tmp_path: Path) -> None:
         assert other.stdout.readline() == b"held\n"
 
         def waiting(words: str) -> None:
-            told.append(words)
+            notified.append(words)
             other.communicate()
 
         with hold_host_lock(waiting):
             pass
     command = " ".join(["hone run mysql-builds", *ours])
-    assert told == [f"another hone (process {other.pid}: {command})"]
+    assert notified == [f"another hone (process {other.pid}: {command})"]

@@ -81,7 +81,7 @@ def test_a_missing_program_is_a_tool_error(tmp_path: Path) -> None:
         run(Command(argv=("no-such-program",), cwd=tmp_path))
 
 
-def test_a_missing_folder_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match="does not exist"):
         run(Command(argv=("true",), cwd=tmp_path / "absent"))
 
@@ -225,7 +225,7 @@ def test_a_program_runs_as_its_account_for_good(tmp_path: Path) -> None:
 
 
 @as_root
-def test_a_program_that_its_account_cannot_reach_is_told(tmp_path: Path) -> None:
+def test_a_program_that_its_account_cannot_reach_is_reported(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o700)
@@ -276,7 +276,7 @@ def test_an_idle_program_yields_to_all_others(tmp_path: Path) -> None:
     assert run(command).text().strip() == str(os.SCHED_IDLE)
 
 
-def test_a_cpu_that_does_not_exist_is_told(tmp_path: Path) -> None:
+def test_a_cpu_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     command = replace(python("pass", cwd=tmp_path), cpus=frozenset({100_000}))
     with pytest.raises(ToolError, match=r"cannot run .*: Invalid argument"):
         run(command)

@@ -11,7 +11,7 @@ from dbhone.source.reference import parse_reference
 from tests.source.apt_machine import Machine
 
 
-class Told(list[str]):
+class Notifications(list[str]):
     """The lines that a user would have seen."""
 
     def __call__(self, line: str) -> None:
@@ -19,8 +19,8 @@ class Told(list[str]):
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def notified() -> Notifications:
+    return Notifications()
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 @pytest.fixture
-def job_for(tmp_path: Path, told: Told) -> Callable[[str], Fetch]:
+def job_for(tmp_path: Path, notified: Notifications) -> Callable[[str], Fetch]:
     """Make a fetch as the core makes it, for tests of one kind without the core."""
 
     def make(text: str) -> Fetch:
@@ -44,7 +44,7 @@ def job_for(tmp_path: Path, told: Told) -> Callable[[str], Fetch]:
             cache=root / "cache",
             log=root / "log",
             refresh=False,
-            notify=told,
+            notify=notified,
         )
 
     return make

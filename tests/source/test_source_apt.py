@@ -21,8 +21,10 @@ needs_apt = pytest.mark.skipif(
 )
 
 
-def get(session: Session, text: str, told: list[str] | None = None, **options: bool) -> SourceTree:
-    lines = [] if told is None else told
+def get(
+    session: Session, text: str, notified: list[str] | None = None, **options: bool
+) -> SourceTree:
+    lines = [] if notified is None else notified
     return acquire(text, session, notify=lines.append, **options)
 
 
@@ -73,9 +75,9 @@ def test_a_version_that_is_listed_but_not_there_gives_way_to_the_one_before(
 ) -> None:
     folder = machine.repository()
     (folder / "pool" / "tiny_1.10.tar.xz").unlink()
-    told: list[str] = []
-    assert get(session, "apt:tiny", told).resolved == "apt:tiny=1.9"
-    assert "tiny 1.10 is listed but not there" in told
+    notified: list[str] = []
+    assert get(session, "apt:tiny", notified).resolved == "apt:tiny=1.9"
+    assert "tiny 1.10 is listed but not there" in notified
 
 
 @needs_apt
@@ -99,15 +101,15 @@ def test_notes_in_other_encodings_do_no_harm(session: Session, machine: Machine)
 @needs_apt
 def test_the_lists_are_kept_for_a_day(session: Session, machine: Machine) -> None:
     machine.repository()
-    told: list[str] = []
+    notified: list[str] = []
     for name in ("tiny", "other", "tiny=1.0"):
-        get(session, f"apt:{name}", told)
-    assert sum("lists" in line for line in told) == 1
+        get(session, f"apt:{name}", notified)
+    assert sum("lists" in line for line in notified) == 1
     (kept,) = (session.home.sources / "apt").iterdir()
     yesterday = time.time_ns() - 25 * 3600 * 10**9
     kept.rename(kept.with_name(f"{yesterday}-{kept.name.partition('-')[2]}"))
-    get(session, "apt:tiny=1.9", told)
-    assert sum("lists" in line for line in told) == 2
+    get(session, "apt:tiny=1.9", notified)
+    assert sum("lists" in line for line in notified) == 2
     assert len(list((session.home.sources / "apt").iterdir())) == 1
 
 
@@ -164,9 +166,9 @@ def test_a_package_source_that_fails_does_not_stop_another(
     (machine.repository("unsigned") / "dists" / "stable" / "InRelease").unlink()
     missing = "Types: deb\nURIs: file:/nowhere\nSuites: stable\nComponents: main\n"
     (machine.parts / "missing.sources").write_text(missing)
-    told: list[str] = []
-    assert get(session, "apt:tiny", told).resolved == "apt:tiny=1.10"
-    assert any("not every package source could be read" in line for line in told)
+    notified: list[str] = []
+    assert get(session, "apt:tiny", notified).resolved == "apt:tiny=1.10"
+    assert any("not every package source could be read" in line for line in notified)
     # What failed is tried again the next time.
     assert not (session.home.sources / "apt").exists()
 
@@ -255,14 +257,14 @@ def test_all_that_apt_writes_goes_to_private_places(
 
 
 @needs_apt
-def test_a_machine_without_package_sources_is_told(session: Session, machine: Machine) -> None:
+def test_a_machine_without_package_sources_is_reported(session: Session, machine: Machine) -> None:
     error = refused(session, "apt:tiny")
     assert "no package sources" in error.message
     assert "sources.list" in str(error.hint)
 
 
 @pytest.mark.parametrize(("found", "missing"), [([], "apt-get"), (["apt-get"], "dpkg-source")])
-def test_a_missing_program_is_told_with_what_to_install(
+def test_a_missing_program_is_reported_with_what_to_install(
     session: Session,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

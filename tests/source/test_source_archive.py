@@ -98,7 +98,7 @@ def test_zstd_is_unpacked_by_its_program(job: Fetch, tmp_path: Path) -> None:
     assert unpack_bytes(content, job) == {"a": b"1", "b/c": b"2"}
 
 
-def test_zstd_without_its_program_is_told(job: Fetch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zstd_without_its_program_is_reported(job: Fetch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ToolError) as caught:
         unpack_bytes(b"\x28\xb5\x2f\xfd and so on", job)

@@ -120,7 +120,7 @@ def test_a_list_of_packages_that_was_changed_is_not_used(
     assert "not every package source could be read" in str(refused(session, "deb:tiny-server").hint)
 
 
-def test_without_apt_it_is_told_what_to_install(
+def test_without_apt_the_error_says_what_to_install(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")

@@ -14,7 +14,7 @@ from dbhone.home import Session
 from dbhone.source.derive import apply_edits, find_edited, find_unpacked, unpack_server
 from dbhone.source.prebuilt import find_server
 from dbhone.source.tree import SourceTree, acquire, kept_tree
-from tests.source.conftest import Told
+from tests.source.conftest import Notifications
 from tests.source.make_archives import tarred, zipped
 from tests.source.make_elf import OTHER_MACHINE, elf
 
@@ -52,8 +52,8 @@ def test_what_a_tree_needs_makes_another_tree_and_leaves_the_first(
     tmp_path: Path, session: Session
 ) -> None:
     tree = make(tmp_path / "release", BEFORE, session)
-    told: list[str] = []
-    found = apply_edits(tree, myrocks(), session, told.append)
+    notified: list[str] = []
+    found = apply_edits(tree, myrocks(), session, notified.append)
     for name, text in AFTER.items():
         assert (found.path / name).read_text() == text
     for name, text in BEFORE.items():
@@ -61,7 +61,7 @@ def test_what_a_tree_needs_makes_another_tree_and_leaves_the_first(
     assert found.digest != tree.digest
     names = "path-for-make, nothing-written-into-the-tree, rocksdb-version"
     assert found.resolved == f"{tree.resolved} with {names}"
-    assert told[0] == (
+    assert notified[0] == (
         "changing storage/rocksdb/CMakeLists.txt: CMake has a script call make without any PATH,"
         " and make finds no program then"
     )
@@ -70,11 +70,11 @@ def test_what_a_tree_needs_makes_another_tree_and_leaves_the_first(
 def test_it_is_made_once_and_needs_nothing_more(tmp_path: Path, session: Session) -> None:
     tree = make(tmp_path / "release", BEFORE, session)
     assert find_edited(tree, myrocks(), session.home) is None
-    told: list[str] = []
+    notified: list[str] = []
     first = apply_edits(tree, myrocks(), session, ignore)
-    again = apply_edits(tree, myrocks(), session, told.append)
+    again = apply_edits(tree, myrocks(), session, notified.append)
     assert again.digest == first.digest
-    assert told == []
+    assert notified == []
     assert find_edited(tree, myrocks(), session.home) == kept_tree(first.digest, session.home)
     assert apply_edits(first, myrocks(), session, ignore) is first
 
@@ -148,11 +148,11 @@ def tree_of(files: dict[str, bytes], folder: Path, session: Session) -> SourceTr
 
 
 def test_a_server_in_an_archive_is_unpacked_into_another_tree(
-    tmp_path: Path, session: Session, told: Told
+    tmp_path: Path, session: Session, notified: Notifications
 ) -> None:
     wrapped = {"linux/db.txz": lzma.compress(tarred(SERVER)), "linux/README": b"x"}
     tree = tree_of(wrapped, tmp_path, session)
-    found = unpack_server(tree, session, told)
+    found = unpack_server(tree, session, notified)
     server = find_server(found.path)
     assert server is not None
     assert server.program == found.path / "linux/db/bin/mysqld"
@@ -160,25 +160,27 @@ def test_a_server_in_an_archive_is_unpacked_into_another_tree(
     assert found.digest != tree.digest
     assert found.reference == f"{tree.reference} (unpacked)"
     assert (tree.path / "linux/db.txz").is_file()
-    assert told == ["unpacking db.txz, which is inside"]
+    assert notified == ["unpacking db.txz, which is inside"]
 
 
-def test_what_was_opened_once_is_kept(tmp_path: Path, session: Session, told: Told) -> None:
+def test_what_was_opened_once_is_kept(
+    tmp_path: Path, session: Session, notified: Notifications
+) -> None:
     tree = tree_of({"db.zip": zipped(SERVER)}, tmp_path, session)
     assert find_unpacked(tree, session.home) is tree
-    first = unpack_server(tree, session, told)
-    told.clear()
-    assert unpack_server(tree, session, told).path == first.path
+    first = unpack_server(tree, session, notified)
+    notified.clear()
+    assert unpack_server(tree, session, notified).path == first.path
     assert find_unpacked(tree, session.home).path == first.path
-    assert not told
+    assert not notified
 
 
 def test_a_server_that_lies_open_needs_no_other_tree(
-    tmp_path: Path, session: Session, told: Told
+    tmp_path: Path, session: Session, notified: Notifications
 ) -> None:
     brought = {"bin/mysqld": elf(), "share/more.zip": zipped(SERVER)}
     tree = tree_of(brought, tmp_path, session)
-    assert unpack_server(tree, session, told) is tree
+    assert unpack_server(tree, session, notified) is tree
 
 
 @pytest.mark.parametrize(
@@ -191,19 +193,19 @@ def test_a_server_that_lies_open_needs_no_other_tree(
     ids=["nothing", "nothing inside", "another machine's"],
 )
 def test_without_a_server_nothing_is_kept(
-    brought: dict[str, bytes], why: str, tmp_path: Path, session: Session, told: Told
+    brought: dict[str, bytes], why: str, tmp_path: Path, session: Session, notified: Notifications
 ) -> None:
     tree = tree_of(brought, tmp_path, session)
     with pytest.raises(SourceError, match=why):
-        unpack_server(tree, session, told)
+        unpack_server(tree, session, notified)
     assert find_unpacked(tree, session.home) is tree
 
 
 def test_an_archive_inside_cannot_write_outside_its_folder(
-    tmp_path: Path, session: Session, told: Told
+    tmp_path: Path, session: Session, notified: Notifications
 ) -> None:
     escaping = tarred({"../../escaped": b"x", **SERVER})
     tree = tree_of({"db.tar": escaping}, tmp_path, session)
     with pytest.raises(SourceError, match="escaped"):
-        unpack_server(tree, session, told)
+        unpack_server(tree, session, notified)
     assert not list(tmp_path.rglob("escaped"))

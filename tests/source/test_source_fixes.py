@@ -151,7 +151,7 @@ def test_without_a_clone_the_commit_is_named(
 
 
 @pytest.mark.usefixtures("upstream")
-def test_a_clone_without_the_commit_is_told(
+def test_a_clone_without_the_commit_is_reported(
     tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fixes, "all_fixes", lambda: {"answer": a_fix("0" * 40)})

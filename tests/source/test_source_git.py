@@ -159,7 +159,7 @@ def test_what_is_no_repository_is_refused_with_gits_words(
     assert "ls-remote" in caught.value.log.read_text()
 
 
-def test_a_repository_that_lacks_a_file_is_told_in_its_own_words(
+def test_a_repository_that_lacks_a_file_is_reported_in_its_own_words(
     session: Session, repository: Repository
 ) -> None:
     repository.commit("one")
@@ -171,7 +171,7 @@ def test_a_repository_that_lacks_a_file_is_told_in_its_own_words(
     assert b"\r" not in error.log.read_bytes()
 
 
-def test_a_missing_git_is_told_with_what_to_install(
+def test_a_missing_git_is_reported_with_what_to_install(
     session: Session, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit("one")

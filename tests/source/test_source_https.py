@@ -115,13 +115,13 @@ def refused(text: str, session: Session) -> HoneError:
 
 
 def test_an_archive_is_fetched_verified_and_unpacked(
-    server: Server, session: Session, told: list[str]
+    server: Server, session: Session, notified: list[str]
 ) -> None:
     text = f"{server.url}/good/project-1.tar.gz#sha256={SUM}"
-    tree = acquire(text, session, notify=told.append)
+    tree = acquire(text, session, notify=notified.append)
     assert [path.name for path in tree.path.iterdir()] == ["file"]
     assert tree.resolved == text
-    assert any("downloading project-1.tar.gz, " in line for line in told)
+    assert any("downloading project-1.tar.gz, " in line for line in notified)
 
 
 def test_a_ready_made_server_can_be_executed(server: Server, session: Session) -> None:
@@ -142,7 +142,7 @@ def test_redirects_are_followed(server: Server, session: Session) -> None:
     assert server.asked[-1] == "/good"
 
 
-def test_a_wrong_checksum_is_refused_and_told(server: Server, session: Session) -> None:
+def test_a_wrong_checksum_is_refused_and_reported(server: Server, session: Session) -> None:
     error = refused(f"{server.url}/good#sha256={'0' * 64}", session)
     assert isinstance(error, SourceError)
     assert "another checksum" in error.message
@@ -171,7 +171,7 @@ def test_a_checksum_is_verified_before_anything_is_unpacked(
         ("/to?file:///etc/passwd", "not https"),
     ],
 )
-def test_bad_answers_are_told(server: Server, session: Session, path: str, part: str) -> None:
+def test_bad_answers_are_reported(server: Server, session: Session, path: str, part: str) -> None:
     error = refused(f"{server.url}{path}#sha256={SUM}", session)
     assert isinstance(error, SourceError)
     assert part in error.message
@@ -198,7 +198,7 @@ def test_a_certificate_for_another_host_is_not_trusted(server: Server, session: 
     assert "CERTIFICATE_VERIFY_FAILED" in error.message
 
 
-def test_a_server_that_is_not_there_is_told(server: Server, session: Session) -> None:
+def test_a_server_that_is_not_there_is_reported(server: Server, session: Session) -> None:
     error = refused(f"https://localhost:1/good#sha256={SUM}", session)
     assert "cannot download" in error.message
     assert error.hint is not None

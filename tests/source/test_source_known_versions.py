@@ -62,7 +62,7 @@ def test_known_stands_for_the_source_of_a_version(shipped: KnownVersions) -> Non
         ("known:mysql@", "'known:mysql@' names no version", "known:DBMS@VERSION"),
     ],
 )
-def test_what_is_not_known_is_told_with_the_nearest(
+def test_what_is_not_known_is_reported_with_the_nearest(
     reference: str, said: str, next_: str, shipped: KnownVersions
 ) -> None:
     with pytest.raises(UsageError) as error:
@@ -121,7 +121,7 @@ def test_a_users_file_adds_versions_and_goes_before_what_ships(
         ("mysql = 3", "mysql: input should be a valid dictionary"),
     ],
 )
-def test_a_users_file_that_cannot_be_meant_is_told_with_its_place(
+def test_a_users_file_that_is_malformed_is_reported_with_its_place(
     tmp_path: Path, text: str, said: str
 ) -> None:
     with pytest.raises(UsageError) as error:
@@ -130,7 +130,7 @@ def test_a_users_file_that_cannot_be_meant_is_told_with_its_place(
     assert said in error.value.message
 
 
-def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / "versions.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="is not a text file"):
         known_versions(Home(tmp_path))

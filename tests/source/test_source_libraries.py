@@ -109,7 +109,7 @@ def test_what_the_loader_would_not_take_is_not_found(tree: Tree, content: bytes)
 POLICY = "{}:\n  Installed: (none)\n  Candidate: {}\n  Version table:\n"
 
 
-def test_a_missing_library_is_told_with_the_package_that_brings_it(
+def test_a_missing_library_is_reported_with_the_package_that_brings_it(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dbhone.source.libraries._STANDARD", ())
@@ -122,7 +122,7 @@ def test_a_missing_library_is_told_with_the_package_that_brings_it(
     assert error.hint == "apt-get install libaio1 libnuma1"
 
 
-def test_a_library_that_the_distribution_no_longer_has_is_told_with_what_to_do(
+def test_a_library_that_the_distribution_no_longer_has_is_reported_with_what_to_do(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dbhone.source.libraries._STANDARD", ())

@@ -118,7 +118,7 @@ def test_an_unknown_version_is_answered_with_the_nearest(
     assert len(repository.calls()) == 2
 
 
-def test_an_unknown_artifact_is_told(session: Session, repository: Repository) -> None:
+def test_an_unknown_artifact_is_reported(session: Session, repository: Repository) -> None:
     error = refused(session, "maven:org.x:mysq:8.0.12")
     assert "the repositories that mvn uses have no org.x:mysq" in error.message
     assert error.log is not None
@@ -145,7 +145,7 @@ def test_a_classifier_that_is_missing_or_wrong_is_answered_with_those_of_the_pom
         ("Could not find artifact org.y:parent:pom:1 in central", "network"),
     ],
 )
-def test_what_mvn_says_of_a_failure_is_told(
+def test_what_mvn_says_of_a_failure_is_reported(
     session: Session, repository: Repository, said: str, hint: str
 ) -> None:
     repository.has("mysql-8.0.12.jar")
@@ -159,7 +159,7 @@ def test_what_mvn_says_of_a_failure_is_told(
     assert len(repository.calls()) == 1
 
 
-def test_a_missing_client_is_told_with_what_to_install(
+def test_a_missing_client_is_reported_with_what_to_install(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")

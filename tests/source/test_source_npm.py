@@ -191,14 +191,14 @@ def test_an_unknown_version_is_answered_with_the_nearest(
 
 
 @needs_npm
-def test_an_unknown_package_is_told(session: Session, registry: Registry) -> None:
+def test_an_unknown_package_is_reported(session: Session, registry: Registry) -> None:
     error = refused(session, "npm:mysq@5.6.24")
     assert "the registry that npm uses has no package mysq" in error.message
     assert error.log is not None
 
 
 @needs_npm
-def test_a_registry_that_is_not_there_is_told(
+def test_a_registry_that_is_not_there_is_reported(
     session: Session, registry: Registry, tmp_path: Path
 ) -> None:
     (tmp_path / "npmrc").write_text("registry=http://127.0.0.1:1/\nfetch-retries=0\n")
@@ -208,7 +208,7 @@ def test_a_registry_that_is_not_there_is_told(
     assert error.log is not None
 
 
-def test_a_missing_client_is_told_with_what_to_install(
+def test_a_missing_client_is_reported_with_what_to_install(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")

@@ -79,7 +79,7 @@ def test_a_link_that_leads_out_is_no_server(tmp_path: Path) -> None:
     assert find_server(tmp_path / "tree") is None
 
 
-def test_a_tree_without_a_server_is_told_with_its_top(tmp_path: Path) -> None:
+def test_a_tree_without_a_server_is_reported_with_its_top(tmp_path: Path) -> None:
     put(tmp_path, "README", b"x")
     put(tmp_path, "lib/libmysql.so")
     with pytest.raises(SourceError) as caught:
@@ -89,7 +89,7 @@ def test_a_tree_without_a_server_is_told_with_its_top(tmp_path: Path) -> None:
         assert part in str(caught.value.hint)
 
 
-def test_a_server_for_another_machine_is_told_as_such(tmp_path: Path) -> None:
+def test_a_server_for_another_machine_is_reported_as_such(tmp_path: Path) -> None:
     put(tmp_path, "bin/postgres", elf(machine=OTHER_MACHINE))
     assert find_server(tmp_path) is None
     with pytest.raises(SourceError) as caught:

@@ -121,7 +121,7 @@ def test_an_unknown_kind_is_refused_with_the_nearest(wrong: str, right: str) -> 
         ("dir:/a\0b", "one line"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(text: str, part: str) -> None:
+def test_what_is_malformed_is_refused(text: str, part: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_reference(text)
     assert part in caught.value.message

@@ -173,7 +173,7 @@ with open_session(Home(Path(sys.argv[1]))) as session:
             assert len(list(home.scratch.iterdir())) == 0
 
 
-def test_a_full_disk_is_told_as_such(session: Session, kind: FakeKind) -> None:
+def test_a_full_disk_is_reported_as_such(session: Session, kind: FakeKind) -> None:
     def fill(job: Fetch) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.into))
 
@@ -207,12 +207,12 @@ def test_an_empty_tree_is_refused(session: Session, kind: FakeKind) -> None:
     ("target", "leads_out"),
     [("src/main.c", False), ("/etc/hostname", True), ("../outside", True), ("loop", False)],
 )
-def test_links_that_lead_out_are_told(
-    session: Session, folder: Path, told: list[str], target: str, leads_out: bool
+def test_links_that_lead_out_are_reported(
+    session: Session, folder: Path, notified: list[str], target: str, leads_out: bool
 ) -> None:
     (folder / "loop").symlink_to(target)
-    acquire(f"dir:{folder}", session, notify=told.append)
-    assert any("the link loop leads out" in line for line in told) == leads_out
+    acquire(f"dir:{folder}", session, notify=notified.append)
+    assert any("the link loop leads out" in line for line in notified) == leads_out
 
 
 @pytest.mark.parametrize(("named", "kept"), [(True, ["words"]), (False, [])])

@@ -351,7 +351,7 @@ class Execution:
             self._base_answers = self._base_answers or answers
             reason = difference(answers, self._base_answers)
         except (DriverError, ServerError) as error:
-            reason, hint = error.told, error.hint
+            reason, hint = error.text_with_log, error.hint
         if reason is None:
             return
         if name == self._experiment.base.name:

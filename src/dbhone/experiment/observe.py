@@ -103,7 +103,7 @@ class Observing:
         try:
             watched = CounterReader(server, self._observe.counters)
         except ServerError as error:
-            self.warn_unobserved(subject, error.told)
+            self.warn_unobserved(subject, error.text_with_log)
             return None
         lacking = {missing.counter: missing.why for missing in watched.missing}
         if subject not in self._lacking and lacking:

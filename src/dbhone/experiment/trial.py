@@ -61,7 +61,12 @@ class SubjectResult:
     ) -> SubjectResult:
         """Return the result of a subject whose server or client failed."""
         driver = DriverResult(
-            argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, report=None, failure=error.told
+            argv=(),
+            output=b"",
+            seconds=0.0,
+            cpu_seconds=0.0,
+            report=None,
+            failure=error.text_with_log,
         )
         return cls(subject=subject, driver=driver, slices=slices)
 
