@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from dbhone import registry
 from dbhone.analysis.estimate import estimate
@@ -140,13 +141,15 @@ class Bench:
     @contextlib.contextmanager
     def _others_held(self, measured: SliceClient) -> Iterator[None]:
         others = [self.servers.running(name).server for name in NAMES if name != measured.name]
-        for each in others:
-            each.freeze()
+        first = [psutil.Process(server.pid) for server in others]
+        processes = [*first, *(child for root in first for child in root.children(recursive=True))]
+        for process in processes:
+            process.suspend()
         try:
             yield
         finally:
-            for each in others:
-                each.thaw()
+            for process in processes:
+                process.resume()
 
     def settling(self, task: Task, slices: int) -> list[float]:
         """Return the operations in each moment after a thaw, relative to those from 0.25 s on."""

@@ -230,11 +230,11 @@ class Process:
         """The captured output's pipe, None when output goes to the log."""
         return self._popen.stdout
 
-    def signal(self, number: signal.Signals, *, whole: bool = False) -> None:
-        """Send a signal to the program; with ``whole`` to all its descendants too."""
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the program."""
         if self._control is not None:
             with contextlib.suppress(BrokenPipeError):
-                os.write(self._control, bytes([number | 0x80 if whole else number]))
+                os.write(self._control, bytes([number]))
 
     def wait(self, timeout: float | None) -> bool:
         """Wait for the end, at most ``timeout`` seconds; return whether the program has ended.

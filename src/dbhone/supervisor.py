@@ -12,11 +12,10 @@ The program (not the supervisor itself) runs as ACCOUNT, ``UID:GID``, and only o
 With ``idle`` as its SCHEDULING it runs only on CPUs that nothing else uses. ``-`` leaves each as it
 is.
 
-Over CONTROL_FD hone sends one byte for each signal to the program. If its highest bit is set, all
-descendants get the signal too, the oldest first. Over
-STATUS_FD the supervisor sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it
-could not be started, and ``exit STATUS USER SYSTEM MAXRSS_KIB VOLUNTARY INVOLUNTARY READS
-WRITES`` when it ended and its descendants are gone, with STATUS as waitpid(2) gives it.
+Over CONTROL_FD hone sends one byte for each signal to the program. Over STATUS_FD the supervisor
+sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it could not be started, and
+``exit STATUS USER SYSTEM MAXRSS_KIB VOLUNTARY INVOLUNTARY READS WRITES`` when it has ended and its
+descendants are gone, with STATUS as waitpid(2) gives it.
 
 This file imports nothing of dbhone and little else: it starts once for each program.
 """
@@ -30,7 +29,6 @@ import sys
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_WHOLE = 0x80
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -44,14 +42,10 @@ def _children(parent: int) -> list[int]:
         return [int(word) for word in file.read().split()]
 
 
-def _send(pid: int, order: int) -> None:
-    """Send a signal. A stopped process makes no more children, so none of them is missed."""
+def _send(pid: int, number: int) -> None:
     try:
-        os.kill(pid, order & ~_WHOLE)
-        if order & _WHOLE:
-            for child in _children(pid):
-                _send(child, order)
-    except (ProcessLookupError, FileNotFoundError):
+        os.kill(pid, number)
+    except ProcessLookupError:
         pass  # it has just ended
 
 
@@ -159,11 +153,11 @@ def _watch(pid: int, control: int, wakeup: int) -> str:
             if reaped == 0:
                 break
         if control in ready:
-            orders = os.read(control, 64)
-            if not orders:
+            signals = os.read(control, 64)
+            if not signals:
                 return ""
-            for order in orders:
-                _send(pid, order)
+            for number in signals:
+                _send(pid, number)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import DriverError, SourceError, UsageError
 from dbhone.instance.levers.base import DRAWER as LEVERS
-from dbhone.instance.levers.base import HostCapabilities, Lever, Need, ObservedState
+from dbhone.instance.levers.base import HostCapabilities, Lever, LeverContext, ObservedState
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import DRAWER as DRIVERS
@@ -120,7 +120,7 @@ class TestLever:
 
     def test_a_server_that_shows_nothing_was_not_changed_by_it(self, name: str) -> None:
         lever = registry.load(LEVERS, name, Lever, what="lever")
-        pull = lever.pull(need_of(lever), RICH)
+        pull = lever.apply(need_of(lever), RICH)
         nothing = ObservedState(
             files=frozenset(), cpus=frozenset(), huge_bytes=0, numa_policies=frozenset()
         )
@@ -162,12 +162,14 @@ RICH = HostCapabilities(
 )
 
 
-def need_of(lever: Lever) -> Need:
-    """Return a need with a value that the lever takes."""
+def need_of(lever: Lever) -> LeverContext:
+    """Return a context with a value that the lever takes."""
     known = registry.load(DBMSES, "mariadb", ServerDbms, what="DBMS")
     for value in ("", "0", "interleave"):
         with contextlib.suppress(UsageError):
-            return Need(value=lever.canonical(value), dbms=known, cache_bytes=2**20, servers=1)
+            return LeverContext(
+                value=lever.canonical(value), dbms=known, cache_bytes=2**20, servers=1
+            )
     raise AssertionError(f"{lever.name} takes none of the values that this test knows")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import MachineError, SettingsError
-from dbhone.experiment.levers import lacking, pull, settings_with, uses_huge_pages
+from dbhone.experiment.levers import apply_levers, lacking, settings_with, uses_huge_pages
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import applied_levers
@@ -36,7 +36,7 @@ cache = "600M"
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretend a machine that has four CPUs, jemalloc, and 900 free huge pages."""
-    monkeypatch.setattr(applied_levers, "read_offer", lambda levers: OFFER)
+    monkeypatch.setattr(applied_levers, "read_host_capabilities", lambda levers: OFFER)
 
 
 def declared(name: str, text: str = TEXT) -> tuple[Experiment, SubjectDeclaration]:
@@ -47,15 +47,15 @@ def declared(name: str, text: str = TEXT) -> tuple[Experiment, SubjectDeclaratio
 def test_what_the_machine_has_is_pulled() -> None:
     experiment, subject = declared("jemalloc")
     assert lacking(experiment, subject, "") is None
-    pulled = pull(experiment, subject)
-    assert pulled.environment() == {"LD_PRELOAD": "/lib/jemalloc"}
-    assert pulled.whole.cpus == frozenset({0, 1})
+    applied = apply_levers(experiment, subject)
+    assert applied.environment() == {"LD_PRELOAD": "/lib/jemalloc"}
+    assert applied.whole.cpus == frozenset({0, 1})
 
 
 def test_a_subject_without_levers_asks_for_nothing() -> None:
     experiment, subject = declared("rel")
-    assert pull(experiment, subject).each == ()
-    assert settings_with(subject, pull(experiment, subject)) == ()
+    assert apply_levers(experiment, subject).changes == ()
+    assert settings_with(subject, apply_levers(experiment, subject)) == ()
 
 
 def test_what_the_machine_lacks_is_told_with_the_lever() -> None:
@@ -82,7 +82,7 @@ def test_huge_pages_are_counted_for_all_servers_that_have_them() -> None:
     # Cold servers run one after the other.
     assert lacking(*declared("huge", f'{TEXT}regime = "cold"\n'), "") is None
     experiment, subject = declared("huge", text)
-    assert settings_with(subject, pull(experiment, subject)) == (
+    assert settings_with(subject, apply_levers(experiment, subject)) == (
         Wanted(name="huge_pages", value="on"),
     )
 

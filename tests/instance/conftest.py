@@ -16,7 +16,7 @@ from dbhone.files import remove_tree
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data, settings
 from dbhone.instance.account import Account, server_account
-from dbhone.instance.levers.base import Need
+from dbhone.instance.levers.base import LeverContext
 from dbhone.instance.place import make_place
 from dbhone.instance.server import Server
 from tests.instance import lives
@@ -80,8 +80,8 @@ class Machine:
             home=self.session.home,
         )
 
-    def need(self) -> Need:
-        return Need(value="", dbms=self.dbms, cache_bytes=ROOM.cache_bytes, servers=1)
+    def context(self) -> LeverContext:
+        return LeverContext(value="", dbms=self.dbms, cache_bytes=ROOM.cache_bytes, servers=1)
 
 
 @pytest.fixture(params=["postgresql", "mariadb"])

@@ -13,8 +13,8 @@ from dbhone.dbms.mysql import Mysql
 from dbhone.dbms.percona import Percona
 from dbhone.errors import UnknownName, UsageError
 from dbhone.instance import applied_levers
-from dbhone.instance.host_capabilities import read_offer
-from dbhone.instance.levers.base import HostCapabilities, Need, ObservedState
+from dbhone.instance.host_capabilities import read_host_capabilities
+from dbhone.instance.levers.base import HostCapabilities, LeverContext, ObservedState
 from tests.instance import lives
 
 OFFER = HostCapabilities(
@@ -28,14 +28,14 @@ OFFER = HostCapabilities(
     may_share_huge=False,
     group=995,
 )
-NEED = Need(value="", dbms=lives.Mariadb(), cache_bytes=1024**3, servers=1)
+NEED = LeverContext(value="", dbms=lives.Mariadb(), cache_bytes=1024**3, servers=1)
 NOTHING = ObservedState(
     files=frozenset(), cpus=frozenset({OFFER.cpus}), huge_bytes=0, numa_policies=frozenset()
 )
 
 
-def refused(*words: str, **offer: object) -> str:
-    poorer = dataclasses.replace(OFFER, **offer)  # type: ignore[arg-type]
+def refused(*words: str, **host: object) -> str:
+    poorer = dataclasses.replace(OFFER, **host)  # type: ignore[arg-type]
     found = applied_levers.refusal(applied_levers.canonical(words), NEED, poorer)
     return "" if found is None else f"{found.reason} → {found.hint}"
 
@@ -115,14 +115,14 @@ def test_huge_pages_that_are_not_reserved_are_told_with_their_number() -> None:
 def test_old_servers_need_a_right_for_huge_pages(
     dbms: ServerDbms, version: str, *, refused: bool
 ) -> None:
-    need = dataclasses.replace(NEED, dbms=dbms, version=version)
-    found = applied_levers.refusal(("huge-pages",), need, OFFER)
+    context = dataclasses.replace(NEED, dbms=dbms, version=version)
+    found = applied_levers.refusal(("huge-pages",), context, OFFER)
     assert (found is not None) is refused
     if found is not None:
         assert f"{dbms.title} {version} wants huge pages as shared memory" in found.reason
         assert found.hint.endswith("sysctl vm.hugetlb_shm_group=995")
     allowed = dataclasses.replace(OFFER, may_share_huge=True)
-    assert applied_levers.refusal(("huge-pages",), need, allowed) is None
+    assert applied_levers.refusal(("huge-pages",), context, allowed) is None
 
 
 def test_a_cache_that_no_setting_puts_into_huge_pages_is_refused() -> None:
@@ -141,19 +141,19 @@ def test_huge_pages_are_for_all_servers_that_run_at_once() -> None:
 
 def test_what_levers_bring_is_added_up() -> None:
     words = ("client-cpus=2", "cpus=0-1", "huge-pages", "numa=interleave", "tcmalloc")
-    pulled = applied_levers.pull(words, NEED, OFFER)
+    pulled = applied_levers.apply(words, NEED, OFFER)
     assert pulled.environment() == {"LD_PRELOAD": "/lib/tc"}
     assert pulled.whole.prefix == ("/usr/bin/numactl", "--interleave=all")
     assert pulled.whole.cpus == frozenset({0, 1})
     assert pulled.whole.client_cpus == frozenset({2})
     assert dict(pulled.whole.settings) == {"large_pages": "ON"}
     postgresql = dataclasses.replace(NEED, dbms=lives.Postgresql())
-    brought = applied_levers.pull(("huge-pages",), postgresql, OFFER).whole.settings
+    brought = applied_levers.apply(("huge-pages",), postgresql, OFFER).whole.settings
     assert dict(brought) == {"huge_pages": "on"}
 
 
 def test_no_levers_bring_nothing() -> None:
-    pulled = applied_levers.pull((), NEED, OFFER)
+    pulled = applied_levers.apply((), NEED, OFFER)
     assert pulled.environment() == {}
     assert pulled.whole.cpus is None
     assert pulled.without_effect(NOTHING) is None
@@ -171,23 +171,23 @@ def test_no_levers_bring_nothing() -> None:
 def test_a_lever_that_the_server_does_not_show_had_no_effect(
     word: str, shown: dict[str, object]
 ) -> None:
-    pulled = applied_levers.pull((word,), NEED, OFFER)
+    pulled = applied_levers.apply((word,), NEED, OFFER)
     lever = pulled.without_effect(NOTHING)
     assert lever is not None
     assert lever.name == word.partition("=")[0]
     assert lever.remedy
-    traces = dataclasses.replace(NOTHING, **shown)  # type: ignore[arg-type]
-    assert pulled.without_effect(traces) is None
+    observed = dataclasses.replace(NOTHING, **shown)  # type: ignore[arg-type]
+    assert pulled.without_effect(observed) is None
 
 
 def test_a_thread_that_left_its_cpus_shows() -> None:
-    pulled = applied_levers.pull(("cpus=0",), NEED, OFFER)
+    pulled = applied_levers.apply(("cpus=0",), NEED, OFFER)
     stray = dataclasses.replace(NOTHING, cpus=frozenset({frozenset({0}), frozenset({0, 1})}))
     assert pulled.without_effect(stray) is not None
 
 
 def test_huge_pages_for_a_part_of_the_cache_are_not_enough() -> None:
-    pulled = applied_levers.pull(("huge-pages",), NEED, OFFER)
+    pulled = applied_levers.apply(("huge-pages",), NEED, OFFER)
     part = dataclasses.replace(NOTHING, huge_bytes=NEED.cache_bytes - 1)
     assert pulled.without_effect(part) is not None
 
@@ -211,25 +211,25 @@ def test_the_kernels_books_are_read(tmp_path: Path) -> None:
     for name in ("node0", "node1", "node10", "possible", "power"):
         (tmp_path / "sys/devices/system/node" / name).mkdir(parents=True)
     (tmp_path / "proc/sys/vm").mkdir(parents=True)
-    (tmp_path / "proc/sys/vm/hugetlb_shm_group").write_text(f"{read_offer(()).group}\n")
+    (tmp_path / "proc/sys/vm/hugetlb_shm_group").write_text(f"{read_host_capabilities(()).group}\n")
     (tmp_path / "proc/meminfo").write_text(
         "MemTotal: 16000000 kB\nHugePages_Total:     100\nHugePages_Free:       80\n"
         "HugePages_Rsvd:       30\nHugePages_Surp:        0\nHugepagesize:       2048 kB\n"
     )
-    offer = read_offer((), root=tmp_path)
-    assert offer.numa_nodes == 3
-    assert (offer.huge_pages, offer.huge_pages_free) == (100, 50)
-    assert offer.huge_page_bytes == 2 * 1024**2
-    assert offer.may_share_huge
+    host = read_host_capabilities((), root=tmp_path)
+    assert host.numa_nodes == 3
+    assert (host.huge_pages, host.huge_pages_free) == (100, 50)
+    assert host.huge_page_bytes == 2 * 1024**2
+    assert host.may_share_huge
 
 
 def test_a_machine_that_tells_nothing_has_one_node_and_no_huge_pages(tmp_path: Path) -> None:
-    offer = read_offer((), root=tmp_path)
-    assert (offer.numa_nodes, offer.huge_page_bytes, offer.huge_pages_free) == (1, 0, 0)
-    assert not offer.may_share_huge
+    host = read_host_capabilities((), root=tmp_path)
+    assert (host.numa_nodes, host.huge_page_bytes, host.huge_pages_free) == (1, 0, 0)
+    assert not host.may_share_huge
 
 
 def test_only_what_levers_ask_for_is_looked_up() -> None:
-    offer = read_offer([applied_levers.load_lever("numa")])
-    assert not offer.libraries
-    assert set(offer.programs) <= {"numactl"}
+    host = read_host_capabilities([applied_levers.load_lever("numa")])
+    assert not host.libraries
+    assert set(host.programs) <= {"numactl"}

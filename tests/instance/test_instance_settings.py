@@ -11,7 +11,7 @@ import pytest
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import Origin, Wanted
 from dbhone.errors import SettingsError
-from dbhone.instance import known
+from dbhone.instance import settings
 from dbhone.instance.settings import ResolvedSettings, choose
 from tests.instance import lives
 
@@ -37,7 +37,7 @@ KNOWN = dict.fromkeys(
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(known._asked, MARIADB, KNOWN)
+    monkeypatch.setitem(settings._defaults_by_server, MARIADB, KNOWN)
 
 
 def asked_by(origin: Origin, **wanted: str) -> list[Wanted]:
@@ -127,7 +127,7 @@ def test_what_nobody_set_is_told_as_the_server_has_it(monkeypatch: pytest.Monkey
         "performance_schema_digests_size": "5000",
         "max_error_count": "64",
     }
-    monkeypatch.setitem(known._asked, MARIADB, {**KNOWN, **own})
+    monkeypatch.setitem(settings._defaults_by_server, MARIADB, {**KNOWN, **own})
     choice = chosen({"max_error_count": "1"}, performance_schema="OFF")
     assert choice.defaults["innodb_flush_neighbors"] == "1"
     assert {*own} & {*choice.defaults} == {"innodb_flush_neighbors"}
@@ -137,7 +137,7 @@ def test_who_asks_for_a_character_set_gets_its_own_collation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     proposed = {"character_set_server": "latin1", "collation_server": "latin1_swedish_ci"}
-    monkeypatch.setitem(known._asked, MARIADB, {**KNOWN, **proposed})
+    monkeypatch.setitem(settings._defaults_by_server, MARIADB, {**KNOWN, **proposed})
     propose = partial(chosen, character_set_server="latin1", collation_server="latin1_swedish_ci")
     assert propose({}).values.items() >= proposed.items()
     asked = propose({"character-set-server": "utf8mb4"})
@@ -189,7 +189,7 @@ class TestOtherVersions:
         for version, file_size in (("10.4.12", "512M"), ("10.5.29", "1G")):
             server = replace(MARIADB, version=version)
             names = {**KNOWN, "innodb_log_files_in_group": "2"}
-            monkeypatch.setitem(known._asked, server, names)
+            monkeypatch.setitem(settings._defaults_by_server, server, names)
             choice = choose(
                 lives.Mariadb(),
                 server,
@@ -311,7 +311,7 @@ def test_settings_that_are_valid_only_together_are_decided_together(
         dbms="postgresql", version="15.1", prefix=Path("/p"), server=Path("/p/bin/postgres")
     )
     names = dict.fromkeys(("wal_level", "max_wal_senders", "shared_buffers", "jit"), "")
-    monkeypatch.setitem(known._asked, server, names)
+    monkeypatch.setitem(settings._defaults_by_server, server, names)
     proposed = {"wal_level": "minimal", "max_wal_senders": "0", "jit": "off"}
     wanted = asked_by(Origin.EXPERIMENT, max_wal_senders="10")
     values = choose(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.instance.observed_state import read_traces
+from dbhone.instance.observed_state import read_observed_state
 from dbhone.process import Command, Process
 
 SMAPS = """\
@@ -41,14 +41,14 @@ def proc(tmp_path: Path) -> Path:
 
 
 def test_mapped_files_huge_pages_and_policies_are_read(proc: Path) -> None:
-    traces = read_traces(7, proc=proc)
+    traces = read_observed_state(7, proc=proc)
     assert Path("/usr/lib/lib jemalloc.so.2") in traces.files
     assert traces.huge_bytes == 128 * 1024**2  # the second is reserved, but nobody uses it
     assert traces.numa_policies == {"default", "interleave"}
 
 
 def test_a_program_that_is_gone_shows_nothing(tmp_path: Path) -> None:
-    traces = read_traces(7, proc=tmp_path)
+    traces = read_observed_state(7, proc=tmp_path)
     assert not (traces.files or traces.cpus or traces.huge_bytes or traces.numa_policies)
 
 
@@ -65,7 +65,7 @@ def test_the_cpus_of_every_thread_are_seen(tmp_path: Path) -> None:
     with Process(command, capture=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"free\n"
-        traces = read_traces(process.pid)
+        traces = read_observed_state(process.pid)
     assert frozenset({cpu}) in traces.cpus
     if len(os.sched_getaffinity(0)) > 1:
         assert len(traces.cpus) == 2
@@ -75,6 +75,6 @@ def test_what_is_mapped_is_seen_in_a_real_program(tmp_path: Path) -> None:
     path = tmp_path / "a file"
     path.write_bytes(bytes(4096))
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ):
-        traces = read_traces(os.getpid())
+        traces = read_observed_state(os.getpid())
     assert path.resolve() in traces.files
     assert traces.numa_policies <= {"default", "interleave", "bind", "prefer", "local"}

@@ -12,8 +12,8 @@ import pytest
 from dbhone.errors import ServerError
 from dbhone.home import Session
 from dbhone.instance import applied_levers
-from dbhone.instance.host_capabilities import read_offer
-from dbhone.instance.levers.base import HostCapabilities, Need
+from dbhone.instance.host_capabilities import read_host_capabilities
+from dbhone.instance.levers.base import HostCapabilities, LeverContext
 from dbhone.instance.server import Server
 from tests.instance import lives
 from tests.instance.conftest import Machine
@@ -22,16 +22,16 @@ from tests.instance.test_server import Honest, Stubborn, pretended, session
 __all__ = ["session"]
 
 CPU = min(os.sched_getaffinity(0))
-NEED = Need(value="", dbms=lives.Postgresql(), cache_bytes=1024**2, servers=1)
+NEED = LeverContext(value="", dbms=lives.Postgresql(), cache_bytes=1024**2, servers=1)
 
 
 def with_levers(
-    server: Server, *words: str, need: Need, offer: HostCapabilities | None = None
+    server: Server, *words: str, context: LeverContext, host: HostCapabilities | None = None
 ) -> Server:
-    """Pull levers, or skip the test where this machine cannot give them."""
-    if offer is None and (found := applied_levers.refusal(words, need)) is not None:
+    """LeverChanges levers, or skip the test where this machine cannot give them."""
+    if host is None and (found := applied_levers.refusal(words, context)) is not None:
         pytest.skip(found.reason)
-    server.levers = applied_levers.pull(words, need, offer)
+    server.levers = applied_levers.apply(words, context, host)
     return server
 
 
@@ -42,7 +42,7 @@ def test_a_real_server_runs_with_another_allocator_on_its_cpus(
 ) -> None:
     place = machine.made()
     words = (f"cpus={CPU}", allocator)
-    with with_levers(machine.server(place), *words, need=machine.need()) as server:
+    with with_levers(machine.server(place), *words, context=machine.context()) as server:
         process = psutil.Process(server.pid)
         assert any(allocator in each.path for each in process.memory_maps())
         whole = (process, *process.children(recursive=True))
@@ -52,8 +52,8 @@ def test_a_real_server_runs_with_another_allocator_on_its_cpus(
 @pytest.mark.integration
 def test_a_real_server_puts_its_cache_into_huge_pages(machine: Machine) -> None:
     place = machine.made()
-    need = machine.need()
-    server = with_levers(machine.server(place), "huge-pages", need=need)
+    context = machine.context()
+    server = with_levers(machine.server(place), "huge-pages", context=context)
     server.values = machine.values(place, **server.levers.whole.settings)
     with server:
         shown = Path(f"/proc/{server.pid}/status").read_text()
@@ -64,18 +64,19 @@ def test_a_real_server_puts_its_cache_into_huge_pages(machine: Machine) -> None:
 def test_a_lever_reaches_the_server_and_not_its_client(session: Session) -> None:
     with (
         pytest.raises(ServerError, match="exit code 3"),
-        with_levers(pretended(Honest(), session), f"cpus={CPU}", need=NEED) as server,
+        with_levers(pretended(Honest(), session), f"cpus={CPU}", context=NEED) as server,
     ):
         assert os.sched_getaffinity(server.pid) == {CPU}
-        assert os.sched_getaffinity(0) == read_offer(()).cpus
+        assert os.sched_getaffinity(0) == read_host_capabilities(()).cpus
 
 
 def test_a_lever_that_did_nothing_is_an_error_and_the_server_ends(session: Session) -> None:
     # The loader says so in the log, ignores it, and starts the server all the same.
     nowhere = dataclasses.replace(
-        read_offer(()), libraries={"libjemalloc.so.2": Path("/nowhere/libjemalloc.so.2")}
+        read_host_capabilities(()),
+        libraries={"libjemalloc.so.2": Path("/nowhere/libjemalloc.so.2")},
     )
-    server = with_levers(pretended(Stubborn(), session), "jemalloc", need=NEED, offer=nowhere)
+    server = with_levers(pretended(Stubborn(), session), "jemalloc", context=NEED, host=nowhere)
     with pytest.raises(
         ServerError, match="runs, but the lever jemalloc has done nothing"
     ) as caught:

@@ -16,8 +16,8 @@ from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.target import ResultDigest, Schedule, Target, TrainingJob, training_tasks
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
 from dbhone.home import Session
-from dbhone.instance.embedded import fresh_database
 from dbhone.instance.idle_inhibitor import IdleInhibitor
+from dbhone.instance.place import fresh_database
 from dbhone.measurement.record import Step
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, StepResult, load_driver_of

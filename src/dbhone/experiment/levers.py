@@ -10,7 +10,7 @@ from dbhone.errors import HoneError, MachineError, SettingsError
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import applied_levers
 from dbhone.instance.applied_levers import AppliedLevers
-from dbhone.instance.levers.base import Need, Slot
+from dbhone.instance.levers.base import LeverContext, Slot
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Regime
@@ -22,16 +22,17 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -
     ``version`` is that of its DBMS, empty where it is not known yet.
     """
     for word in subject.levers:
-        refusal = applied_levers.refusal((word,), _need(experiment, subject, word, version))
-        if refusal is not None:
-            return MachineError(f"the lever {word}: {refusal.reason}", hint=refusal.hint or None)
-    brought = pull(experiment, subject).whole.settings
+        unavailable = applied_levers.refusal((word,), _context(experiment, subject, word, version))
+        if unavailable is not None:
+            reason, hint = unavailable.reason, unavailable.hint
+            return MachineError(f"the lever {word}: {reason}", hint=hint or None)
+    of_levers = apply_levers(experiment, subject).whole.settings
     requested = {
         _server(subject).canonical(setting.name): setting.value
         for setting in subject.settings
         if setting.origin is Origin.EXPERIMENT
     }
-    for name, value in brought.items():
+    for name, value in of_levers.items():
         if requested.get(name, value) != value:
             return SettingsError(
                 f"the setting {name} = {requested[name]} contradicts its levers, which want"
@@ -41,11 +42,11 @@ def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -
     return None
 
 
-def pull(experiment: Experiment, subject: SubjectDeclaration) -> AppliedLevers:
-    """Return what the subject's levers bring, on a machine that has them all."""
+def apply_levers(experiment: Experiment, subject: SubjectDeclaration) -> AppliedLevers:
+    """Return what the subject's levers change, on a machine that can apply them all."""
     if not subject.levers:
         return AppliedLevers()
-    return applied_levers.pull(subject.levers, _need(experiment, subject))
+    return applied_levers.apply(subject.levers, _context(experiment, subject))
 
 
 def uses_huge_pages(subject: SubjectDeclaration) -> bool:
@@ -56,21 +57,21 @@ def uses_huge_pages(subject: SubjectDeclaration) -> bool:
     )
 
 
-def settings_with(subject: SubjectDeclaration, pulled: AppliedLevers) -> tuple[Wanted, ...]:
+def settings_with(subject: SubjectDeclaration, applied: AppliedLevers) -> tuple[Wanted, ...]:
     """Return the settings requested of the subject's server, with those of its levers."""
-    brought = (Wanted(name=name, value=value) for name, value in pulled.whole.settings.items())
-    return (*subject.settings, *brought)
+    of_levers = applied.whole.settings.items()
+    return (*subject.settings, *(Wanted(name=name, value=value) for name, value in of_levers))
 
 
-def _need(
+def _context(
     experiment: Experiment, subject: SubjectDeclaration, word: str = "", version: str = ""
-) -> Need:
-    """Return what levers are pulled for: all servers with this one are up at once, unless cold."""
+) -> LeverContext:
+    """Return what levers are applied for: all servers with this one are up at once, unless cold."""
     dbms = _server(subject)
     several = sum(word in other.levers for other in experiment.subjects)
     cold = experiment.scale.regime is Regime.COLD
     proposed = suite_tasks.cache_bytes(suites.load(experiment.suite), experiment.scale)
-    return Need(
+    return LeverContext(
         value="",
         dbms=dbms,
         cache_bytes=applied_levers.wanted_cache(dbms, _effective(subject), proposed),

@@ -16,7 +16,7 @@ from dbhone.dbms.base_server import load_server_dbms
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
-from dbhone.experiment.levers import pull, settings_with, uses_huge_pages
+from dbhone.experiment.levers import apply_levers, settings_with, uses_huge_pages
 from dbhone.experiment.model import Experiment, Training
 from dbhone.experiment.observe import Observing
 from dbhone.experiment.recorder import RunRecorder
@@ -149,7 +149,7 @@ class ServerTarget(Target):
         build = self.builds[name]
         dbms = load_server_dbms(build.manifest.dbms)
         (subject,) = (one for one in self.experiment.subjects if one.name == name)
-        levers = pull(self.experiment, subject)
+        levers = apply_levers(self.experiment, subject)
         return ServerSpec(
             dbms=dbms,
             installation=installation_of(dbms, build),

@@ -1,7 +1,7 @@
 """The account that servers run as.
 
-A server must not run as root: it would refuse, and rightly. Who is not root runs servers as
-himself. Root runs them as an account that is there for nothing else.
+A server must not run as root. If hone runs as root, servers run as an account of their own;
+otherwise they run as hone's user.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def server_account() -> Account | None:
 
 
 def ids_of(account: Account | None) -> tuple[int, int] | None:
-    """Return what ``process.Command`` wants to know of the account."""
+    """Return the account as ``process.Command`` takes it."""
     return None if account is None else account.ids
 
 
 def own(path: Path, account: Account | None) -> None:
-    """Give a file or a tree to the account; links themselves, not what they lead to."""
+    """Give a file or a tree to the account. A link itself changes its owner, not its target."""
     if account is None:
         return
     os.chown(path, account.uid, account.gid, follow_symlinks=False)
@@ -86,7 +86,7 @@ def check_reachable(path: Path, account: Account | None) -> None:
 
 
 def _may_enter(status: os.stat_result, account: Account) -> bool:
-    """Return what the permission bits say: the first class that fits decides, as in the kernel."""
+    """Return what the permission bits allow: the first matching class decides, see path_resolution(7)."""
     if status.st_uid == account.uid:
         return bool(status.st_mode & stat.S_IXUSR)
     if status.st_gid == account.gid:

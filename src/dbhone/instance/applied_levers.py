@@ -1,7 +1,7 @@
-"""Pulls levers: reads what a user wrote, asks the machine for it, and sees that it took effect.
+"""Applies levers: parses what a user wrote, checks the machine, and verifies that they took effect.
 
-A lever is written as its name, or as ``name=value``. In a tuple of such words all are canonical
-and in the order of their names, so that equal levers are equal words.
+A lever is written as its name, or as ``name=value``. A tuple of such words is canonical and sorted
+by name, so that equal levers are equal tuples.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from dbhone import registry
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
-from dbhone.instance.host_capabilities import read_offer
+from dbhone.instance.host_capabilities import read_host_capabilities
 from dbhone.instance.levers.base import (
     DRAWER,
     HostCapabilities,
     Lever,
-    Need,
+    LeverChanges,
+    LeverContext,
     ObservedState,
-    Pull,
     Unavailable,
 )
 from dbhone.source.libraries import install_advice
@@ -30,23 +30,25 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedLevers:
-    """Levers that a machine gives to a server, and what each of them brings."""
+    """The levers of a server, and what each of them changes."""
 
-    each: tuple[tuple[Lever, Pull], ...] = ()
+    changes: tuple[tuple[Lever, LeverChanges], ...] = ()
 
     @property
-    def whole(self) -> Pull:
-        """What all of them bring together."""
-        return _combined(pull for _, pull in self.each)
+    def whole(self) -> LeverChanges:
+        """What all of them change together."""
+        return _combined(changes for _, changes in self.changes)
 
     def environment(self) -> dict[str, str]:
-        """Return what tells the loader of what is preloaded."""
+        """Return the variables by which the loader preloads the levers' libraries."""
         paths = ":".join(str(path) for path in self.whole.preload)
         return {"LD_PRELOAD": paths} if paths else {}
 
-    def without_effect(self, traces: ObservedState) -> Lever | None:
-        """Return the first lever of which a running server shows nothing."""
-        levers = (lever for lever, pull in self.each if not lever.took_effect(pull, traces))
+    def without_effect(self, observed: ObservedState) -> Lever | None:
+        """Return the first lever that had no effect on a running server."""
+        levers = (
+            lever for lever, changes in self.changes if not lever.took_effect(changes, observed)
+        )
         return next(levers, None)
 
 
@@ -56,13 +58,13 @@ def load_lever(name: str) -> Lever:
 
 
 def canonical(words: Iterable[str]) -> Words:
-    """Return what a user wrote, canonical.
+    """Return the canonical words for what a user wrote.
 
-    Raises UnknownName for a lever that does not exist, UsageError for a value that cannot be
-    meant, and for levers that exclude each other.
+    Raises UnknownName for a lever that does not exist, UsageError for an invalid value and for
+    levers that exclude each other.
     """
     taken: dict[str, str] = {}
-    found = []
+    texts = []
     for word in words:
         name, _, value = word.partition("=")
         lever = load_lever(name)
@@ -71,67 +73,73 @@ def canonical(words: Iterable[str]) -> Words:
         other = taken.setdefault(lever.slot, text)
         if other != text:
             raise UsageError(f"{other} and {text} exclude each other: both set {lever.slot.value}")
-        found.append(text)
-    return tuple(sorted(set(found)))
+        texts.append(text)
+    return tuple(sorted(set(texts)))
 
 
-def refusal(words: Words, need: Need, offer: HostCapabilities | None = None) -> Unavailable | None:
-    """Say why one of the levers cannot be had, None if all can.
+def refusal(
+    words: Words, context: LeverContext, host: HostCapabilities | None = None
+) -> Unavailable | None:
+    """Return why one of the levers is unavailable, None if all are available.
 
-    The value in ``need`` does not count: each word has its own. Without an ``offer`` this
-    machine is asked.
+    The value in ``context`` is ignored: each word has its own. Without ``host``, this machine's
+    capabilities are read.
     """
-    needs = _needs(words, need)
-    offer = offer or read_offer(lever for lever, _ in needs)
-    found = next(filter(None, (lever.refusal(own, offer) for lever, own in needs)), None)
-    if found is None or not found.libraries:
-        return found
-    return dataclasses.replace(found, hint=install_advice(found.libraries))
+    contexts = _contexts(words, context)
+    host = host or read_host_capabilities(lever for lever, _ in contexts)
+    reasons = (lever.refusal(own_context, host) for lever, own_context in contexts)
+    reason = next(filter(None, reasons), None)
+    if reason is None or not reason.libraries:
+        return reason
+    return dataclasses.replace(reason, hint=install_advice(reason.libraries))
 
 
-def pull(words: Words, need: Need, offer: HostCapabilities | None = None) -> AppliedLevers:
-    """Return what levers bring that can be had."""
-    needs = _needs(words, need)
-    offer = offer or read_offer(lever for lever, _ in needs)
-    each = tuple((lever, lever.pull(own, offer)) for lever, own in needs)
-    return AppliedLevers(each=each)
+def apply(
+    words: Words, context: LeverContext, host: HostCapabilities | None = None
+) -> AppliedLevers:
+    """Return what available levers change."""
+    contexts = _contexts(words, context)
+    host = host or read_host_capabilities(lever for lever, _ in contexts)
+    return AppliedLevers(
+        changes=tuple((lever, lever.apply(own_context, host)) for lever, own_context in contexts)
+    )
 
 
-def survey(need: Need) -> Iterator[tuple[Lever, Unavailable | None]]:
-    """Yield each lever that a machine may lack, and why this one lacks it, None if it does not."""
+def survey(context: LeverContext) -> Iterator[tuple[Lever, Unavailable | None]]:
+    """Yield each lever that not every machine has, and why this one lacks it, if it does."""
     for name, lever in registry.load_all(DRAWER, Lever, what="lever").items():
         if lever.typical is not None:
             word = f"{name}={lever.typical}" if lever.typical else name
-            yield lever, refusal((word,), need)
+            yield lever, refusal((word,), context)
 
 
 def wanted_cache(dbms: ServerDbms, settings: Mapping[str, str], proposed: int) -> int:
-    """Return how large a server's cache will be: ``proposed``, unless its settings say else."""
+    """Return a server's cache in bytes: what its settings say, else ``proposed``."""
     for name, value in settings.items():
         if dbms.canonical(name) == dbms.cache_setting:
             size = dbms.bytes_of(value)
-            # Of what is no size, the server itself will say so.
+            # The server itself will reject a value that is no size.
             return proposed if size is None else size
     return proposed
 
 
-def _needs(words: Words, need: Need) -> tuple[tuple[Lever, Need], ...]:
+def _contexts(words: Words, context: LeverContext) -> tuple[tuple[Lever, LeverContext], ...]:
     parts = (word.partition("=") for word in words)
     return tuple(
-        (load_lever(name), dataclasses.replace(need, value=value)) for name, _, value in parts
+        (load_lever(name), dataclasses.replace(context, value=value)) for name, _, value in parts
     )
 
 
-def _combined(pulls: Iterable[Pull]) -> Pull:
-    """Add up what levers bring. No two have a slot in common, so none contradicts another."""
-    whole = Pull()
-    for each in pulls:
-        whole = Pull(
-            preload=(*whole.preload, *each.preload),
-            prefix=(*whole.prefix, *each.prefix),
-            cpus=whole.cpus if each.cpus is None else each.cpus,
-            client_cpus=whole.client_cpus if each.client_cpus is None else each.client_cpus,
-            settings={**whole.settings, **each.settings},
-            huge_bytes=whole.huge_bytes + each.huge_bytes,
+def _combined(parts: Iterable[LeverChanges]) -> LeverChanges:
+    """Combine what levers change. No two levers share a slot, so none contradicts another."""
+    whole = LeverChanges()
+    for part in parts:
+        whole = LeverChanges(
+            preload=(*whole.preload, *part.preload),
+            prefix=(*whole.prefix, *part.prefix),
+            cpus=whole.cpus if part.cpus is None else part.cpus,
+            client_cpus=whole.client_cpus if part.client_cpus is None else part.client_cpus,
+            settings={**whole.settings, **part.settings},
+            huge_bytes=whole.huge_bytes + part.huge_bytes,
         )
     return whole

@@ -1,7 +1,4 @@
-"""A client of a running server, for a question now and then: private socket, short patience.
-
-Drivers do not use it.
-"""
+"""A client of a running server, for occasional queries. Drivers do not use it."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ from collections.abc import Sequence
 from dbhone.dbms.base_protocol import Connection, Endpoint, Protocol, Row
 from dbhone.errors import ServerError
 
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
 """Seconds that an answer may take."""
 
 
 class Client:
-    """An open connection on a socket, the ``line``. Each question is a transaction of its own."""
+    """An open connection on a socket, the ``line``. Each query is a transaction of its own."""
 
     def __init__(self, protocol: Protocol, connection: Connection, line: socket.socket) -> None:
         self._protocol = protocol
@@ -28,7 +25,7 @@ class Client:
         self._errors = _errors_of(protocol)
 
     def ask(self, question: str) -> Sequence[Row]:
-        """Return the rows of an answer. Raises ServerError with the server's own words."""
+        """Return the rows of an answer. Raises ServerError with the server's message."""
         try:
             self._cursor.execute(question)
             return self._cursor.fetchall()
@@ -37,7 +34,7 @@ class Client:
             raise ServerError(f"the server refuses the question: {words}") from error
 
     def tell(self, statement: str) -> None:
-        """Have a statement executed that has no answer. Raises ServerError."""
+        """Execute a statement that returns no rows. Raises ServerError."""
         try:
             self._cursor.execute(statement)
         except self._errors as error:
@@ -45,22 +42,22 @@ class Client:
             raise ServerError(f"the server refuses '{statement}': {words}") from error
 
     def close(self) -> None:
-        """Say goodbye, if the server still listens."""
+        """Close the connection, with a farewell if the server still listens."""
         with contextlib.suppress(*self._errors):
             self._connection.close()
         _hang_up(self._line)
 
 
 def connect(endpoint: Endpoint) -> Client:
-    """Connect with a server over its socket. Raises ServerError if it does not let us in."""
-    # A socket of our own: client libraries may leave theirs to the garbage collector when the
-    # server is not there or has gone.
+    """Connect to a server over its socket. Raises ServerError if it refuses."""
+    # A client library may leave its socket to the garbage collector when the server has gone,
+    # so we open our own and close it.
     line = socket.socket(socket.AF_UNIX)
     protocol = endpoint.protocol
     try:
-        line.settimeout(_PATIENCE)
+        line.settimeout(_TIMEOUT)
         line.connect(str(endpoint.socket))
-        return Client(protocol, protocol.connect(endpoint, line, _PATIENCE), line)
+        return Client(protocol, protocol.connect(endpoint, line, _TIMEOUT), line)
     except _errors_of(protocol) as error:
         _hang_up(line)
         raise ServerError(f"no connection with the server: {protocol.words(error)}") from error
@@ -74,6 +71,6 @@ def _errors_of(protocol: Protocol) -> tuple[type[Exception], ...]:
 
 
 def _hang_up(line: socket.socket) -> None:
-    """Close a socket even if some file still holds it."""
+    """Close a socket even if a file object still uses it."""
     if line.fileno() >= 0:
         os.close(line.detach())

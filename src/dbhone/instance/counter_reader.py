@@ -1,4 +1,4 @@
-"""The counters of a running server that somebody wants to watch: found, enabled, read."""
+"""Reads the counters of a running server that an experiment observes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A counter that was asked for and that this server cannot tell; ``why`` has the nearest."""
+    """A wanted counter that this server does not have; ``why`` suggests the nearest names."""
 
     counter: str
     why: str
@@ -29,9 +29,9 @@ class CounterReader:
     """A connection that reads the wanted counters. Close it before the server is stopped.
 
     ``wanted`` are counters as experiments name them, ``SOURCE.NAME``, where ``NAME`` may have
-    the wildcards ``*``, ``?`` and ``[…]``; those of sources that the DBMS has not are none of
-    its. What the server's version lacks is in ``missing``. Raises ServerError if the server
-    does not let us in, UsageError if more than ``MOST`` counters are meant.
+    the wildcards ``*``, ``?`` and ``[…]``. Counters of other DBMSs' sources are ignored. What the
+    server's version lacks is in ``missing``. Raises ServerError if the server refuses the
+    connection, UsageError if more than ``MOST`` counters match.
     """
 
     def __init__(self, server: Server, wanted: Sequence[str]) -> None:
@@ -40,10 +40,10 @@ class CounterReader:
         self._sources: list[_Source] = []
         try:
             for source in server.dbms.counters:
-                patterns = [each.partition(".") for each in wanted]
-                mine = tuple(name for head, _, name in patterns if head == source.name)
-                if mine:
-                    self._open(source, mine)
+                parts = (counter.partition(".") for counter in wanted)
+                patterns = tuple(name for head, _, name in parts if head == source.name)
+                if patterns:
+                    self._open(source, patterns)
             self._check_number()
         except BaseException:
             self.close()
@@ -51,17 +51,17 @@ class CounterReader:
 
     def _open(self, source: CounterSource, patterns: tuple[str, ...]) -> None:
         try:
-            there = [each.name for each in source.read(self._client.ask(source.query))]
+            available = [row.name for row in source.read(self._client.ask(source.query))]
         except ServerError:
             self._lack(source, patterns, f"'{source.name}' is {source.counts}")
             return
-        names = _chosen(patterns, there)
+        names = _matching(patterns, available)
         if source.enable:
             self._enable(source, names)
         if not source.passing:
-            for each in patterns:
-                if not _chosen((each,), there):
-                    self._lack(source, (each,), _nearest(source, each, there))
+            for pattern in patterns:
+                if not _matching((pattern,), available):
+                    self._lack(source, (pattern,), _nearest(source, pattern, available))
         self._sources.append(_Source(source=source, patterns=patterns, names=names))
 
     def _enable(self, source: CounterSource, names: Sequence[str]) -> None:
@@ -69,11 +69,11 @@ class CounterReader:
             self._client.tell(source.enabling(name))
 
     def _lack(self, source: CounterSource, patterns: Sequence[str], why: str) -> None:
-        counters = (f"{source.name}.{each}" for each in patterns)
-        self.missing.extend(Missing(counter=each, why=why) for each in counters)
+        counters = (f"{source.name}.{pattern}" for pattern in patterns)
+        self.missing.extend(Missing(counter=counter, why=why) for counter in counters)
 
     def _check_number(self) -> None:
-        count = sum(len(each.names) for each in self._sources)
+        count = sum(len(source.names) for source in self._sources)
         if count > MOST:
             raise UsageError(
                 f"[observe] counters means {count} counters of the server; {MOST} can be watched",
@@ -81,11 +81,11 @@ class CounterReader:
             )
 
     def read(self) -> Readings:
-        """Return what the counters are now. Raises ServerError."""
-        found: dict[Quantity, float] = {}
-        for each in self._sources:
-            found.update(each.read(self._client))
-        return found
+        """Return the counters' present values. Raises ServerError."""
+        values: dict[Quantity, float] = {}
+        for source in self._sources:
+            values.update(source.read(self._client))
+        return values
 
     def close(self) -> None:
         """Close the connection."""
@@ -94,7 +94,7 @@ class CounterReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """A source with what of it is wanted."""
+    """A source and the counters that are read from it."""
 
     source: CounterSource
     patterns: tuple[str, ...]
@@ -104,9 +104,10 @@ class _Source:
         if not self.source.passing and not self.names:
             return {}
         answer = self.source.read(client.ask(self.source.statement(self.names)))
-        found = {each.name: each for each in answer}
-        wanted = _chosen(self.patterns, list(found)) if self.source.passing else self.names
-        return {self._quantity(found[each]): found[each].value for each in wanted if each in found}
+        readings = {reading.name: reading for reading in answer}
+        wanted = _matching(self.patterns, list(readings)) if self.source.passing else self.names
+        present = (readings[name] for name in wanted if name in readings)
+        return {self._quantity(reading): reading.value for reading in present}
 
     def _quantity(self, reading: Reading) -> Quantity:
         name, unit = f"{self.source.name}.{reading.name}", self.source.unit
@@ -117,17 +118,18 @@ class _Source:
         return Quantity(name=name, unit=f"{unit}/s", kind=Kind.RATE)
 
 
-def _chosen(patterns: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+def _matching(patterns: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Return the names that a pattern matches, in the patterns' order, each once."""
-    found = (name for each in patterns for name in names if fnmatchcase(name, each))
-    return tuple(dict.fromkeys(found))
+    matches = (name for pattern in patterns for name in names if fnmatchcase(name, pattern))
+    return tuple(dict.fromkeys(matches))
 
 
-def _nearest(source: CounterSource, name: str, there: Sequence[str]) -> str:
-    """Tell the names closest to one that is not there; they are too many to tell them all."""
-    spelled = {each.lower(): each for each in there}
-    close = difflib.get_close_matches(name.lower(), spelled, n=3, cutoff=0.6)
+def _nearest(source: CounterSource, name: str, available: Sequence[str]) -> str:
+    """Return a suggestion of at most three names: a server has too many to list them all."""
+    spelling = {other.lower(): other for other in available}
+    close = difflib.get_close_matches(name.lower(), spelling, n=3, cutoff=0.6)
     if close:
-        return f"did you mean {' or '.join(repr(spelled[each]) for each in close)}?"
-    said = f"{len(there)} names, and none is like it" if there else "and there is nothing yet"
-    return f"'{source.name}' is {source.counts}, {said}"
+        return f"did you mean {' or '.join(repr(spelling[match]) for match in close)}?"
+    count = len(available)
+    rest = f"{count} names, and none is like it" if count else "and there is nothing yet"
+    return f"'{source.name}' is {source.counts}, {rest}"

@@ -10,15 +10,15 @@ _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 def parse_cpus(text: str) -> frozenset[int]:
-    """Return the numbers of the CPUs in a list. Raises UsageError for what is none."""
-    found: set[int] = set()
+    """Return the numbers of the CPUs in a list. Raises UsageError for anything else."""
+    cpus: set[int] = set()
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
             raise UsageError(f"'{text}' is no list of CPUs", hint="write it as 0-3 or 0,2")
-        found.update(range(first, last + 1))
-    return frozenset(found)
+        cpus.update(range(first, last + 1))
+    return frozenset(cpus)
 
 
 def cpu_list(cpus: frozenset[int]) -> str:
@@ -29,4 +29,4 @@ def cpu_list(cpus: frozenset[int]) -> str:
             ranges[-1] = [ranges[-1][0], cpu]
         else:
             ranges.append([cpu])
-    return ",".join("-".join(map(str, each)) for each in ranges)
+    return ",".join("-".join(map(str, bounds)) for bounds in ranges)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbhone import process
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
-from dbhone.errors import ServerError, disk_full
+from dbhone.errors import MachineError, ServerError, disk_full
 from dbhone.files import digest_of, publish
 from dbhone.home import Home, Session
-from dbhone.instance.account import Account, check_reachable, ids_of
-from dbhone.instance.copying import copy_tree
-from dbhone.instance.logs import check_space, keep_log, read_log
-from dbhone.instance.programs import run_program, title_of
+from dbhone.instance.account import Account, check_reachable, own
+from dbhone.instance.programs import check_space, keep_log, read_log, run_program, title_of
 
 _INITIALISE_TIMEOUT = 900.0
 _FORMAT = 2
@@ -31,12 +31,12 @@ class Saved:
 
 
 def key(dbms: str, version: str, what: object) -> str:
-    """Return the name under which data is saved: ``what`` tells how it was loaded."""
+    """Return the name under which data is saved; ``what`` describes how it was loaded."""
     return f"{dbms}-{version}-{digest_of([_FORMAT, dbms, version, what])[:16]}"
 
 
 def find(home: Home, name: str) -> Saved | None:
-    """Return the data that is saved under this key, None if there is none."""
+    """Return the data that is saved under this name, None if there is none."""
     path = home.data / name
     return Saved(path) if (path / _CONTENT).is_dir() else None
 
@@ -44,11 +44,11 @@ def find(home: Home, name: str) -> Saved | None:
 def save(session: Session, name: str, folder: Path) -> Saved:
     """Keep the data directory ``folder`` of a server that has stopped; it is moved, not copied.
 
-    If another hone was faster, what is there stays.
+    If another hone has saved the same data meanwhile, that stays.
     """
     held = hold(session, folder)
     final = session.home.data / name
-    with _telling_of_space("saving the loaded data"):
+    with _reporting_full_disk("saving the loaded data"):
         publish(held.path, final)
     return Saved(final)
 
@@ -56,7 +56,7 @@ def save(session: Session, name: str, folder: Path) -> Saved:
 def hold(session: Session, folder: Path) -> Saved:
     """Keep the data directory of a server that has stopped, for the session; it is moved."""
     draft = session.workdir("saved")
-    with _telling_of_space("saving the loaded data"):
+    with _reporting_full_disk("saving the loaded data"):
         folder.rename(draft / _CONTENT)
     return Saved(draft)
 
@@ -66,9 +66,33 @@ def restore(saved: Saved, place: InstanceDir, account: Account | None) -> None:
 
     The copy is on the disk afterwards: to write it later would disturb what is measured.
     """
-    with _telling_of_space("copying the loaded data"):
-        copy_tree(saved.path / _CONTENT, place.data, ids_of(account))
+    with _reporting_full_disk("copying the loaded data"):
+        _copy_folder(saved.path / _CONTENT, place.data)
+        own(place.data, account)
         os.sync()
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    """Copy all below ``source`` into ``target``, by cp(1): it shares blocks where it can.
+
+    Links stay links, holes stay holes. Raises OSError for a full disk, else MachineError.
+    """
+    options = ("--archive", "--reflink=auto", "--sparse=auto")
+    finished = process.run(
+        process.Command(
+            argv=("cp", *options, "--", f"{source}/.", str(target)),
+            cwd=target,
+            env={"LC_ALL": "C"},
+            isolated=True,
+        )
+    )
+    if finished.ok:
+        return
+    message = (finished.text().strip() or finished.ending()).splitlines()[-1]
+    for number in (errno.ENOSPC, errno.EDQUOT):
+        if os.strerror(number) in message:
+            raise OSError(number, os.strerror(number), str(target))
+    raise MachineError(f"cannot copy the loaded data: {message}")
 
 
 def make(
@@ -78,7 +102,7 @@ def make(
     account: Account | None,
     session: Session,
 ) -> None:
-    """Make a data directory without tables of ours, by the server's own programs.
+    """Make an empty data directory with the server's own programs.
 
     Raises ServerError, with the log kept, if they fail.
     """
@@ -87,11 +111,11 @@ def make(
     for program in dbms.initialise(installation, place):
         finished = run_program(program, place, account, timeout=_INITIALISE_TIMEOUT, log=log)
         if not finished.ok:
-            said = read_log(log)
+            text = read_log(log)
             kept = keep_log(log, session.home, f"{dbms.name}-initialise")
-            check_space(said, place, kept)
-            lines = [line.strip() for line in said.splitlines() if line.strip()]
-            reason = dbms.complaint(said) or (lines[-1] if lines else finished.ending())
+            check_space(text, place, kept)
+            lines = [line.strip() for line in text.splitlines() if line.strip()]
+            reason = dbms.complaint(text) or (lines[-1] if lines else finished.ending())
             raise ServerError(
                 f"{title_of(dbms, installation)} could not make a data directory: {reason}",
                 log=kept,
@@ -99,7 +123,7 @@ def make(
 
 
 @contextlib.contextmanager
-def _telling_of_space(doing: str) -> Iterator[None]:
+def _reporting_full_disk(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

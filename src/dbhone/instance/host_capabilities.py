@@ -1,4 +1,4 @@
-"""What this machine offers to levers, asked of the kernel and of the loader."""
+"""What this machine offers to levers, by the kernel and the loader."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _NODE = re.compile(r"node[0-9]+")
 _HUGE = re.compile(r"^(HugePages_Total|HugePages_Free|HugePages_Rsvd|Hugepagesize):\s+(\d+)", re.M)
 
 
-def read_offer(levers: Iterable[Lever], *, root: Path = Path("/")) -> HostCapabilities:
+def read_host_capabilities(levers: Iterable[Lever], *, root: Path = Path("/")) -> HostCapabilities:
     """Return what the machine offers to these levers. ``root`` is where ``proc`` and ``sys`` are.
 
     Libraries and programs are this machine's own, whatever ``root`` is.
     """
-    asked = tuple(levers)
-    libraries = ((name, find_system_library(name)) for each in asked for name in each.libraries)
-    programs = ((name, shutil.which(name)) for each in asked for name in each.programs)
+    levers = tuple(levers)
+    library_names = [name for lever in levers for name in lever.libraries]
+    libraries = ((name, find_system_library(name)) for name in library_names)
+    programs = ((name, shutil.which(name)) for lever in levers for name in lever.programs)
     huge = _huge_pages(root)
     groups = _groups()
     reserved = huge.get("HugePages_Total", 0)
@@ -43,7 +44,7 @@ def read_offer(levers: Iterable[Lever], *, root: Path = Path("/")) -> HostCapabi
 
 
 def _numa_nodes(root: Path) -> int:
-    """Return how many nodes there are; a kernel that knows none has one."""
+    """Return the number of NUMA nodes; a kernel without NUMA has one."""
     try:
         paths = list((root / "sys/devices/system/node").iterdir())
     except OSError:
@@ -56,12 +57,12 @@ def _groups() -> tuple[int, ...]:
     try:
         account = server_account()
     except MachineError:
-        return (os.getegid(),)  # whoever starts a server will be told that there is no account
+        return (os.getegid(),)  # starting a server reports the missing account
     return (os.getegid(), *os.getgroups()) if account is None else (account.gid,)
 
 
 def _shm_group(root: Path) -> int | None:
-    """Return the group that may have shared memory in huge pages, see hugetlbpage.rst."""
+    """Return the group that may put shared memory into huge pages, see hugetlbpage.rst."""
     try:
         return int((root / "proc/sys/vm/hugetlb_shm_group").read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -69,7 +70,7 @@ def _shm_group(root: Path) -> int | None:
 
 
 def _huge_pages(root: Path) -> dict[str, int]:
-    """Return what /proc/meminfo says of them: sizes in KiB, else numbers of pages."""
+    """Return /proc/meminfo's figures of huge pages: sizes in KiB, others in pages."""
     try:
         text = (root / "proc/meminfo").read_text(encoding="ascii")
     except OSError:

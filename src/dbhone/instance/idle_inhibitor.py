@@ -1,10 +1,9 @@
-"""Keeps CPUs awake while something is measured, so that nothing waits for one to wake up.
+"""Keeps CPUs awake while something is measured.
 
-A CPU with nothing to do halts. A virtual one is taken off its processor then, and to get it
-back takes tens of microseconds: as long as a server needs for a small query. So each CPU gets a
-program that computes nothing for ever, of the class SCHED_IDLE of sched(7), which runs only where
-nothing else wants to. It is stopped while nothing is measured, and ends with hone, however that
-ends.
+A CPU with nothing to do halts. The hypervisor then takes a virtual CPU off its processor, and to
+get it back takes tens of microseconds: as long as a server needs for a small query. So each CPU
+gets an endless loop of the class SCHED_IDLE of sched(7), which runs only where nothing else wants
+to. The loop is stopped while nothing is measured, and it ends with hone.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _SPIN = (sys.executable, "-I", "-S", "-c", "while True: pass")
 
 
 class IdleInhibitor:
-    """Keeps some CPUs awake, when it watches; none at all if there are none.
+    """Keeps ``cpus`` awake while it watches; the set may be empty.
 
-    Use it as a context manager. Raises ToolError if the kernel does not allow a program to be
-    of that class or on that CPU.
+    Use it as a context manager. Raises ToolError if the kernel does not allow a program of that
+    class, or one on that CPU.
     """
 
     def __init__(self, cpus: frozenset[int]) -> None:
@@ -51,7 +50,7 @@ class IdleInhibitor:
 
     def __exit__(self, *_: object) -> None:
         for pid in self.pids:
-            # To end takes a program some time, which on a busy machine it would long wait for.
+            # An idle program would wait long for the CPU time that it needs to end.
             with contextlib.suppress(OSError):
                 os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
         self._spinners.clear()
@@ -59,7 +58,7 @@ class IdleInhibitor:
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[None]:
-        """Keep the CPUs awake meanwhile."""
+        """Keep the CPUs awake inside the context."""
         try:
             self._signal(signal.SIGCONT)
             yield
@@ -67,21 +66,21 @@ class IdleInhibitor:
             self._signal(signal.SIGSTOP)
 
     def _signal(self, number: signal.Signals) -> None:
-        for each in self._spinners:
-            each.signal(number)
+        for spinner in self._spinners:
+            spinner.signal(number)
 
     @property
     def pids(self) -> tuple[int, ...]:
         """The programs that keep the CPUs awake."""
-        return tuple(each.pid for each in self._spinners)
+        return tuple(spinner.pid for spinner in self._spinners)
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time that it has used so far, which nobody else wanted."""
+        """Return the CPU time in seconds that the loops have used so far."""
         return sum(cpu_seconds(pid) or 0.0 for pid in self.pids)
 
 
 def refusal(root: Path = Path("/")) -> str | None:
-    """Say why CPUs cannot be kept awake here, None if they can. ``root`` is ``/``."""
+    """Return why CPUs cannot be kept awake here, None if they can. ``root`` is ``/``."""
     limit = cgroup.cpu_limit(root)
     if math.isinf(limit):
         return None

@@ -1,4 +1,4 @@
-"""How much memory servers have: whether they fit, and what a share of it is."""
+"""How much memory servers have, whether they fit, and the sizes that are shares of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MIB = 1024**2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yardstick:
-    """What sizes of a server are measured by, in bytes.
+    """What shares of a size refer to, in bytes.
 
     ``memory`` is a server's part of the machine's, ``cache`` the cache that the workload asks for.
     """
@@ -42,24 +42,24 @@ def memory_for(servers: int) -> int:
 
 
 def scaled(value: str, yardstick: Yardstick, dbms: ServerDbms) -> str:
-    """Return a setting's value with a share in place of which a size is written.
+    """Return a setting's value, with a size in the place of a share.
 
     Shares are written as ``50% of memory`` or ``5% of cache, at least 64M``. They are whole
-    mebibytes, rounded down. Other values stay as they are. Raises SettingsError for what is
-    written nearly like a share.
+    mebibytes, rounded down. Other values stay as they are. Raises SettingsError for a share that is
+    misspelled.
     """
-    found = _SHARE.fullmatch(value.strip())
-    if found is None:
+    share = _SHARE.fullmatch(value.strip())
+    if share is None:
         if _MEANT.search(value):
             raise SettingsError(
                 f"'{value}' is no share of memory or cache",
                 hint="write it as '50% of memory' or '5% of cache, at least 64M'",
             )
         return value
-    whole = yardstick.memory if found["whole"] == "memory" else yardstick.cache
-    share = int(whole * float(found["percent"]) / 100)
-    least = units.parse_size(found["least"]) if found["least"] else _MIB
-    return dbms.amount(max(share // _MIB * _MIB, least))
+    whole = yardstick.memory if share["whole"] == "memory" else yardstick.cache
+    part = int(whole * float(share["percent"]) / 100)
+    least = units.parse_size(share["least"]) if share["least"] else _MIB
+    return dbms.amount(max(part // _MIB * _MIB, least))
 
 
 def check_memory(caches: Sequence[int]) -> None:
@@ -70,11 +70,8 @@ def check_memory(caches: Sequence[int]) -> None:
     if needed > available:
         sizes = " and ".join(dict.fromkeys(units.size(cache) for cache in caches))
         count = "a server" if len(caches) == 1 else f"{len(caches)} servers"
-        whose = (
-            "the control group allows"
-            if math.isfinite(limit) and available == limit
-            else ("there are")
-        )
+        limited = math.isfinite(limit) and available == limit
+        whose = "the control group allows" if limited else "there are"
         raise MachineError(
             f"{count} with a cache of {sizes} would need about"
             f" {units.size(needed)}, and {whose} {units.size(available)}",

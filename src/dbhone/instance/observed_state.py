@@ -1,4 +1,4 @@
-"""What the kernel tells of a running server, by which one sees whether a lever took effect."""
+"""What the kernel reports of a running server; it shows whether a lever took effect."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _FIGURE = re.compile(r"^(Size|(?:Shared|Private)_Hugetlb): +(\d+) kB$")
 _POLICY = re.compile(r"^[0-9a-f]+ ([a-z]+)", re.M)
 
 
-def read_traces(pid: int, *, proc: Path = _PROC) -> ObservedState:
-    """Return what is known of a process and its threads; of one that is gone, nothing."""
+def read_observed_state(pid: int, *, proc: Path = _PROC) -> ObservedState:
+    """Return the state of a process and its threads; it is empty if the process is gone."""
     own = proc / str(pid)
     maps = _text(own / "smaps")
     return ObservedState(
@@ -42,17 +42,17 @@ def _files(maps: str) -> Iterator[Path]:
 
 
 def _huge_bytes(maps: str) -> int:
-    """Return the bytes of all mappings in huge pages of which the server has used any.
+    """Return the size of all mappings in huge pages that the server has begun to use.
 
-    Of a mapping its size is told first, then how much of it is there in huge pages.
+    The kernel lists a mapping's size first, then how much of it is in huge pages.
     """
-    found = length = 0
+    total = length = 0
     for name, kibibytes in _figures(maps):
         if name == "Size":
             length = kibibytes
         elif kibibytes:
-            found, length = found + length, 0
-    return found * 1024
+            total, length = total + length, 0
+    return total * 1024
 
 
 def _figures(maps: str) -> Iterator[tuple[str, int]]:

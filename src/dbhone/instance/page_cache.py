@@ -1,9 +1,8 @@
-"""Has the kernel forget files, so that a server finds its data on the disk only.
+"""Evicts files from the kernel's page cache, so that a server has to read its data from the disk.
 
-Only the files of one folder are forgotten, by posix_fadvise(2), for which nobody needs to be root.
-To write to /proc/sys/vm/drop_caches would slow down whatever else runs on the machine, other
-servers that are measured among them. The kernel may ignore the advice (tmpfs and ZFS do), so
-mincore(2) is asked what is left.
+posix_fadvise(2) evicts the files of one folder and needs no root. Writing to
+/proc/sys/vm/drop_caches would slow down everything else on the machine, other measured servers
+included. The kernel may ignore the advice (tmpfs and ZFS do), so mincore(2) checks what is left.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _REMEDY = "choose a home on a disk with an ordinary file system: --home or DBHON
 
 
 def evict(folder: Path) -> None:
-    """Write all files below a folder to the disk, and have the kernel forget them.
+    """Write all files below a folder to the disk, and evict them from the page cache.
 
     Raises MachineError if it keeps them, OSError if a file cannot be read.
     """
@@ -45,7 +44,7 @@ def evict(folder: Path) -> None:
 
 
 def check_evictable(folder: Path) -> None:
-    """Raise MachineError if the kernel would not forget files in this folder; one is tried."""
+    """Raise MachineError if the kernel does not evict a trial file in this folder."""
     trial = folder / "forget-me"
     trial.mkdir()
     path = trial / "file"

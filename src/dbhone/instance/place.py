@@ -1,7 +1,7 @@
 """Where one instance lives: a private folder in the session's scratch.
 
 It belongs to us, and its group is the server's account: the server may read its settings, and
-writes only where it has to. So nothing that it does can lead us to write elsewhere.
+writes only where it has to. So the server cannot lead us to write elsewhere.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 from dbhone.dbms.base_server import InstanceDir
@@ -51,7 +52,7 @@ def make_place(session: Session, account: Account | None) -> InstanceDir:
 
 
 def _new_folder(session: Session) -> Path:
-    """Make a folder with a short name, for the sake of the socket in it."""
+    """Make a folder with a short name: the path of a socket in it is limited."""
     make_folder(session.scratch, shared=True)
     while True:
         root = session.scratch / f"i{secrets.token_hex(2)}"
@@ -61,7 +62,7 @@ def _new_folder(session: Session) -> Path:
 
 
 def admit(path: Path, account: Account | None) -> None:
-    """Let the account read a file, or pass a folder, that is ours; nobody else may."""
+    """Let the account read our file or pass our folder; nobody else may."""
     if account is not None:
         os.chown(path, -1, account.gid)
         path.chmod(0o750 if path.is_dir() else 0o640)
@@ -81,3 +82,16 @@ def _check_length(sockets: Path) -> None:
             f" allows {_SOCKET_PATH_LIMIT}",
             hint="choose a home with a shorter path: --home or DBHONE_HOME",
         )
+
+
+@contextlib.contextmanager
+def fresh_database(session: Session) -> Iterator[Path]:
+    """Yield the path of a database file that does not exist yet, in a folder of its own.
+
+    The folder is private and goes when the instance ends.
+    """
+    folder = session.workdir("data")
+    try:
+        yield folder / "database"
+    finally:
+        remove_tree(folder)

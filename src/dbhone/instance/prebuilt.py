@@ -1,7 +1,7 @@
-"""Adopts ready-made servers: what somebody else has built is kept as a build of ours.
+"""Adopts prebuilt servers: a server that somebody else has built is kept as a build.
 
-The tree is copied to where the server's account may read it. The server is asked for its
-version, as that account; nothing else of it runs before it is measured.
+Its tree is copied to where the servers' account may read it. The server is asked for its version,
+as that account; nothing else of it runs before it is measured.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _QUERY_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _Identity:
     dbms: ServerDbms
     version: str
 
@@ -61,19 +61,19 @@ def find(home: Home, tree: SourceTree) -> Build | None:
 def adopt(tree: SourceTree, session: Session) -> Build:
     """Return the server in a tree as a build.
 
-    Raises SourceError if there is none that hone knows, MachineError if the machine lacks a
-    library that it needs.
+    Raises SourceError if the tree has no server of a known DBMS, MachineError if the machine lacks
+    a library that the server needs.
     """
     began = time.monotonic()
-    found = require_server(tree.path, tree.reference)
-    folders = require_libraries(found.program, tree.path)
+    server = require_server(tree.path, tree.reference)
+    folders = require_libraries(server.program, tree.path)
     draft = session.workdir("adopted")
     draft.chmod(0o711)  # the server's account passes it
     result = draft / "result"
     result.mkdir()
-    installation = _install(found, folders, result)
-    known = _ask(installation, session)
-    manifest = _manifest(tree, installation, known, result, time.monotonic() - began)
+    installation = _install(server, folders, result)
+    identity = _identify(installation, session)
+    manifest = _manifest(tree, installation, identity, result, time.monotonic() - began)
     records.write_manifest(result, manifest)
     freeze(result)
     result.chmod(0o755)  # a folder must be writable to be renamed by its owner
@@ -85,14 +85,14 @@ def adopt(tree: SourceTree, session: Session) -> Build:
     return build
 
 
-def _install(found: PrebuiltServer, folders: tuple[Path, ...], result: Path) -> Installation:
-    """Copy the server's prefix; libraries that it brings lie below it, or come along."""
+def _install(server: PrebuiltServer, folders: tuple[Path, ...], result: Path) -> Installation:
+    """Copy the server's prefix, and the folders of its own libraries that lie outside of it."""
     kept = result / _KEPT
-    copy_tree(found.prefix, kept)
+    copy_tree(server.prefix, kept)
     libraries = []
     for number, folder in enumerate(folders):
-        if folder.is_relative_to(found.prefix):
-            libraries.append(kept / folder.relative_to(found.prefix))
+        if folder.is_relative_to(server.prefix):
+            libraries.append(kept / folder.relative_to(server.prefix))
         else:
             copy_tree(folder, kept / f"libraries-{number}")
             libraries.append(kept / f"libraries-{number}")
@@ -101,45 +101,45 @@ def _install(found: PrebuiltServer, folders: tuple[Path, ...], result: Path) -> 
         dbms="",
         version="",
         prefix=kept,
-        server=kept / found.program.relative_to(found.prefix),
+        server=kept / server.program.relative_to(server.prefix),
         libraries=tuple(libraries),
     )
 
 
-def _ask(installation: Installation, session: Session) -> _Known:
-    """Ask a server what it is. Raises SourceError if it is of no DBMS that hone knows."""
+def _identify(installation: Installation, session: Session) -> _Identity:
+    """Return a server's DBMS and version, by its own output. Raises SourceError."""
     account = server_account()
     check_reachable(installation.server.parent, account)
     place = make_place(session, account)
     try:
-        said = ""
+        output = ""
         for dbms in server_systems().values():
             query = dbms.version_query(installation)
             finished = run_program(query, place, account, timeout=_QUERY_TIMEOUT)
-            said = finished.text().strip() or finished.ending()
-            version = dbms.version_in(said) if finished.ok else None
+            output = finished.text().strip() or finished.ending()
+            version = dbms.version_in(output) if finished.ok else None
             if version is not None:
-                return _Known(dbms=dbms, version=version)
+                return _Identity(dbms=dbms, version=version)
     finally:
         remove_place(place)
     raise SourceError(
         f"{installation.server.name} is no server that hone knows: asked for its version it said"
-        f" '{said.splitlines()[-1]}'"
+        f" '{output.splitlines()[-1]}'"
     )
 
 
 def _manifest(
-    tree: SourceTree, installation: Installation, known: _Known, result: Path, seconds: float
+    tree: SourceTree, installation: Installation, identity: _Identity, result: Path, seconds: float
 ) -> Manifest:
     return Manifest(
         digest=digest(tree),
         inputs=BuildInputs(
-            dbms=known.dbms.name,
+            dbms=identity.dbms.name,
             source=tree.reference,
             variant=parse_variant(READY_MADE),
             compiler=READY_MADE,
         ),
-        version=known.version,
+        version=identity.version,
         source=tree.resolved,
         source_digest=tree.digest,
         pass_=Pass.PLAIN,
@@ -158,7 +158,7 @@ def _manifest(
             "server": _kept(installation.server, result),
         },
         primary="server",
-        libraries=tuple(str(each.relative_to(result)) for each in installation.libraries),
+        libraries=tuple(str(folder.relative_to(result)) for folder in installation.libraries),
         built_at=datetime.now(UTC),
     )
 

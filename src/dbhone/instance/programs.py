@@ -1,17 +1,23 @@
-"""Programs that prepare a server: they run to their end, as the server's account."""
+"""Programs that prepare a server, and the logs of servers."""
 
 from __future__ import annotations
 
+import contextlib
+import re
+import shutil
+import uuid
 from pathlib import Path
 
 from dbhone import process
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
+from dbhone.errors import MachineError
+from dbhone.home import Home
 from dbhone.instance.account import Account, ids_of
 from dbhone.instance.place import admit
 
 
 def title_of(dbms: ServerDbms, installation: Installation) -> str:
-    """Return what a server is called in messages: its name, and its version if that is known."""
+    """Return a server's name in messages: its DBMS, and its version if that is known."""
     return f"{dbms.title} {installation.version}".strip()
 
 
@@ -23,7 +29,7 @@ def run_program(
     timeout: float,
     log: Path | None = None,
 ) -> process.Finished:
-    """Run a program; without a ``log`` what it prints is returned. ``timeout`` is in seconds."""
+    """Run a program; without a ``log`` its output is returned. ``timeout`` is in seconds."""
     command = process.Command(
         argv=program.argv,
         cwd=place.scratch,
@@ -43,9 +49,9 @@ def run_program(
 
 
 def prepared_environment(place: InstanceDir) -> dict[str, str]:
-    """Return variables that put aside what an instrumented build counts.
+    """Return variables that put aside an instrumented build's counts.
 
-    Preparing data, proving and loading are not what it is trained on.
+    It is not trained on preparing data, on verification and on loading.
     """
     return {"GCOV_PREFIX": str(place.scratch), "LLVM_PROFILE_FILE": "/dev/null"}
 
@@ -57,3 +63,35 @@ def _input(program: Program, place: InstanceDir, account: Account | None) -> Pat
     path.write_text(program.stdin, encoding="utf-8")
     admit(path, account)
     return path
+
+
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|[Dd]isk (is )?full\b")
+
+
+def read_log(log: Path, *, start: int = 0) -> str:
+    """Return a log's text from byte ``start`` on; it is empty if the log does not exist."""
+    try:
+        with log.open("rb") as file:
+            file.seek(start)
+            return file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+def keep_log(log: Path, home: Home, name: str) -> Path | None:
+    """Copy a log to the home's logs; None if that is impossible, for example on a full disk."""
+    kept = home.logs / f"{name}-{uuid.uuid4().hex[:8]}.log"
+    with contextlib.suppress(OSError):
+        shutil.copyfile(log, kept)
+        return kept
+    return None
+
+
+def check_space(text: str, place: InstanceDir, log: Path | None) -> None:
+    """Raise MachineError if a log's text says that the disk is full."""
+    if _NO_SPACE.search(text):
+        raise MachineError(
+            f"no space left for the data directory {place.data}",
+            hint="free some space ('hone builds --prune' removes builds), then run the same again",
+            log=log,
+        )

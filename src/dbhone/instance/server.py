@@ -13,10 +13,9 @@ from dbhone.errors import ServerError
 from dbhone.home import Home
 from dbhone.instance.account import Account, check_reachable, ids_of
 from dbhone.instance.applied_levers import AppliedLevers
-from dbhone.instance.logs import check_space, keep_log, read_log
-from dbhone.instance.observed_state import read_traces
+from dbhone.instance.observed_state import read_observed_state
 from dbhone.instance.place import admit
-from dbhone.instance.programs import title_of
+from dbhone.instance.programs import check_space, keep_log, read_log, title_of
 from dbhone.process import Command, Finished, Process
 
 _POLL = 0.02
@@ -29,9 +28,9 @@ class Server:
 
     Entering starts it and waits until it takes connections, ``timeout`` seconds at most.
     Leaving stops it cleanly, or kills it if an exception is under way. ``values`` are its
-    settings; ``env`` is added to its small environment. ``levers`` are pulled. Raises
-    ServerError, with its log kept, when it does not start, crashes, does not stop, or when a
-    lever did nothing; MachineError when it says that the disk is full.
+    settings; ``env`` is added to its small environment. Raises ServerError, with its log kept, when
+    it does not start, crashes, does not stop, or when one of its ``levers`` had no effect;
+    MachineError when its log says that the disk is full.
     """
 
     dbms: ServerDbms
@@ -62,7 +61,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The server's own process, of which others may be children."""
+        """The server's first process, the parent of any others."""
         if self._process is None:
             raise ServerError(f"{self.title} does not run")
         return self._process.pid
@@ -111,26 +110,14 @@ class Server:
         raise self._error("did not start", process.finish())
 
     def _check_levers(self, process: Process) -> None:
-        """Raise ServerError for a lever that did nothing: what it was to show was not measured."""
-        if not self.levers.each:
+        """Raise ServerError for a lever without effect: the subject would not be what it claims."""
+        if not self.levers.changes:
             return
-        lever = self.levers.without_effect(read_traces(process.pid))
+        lever = self.levers.without_effect(read_observed_state(process.pid))
         if lever is not None:
             error = self._error(f"runs, but the lever {lever.name} has done nothing")
             error.hint = lever.remedy
             raise error
-
-    def freeze(self) -> None:
-        """Stop it where it is, with all its processes, background work included."""
-        self._signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let it go on where it was frozen."""
-        self._signal(signal.SIGCONT)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            self._process.signal(number, whole=True)
 
     def check(self) -> None:
         """Raise ServerError if the server has died, MachineError if it found the disk full."""
@@ -144,8 +131,8 @@ class Server:
     def stop(self) -> None:
         """Stop it cleanly; do nothing if it was stopped before.
 
-        Raises ServerError if it had crashed, or does not stop and has to be killed: what it
-        had counted for a profile is lost then.
+        Raises ServerError if it had crashed, or if it does not stop and has to be killed: its
+        profile's counts are lost then.
         """
         if self._process is None:
             return
@@ -162,7 +149,7 @@ class Server:
             raise self._error("did not stop cleanly", finished)
 
     def kill(self) -> None:
-        """End it at once; nothing of it is wanted any more."""
+        """Kill it at once."""
         if self._process is not None:
             self._process.close()
             self._process = None
@@ -171,20 +158,20 @@ class Server:
         return read_log(self.place.log, start=self._log_start)
 
     def _error(self, what: str, finished: Finished | None = None) -> ServerError:
-        """Return what to raise: how it ended and, in its own words, why. Keep its log."""
-        said = self._log()
+        """Return the error with how the server ended and why, by its log, which is kept."""
+        text = self._log()
         kept = keep_log(self.place.log, self.home, self.dbms.name)
-        check_space(said, self.place, kept)
+        check_space(text, self.place, kept)
         message = f"{self.title} {what}"
         if finished is not None:
             message += f": it {finished.ending()}"
-        complaint = self.dbms.complaint(said)
+        complaint = self.dbms.complaint(text)
         if complaint:
             message += f", saying: {complaint}"
-        return ServerError(message, hint=self._advice(finished, said), log=kept)
+        return ServerError(message, hint=self._advice(finished, text), log=kept)
 
-    def _advice(self, finished: Finished | None, said: str) -> str | None:
-        if self.dbms.foreign_data.search(said):
+    def _advice(self, finished: Finished | None, text: str) -> str | None:
+        if self.dbms.foreign_data.search(text):
             return f"another version has made this data: remove {self.home.data}, it comes back"
         if finished is not None and finished.status == -signal.SIGKILL:
             return (

@@ -8,10 +8,46 @@ from dataclasses import dataclass, field
 
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.dbms.base_settings import LOOSE, Origin, SettingsTable, Wanted, settings_table, told
-from dbhone.errors import SettingsError, nearest
-from dbhone.instance.known import known_settings
-from dbhone.instance.programs import title_of
+from dbhone.errors import ServerError, SettingsError, nearest
+from dbhone.instance.account import check_reachable, server_account
+from dbhone.instance.programs import run_program, title_of
 from dbhone.instance.translation import Translator
+
+_QUERY_TIMEOUT = 60.0
+_defaults_by_server: dict[Installation, dict[str, str]] = {}
+
+
+def known_settings(
+    dbms: ServerDbms, installation: Installation, place: InstanceDir
+) -> Mapping[str, str]:
+    """Return all settings that this server knows, with their defaults.
+
+    The server's program is asked once. Raises ServerError if it does not answer.
+    """
+    known = _defaults_by_server.get(installation)
+    if known is None:
+        known = _defaults_by_server[installation] = _query(dbms, installation, place)
+    return known
+
+
+def _query(dbms: ServerDbms, installation: Installation, place: InstanceDir) -> dict[str, str]:
+    account = server_account()
+    check_reachable(installation.server.parent, account)
+    answers = []
+    for program in dbms.settings_queries(installation, place):
+        finished = run_program(program, place, account, timeout=_QUERY_TIMEOUT)
+        known = dbms.known_settings(finished.text())
+        # An answer without the cache's setting was misread; settings would be dropped by mistake.
+        if dbms.cache_setting in known:
+            return known
+        answers.append(finished)
+    lines = answers[0].text().strip().splitlines()
+    last_line = lines[-1].strip() if lines else "nothing"
+    raise ServerError(
+        f"{installation.server} {answers[0].ending()} when asked for its settings,"
+        f" and said: {last_line}"
+    )
+
 
 _OFF = ("off", "0", "false")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
@@ -19,7 +55,10 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A setting that stands under another name, as ``values`` say; one that others say, if none."""
+    """A wanted setting that this version spells otherwise.
+
+    ``values`` are the settings in its place; none if other settings already say the same.
+    """
 
     name: str
     value: str
@@ -28,13 +67,12 @@ class Translated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedSettings:
-    """The settings of a server by name, and what became of those that are not among them.
+    """The settings of a server by name, and what became of the wanted ones.
 
-    ``translated`` are the wanted ones that this version calls otherwise, ``dropped`` those that
-    it lacks, ``ignored`` those of a user's own file that hone decides itself.
-    ``unproposed`` are the ones that hone would have proposed and that the version lacks.
-    ``defaults`` has the server's own values of what is not set, but for places of files and what
-    belongs to something that is off.
+    ``translated`` are those that this version calls otherwise. ``dropped`` are those that it lacks.
+    ``ignored`` are those of a user's own file that hone decides itself. ``unproposed`` are those
+    that hone would have proposed and that the version lacks. ``defaults`` has the server's own
+    values of all other settings, without paths and without what belongs to a feature that is off.
     """
 
     values: dict[str, str]
@@ -56,19 +94,18 @@ def choose(
 ) -> ResolvedSettings:
     """Return the settings for a server at ``place``.
 
-    What is wanted under a name that the server does not know is translated if there is a name
-    for it. Else it is left out of hone's own proposals, of a named config, and where its name
-    begins with ``loose_``; of the rest only with ``drop_unknown``. Of what is wanted, an
-    experiment's own goes before a user's file, and that before a named config. Raises
-    SettingsError for an experiment's setting that the server does not know or that hone
-    decides itself.
+    A wanted setting that the server does not know is translated if it has another name there.
+    Otherwise it is dropped if it comes from hone's proposals or from a named config, if its name
+    begins with ``loose_``, or with ``drop_unknown``. An experiment's own setting overrides a
+    user's file, which overrides a named config. Raises SettingsError for an experiment's setting
+    that the server does not know, or that hone decides itself.
     """
     choice = _Choice(dbms, installation, place)
-    everything = tuple(wanted)
+    settings = tuple(wanted)
     for origin in Origin:
-        choice.take(each for each in everything if each.origin is origin)
+        choice.take(setting for setting in settings if setting.origin is origin)
     choice.check_known(drop_unknown=drop_unknown)
-    return choice.chosen(proposed)
+    return choice.resolved(proposed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +115,7 @@ class _Request:
 
 
 class _Choice:
-    """The choice for one server, in the making."""
+    """Collects the settings of one server, origin by origin."""
 
     def __init__(self, dbms: ServerDbms, installation: Installation, place: InstanceDir) -> None:
         self.dbms = dbms
@@ -97,23 +134,23 @@ class _Choice:
         self.dropped: list[str] = []
 
     def take(self, wanted: Iterable[Wanted]) -> None:
-        """Take over what one origin wants; it goes before what was taken over till now."""
-        seen: dict[str, str] = {}
+        """Add the settings of one origin; they override those added before."""
+        values: dict[str, str] = {}
         requests: dict[str, _Request] = {}
-        for each in wanted:
-            name, value, loose = self._read(each)
-            if self._is_hones(each, name, value):
-                self.ignored.append(each.name)
+        for setting in wanted:
+            name, value, loose = self._read(setting)
+            if self._is_decided_by_hone(setting, name, value):
+                self.ignored.append(setting.name)
                 continue
-            if seen.setdefault(name, value) != value:
+            if values.setdefault(name, value) != value:
                 raise SettingsError(f"the setting '{name}' is given twice, with different values")
-            requests[name] = _Request(each, loose)
-        self._overrule(requests)
+            requests[name] = _Request(setting, loose)
+        self._override(requests)
         self.requests |= requests
-        self.values |= seen
+        self.values |= values
 
-    def _overrule(self, names: Iterable[str]) -> None:
-        """Forget what was taken over before and says the same by another name."""
+    def _override(self, names: Iterable[str]) -> None:
+        """Forget settings of earlier origins that mean the same under another name."""
         for name in names:
             rivals = self.table.rivals(name)
             for other in tuple(self.requests):
@@ -122,7 +159,7 @@ class _Choice:
                     del self.requests[other], self.values[other]
 
     def _read(self, wanted: Wanted) -> tuple[str, str, bool]:
-        """Return a setting's one spelling, its value, and whether it may be missing."""
+        """Return a setting's canonical name, its value, and whether the server may lack it."""
         canonical = self.dbms.canonical(wanted.name)
         loose = canonical.startswith(LOOSE)
         name, value = self.dbms.respelled(
@@ -137,8 +174,8 @@ class _Choice:
     def _is_setting(self, name: str) -> bool:
         return name in self.known or name in self.table.settings
 
-    def _is_hones(self, wanted: Wanted, name: str, value: str) -> bool:
-        """Say whether to pass over a setting that hone decides; an experiment's is an error."""
+    def _is_decided_by_hone(self, wanted: Wanted, name: str, value: str) -> bool:
+        """Return whether to ignore a setting that hone decides. Raises for an experiment's own."""
         dbms = self.dbms
         if wanted.origin is Origin.FILE:
             return name in self.decided | dbms.own_files | dbms.data_settings
@@ -158,17 +195,17 @@ class _Choice:
         )
 
     def check_known(self, *, drop_unknown: bool) -> None:
-        """Translate what this version calls otherwise; drop or refuse what it lacks."""
+        """Translate settings that this version calls otherwise; drop or refuse those it lacks."""
         translator = Translator(self.table, self.known)
-        asked = dict(self.values)
+        original = dict(self.values)
         for name, request in self.requests.items():
             if name in self.known:
                 continue
-            found = translator.translate(name, asked)
+            replacement = translator.translate(name, original)
             del self.values[name]
-            if found is not None:
-                self.values |= found
-                self.translated.append(Translated(name, asked[name], found))
+            if replacement is not None:
+                self.values |= replacement
+                self.translated.append(Translated(name, original[name], replacement))
             elif drop_unknown or request.loose:
                 self.dropped.append(name)
             else:
@@ -184,26 +221,26 @@ class _Choice:
             hint=f"{reason}: {allow}" if reason else nearest(name, self.known),
         )
 
-    def chosen(self, proposed: Mapping[str, str]) -> ResolvedSettings:
-        """Return the choice, with those of hone's proposals that nothing was said against."""
-        spoken_of = {
+    def resolved(self, proposed: Mapping[str, str]) -> ResolvedSettings:
+        """Return the settings, with those of hone's proposals that no wanted setting concerns."""
+        decided = {
             _topic(other)
             for name in (*self.requests, *self.values)
             for other in self.table.related(name)
         }
-        free = {name: value for name, value in proposed.items() if _topic(name) not in spoken_of}
+        free = {name: value for name, value in proposed.items() if _topic(name) not in decided}
         translator = Translator(self.table, self.known)
-        found = {name: self._proposal(translator, name, free) for name in free}
+        proposals = {name: self._proposal(translator, name, free) for name in free}
         values: dict[str, str] = {}
-        for each in found.values():
-            values |= each or {}
+        for proposal in proposals.values():
+            values |= proposal or {}
         values |= self.values | self.fixed
         return ResolvedSettings(
             values=values,
             translated=tuple(self.translated),
             dropped=tuple(self.dropped),
             ignored=tuple(self.ignored),
-            unproposed=tuple(name for name, each in found.items() if each is None),
+            unproposed=tuple(name for name, proposal in proposals.items() if proposal is None),
             defaults=self._defaults(values),
         )
 
@@ -227,7 +264,7 @@ class _Choice:
 
 
 def _topic(name: str) -> str:
-    """Return what a switch turns: ``skip_log_bin`` and ``log_bin`` speak of the same."""
+    """Return what a switch controls: ``skip_log_bin`` and ``log_bin`` have one topic."""
     for prefix in ("skip_", "disable_"):
         name = name.removeprefix(prefix)
     return name

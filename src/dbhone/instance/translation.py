@@ -1,7 +1,7 @@
-"""What a setting is called, and how its value is written, on a server that lacks its name.
+"""Translates a setting for a server that calls it otherwise.
 
-Pure: names and values in, names and values out. A translation says the same thing or there is
-none; what cannot be said exactly is not said.
+Pure: names and values in, names and values out. A translation means exactly the same; without an
+exact one there is none.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _NOTHING = re.compile(r"0[a-zA-Z]*")
 
 @dataclass(frozen=True, slots=True)
 class Translator:
-    """Translates to the names that a server knows."""
+    """Translates settings to the names that a server knows."""
 
     table: SettingsTable
     known: frozenset[str]
 
     def translate(self, name: str, wanted: Mapping[str, str]) -> dict[str, str] | None:
-        """Return what to set instead of ``name``, which the server does not know.
+        """Return the settings in the place of ``name``, which the server does not know.
 
-        ``wanted`` has the values of all settings that are asked for, this one among them; what
-        is asked for by a name that the server knows stays as it is. Nothing is to be set where
-        another setting says it all; None if this server has nothing for it.
+        ``wanted`` has the values of all wanted settings, this one included; those that the server
+        knows stay as they are. The result is empty if another setting already says the same,
+        and None if this server has no such setting.
         """
         for whole, product in self.table.products.items():
             if name == whole and product.size in self.known:
@@ -44,7 +44,7 @@ class Translator:
         return self._renamed(name, wanted)
 
     def _parted(self, product: Product, value: str) -> dict[str, str] | None:
-        """Return size and count for a whole; there is one part where the server has no count."""
+        """Return size and count for a whole. A server without the count has one part."""
         if product.count not in self.known:
             return {product.size: value}
         parts = product.usual_count
@@ -54,7 +54,7 @@ class Translator:
         return {product.size: _written(total // parts), product.count: str(parts)}
 
     def _renamed(self, name: str, wanted: Mapping[str, str]) -> dict[str, str] | None:
-        """Follow the names for the same thing until the server knows one."""
+        """Follow the names of the same setting until the server knows one."""
         reached = {name: wanted[name]}
         queue = [name]
         for current in queue:
@@ -67,21 +67,21 @@ class Translator:
         return None
 
     def _neighbours(self, name: str, value: str) -> Iterator[tuple[str, str]]:
-        """Yield the names that this one became or came from, with the value as each has it."""
+        """Yield the next newer and older names of a setting, each with the value in its form."""
         change = self.table.settings.get(name)
         if change is not None and change.became:
             converted = forth(change, value)
             if converted is not None:
                 yield change.became, converted
-        for older, each in self.table.settings.items():
-            if each.became == name:
-                converted = back(each, value)
+        for older, later in self.table.settings.items():
+            if later.became == name:
+                converted = back(later, value)
                 if converted is not None:
                     yield older, converted
 
 
 def forth(change: Change, value: str) -> str | None:
-    """Return the value under the newer name, None if it cannot be said there."""
+    """Return the value in the newer name's form, None if it has none."""
     if change.most is not None and value.isdigit():
         value = str(min(int(value), change.most))
     if change.values:
@@ -94,12 +94,12 @@ def forth(change: Change, value: str) -> str | None:
 
 
 def back(change: Change, value: str) -> str | None:
-    """Return the value under the older name, None if it cannot be said there exactly."""
+    """Return the value in the older name's form, None if it has no exact one."""
     if change.values:
-        turned: dict[str, str] = {}
+        inverse: dict[str, str] = {}
         for older, newer in change.values.items():
-            turned.setdefault(newer, older)
-        return _looked_up(turned, value)
+            inverse.setdefault(newer, older)
+        return _looked_up(inverse, value)
     if change.form:
         before, _, after = change.form.partition("{}")
         fits = value.startswith(before) and value.endswith(after)
@@ -113,11 +113,11 @@ def back(change: Change, value: str) -> str | None:
 
 
 def _looked_up(values: Mapping[str, str], value: str) -> str | None:
-    return {key.lower(): each for key, each in values.items()}.get(value.lower())
+    return {key.lower(): other for key, other in values.items()}.get(value.lower())
 
 
 def _whole(target: str, product: Product, wanted: Mapping[str, str]) -> dict[str, str] | None:
-    """Return all of size times count under one name."""
+    """Return size times count as one setting."""
     size = _bytes(wanted[product.size])
     count = wanted.get(product.count, str(product.usual_count))
     if size is None or not count.isdigit():

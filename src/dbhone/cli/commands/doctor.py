@@ -21,7 +21,7 @@ from dbhone.home import Session
 from dbhone.instance import idle_inhibitor
 from dbhone.instance.account import check_reachable, server_account
 from dbhone.instance.applied_levers import survey
-from dbhone.instance.levers.base import Need
+from dbhone.instance.levers.base import LeverContext
 from dbhone.instance.page_cache import check_evictable
 from dbhone.measurement import counters
 from dbhone.measurement.conditions import Condition, between, read_conditions
@@ -144,8 +144,8 @@ def _remedy(compiler: Compiler, reason: str) -> str:
 
 def _levers() -> Iterator[_Finding]:
     """Say which levers of a subject this machine can give, huge pages to a small server."""
-    need = Need(value="", dbms=_any_server(), cache_bytes=_SMALL_CACHE, servers=1)
-    for lever, refusal in survey(need):
+    context = LeverContext(value="", dbms=_any_server(), cache_bytes=_SMALL_CACHE, servers=1)
+    for lever, refusal in survey(context):
         yield _Finding(
             what=lever.name,
             good=refusal is None,

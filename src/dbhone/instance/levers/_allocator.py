@@ -1,13 +1,13 @@
-"""What the allocators have in common: a library that is loaded before all others."""
+"""The base of the allocators: a library that is loaded before all others."""
 
 from __future__ import annotations
 
 from dbhone.instance.levers.base import (
     HostCapabilities,
     Lever,
-    Need,
+    LeverChanges,
+    LeverContext,
     ObservedState,
-    Pull,
     Slot,
     Unavailable,
 )
@@ -18,26 +18,26 @@ class Allocator(Lever):
 
     slot = Slot.ALLOCATOR
     remedy = (
-        "the loader's own words are in the server's log; a server that was linked statically, or"
+        "the server's log has the loader's message; a server that was linked statically, or"
         " that brings a C library of its own, takes no other allocator"
     )
 
-    def refusal(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
+    def refusal(self, context: LeverContext, host: HostCapabilities) -> Unavailable | None:
         """Say that the library is not installed."""
-        del need
-        if any(each in offer.libraries for each in self.libraries):
+        del context
+        if any(name in host.libraries for name in self.libraries):
             return None
         return Unavailable(
             reason=f"{self.name} is not installed: there is no {' or '.join(self.libraries)}",
             libraries=self.libraries,
         )
 
-    def pull(self, need: Need, offer: HostCapabilities) -> Pull:
-        """Return the first of its libraries that there is."""
-        del need
-        found = next(each for each in self.libraries if each in offer.libraries)
-        return Pull(preload=(offer.libraries[found],))
+    def apply(self, context: LeverContext, host: HostCapabilities) -> LeverChanges:
+        """Return the first of its libraries that the machine has."""
+        del context
+        name = next(name for name in self.libraries if name in host.libraries)
+        return LeverChanges(preload=(host.libraries[name],))
 
-    def took_effect(self, pull: Pull, traces: ObservedState) -> bool:
+    def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return whether the library is in the server's memory."""
-        return all(path.resolve() in traces.files for path in pull.preload)
+        return all(path.resolve() in observed.files for path in changes.preload)

@@ -1,13 +1,13 @@
-"""What the levers that pin to CPUs have in common."""
+"""The base of the levers that pin programs to CPUs."""
 
 from __future__ import annotations
 
 from dbhone.instance.cpu_list import cpu_list, parse_cpus
-from dbhone.instance.levers.base import HostCapabilities, Lever, Need, Unavailable
+from dbhone.instance.levers.base import HostCapabilities, Lever, LeverContext, Unavailable
 
 
 class Pinned(Lever):
-    """Some program runs on some CPUs only."""
+    """Runs a program on some CPUs only."""
 
     takes = "a list of CPUs, 0-3 or 0,2"
     typical = None
@@ -16,12 +16,12 @@ class Pinned(Lever):
         """Return the shortest list. Raises UsageError."""
         return cpu_list(parse_cpus(value))
 
-    def refusal(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
-        """Say that hone may not use such a CPU, so that nothing it starts may."""
-        absent = parse_cpus(need.value) - offer.cpus
+    def refusal(self, context: LeverContext, host: HostCapabilities) -> Unavailable | None:
+        """Return which of the CPUs hone may not use: nothing that it starts may either."""
+        absent = parse_cpus(context.value) - host.cpus
         if not absent:
             return None
         word = "CPUs" if len(absent) > 1 else "CPU"
         return Unavailable(
-            reason=f"hone cannot use the {word} {cpu_list(absent)}, but {cpu_list(offer.cpus)} only"
+            reason=f"hone cannot use the {word} {cpu_list(absent)}, but {cpu_list(host.cpus)} only"
         )

@@ -1,8 +1,8 @@
-"""What a lever declares: what it needs of the machine, what it brings, how one sees that it works.
+"""What a lever declares: its needs, the changes that it makes, and the signs of its effect.
 
-A lever is something that is done to a server when it is started, and not to its build: another
-allocator, the CPUs that it may use, the memory that it gets. A lever is pure. It returns
-data; ``instance/pulling.py`` asks the machine, and ``instance/server.py`` acts.
+A lever changes how a server is started, not how it is built: its allocator, the CPUs that it may
+use, the memory that it gets. A lever is pure and returns data. ``applied_levers.py`` reads the
+machine, and ``server.py`` acts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DRAWER = "dbhone.instance.levers"
 
 
 class Slot(StrEnum):
-    """What a lever acts on. Two levers of one slot cannot both be pulled."""
+    """What a lever acts on. Two levers of one slot exclude each other."""
 
     ALLOCATOR = "the allocator"
     SERVER_CPUS = "the server's CPUs"
@@ -33,11 +33,11 @@ class Slot(StrEnum):
 class HostCapabilities:
     """What a machine offers to levers.
 
-    ``cpus`` are those that hone itself may use. ``libraries`` and ``programs`` have where those
-    are that levers name and the machine has. ``huge_page_bytes`` is 0 where the kernel has no
-    huge pages; of those that are reserved ``huge_pages_free`` are promised to nobody. With
-    ``may_share_huge`` the account that servers run as may have System V shared memory in them;
-    ``group`` is its group.
+    ``cpus`` are those that hone itself may use. ``libraries`` and ``programs`` are the paths of
+    those that levers name and that the machine has. ``huge_page_bytes`` is 0 where the kernel has
+    no huge pages. ``huge_pages`` are reserved; ``huge_pages_free`` of them are neither used nor
+    promised. ``may_share_huge`` says whether the account that servers run as may put System V
+    shared memory into them; ``group`` is that account's group.
     """
 
     cpus: frozenset[int]
@@ -52,11 +52,11 @@ class HostCapabilities:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
-    """What a lever is pulled for: ``servers`` servers at once, with caches of ``cache_bytes``.
+class LeverContext:
+    """What a lever is applied to: ``servers`` servers at once, with caches of ``cache_bytes``.
 
-    ``value`` is what the user wrote after the ``=``, canonical, and empty without one.
-    ``version`` is that of the DBMS, empty as long as it is not known.
+    ``value`` is the canonical form of what the user wrote after the ``=``, empty without one.
+    ``version`` is the DBMS's, empty while it is unknown.
     """
 
     value: str
@@ -68,10 +68,9 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unavailable:
-    """Why a machine cannot give a lever, and what can be done about it.
+    """Why a machine cannot apply a lever, and what to do about it.
 
-    ``libraries`` are those of which one has to be installed; the package that brings one on
-    this machine is then the advice.
+    If ``libraries`` are given, one of them has to be installed, and the hint names its package.
     """
 
     reason: str
@@ -80,13 +79,13 @@ class Unavailable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pull:
-    """What levers bring to a server's start.
+class LeverChanges:
+    """What levers change about a server's start.
 
     ``preload`` are libraries that the loader takes before all others. ``prefix`` goes before
-    the server's command line: a program that becomes the server. ``cpus`` and ``client_cpus``
+    the server's command line: a program that executes the server. ``cpus`` and ``client_cpus``
     are the only ones that the server and its client may run on, None for all. ``settings`` are
-    the server's. ``huge_bytes`` is how much of its memory must lie in huge pages.
+    the server's. ``huge_bytes`` is the memory that must lie in huge pages.
     """
 
     preload: tuple[Path, ...] = ()
@@ -99,7 +98,7 @@ class Pull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedState:
-    """What the kernel tells of a running server.
+    """What the kernel reports of a running server.
 
     ``files`` are mapped into its memory; ``cpus`` has the allowed CPUs of each of its threads;
     ``huge_bytes`` is the size of what it has mapped in huge pages and begun to use;
@@ -113,11 +112,11 @@ class ObservedState:
 
 
 class Lever(ABC):
-    """One lever. ``libraries`` and ``programs`` are those that it asks the machine for.
+    """One lever. ``libraries`` and ``programs`` are those that it needs of the machine.
 
     ``takes`` describes its value to users, empty for a lever without one. ``typical`` is a value
-    to ask a machine with, None where every machine has some. ``remedy`` says what to look at
-    when it was pulled and has done nothing.
+    with which to check a machine, None for a lever that every machine can apply. ``remedy`` says
+    what to look at when the lever had no effect.
     """
 
     name: str
@@ -130,19 +129,19 @@ class Lever(ABC):
     remedy: str = ""
 
     def canonical(self, value: str) -> str:
-        """Return the one spelling of a value. Raises UsageError for one that cannot be meant."""
+        """Return the canonical spelling of a value. Raises UsageError for an invalid one."""
         if value:
             raise UsageError(f"the lever {self.name} takes no value", hint=f"write {self.name}")
         return value
 
     @abstractmethod
-    def refusal(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
-        """Say why the machine cannot give it, None if it can."""
+    def refusal(self, context: LeverContext, host: HostCapabilities) -> Unavailable | None:
+        """Return why the machine cannot apply it, None if it can."""
 
     @abstractmethod
-    def pull(self, need: Need, offer: HostCapabilities) -> Pull:
-        """Return what it brings, on a machine that can give it."""
+    def apply(self, context: LeverContext, host: HostCapabilities) -> LeverChanges:
+        """Return what it changes, on a machine that can apply it."""
 
     @abstractmethod
-    def took_effect(self, pull: Pull, traces: ObservedState) -> bool:
-        """Return whether a server that was started with ``pull``, its own, shows it."""
+    def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
+        """Return whether a server that was started with its ``changes`` shows their effect."""

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from dbhone.instance.cpu_list import parse_cpus
 from dbhone.instance.levers._pinned import Pinned
-from dbhone.instance.levers.base import HostCapabilities, Need, ObservedState, Pull, Slot
+from dbhone.instance.levers.base import (
+    HostCapabilities,
+    LeverChanges,
+    LeverContext,
+    ObservedState,
+    Slot,
+)
 
 
 class _ClientCpus(Pinned):
@@ -16,14 +22,14 @@ class _ClientCpus(Pinned):
     summary = "the client that asks the server on these CPUs only"
     slot = Slot.CLIENT_CPUS
 
-    def pull(self, need: Need, offer: HostCapabilities) -> Pull:
+    def apply(self, context: LeverContext, host: HostCapabilities) -> LeverChanges:
         """Return the CPUs."""
-        del offer
-        return Pull(client_cpus=parse_cpus(need.value))
+        del host
+        return LeverChanges(client_cpus=parse_cpus(context.value))
 
-    def took_effect(self, pull: Pull, traces: ObservedState) -> bool:
+    def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return that it does: nothing of it is the server's."""
-        del pull, traces
+        del changes, observed
         return True
 
 

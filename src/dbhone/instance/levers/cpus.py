@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dbhone.instance.cpu_list import parse_cpus
 from dbhone.instance.levers._pinned import Pinned
-from dbhone.instance.levers.base import HostCapabilities, Need, ObservedState, Pull, Slot
+from dbhone.instance.levers.base import (
+    HostCapabilities,
+    LeverChanges,
+    LeverContext,
+    ObservedState,
+    Slot,
+)
 
 
 class _Cpus(Pinned):
@@ -13,14 +19,14 @@ class _Cpus(Pinned):
     slot = Slot.SERVER_CPUS
     remedy = "the server may choose its CPUs itself: look at its settings"
 
-    def pull(self, need: Need, offer: HostCapabilities) -> Pull:
+    def apply(self, context: LeverContext, host: HostCapabilities) -> LeverChanges:
         """Return the CPUs."""
-        del offer
-        return Pull(cpus=parse_cpus(need.value))
+        del host
+        return LeverChanges(cpus=parse_cpus(context.value))
 
-    def took_effect(self, pull: Pull, traces: ObservedState) -> bool:
+    def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return whether every thread is kept to them."""
-        return traces.cpus == {pull.cpus}
+        return observed.cpus == {changes.cpus}
 
 
 PLUGIN = _Cpus()

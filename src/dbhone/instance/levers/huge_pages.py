@@ -12,9 +12,9 @@ import math
 from dbhone.instance.levers.base import (
     HostCapabilities,
     Lever,
-    Need,
+    LeverChanges,
+    LeverContext,
     ObservedState,
-    Pull,
     Slot,
     Unavailable,
 )
@@ -36,46 +36,46 @@ class _HugePages(Lever):
         " /proc/sys/vm/hugetlb_shm_group"
     )
 
-    def refusal(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
+    def refusal(self, context: LeverContext, host: HostCapabilities) -> Unavailable | None:
         """Say how many are missing, and how they are reserved."""
-        if not need.dbms.huge_pages:
+        if not context.dbms.huge_pages:
             return Unavailable(
-                reason=f"no setting of {need.dbms.title} puts its cache into huge pages"
+                reason=f"no setting of {context.dbms.title} puts its cache into huge pages"
             )
-        if not offer.huge_page_bytes:
+        if not host.huge_page_bytes:
             return Unavailable(reason="this kernel has no huge pages that can be reserved")
-        each = math.ceil((need.cache_bytes * _OVERHEAD + _BESIDE) / offer.huge_page_bytes)
-        wanted = each * need.servers
-        if wanted <= offer.huge_pages_free:
-            return self._without_right(need, offer)
-        total = offer.huge_pages - offer.huge_pages_free + wanted
+        per_server = math.ceil((context.cache_bytes * _OVERHEAD + _BESIDE) / host.huge_page_bytes)
+        wanted = per_server * context.servers
+        if wanted <= host.huge_pages_free:
+            return self._without_right(context, host)
+        total = host.huge_pages - host.huge_pages_free + wanted
         return Unavailable(
-            reason=f"{count_of(need.servers, 'server')} with a cache of {size(need.cache_bytes)}"
-            f" would need {count_of(wanted, 'huge page')} of {size(offer.huge_page_bytes)}, and"
-            f" {offer.huge_pages_free} are free",
+            reason=f"{count_of(context.servers, 'server')} with a cache of"
+            f" {size(context.cache_bytes)} would need {count_of(wanted, 'huge page')} of"
+            f" {size(host.huge_page_bytes)}, and {host.huge_pages_free} are free",
             hint=f"reserve them, as root: sysctl vm.nr_hugepages={total}",
         )
 
-    def _without_right(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
-        versions = need.dbms.huge_pages_by_shmget
-        if versions is None or not need.version or not versions.holds(need.version):
+    def _without_right(self, context: LeverContext, host: HostCapabilities) -> Unavailable | None:
+        versions = context.dbms.huge_pages_by_shmget
+        if versions is None or not context.version or not versions.holds(context.version):
             return None
-        if offer.may_share_huge:
+        if host.may_share_huge:
             return None
         return Unavailable(
-            reason=f"{need.dbms.title} {need.version} wants huge pages as shared memory, which the"
-            " account that servers run as may not have",
-            hint=f"allow it to its group, as root: sysctl vm.hugetlb_shm_group={offer.group}",
+            reason=f"{context.dbms.title} {context.version} wants huge pages as shared memory,"
+            " which the account that servers run as may not have",
+            hint=f"allow it to its group, as root: sysctl vm.hugetlb_shm_group={host.group}",
         )
 
-    def pull(self, need: Need, offer: HostCapabilities) -> Pull:
+    def apply(self, context: LeverContext, host: HostCapabilities) -> LeverChanges:
         """Return the setting of the DBMS that asks for them."""
-        del offer
-        return Pull(settings=need.dbms.huge_pages, huge_bytes=need.cache_bytes)
+        del host
+        return LeverChanges(settings=context.dbms.huge_pages, huge_bytes=context.cache_bytes)
 
-    def took_effect(self, pull: Pull, traces: ObservedState) -> bool:
+    def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return whether the whole cache is there: a server may fall back for a part of it."""
-        return traces.huge_bytes >= pull.huge_bytes
+        return observed.huge_bytes >= changes.huge_bytes
 
 
 PLUGIN = _HugePages()

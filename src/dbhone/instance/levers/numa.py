@@ -6,9 +6,9 @@ from dbhone.errors import UsageError
 from dbhone.instance.levers.base import (
     HostCapabilities,
     Lever,
-    Need,
+    LeverChanges,
+    LeverContext,
     ObservedState,
-    Pull,
     Slot,
     Unavailable,
 )
@@ -34,27 +34,27 @@ class _Numa(Lever):
             )
         return value
 
-    def refusal(self, need: Need, offer: HostCapabilities) -> Unavailable | None:
+    def refusal(self, context: LeverContext, host: HostCapabilities) -> Unavailable | None:
         """Say that there is nothing to spread over, or that numactl is missing."""
-        del need
-        if offer.numa_nodes < 2:
+        del context
+        if host.numa_nodes < 2:
             return Unavailable(
                 reason="this machine has one NUMA node: there is nothing to spread over"
             )
-        if _PROGRAM not in offer.programs:
+        if _PROGRAM not in host.programs:
             return Unavailable(
                 reason=f"{_PROGRAM} is not installed", hint=f"apt-get install {_PROGRAM}"
             )
         return None
 
-    def pull(self, need: Need, offer: HostCapabilities) -> Pull:
+    def apply(self, context: LeverContext, host: HostCapabilities) -> LeverChanges:
         """Return numactl, which sets the policy and becomes the server."""
-        return Pull(prefix=(str(offer.programs[_PROGRAM]), f"--{need.value}=all"))
+        return LeverChanges(prefix=(str(host.programs[_PROGRAM]), f"--{context.value}=all"))
 
-    def took_effect(self, pull: Pull, traces: ObservedState) -> bool:
+    def took_effect(self, changes: LeverChanges, observed: ObservedState) -> bool:
         """Return whether the kernel spreads any of its memory."""
-        del pull
-        return _INTERLEAVE in traces.numa_policies
+        del changes
+        return _INTERLEAVE in observed.numa_policies
 
 
 PLUGIN = _Numa()
