@@ -30,8 +30,8 @@ def saved(tmp_path: Path) -> Saved:
     return Saved(root.parent)
 
 
-def test_contents_modes_links_and_holes_are_kept(saved: Saved, session: Session) -> None:
-    place = make_place(session, None)
+def test_contents_modes_links_and_holes_are_kept(saved: Saved, open_session_home: Session) -> None:
+    place = make_place(open_session_home, None)
     data.restore(saved, place, None)
     source = saved.path / "data"
     names = {path.relative_to(source) for path in source.rglob("*")}
@@ -46,8 +46,10 @@ def test_contents_modes_links_and_holes_are_kept(saved: Saved, session: Session)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_copy_belongs_to_the_servers_account_whole(saved: Saved, session: Session) -> None:
-    place = make_place(session, None)
+def test_a_copy_belongs_to_the_servers_account_whole(
+    saved: Saved, open_session_home: Session
+) -> None:
+    place = make_place(open_session_home, None)
     data.restore(saved, place, Account("nobody", 54321, 54322))
     paths = (place.data, *place.data.rglob("*"))
     owners = {(path.lstat().st_uid, path.lstat().st_gid) for path in paths}

@@ -86,7 +86,7 @@ def check_reachable(path: Path, account: Account | None) -> None:
 
 
 def _may_enter(status: os.stat_result, account: Account) -> bool:
-    """Return what the permission bits allow: the first matching class decides, see path_resolution(7)."""
+    """Return what the permission bits allow; the first matching class decides."""
     if status.st_uid == account.uid:
         return bool(status.st_mode & stat.S_IXUSR)
     if status.st_gid == account.gid:
