@@ -94,10 +94,6 @@ class Usage:
 
     user: float
     system: float
-    voluntary_switches: int
-    involuntary_switches: int
-    blocks_read: int
-    blocks_written: int
 
     @property
     def cpu(self) -> float:
@@ -267,16 +263,9 @@ class Process:
         seconds = time.monotonic() - self.started
         self.close()
         words = line.split()
-        if len(words) != 9 or words[0] != "exit":
+        if len(words) != 4 or words[0] != "exit":
             raise MachineError(f"the supervisor of {self.command.argv[0]} was killed from outside")
-        usage = Usage(
-            user=float(words[2]),
-            system=float(words[3]),
-            voluntary_switches=int(words[5]),
-            involuntary_switches=int(words[6]),
-            blocks_read=int(words[7]),
-            blocks_written=int(words[8]),
-        )
+        usage = Usage(user=float(words[2]), system=float(words[3]))
         return Finished(
             status=os.waitstatus_to_exitcode(int(words[1])),
             seconds=seconds,

@@ -14,8 +14,8 @@ is.
 
 Over CONTROL_FD hone sends one byte for each signal to the program. Over STATUS_FD the supervisor
 sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it could not be started, and
-``exit STATUS USER SYSTEM MAXRSS_KIB VOLUNTARY INVOLUNTARY READS WRITES`` when it has ended and its
-descendants are gone, with STATUS as waitpid(2) gives it.
+``exit STATUS USER SYSTEM`` when it has ended and its descendants are gone, with STATUS as
+waitpid(2) gives it and the CPU seconds of both kinds.
 
 This file imports nothing of dbhone and little else: it starts once for each program.
 """
@@ -144,12 +144,9 @@ def _watch(pid: int, control: int, wakeup: int) -> str:
             try:
                 reaped, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
-                return "exit 0 0 0 0 0 0 0 0"
+                return "exit 0 0 0"
             if reaped == pid:
-                return (
-                    f"exit {status} {usage.ru_utime:.6f} {usage.ru_stime:.6f} {usage.ru_maxrss}"
-                    f" {usage.ru_nvcsw} {usage.ru_nivcsw} {usage.ru_inblock} {usage.ru_oublock}"
-                )
+                return f"exit {status} {usage.ru_utime:.6f} {usage.ru_stime:.6f}"
             if reaped == 0:
                 break
         if control in ready:

@@ -84,9 +84,7 @@ def with_levers(levers: str = LEVERS) -> str:
 def test_levers_are_canonical_inherited_and_part_of_what_a_subject_is() -> None:
     subjects = {each.name: each for each in parse(with_levers(), name="x.toml").subjects}
     assert subjects["rel"].levers == ()
-    assert subjects["rel"].started_as == "rel"
     assert subjects["jemalloc"].levers == ("cpus=0-1", "jemalloc")
-    assert subjects["jemalloc"].started_as == "jemalloc with cpus=0-1, jemalloc"
     assert subjects["again"].levers == subjects["like"].levers == subjects["jemalloc"].levers
     assert subjects["jemalloc"].role is Role.CANDIDATE
     assert subjects["plain"].role is Role.CONTROL

@@ -265,9 +265,9 @@ class _Making:
     def _compiled(self) -> tuple[CompileCommand, ...]:
         """Return the commands that made the objects of what is measured."""
         return tuple(
-            each
-            for each in records.read_commands(self.commands)
-            if each.phase == Phase.COMPILE and each.compiles
+            command
+            for command in records.read_commands(self.commands)
+            if command.phase == Phase.COMPILE and command.compiles
         )
 
     def _prove(self, flags: Flags, compiled: tuple[CompileCommand, ...]) -> None:
@@ -278,7 +278,7 @@ class _Making:
                 log=self._keep_log(),
             )
         for flag in flags.proof:
-            missing = sum(flag not in each.argv for each in compiled)
+            missing = sum(flag not in command.argv for command in compiled)
             if missing:
                 raise BuildError(
                     f"{flag} did not reach {missing} of {len(compiled)} compile commands",
@@ -296,7 +296,7 @@ class _Making:
             )
         missing = len(_MISSING_PROFILE.findall(text))
         # MySQL's tree silences the warning for the libraries that it brings.
-        telling = sum(each.tells_missing_profile for each in compiled)
+        telling = sum(command.tells_missing_profile for command in compiled)
         if missing >= telling:
             raise ProfileError(
                 "the compiler found no profile for any of the files that it compiled",

@@ -178,7 +178,7 @@ class BuildSpec:
             "dbms": self.dbms.name,
             "source": self.tree.digest,
             "steps": [[self._symbolic(word) for word in step.argv] for step in recipe.steps],
-            "files": [[each.name, str(each.kept)] for each in recipe.artifacts],
+            "files": [[artifact.name, str(artifact.kept)] for artifact in recipe.artifacts],
             "compiler": self.compiler.identity,
             "profile": self.profile.digest if self.profile else None,
             "processor": self._processor(),

@@ -35,7 +35,7 @@ class Variant:
     @property
     def name(self) -> str:
         """The full name, the level included: ``rel+lto+pgo``."""
-        return "+".join(each.name for each in self.transforms) or READY_MADE
+        return "+".join(transform.name for transform in self.transforms) or READY_MADE
 
     @property
     def ready_made(self) -> bool:
@@ -45,12 +45,12 @@ class Variant:
     @property
     def profile_guided(self) -> bool:
         """Whether it is built twice, with training in between."""
-        return any(each.profile_guided for each in self.transforms)
+        return any(transform.profile_guided for transform in self.transforms)
 
     @property
     def host_specific(self) -> bool:
         """Whether its builds are for this machine's processor only."""
-        return any(each.host_specific for each in self.transforms)
+        return any(transform.host_specific for transform in self.transforms)
 
     def passes(self) -> tuple[Pass, ...]:
         """Return the builds that it takes, in order."""
@@ -72,7 +72,7 @@ class Variant:
             profile=profile,
             build_folder=build_folder,
         )
-        parts = [each.flags(context) for each in self.transforms]
+        parts = [transform.flags(context) for transform in self.transforms]
         return Flags(
             compile=tuple(flag for part in parts for flag in part.compile),
             link=tuple(flag for part in parts for flag in part.link),
@@ -82,14 +82,17 @@ class Variant:
 
     def check(self, compiler: Compiler) -> None:
         """Raise VariantError or ToolError if this compiler cannot make the variant."""
-        for each in self.transforms:
-            reason = each.refusal(compiler.family, compiler.major)
+        for transform in self.transforms:
+            reason = transform.refusal(compiler.family, compiler.major)
             if reason is not None:
-                raise VariantError(f"'{each.name}' is impossible with {compiler.label}: {reason}")
-            for program in each.programs(compiler.family):
+                raise VariantError(
+                    f"'{transform.name}' is impossible with {compiler.label}: {reason}"
+                )
+            for program in transform.programs(compiler.family):
                 if compiler.find(program) is None:
                     raise ToolError(
-                        f"'{each.name}' with {compiler.label} needs {program}, which is missing",
+                        f"'{transform.name}' with {compiler.label} needs {program}, which is"
+                        " missing",
                         hint="'hone doctor' tells what to install",
                     )
 
@@ -114,30 +117,30 @@ def parse_variant(text: str) -> Variant:
         if word not in known:
             raise UnknownName("transform", word, known)
     chosen = [registry.load(DRAWER, word, Transform, what="transform") for word in expand(words)]
-    if all(each.slot is not Slot.LEVEL for each in chosen):
+    if all(transform.slot is not Slot.LEVEL for transform in chosen):
         chosen.insert(0, registry.load(DRAWER, _DEFAULT_LEVEL, Transform, what="transform"))
     _check_together(text, chosen)
-    return Variant(tuple(sorted(chosen, key=lambda each: (each.order, each.name))))
+    return Variant(tuple(sorted(chosen, key=lambda transform: (transform.order, transform.name))))
 
 
 def _check_together(text: str, chosen: list[Transform]) -> None:
     taken: dict[Slot, Transform] = {}
-    for each in chosen:
-        other = taken.get(each.slot)
-        taken[each.slot] = each
-        if other is each:
-            raise VariantError(f"'{text}' names '{each.name}' twice")
+    for transform in chosen:
+        other = taken.get(transform.slot)
+        taken[transform.slot] = transform
+        if other is transform:
+            raise VariantError(f"'{text}' names '{transform.name}' twice")
         if other is not None:
             raise VariantError(
-                f"'{text}' is impossible: '{other.name}' and '{each.name}' both set"
-                f" the {each.slot.value}",
+                f"'{text}' is impossible: '{other.name}' and '{transform.name}' both set"
+                f" the {transform.slot.value}",
                 hint="choose one of them",
             )
-    by_name = {each.name for each in chosen}
-    for each in chosen:
-        clash = by_name.intersection(each.conflicts)
+    by_name = {transform.name for transform in chosen}
+    for transform in chosen:
+        clash = by_name.intersection(transform.conflicts)
         if clash:
             raise VariantError(
-                f"'{text}' is impossible: '{each.name}' excludes '{min(clash)}'",
+                f"'{text}' is impossible: '{transform.name}' excludes '{min(clash)}'",
                 hint="leave one of them out",
             )

@@ -124,7 +124,7 @@ class Execution:
         self._recorder.complete(self._stopped_by)
 
     def _make_plan(self) -> Plan:
-        broken = {each.name: each.broken for each in self._run.subjects if each.broken}
+        broken = {subject.name: subject.broken for subject in self._run.subjects if subject.broken}
         for name, reason in broken.items():
             self._recorder.note(f"{name} broke before: {reason}")
         out = {
@@ -387,7 +387,7 @@ class Execution:
 
     def _describe(self, name: str, build: BuildResult, broken: str | None = None) -> None:
         """Keep what a subject is, with its settings as soon as they are known."""
-        recorded = next((each for each in self._run.subjects if each.name == name), None)
+        recorded = next((subject for subject in self._run.subjects if subject.name == name), None)
         state = ServerState()
         if self._made_target is not None:
             state = self._made_target.state(name)

@@ -48,7 +48,9 @@ def joining_text(request: JoinRequest) -> str:
     run = request.run
     declared = tomllib.loads(run.experiment)
     order = declared.get("history", {}).get("order", [])
-    whole = [each.name for each in run.subjects if each.name in order and each.broken is None]
+    whole = [
+        subject.name for subject in run.subjects if subject.name in order and subject.broken is None
+    ]
     if not whole:
         raise UsageError(
             f"run {run.id} is no history with a sound version, and only histories add up",
@@ -58,10 +60,10 @@ def joining_text(request: JoinRequest) -> str:
         raise UsageError(
             f"no version is named that should join run {run.id}", hint="name them by --versions"
         )
-    others = {each.dbms for each in run.subjects} - {request.dbms}
+    others = {subject.dbms for subject in run.subjects} - {request.dbms}
     if others:
         raise UsageError(f"run {run.id} is of {others.pop()}, not of {request.dbms}")
-    new = [each.name for each in request.versions]
+    new = [version.name for version in request.versions]
     known = [name for name in new if name in order]
     if known:
         raise UsageError(f"run {run.id} has {known[0]} already")
@@ -74,10 +76,13 @@ def joining_text(request: JoinRequest) -> str:
         {
             "history": {"order": names},
             "sources": _source(declared, anchor)
-            | {each.name: each.source for each in request.versions},
+            | {version.name: version.source for version in request.versions},
             "subjects": {
                 anchor: _subject(declared, anchor),
-                **{each.name: version_table(each, like=anchor) for each in request.versions},
+                **{
+                    version.name: version_table(version, like=anchor)
+                    for version in request.versions
+                },
                 CONTROL: {"like": names[0]},
             },
             **{name: declared.get(name, {}) for name in _KEPT},

@@ -94,7 +94,7 @@ def parse(
     declared = _with_known(where, declared, versions)
     folder = Path(name).parent if Path(name).is_absolute() else Path()
     experiment = Resolver(where, text, declared, folder).experiment()
-    subjects = tuple(_beside(Path(name), each) for each in experiment.subjects)
+    subjects = tuple(_beside(Path(name), subject) for subject in experiment.subjects)
     return dataclasses.replace(experiment, name=name, subjects=subjects)
 
 

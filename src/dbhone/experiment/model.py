@@ -55,11 +55,6 @@ class SubjectDeclaration:
     settings: tuple[Wanted, ...] = ()
     levers: tuple[str, ...] = ()
 
-    @property
-    def started_as(self) -> str:
-        """Its name with its levers, for people."""
-        return f"{self.name} with {', '.join(self.levers)}" if self.levers else self.name
-
     def runs_like(self, other: SubjectDeclaration) -> bool:
         """Return whether nothing but its build can tell it from another."""
         return (self.levers, self.settings) == (other.levers, other.settings)
@@ -102,11 +97,11 @@ class Experiment:
     @property
     def base(self) -> SubjectDeclaration:
         """The subject that the others are compared with."""
-        return next(each for each in self.subjects if each.role is Role.BASE)
+        return next(subject for subject in self.subjects if subject.role is Role.BASE)
 
     @property
     def trained_sets(self) -> frozenset[str]:
         """The sets that some subject is trained on: the in-sample ones."""
         return frozenset(
-            name for each in self.subjects if each.training for name in each.training.sets
+            name for subject in self.subjects if subject.training for name in subject.training.sets
         )

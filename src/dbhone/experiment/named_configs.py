@@ -50,8 +50,8 @@ class NamedConfig(_Section):
     def wanted(self) -> tuple[Wanted, ...]:
         """Return the settings that whoever uses the config asks for."""
         return tuple(
-            Wanted(name=name, value=each.value, origin=Origin.CONFIG)
-            for name, each in self.settings.items()
+            Wanted(name=name, value=setting.value, origin=Origin.CONFIG)
+            for name, setting in self.settings.items()
         )
 
 

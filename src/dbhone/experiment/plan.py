@@ -217,7 +217,7 @@ def make_plan(
             error = estimator.absence(experiment, subject)
             if error is not None:
                 left_out[subject.name] = error.message
-    present = tuple(each for each in experiment.subjects if each.name not in left_out)
+    present = tuple(subject for subject in experiment.subjects if subject.name not in left_out)
     build_plan = plan_builds(present, estimator, experiment, progress.measured)
     steps = [*_machine_check(experiment, present), *build_plan.steps]
     certain = tuple(subject for subject in present if subject.name not in build_plan.tentative)

@@ -160,11 +160,11 @@ class Resolver:
             self.where.meant(parse_reference, reference, "sources", name)
 
     def _check_subjects(self, suite: Suite, subjects: tuple[SubjectDeclaration, ...]) -> None:
-        base = next(each for each in subjects if each.role is Role.BASE)
+        base = next(subject for subject in subjects if subject.role is Role.BASE)
         if base.optional:
             raise ExperimentError(f"{self.name}: the base cannot be optional")
-        for each in subjects:
-            dbms = load_dbms(each.inputs.dbms)
+        for subject in subjects:
+            dbms = load_dbms(subject.inputs.dbms)
             if dbms.interface not in suite.protocols:
                 fitting = ", ".join(suites.for_interface(dbms.interface))
                 raise ExperimentError(
@@ -173,12 +173,12 @@ class Resolver:
                     hint=f"it speaks {' and '.join(suite.protocols)}; what drives {dbms.name}:"
                     f" {fitting or 'no suite'}",
                 )
-            if each.training is None:
+            if subject.training is None:
                 continue
-            if each.training.size not in suite.sizes():
+            if subject.training.size not in suite.sizes():
                 raise UnknownName(
                     "size",
-                    each.training.size,
+                    subject.training.size,
                     suite.sizes(),
                     where=self.where.at("training", "size"),
                 )
@@ -204,7 +204,7 @@ def _check_order(order: Sequence[str], subjects: Sequence[SubjectDeclaration], w
 
     Raises UnknownName or ExperimentError, told to be at ``where``.
     """
-    versions = [each.name for each in subjects if each.role is not Role.CONTROL]
+    versions = [subject.name for subject in subjects if subject.role is not Role.CONTROL]
     for name in order:
         if name not in versions:
             raise UnknownName("version", name, versions, where=where)
@@ -216,7 +216,7 @@ def _check_order(order: Sequence[str], subjects: Sequence[SubjectDeclaration], w
             f"{where}: {missing[0]} has no place in it",
             hint="name all subjects but the control, the oldest first",
         )
-    base = next(each.name for each in subjects if each.role is Role.BASE)
+    base = next(subject.name for subject in subjects if subject.role is Role.BASE)
     if order[0] != base:
         raise ExperimentError(
             f"{where}: the oldest version, {order[0]}, has to be the base",

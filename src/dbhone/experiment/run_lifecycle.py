@@ -41,9 +41,11 @@ def as_begun(experiment: Experiment, run: Run) -> Experiment:
     """
     if not run.steps:
         return experiment
-    there = {each.name for each in run.subjects}
+    there = {subject.name for subject in run.subjects}
     subjects = (
-        each for each in experiment.subjects if each.name in there or each.role is not Role.CONTROL
+        subject
+        for subject in experiment.subjects
+        if subject.name in there or subject.role is not Role.CONTROL
     )
     return dataclasses.replace(experiment, subjects=tuple(subjects))
 

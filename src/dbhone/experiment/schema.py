@@ -43,7 +43,7 @@ def _setting(value: object) -> object:
 
 
 def _regime(value: object) -> object:
-    known = [each.value for each in Regime]
+    known = [regime.value for regime in Regime]
     if value not in known:
         raise ValueError(f"write one of {', '.join(known)}")
     return Regime(value)

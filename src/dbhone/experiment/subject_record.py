@@ -51,7 +51,7 @@ def describe(
 
 def is_same_binary(build: Build, other: Build) -> bool:
     """Return whether the measured files of two builds are the same byte for byte."""
-    files = (each.manifest.files[each.manifest.primary].sha256 for each in (build, other))
+    files = (record.manifest.files[record.manifest.primary].sha256 for record in (build, other))
     return len(set(files)) == 1
 
 

@@ -109,7 +109,10 @@ def _inline(values: Mapping[str, Any]) -> InlineTable:
     """Return a table that stands on one line, as a subject does."""
     table = tomlkit.inline_table()
     table.update(
-        {key: _inline(each) if isinstance(each, Mapping) else each for key, each in values.items()}
+        {
+            key: _inline(value) if isinstance(value, Mapping) else value
+            for key, value in values.items()
+        }
     )
     return table
 
@@ -134,36 +137,36 @@ def choose_versions(
     """
     chosen = [known.find(dbms, word) for word in words]
     if not words:
-        chosen = [each for each in known.of(dbms) if each.usual]
-    for at, each in enumerate(chosen):
-        if each in chosen[:at]:
-            first, word = words[chosen.index(each)], words[at]
-            same = f"{first} and {word} are both {each.name}"
+        chosen = [version for version in known.of(dbms) if version.usual]
+    for at, version in enumerate(chosen):
+        if version in chosen[:at]:
+            first, word = words[chosen.index(version)], words[at]
+            same = f"{first} and {word} are both {version.name}"
             raise UsageError(f"{word} is named twice" if word == first else same)
     if len(chosen) < 2:
-        names = ", ".join(each.name for each in known.of(dbms)) or "none"
+        names = ", ".join(version.name for version in known.of(dbms)) or "none"
         raise UsageError(
             "a history needs two versions or more",
             hint=f"known of {dbms}: {names}; more can be put into {FILE} in hone's home",
         )
-    return tuple(sorted(chosen, key=lambda each: age(each.name)))
+    return tuple(sorted(chosen, key=lambda version: age(version.name)))
 
 
 def history_text(request: HistoryRequest) -> str:
     """Return the experiment file of a history: the oldest version is the base, and the control."""
     dbms = load_dbms(request.dbms)
-    names = [each.name for each in request.versions]
+    names = [version.name for version in request.versions]
     first, *others = request.versions
     return file_text(
         f"Written by `hone history {request.dbms}`: change it, and give it to `hone run`.",
         {"title": f"{dbms.title} {names[0]} to {names[-1]}", "base": names[0]},
         {
             "history": {"order": names},
-            "sources": {each.name: each.source for each in request.versions},
+            "sources": {version.name: version.source for version in request.versions},
             "subjects": {
                 first.name: version_table(first, dbms=dbms.name),
                 CONTROL: {"like": first.name},
-                **{each.name: version_table(each, dbms=dbms.name) for each in others},
+                **{version.name: version_table(version, dbms=dbms.name) for version in others},
             },
             "workload": workload_table(request.workload, dbms),
             "design": design_table(request.design, len(names) + 1),
@@ -246,7 +249,7 @@ def check_together(first: Side, second: Side, train: tuple[str, ...]) -> None:
             f"both are {first.short} as {first.word}: there is nothing to compare",
             hint="name another version or variant; every comparison has an A/A control already",
         )
-    guided = [each for each in (first, second) if each.variant.profile_guided]
+    guided = [build for build in (first, second) if build.variant.profile_guided]
     if guided and not train:
         raise UsageError(
             f"the variant {guided[0].word} is profile-guided and must be trained",
@@ -305,7 +308,7 @@ def _names(first: Side, second: Side) -> tuple[str, str]:
         pair = (first.short, second.short)
     else:
         pair = (f"{first.short}-{first.word}", f"{second.short}-{second.word}")
-    one, two = (_FOREIGN.sub("-", each)[-_LONGEST:].lstrip("-._+") for each in pair)
+    one, two = (_FOREIGN.sub("-", name)[-_LONGEST:].lstrip("-._+") for name in pair)
     if one == two or CONTROL in (one, two):
         return f"{one}-a", f"{two}-b"
     return one, two

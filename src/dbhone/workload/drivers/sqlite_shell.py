@@ -69,7 +69,7 @@ class SqliteShell(EmbeddedDriver):
         answers = [line for line in lines if _ANSWER.fullmatch(line)]
         peak = transcript[-1].peak_memory_bytes
         body = iter(line for line in lines[1:-1] if line not in answers)
-        steps = tuple(_step(*each, peak) for each in _timed(body))
+        steps = tuple(_step(*timing, peak) for timing in _timed(body))
         if not steps:
             raise DriverError("SQLite's shell timed no statement")
         verification = "\n".join(answers) if request.verify else None
@@ -96,7 +96,7 @@ def _timed(lines: Iterator[str]) -> Iterator[tuple[re.Match[str], _Timing, int]]
         rows = _ROWS.fullmatch(next(lines, ""))
         if step is None or timer is None or rows is None:
             raise DriverError(f"SQLite's shell printed what it never prints: {line[:120]!r}")
-        real, user, system = (float(each) for each in timer.groups())
+        real, user, system = (float(seconds) for seconds in timer.groups())
         yield step, _Timing(max(real, _SHORTEST), user + system), int(rows[1])
 
 
