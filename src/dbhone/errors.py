@@ -115,6 +115,10 @@ class StoreError(HoneError):
     """The store of results cannot be opened, read or written."""
 
 
+class UntrustedFileError(HoneError):
+    """A file that a server or a build may have written is none that hone reads."""
+
+
 class MachineError(HoneError):
     """This machine lacks what is needed: space, a permission, counters."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import stat
 from pathlib import Path
 
 from dbhone.errors import UsageError
+from dbhone.untrusted_files import remove_tree, walk
 
 
 def digest_of(value: object) -> str:
@@ -32,13 +32,8 @@ def digest_of_tree(root: Path) -> str:
 
     Times, owners and the other permission bits do not matter. Empty folders do not count.
     """
-    lines = []
-    for folder, folders, names in os.walk(root):
-        folders.sort()
-        for name in (*names, *(sub for sub in folders if (Path(folder) / sub).is_symlink())):
-            path = Path(folder) / name
-            lines.append(_entry(path, path.relative_to(root)))
-    joined = "\n".join(sorted(lines))
+    paths = (folder / name for folder, _, names in walk(root) for name in names)
+    joined = "\n".join(sorted(_entry(path, path.relative_to(root)) for path in paths))
     return hashlib.sha256(joined.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -94,37 +89,24 @@ def publish(draft: Path, final: Path) -> None:
 
 def freeze(root: Path) -> None:
     """Take away all write permissions below ``root``, folders last."""
-    for folder, _, names in os.walk(root, topdown=False):
-        for name in names:
-            path = Path(folder) / name
+    for folder, _, names in reversed(list(walk(root))):
+        for path in (*(folder / name for name in names), folder):
             if not path.is_symlink():
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o222)
-        Path(folder).chmod(stat.S_IMODE(Path(folder).stat().st_mode) & ~0o222)
 
 
 def make_writable(root: Path) -> None:
     """Let the owner change everything below ``root``, a copy of a frozen folder."""
-    for folder, _, names in os.walk(root):
-        for path in (Path(folder), *(Path(folder) / name for name in names)):
+    for folder, _, names in walk(root):
+        for path in (folder, *(folder / name for name in names)):
             if not path.is_symlink():
                 path.chmod(stat.S_IMODE(path.stat().st_mode) | stat.S_IWUSR)
 
 
-def remove_tree(root: Path) -> None:
-    """Remove a folder even if it is frozen; it need not exist."""
-    if not root.exists():
-        return
-    for folder, _, _ in os.walk(root):
-        Path(folder).chmod(0o700)
-    shutil.rmtree(root)
-
-
 def tree_size(root: Path) -> int:
     """Return the size of the files below ``root``, in bytes."""
-    total = 0
-    for folder, _, names in os.walk(root):
-        total += sum((Path(folder) / name).lstat().st_size for name in names)
-    return total
+    paths = (folder / name for folder, _, names in walk(root) for name in names)
+    return sum(path.lstat().st_size for path in paths)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -25,8 +25,8 @@ from pathlib import Path
 import platformdirs
 
 from dbhone.errors import MachineError, UsageError, disk_full
-from dbhone.files import remove_tree
 from dbhone.process import SESSION_VARIABLE
+from dbhone.untrusted_files import remove_tree
 
 _ROOTS_HOME = Path("/var/lib/dbhone")
 _PRIVATE = 0o700

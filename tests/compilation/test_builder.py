@@ -13,8 +13,9 @@ from dbhone.compilation.build_index import all_builds, prune
 from dbhone.compilation.manifest import Build, read_build
 from dbhone.compilation.toolchain import Compiler
 from dbhone.errors import BuildError, MachineError, ToolError, UsageError
-from dbhone.files import digest_of_tree, remove_tree
+from dbhone.files import digest_of_tree
 from dbhone.home import Home, Session, open_session
+from dbhone.untrusted_files import remove_tree
 from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree
 
 

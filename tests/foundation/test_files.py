@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.files import (
-    digest_of,
-    digest_of_tree,
-    freeze,
-    publish,
-    remove_tree,
-    tree_size,
-    write_whole,
-)
+from dbhone.files import digest_of, digest_of_tree, freeze, publish, tree_size, write_whole
+from dbhone.untrusted_files import remove_tree
 
 
 @given(st.dictionaries(st.text(), st.integers()))

@@ -12,13 +12,13 @@ import pytest
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import Wanted
 from dbhone.errors import MachineError
-from dbhone.files import remove_tree
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data, settings
 from dbhone.instance.account import Account, server_account
 from dbhone.instance.levers.base import LeverContext
 from dbhone.instance.place import make_place
 from dbhone.instance.server import Server
+from dbhone.untrusted_files import remove_tree
 from tests.instance import lives
 
 ROOM = SizingHints(cache_bytes=64 * 1024**2, connections=20)

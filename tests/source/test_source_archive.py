@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dbhone.errors import HoneError, MachineError, SourceError, ToolError
-from dbhone.files import remove_tree
 from dbhone.process import Command, run
 from dbhone.source.archive import unpack
 from dbhone.source.fetch import Fetch
+from dbhone.untrusted_files import remove_tree
 
 JobFor = Callable[[str], Fetch]
 REFERENCE = "https://h.example/a.tar.gz#sha256=" + "0" * 64

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import MachineError, SourceError
-from dbhone.files import digest_of_tree, remove_tree
+from dbhone.files import digest_of_tree
 from dbhone.home import Home, Session, open_session
 from dbhone.process import Command, run
 from dbhone.source.fetch import Fetch
 from dbhone.source.kinds import git
 from dbhone.source.tree import SourceTree, acquire
+from dbhone.untrusted_files import remove_tree
 
 REFERENCE = "git:/nowhere@v1"
 COMMIT = "a" * 40

@@ -13,6 +13,7 @@ from pathlib import Path
 from dbhone.compilation.manifest import KeptFile
 from dbhone.dbms.base import Artifact
 from dbhone.files import digest_of_file, digest_of_tree, tree_size
+from dbhone.untrusted_files import walk
 
 _FOLDER = 0o755
 _PROGRAM = 0o755
@@ -41,10 +42,9 @@ def keep(artifact: Artifact, objects: Path, result: Path) -> KeptFile:
 
 def open_to_all(root: Path) -> None:
     """Let every account enter the folders below ``root`` and read the files."""
-    for folder, _, names in os.walk(root):
-        Path(folder).chmod(_FOLDER)
-        for name in names:
-            path = Path(folder) / name
+    for folder, _, names in walk(root):
+        folder.chmod(_FOLDER)
+        for path in (folder / name for name in names):
             if not path.is_symlink():
                 path.chmod(stat.S_IMODE(path.stat().st_mode) | 0o444)
 
@@ -56,11 +56,10 @@ def copy_tree(source: Path, target: Path) -> None:
     becomes a copy of the file. Other links are left out.
     """
     root = source.resolve()
-    for path, folders, names in os.walk(root):
-        folder = Path(path)
+    for folder, _, names in walk(root):
         copy = target / folder.relative_to(root)
         copy.mkdir(exist_ok=True)
-        for name in (*names, *(name for name in folders if (folder / name).is_symlink())):
+        for name in names:
             _copy_entry(folder / name, copy / name, root)
 
 

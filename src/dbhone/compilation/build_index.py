@@ -6,8 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dbhone.compilation.manifest import Build, read_build
-from dbhone.files import remove_tree, tree_size
+from dbhone.files import tree_size
 from dbhone.home import Home
+from dbhone.untrusted_files import remove_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

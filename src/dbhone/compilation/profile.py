@@ -22,6 +22,7 @@ from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, Family
 from dbhone.errors import ProfileError, ToolError
 from dbhone.files import digest_of, digest_of_tree, publish, write_whole
 from dbhone.home import Session
+from dbhone.untrusted_files import open_untrusted, walk
 
 _DATA = "data"
 _MERGED = "merged.profdata"
@@ -245,8 +246,16 @@ def newly_executed(before: ProfileCounts, after: ProfileCounts) -> float:
 
 
 def counter_files(compiler: Compiler, folder: Path) -> tuple[Path, ...]:
-    """Return the files of counters below ``folder``, sorted."""
-    return tuple(sorted(folder.rglob(f"*{_SUFFIXES[compiler.family]}")))
+    """Return the files of counters below ``folder``, sorted.
+
+    Raises UntrustedFileError if one is no regular file: the trained server made them.
+    """
+    suffix = _SUFFIXES[compiler.family]
+    paths = (parent / name for parent, _, names in walk(folder) for name in names)
+    files = sorted(path for path in paths if path.name.endswith(suffix))
+    for path in files:
+        open_untrusted(path).close()
+    return tuple(files)
 
 
 def read_counts(compiler: Compiler, folder: Path) -> ProfileCounts:

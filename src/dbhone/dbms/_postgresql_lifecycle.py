@@ -24,6 +24,7 @@ from dbhone.dbms.base_server import (
     SizingHints,
 )
 from dbhone.dbms.base_settings import Wanted
+from dbhone.untrusted_files import read_untrusted
 from dbhone.versions import VersionRange
 
 _PORT = 5432
@@ -180,7 +181,7 @@ class PostgresqlLife(ServerDbms):
     def is_ready(self, place: InstanceDir, log: str) -> bool:
         """Return what postmaster.pid says; 9.6 says it in its log only."""
         try:
-            lines = (place.data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+            lines = read_untrusted(place.data / "postmaster.pid").decode().splitlines()
         except (FileNotFoundError, UnicodeDecodeError):
             return False
         if len(lines) > _STATUS_LINE:

@@ -25,10 +25,10 @@ from dbhone.experiment.model import Slices
 from dbhone.experiment.order import round_order
 from dbhone.experiment.slice_client import SETTLING, SliceClient
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
-from dbhone.files import remove_tree
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.conditions import between, read_conditions
+from dbhone.untrusted_files import remove_tree
 from dbhone.workload.drivers.base import Driver
 from dbhone.workload.suite import Regime
 from dbhone.workload.task import Task

@@ -18,7 +18,7 @@ from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import LOOSE, Wanted
 from dbhone.errors import DriverError, ServerError, ToolError
-from dbhone.files import digest_of_file, remove_tree
+from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.account import server_account
@@ -28,6 +28,7 @@ from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.programs import prepared_environment
 from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
+from dbhone.untrusted_files import remove_tree
 from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import ServerDriver

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import MachineError
+from dbhone.untrusted_files import walk
 
 VARIABLE = "DBHONE_ACCOUNT"
 _DEFAULT = "dbhone"
@@ -66,9 +67,10 @@ def own(path: Path, account: Account | None) -> None:
     if account is None:
         return
     os.chown(path, account.uid, account.gid, follow_symlinks=False)
-    for folder, folders, names in os.walk(path):
-        for name in (*folders, *names):
-            os.chown(Path(folder) / name, account.uid, account.gid, follow_symlinks=False)
+    if path.is_dir():
+        for folder, folders, names in walk(path):
+            for name in (*folders, *names):
+                os.chown(folder / name, account.uid, account.gid, follow_symlinks=False)
 
 
 def check_reachable(path: Path, account: Account | None) -> None:

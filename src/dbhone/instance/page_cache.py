@@ -10,11 +10,13 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from dbhone.errors import MachineError
 from dbhone.units import size
+from dbhone.untrusted_files import open_untrusted, walk
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LEFT = 0.02
@@ -30,7 +32,7 @@ def evict(folder: Path) -> None:
     """
     files = list(_files(folder))
     for path in files:
-        with path.open("rb") as file:
+        with open_untrusted(path) as file:
             os.fsync(file.fileno())
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     whole = sum(path.stat().st_size for path in files)
@@ -58,23 +60,25 @@ def check_evictable(folder: Path) -> None:
 
 def cached_bytes(path: Path) -> int:
     """Return how much of a file the kernel has in memory, in whole pages."""
-    length = path.stat().st_size
-    if not length:
-        return 0
+    with open_untrusted(path) as file:
+        length = os.fstat(file.fileno()).st_size
+        return _cached_bytes(file.fileno(), length) if length else 0
+
+
+def _cached_bytes(descriptor: int, length: int) -> int:
     pages = ctypes.create_string_buffer(-(-length // mmap.PAGESIZE))
     # A private mapping may be written, which ctypes asks for; nothing is.
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as mapping:
+    with mmap.mmap(descriptor, length, access=mmap.ACCESS_COPY) as mapping:
         first = ctypes.c_char.from_buffer(mapping)
         try:
             address, size_ = ctypes.c_void_p(ctypes.addressof(first)), ctypes.c_size_t(length)
             if _LIBC.mincore(address, size_, pages) != 0:
-                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         finally:
             del first  # or the mapping cannot be closed
     return sum(page & 1 for page in pages.raw) * mmap.PAGESIZE
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            yield path
+    for parent, _, names in walk(folder):
+        yield from (path for name in names if stat.S_ISREG((path := parent / name).lstat().st_mode))

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import InstanceDir
 from dbhone.errors import MachineError
-from dbhone.files import remove_tree
 from dbhone.home import Session, make_folder
 from dbhone.instance.account import Account, check_reachable, own
+from dbhone.untrusted_files import remove_tree
 
 _LONGEST_NAME = ".s.PGSQL.5432"
 """The longest name that a server of ours gives to its socket."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import uuid
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from dbhone.errors import MachineError
 from dbhone.home import Home
 from dbhone.instance.account import Account, ids_of
 from dbhone.instance.place import admit
+from dbhone.untrusted_files import read_untrusted
 
 
 def title_of(dbms: ServerDbms, installation: Installation) -> str:
@@ -65,24 +65,30 @@ def _input(program: Program, place: InstanceDir, account: Account | None) -> Pat
     return path
 
 
+_LONGEST_KEPT = 64 * 1024 * 1024
+"""Bytes of a log that are kept."""
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|[Dd]isk (is )?full\b")
 
 
 def read_log(log: Path, *, start: int = 0) -> str:
-    """Return a log's text from byte ``start`` on; it is empty if the log does not exist."""
+    """Return a log's text from byte ``start`` on, without the middle of a very long one.
+
+    It is empty if the log does not exist.
+    """
     try:
-        with log.open("rb") as file:
-            file.seek(start)
-            return file.read().decode("utf-8", "replace")
+        return read_untrusted(log, start=start).decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
 
 
 def keep_log(log: Path, home: Home, name: str) -> Path | None:
-    """Copy a log to the home's logs; None if that is impossible, for example on a full disk."""
+    """Copy a log to the home's logs, without the middle of a very long one.
+
+    Return None if that is impossible, for example on a full disk.
+    """
     kept = home.logs / f"{name}-{uuid.uuid4().hex[:8]}.log"
     with contextlib.suppress(OSError):
-        shutil.copyfile(log, kept)
+        kept.write_bytes(read_untrusted(log, limit=_LONGEST_KEPT))
         return kept
     return None
 

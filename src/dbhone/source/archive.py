@@ -29,6 +29,7 @@ from typing import IO
 from dbhone.errors import HoneError, MachineError, SourceError, disk_full
 from dbhone.source.fetch import Fetch, failure, perform, require
 from dbhone.units import size
+from dbhone.untrusted_files import walk
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _RESERVE = 64 * 1024 * 1024
@@ -104,9 +105,8 @@ def links_out(root: Path) -> Iterator[Path]:
     The tree's digest does not cover the files behind them. No link is followed.
     """
     real_root = root.resolve()
-    for folder, folders, names in os.walk(root):
-        for name in (*folders, *names):
-            path = Path(folder, name)
+    for folder, _, names in walk(root):
+        for path in (folder / name for name in names):
             if path.is_symlink() and _leads_out(path, real_root):
                 yield path
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dbhone.dbms.base import Edit
 from dbhone.errors import SourceError, disk_full
-from dbhone.files import digest_of, make_writable, remove_tree, write_whole
+from dbhone.files import digest_of, make_writable, write_whole
 from dbhone.home import Home, Session
 from dbhone.source.fetch import Fetch, Notify
 from dbhone.source.fixes import apply_fix, fix_inputs
@@ -26,6 +26,7 @@ from dbhone.source.prebuilt import (
 )
 from dbhone.source.reference import parse_reference
 from dbhone.source.tree import SourceTree, kept_tree, publish_tree
+from dbhone.untrusted_files import remove_tree
 
 _DERIVED = "derived"
 _UNPACKED = ("the server inside",)

@@ -12,7 +12,6 @@ from apt-file.
 from __future__ import annotations
 
 import functools
-import os
 import platform
 import re
 import shutil
@@ -24,6 +23,7 @@ from pathlib import Path
 from dbhone.errors import MachineError
 from dbhone.process import output_of
 from dbhone.source.elf import Links, machine_here, read_elf, read_links
+from dbhone.untrusted_files import walk
 
 _PACKAGES = Path(__file__).with_name("libraries.toml")
 _CACHE_LINE = re.compile(r"^\s+(\S+) \(.*\) => (/.*)$", re.MULTILINE)
@@ -239,9 +239,8 @@ class _Loader:
 
     def _bundled(self, soname: str) -> Path | None:
         """Return a library in a folder of the tree that the loader does not search."""
-        for folder, folders, names in os.walk(self._root):
-            folders.sort()
-            path = Path(folder, soname)
+        for folder, _, names in walk(self._root):
+            path = folder / soname
             if soname in names and self._fits(path):
                 self.folders[path.parent] = None
                 return path

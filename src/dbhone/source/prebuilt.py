@@ -10,7 +10,6 @@ place. The archives beside it are for other machines, and are left out.
 
 from __future__ import annotations
 
-import os
 import platform
 import stat
 from collections.abc import Iterator
@@ -19,10 +18,10 @@ from pathlib import Path
 
 from dbhone.dbms.base_server import server_programs
 from dbhone.errors import SourceError
-from dbhone.files import remove_tree
 from dbhone.source.archive import unpack_to
 from dbhone.source.elf import machine_here, read_elf
 from dbhone.source.fetch import Fetch
+from dbhone.untrusted_files import remove_tree, walk
 
 _FOLDERS = ("bin", "libexec", "sbin")
 _MOST_LISTED = 8
@@ -116,8 +115,8 @@ def _servers(root: Path) -> Iterator[PrebuiltServer]:
     real_root = root.resolve()
     servers = [
         PrebuiltServer(prefix=prefix, program=Path(folder, name))
-        for folder, folders, names in os.walk(root)
-        if (prefix := _prefix(Path(folder), folders)) is not None
+        for folder, folders, names in walk(root)
+        if (prefix := _prefix(folder, folders)) is not None
         for name in server_programs()
         if name in names and Path(folder, name).resolve().is_relative_to(real_root)
     ]
@@ -196,9 +195,8 @@ def _folder_for(archive: Path) -> Path:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    for folder, _, names in os.walk(root):
-        for name in sorted(names):
-            path = Path(folder, name)
+    for folder, _, names in walk(root):
+        for path in (folder / name for name in names):
             if not path.is_symlink() and path.is_file():
                 yield path
 

@@ -16,19 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, disk_full
-from dbhone.files import (
-    digest_of,
-    digest_of_tree,
-    freeze,
-    publish,
-    remove_tree,
-    write_whole,
-)
+from dbhone.files import digest_of, digest_of_tree, freeze, publish, write_whole
 from dbhone.home import Home, Session
 from dbhone.source.archive import links_out
 from dbhone.source.fetch import Fetch, Notify, SourceReference
 from dbhone.source.kinds.base import SourceKind
 from dbhone.source.reference import kind_of, parse_reference
+from dbhone.untrusted_files import remove_tree
 
 _REFERENCES = "references"
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from dbhone.errors import DriverError
 from dbhone.measurement import process_stats
 from dbhone.process import Finished, Process
+from dbhone.untrusted_files import read_untrusted
 from dbhone.workload.counting import CountFile, Counts
 from dbhone.workload.drive import DriverCommand, failure
 from dbhone.workload.drivers.base import ServerDriver
@@ -126,12 +127,11 @@ class PausableClient:
             raise failure(self._command, finished)
 
     def printed(self) -> bytes:
-        """Return what the driver printed, its last megabyte if it is more."""
-        if not self._log.exists():
+        """Return what the driver printed, without the middle of more than a megabyte."""
+        try:
+            return read_untrusted(self._log, limit=_MOST_PRINTED)
+        except FileNotFoundError:
             return b""
-        with self._log.open("rb") as file:
-            file.seek(max(0, self._log.stat().st_size - _MOST_PRINTED))
-            return file.read()
 
     def _finish(self) -> Finished:
         finished = self._started.finish()

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dbhone.errors import HoneError, SourceError, ToolError, nearest_of_many
-from dbhone.files import digest_of, publish, remove_tree
+from dbhone.files import digest_of, publish
 from dbhone.process import output_of
 from dbhone.source.fetch import CHECK_NETWORK, Fetch, failure, perform, query, throttled
 from dbhone.source.kinds._apt_sources import (
@@ -33,6 +33,7 @@ from dbhone.source.kinds._apt_sources import (
     read_list,
     read_sources,
 )
+from dbhone.untrusted_files import remove_tree
 
 T = TypeVar("T")
 

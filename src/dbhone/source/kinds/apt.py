@@ -14,7 +14,6 @@ import re
 from dataclasses import dataclass
 
 from dbhone.errors import SourceError, UsageError
-from dbhone.files import remove_tree
 from dbhone.source.fetch import Fetch, SourceReference, failure, perform, require
 from dbhone.source.kinds._apt_index import (
     PACKAGE,
@@ -25,6 +24,7 @@ from dbhone.source.kinds._apt_index import (
 )
 from dbhone.source.kinds._apt_sources import PackageType
 from dbhone.source.kinds.base import SourceKind
+from dbhone.untrusted_files import remove_tree
 
 _SYNTAX = "apt:PACKAGE[=VERSION]"
 _ABSENT = re.compile(r"\b404\b|File not found|No such file")

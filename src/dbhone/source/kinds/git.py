@@ -7,12 +7,11 @@ no questions: a repository that needs a password must get it from git's credenti
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
-from dbhone.files import absolute_path, remove_tree
+from dbhone.files import absolute_path
 from dbhone.process import Finished
 from dbhone.source.fetch import (
     CHECK_NETWORK,
@@ -25,6 +24,7 @@ from dbhone.source.fetch import (
     throttled,
 )
 from dbhone.source.kinds.base import SourceKind
+from dbhone.untrusted_files import remove_tree, walk
 
 _SYNTAX = "git:URL@REV"
 _HINT = f"write it as {_SYNTAX}, where REV is a tag, a branch or a commit"
@@ -195,12 +195,12 @@ def _fetch_submodules(job: Fetch) -> None:
 
 
 def _remove_git(root: Path) -> None:
-    for folder, folders, names in os.walk(root):
+    for folder, folders, names in walk(root):
         if ".git" in folders:
             folders.remove(".git")
-            remove_tree(Path(folder, ".git"))
+            remove_tree(folder / ".git")
         elif ".git" in names:
-            Path(folder, ".git").unlink()
+            (folder / ".git").unlink()
 
 
 PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch)

