@@ -101,6 +101,6 @@ def count_of(number: float, what: str) -> str:
 
 def listed(names: Sequence[str], most: int = 4) -> str:
     """Return some names in a sentence, and how many more there are."""
-    shown = ", ".join(names[:most])
+    first_names = ", ".join(names[:most])
     more = len(names) - most
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{first_names} and {more} more" if more > 0 else first_names

@@ -138,9 +138,9 @@ def _open_folder(name: str, base: int | None = None) -> int:
 def _empty(folder: int, base: int) -> list[str]:
     """Remove the files of a folder; move its folders below ``base`` and return their names."""
     with os.scandir(folder) as entries:
-        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        entry_kinds = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     moved = []
-    for name, is_folder in found:
+    for name, is_folder in entry_kinds:
         if not is_folder:
             os.unlink(name, dir_fd=folder)
             continue

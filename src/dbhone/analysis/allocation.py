@@ -35,12 +35,14 @@ def known(restarts: Sequence[Array]) -> Known | None:
     explain of how the restarts' ratios vary is between them (a method of moments). All are means
     over the subjects.
     """
-    usable = [each for each in restarts if len(each) >= LEAST_ROUNDS and _has_pairs(each)]
+    usable = [
+        restart for restart in restarts if len(restart) >= LEAST_ROUNDS and _has_pairs(restart)
+    ]
     if len(usable) < MINIMUM_FOR_INTERVAL:
         return None
-    total = float(np.var([_ratios(each) for each in usable], axis=0, ddof=1).mean())
-    apart = [np.square(_ratios(each[::2]) - _ratios(each[1::2])).mean() for each in usable]
-    rounds = [len(each) for each in usable]
+    total = float(np.var([_ratios(block) for block in usable], axis=0, ddof=1).mean())
+    apart = [np.square(_ratios(block[::2]) - _ratios(block[1::2])).mean() for block in usable]
+    rounds = [len(block) for block in usable]
     within = float(np.mean(np.array(apart) * rounds)) / 4
     explained = within * float(np.mean(1 / np.array(rounds)))
     return Known(error=total / len(usable), between=max(total - explained, 0.0), within=within)
@@ -52,8 +54,8 @@ def _has_pairs(logs: Array) -> bool:
 
 
 def _ratios(logs: Array) -> Array:
-    found = levels(logs)
-    ratios: Array = found[1:] - found[0]
+    variances = levels(logs)
+    ratios: Array = variances[1:] - variances[0]
     return ratios
 
 
@@ -126,11 +128,11 @@ def allocate(
         _Way(known=known, cost=cost, before=before, further=further, bounds=bounds)
         for further in _numbers(first, math.floor(bounds.seconds / least))
     ]
-    found = [way.allocation() for way in ways]
-    reached = [each for each in found if each.half <= bounds.wanted]
+    allocations = [way.allocation() for way in ways]
+    reached = [outcome for outcome in allocations if outcome.half <= bounds.wanted]
     if reached:
-        return min(reached, key=lambda each: each.seconds)
-    return min(found, key=lambda each: each.half, default=None)
+        return min(reached, key=lambda outcome: outcome.seconds)
+    return min(allocations, key=lambda outcome: outcome.half, default=None)
 
 
 def _numbers(first: int, last: int) -> Iterator[int]:

@@ -100,8 +100,8 @@ def find_changes(
     known = dict(zip(samples.subjects, samples.logs(THROUGHPUT), strict=True))
     chosen = [step for step in steps if step.name in samples.steps]
     singles, grouped = (
-        [_row(known, lineage, what) for what in found]
-        for found in (_singles(chosen, samples), _groups(chosen, samples))
+        [_row(known, lineage, what) for what in rows]
+        for rows in (_singles(chosen, samples), _groups(chosen, samples))
     )
     return History(
         versions=tuple(name for name in lineage.versions if name in known),
@@ -145,10 +145,14 @@ def _row(known: Mapping[str, Array], lineage: Lineage, what: _What) -> _Row:
     """
     links = lineage.links
     steps = np.array(what.steps, dtype=np.intp)
-    there = {name: ~np.isnan(known[name][steps]) for name in lineage.versions if name in known}
-    counts = {name: np.count_nonzero(each, axis=-1) for name, each in there.items()}
-    enough = {name: _most(name, there, links) / 2 for name in there}
-    present = [name for name, each in counts.items() if each.max() and each.max() >= enough[name]]
+    present_cells = {
+        name: ~np.isnan(known[name][steps]) for name in lineage.versions if name in known
+    }
+    counts = {name: np.count_nonzero(cells, axis=-1) for name, cells in present_cells.items()}
+    enough = {name: _most(name, present_cells, links) / 2 for name in present_cells}
+    present = [
+        name for name, cells in counts.items() if cells.max() and cells.max() >= enough[name]
+    ]
     present = [name for name in present if _is_reached(name, present, links)]
     whole = np.all([counts[name] >= enough[name] for name in present], axis=0)
     kept = steps[whole] if present else steps[:0]
@@ -172,14 +176,17 @@ def _most(name: str, there: Mapping[str, NDArray[np.bool_]], links: Links) -> in
 
     A block is of these runs if a version has it that was measured in no other.
     """
-    own = [each.any(axis=0) for other, each in there.items() if links.within(other, name)]
+    own = [cells.any(axis=0) for other, cells in there.items() if links.within(other, name)]
     blocks = np.any(own, axis=0)
-    return max(int(np.count_nonzero(each[:, blocks], axis=-1).max()) for each in there.values())
+    return max(
+        int(np.count_nonzero(present_blocks[:, blocks], axis=-1).max())
+        for present_blocks in there.values()
+    )
 
 
 def _is_reached(name: str, present: Sequence[str], links: Links) -> bool:
     """Return whether what a version is compared by is there, too."""
-    return all(each in present for hop in links.hops(name, present[0]) for each in hop)
+    return all(end in present for hop in links.hops(name, present[0]) for end in hop)
 
 
 def _distance(logs: Array) -> float:
@@ -199,8 +206,8 @@ def _family(rows: Sequence[_Row], least: float, confidence: float) -> Iterator[S
     places = [(before, after) for _, before, after in pairs]
     tests = iter(_tests(differences, places, confidence))
     # Each row takes its own from the tests, which are in the order of the rows.
-    mine = ((row, [next(tests) for _ in _pairs(len(row.versions))]) for row in rows)
-    return (_series(row, found, least, confidence) for row, found in mine)
+    tested = ((row, [next(tests) for _ in _pairs(len(row.versions))]) for row in rows)
+    return (_series(row, row_tests, least, confidence) for row, row_tests in tested)
 
 
 def _pairs(count: int) -> Iterator[tuple[int, int]]:
@@ -214,16 +221,16 @@ def _tests(
     differences: Sequence[Sequence[Array]], places: Sequence[tuple[int, int]], confidence: float
 ) -> Iterator[_Test]:
     """Test each difference, given by its terms, corrected together."""
-    found = summed(differences, confidence)
-    enough = found.count >= MINIMUM_BLOCKS
-    adjusted = holm(np.where(enough, found.p, np.nan))
-    thresholds = findable(found.error, found.freedom, adjusted, confidence)
+    estimates = summed(differences, confidence)
+    enough = estimates.count >= MINIMUM_BLOCKS
+    adjusted = holm(np.where(enough, estimates.p, np.nan))
+    thresholds = findable(estimates.error, estimates.freedom, adjusted, confidence)
     for at, (before, after) in enumerate(places):
         yield _Test(
             before=before,
             after=after,
-            centre=float(found.centre[at]),
-            half=float(found.half[at]),
+            centre=float(estimates.centre[at]),
+            half=float(estimates.half[at]),
             p_adjusted=float(adjusted[at]),
             threshold=float(thresholds[at]),
         )
@@ -232,12 +239,12 @@ def _tests(
 def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) -> Series:
     floor = max(math.log1p(least), row.noise)
     certain = [
-        each for each in tests if each.p_adjusted < 1 - confidence and abs(each.centre) >= floor
+        test for test in tests if test.p_adjusted < 1 - confidence and abs(test.centre) >= floor
     ]
-    cuts = [each for each in certain if each.after - each.before == 1]
+    cuts = [change for change in certain if change.after - change.before == 1]
     last = len(row.versions) - 1
-    ends = next((each for each in certain if not cuts and each.after == last), None)
-    bounds = [0, *(each.after for each in cuts), len(row.versions)]
+    ends = next((change for change in certain if not cuts and change.after == last), None)
+    bounds = [0, *(cut.after for cut in cuts), len(row.versions)]
     segments = [
         _segment(row, slice(*piece), confidence)
         for piece in itertools.pairwise(bounds)
@@ -250,7 +257,7 @@ def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) 
         versions=row.versions,
         segments=tuple(segments),
         changes=tuple(
-            _change(row, each, level) for each, level in zip(cuts, segments[1:], strict=True)
+            _change(row, own_cut, level) for own_cut, level in zip(cuts, segments[1:], strict=True)
         ),
         overall=_change(row, ends, _segment(row, slice(last, None), confidence)) if ends else None,
         seemingly=_seemingly(row, tests, ends) if ends else None,
@@ -260,14 +267,14 @@ def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) 
 
 def _seemingly(row: _Row, tests: Sequence[_Test], ends: _Test) -> str | None:
     """Return the version with which most of the change from end to end seems to have come."""
-    neighbours = [each for each in tests if each.after - each.before == 1]
-    largest = max(neighbours, key=lambda each: each.centre / ends.centre)
+    neighbours = [test for test in tests if test.after - test.before == 1]
+    largest = max(neighbours, key=lambda level: level.centre / ends.centre)
     return row.versions[largest.after] if largest.centre / ends.centre >= _MOST else None
 
 
 def _segment(row: _Row, piece: slice, confidence: float) -> Segment:
-    found = summed([row.distance(row.versions[piece], row.versions[0])], confidence)
-    centre, half = float(found.centre[0]), float(found.half[0])
+    estimates = summed([row.distance(row.versions[piece], row.versions[0])], confidence)
+    centre, half = float(estimates.centre[0]), float(estimates.half[0])
     bounded = not math.isnan(half)
     return Segment(
         versions=row.versions[piece],
@@ -291,7 +298,7 @@ def _change(row: _Row, test: _Test, level: Segment) -> Change:
 
 def _findable(tests: Sequence[_Test], floor: float) -> float | None:
     """Return the change that would have been found wherever it is, None if that is not known."""
-    thresholds = [each.threshold for each in tests if each.after - each.before == 1]
-    if not thresholds or any(math.isnan(each) for each in thresholds):
+    thresholds = [test.threshold for test in tests if test.after - test.before == 1]
+    if not thresholds or any(math.isnan(threshold) for threshold in thresholds):
         return None
     return math.expm1(max(floor, *thresholds))

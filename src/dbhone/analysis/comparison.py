@@ -46,7 +46,7 @@ class _Frame:
 
     def others(self) -> list[int]:
         """Return all subjects but the base."""
-        return [each for each in range(len(self.subjects)) if each != self.base]
+        return [index for index in range(len(self.subjects)) if index != self.base]
 
     def parts(self) -> Iterator[tuple[bool, Group | None, NDArray[np.intp]]]:
         """Yield each part of the steps that has any: held-out first, all groups first."""
@@ -54,8 +54,8 @@ class _Frame:
             for group in (None, *Group):
                 chosen = [
                     step
-                    for step, of in enumerate(self.groups)
-                    if self.in_sample[step] == in_sample and group in (None, of)
+                    for step, group_of_step in enumerate(self.groups)
+                    if self.in_sample[step] == in_sample and group in (None, group_of_step)
                 ]
                 if chosen:
                     yield in_sample, group, np.array(chosen, dtype=np.intp)
@@ -119,16 +119,20 @@ def analyse(
         logs = samples.logs(metric)
         unusable += samples.without_logs(metric)
         blocks = max(blocks, _blocks_of(logs[frame.base]))
-        found = _against_base(frame, logs)
-        pairs, rows = _pairs(frame, found)
-        parts, sums = _parts(frame, metric, (logs, found), left_out)
-        each = _Compared(metric=metric, pairs=pairs, rows=rows, parts=parts, sums=sums)
-        compared.append(each)
+        pairs_of_metric = _against_base(frame, logs)
+        pairs, rows = _pairs(frame, pairs_of_metric)
+        parts, sums = _parts(frame, metric, (logs, pairs_of_metric), left_out)
+        comparison = _Compared(metric=metric, pairs=pairs, rows=rows, parts=parts, sums=sums)
+        compared.append(comparison)
     effects: list[Effect] = []
     summaries: list[Summary] = []
-    for each, (tests, judged) in zip(compared, _tested(compared), strict=True):
-        effects += _effects(frame, each.metric, each.pairs, (each.rows.estimates, tests))
-        summaries += _summaries(frame, each.metric, each.parts, (each.sums.estimates, judged))
+    for comparison, (tests, judged) in zip(compared, _tested(compared), strict=True):
+        effects += _effects(
+            frame, comparison.metric, comparison.pairs, (comparison.rows.estimates, tests)
+        )
+        summaries += _summaries(
+            frame, comparison.metric, comparison.parts, (comparison.sums.estimates, judged)
+        )
     return Analysis(
         base=base,
         confidence=CONFIDENCE,
@@ -148,12 +152,17 @@ def _tested(compared: Sequence[_Compared]) -> list[tuple[Tests, Tests]]:
     """
     tests: dict[str, tuple[Tests, Tests]] = {}
     for own in (True, False):
-        those = [each for each in compared if (each.metric is THROUGHPUT) == own]
-        if those:
-            judged = judge([rows for each in those for rows in (each.rows, each.sums)], CONFIDENCE)
+        selected = [
+            comparison for comparison in compared if (comparison.metric is THROUGHPUT) == own
+        ]
+        if selected:
+            judged = judge(
+                [rows for comparison in selected for rows in (comparison.rows, comparison.sums)],
+                CONFIDENCE,
+            )
             pairs = zip(judged[::2], judged[1::2], strict=True)
-            tests |= {each.metric.name: pair for each, pair in zip(those, pairs, strict=True)}
-    return [tests[each.metric.name] for each in compared]
+            tests |= {row.metric.name: pair for row, pair in zip(selected, pairs, strict=True)}
+    return [tests[comparison.metric.name] for comparison in compared]
 
 
 def _place(frame: _Frame, left_out: LeftOut) -> tuple[str, int, int]:
@@ -205,16 +214,16 @@ def _blocks_of(logs: Array) -> int:
     return int(np.count_nonzero(np.any(~np.isnan(logs), axis=0)))
 
 
-def _pairs(frame: _Frame, found: Estimates) -> tuple[list[tuple[int, int]], Rows]:
+def _pairs(frame: _Frame, estimates: Estimates) -> tuple[list[tuple[int, int]], Rows]:
     """Return the subjects and steps that have an effect, and the effects."""
     pairs = [
         (subject, step)
         for subject in frame.others()
         for step in range(len(frame.steps))
-        if found.count[subject, step]
+        if estimates.count[subject, step]
     ]
-    families = [Family.CONTROL if one in frame.controls else Family.STEPS for one, _ in pairs]
-    return pairs, Rows(estimates=_picked(found, pairs), families=tuple(families))
+    families = [Family.CONTROL if row in frame.controls else Family.STEPS for row, _ in pairs]
+    return pairs, Rows(estimates=_picked(estimates, pairs), families=tuple(families))
 
 
 def _effects(
@@ -242,16 +251,16 @@ def _effects(
     ]
 
 
-def _picked(found: Estimates, pairs: Sequence[tuple[int, int]]) -> Estimates:
+def _picked(estimates: Estimates, pairs: Sequence[tuple[int, int]]) -> Estimates:
     subjects = [subject for subject, _ in pairs]
     steps = [step for _, step in pairs]
     return Estimates(
-        centre=found.centre[subjects, steps],
-        error=found.error[subjects, steps],
-        freedom=found.freedom[subjects, steps],
-        half=found.half[subjects, steps],
-        p=found.p[subjects, steps],
-        count=found.count[subjects, steps],
+        centre=estimates.centre[subjects, steps],
+        error=estimates.error[subjects, steps],
+        freedom=estimates.freedom[subjects, steps],
+        half=estimates.half[subjects, steps],
+        p=estimates.p[subjects, steps],
+        count=estimates.count[subjects, steps],
     )
 
 
@@ -262,12 +271,12 @@ def _parts(
     left_out: set[LeftOut],
 ) -> tuple[list[_Part], Rows]:
     """Return the parts of the subjects' steps, and the estimates of their means."""
-    logs, found = data
+    logs, estimates = data
     parts: list[_Part] = []
     series: list[list[Array]] = []
     for subject in frame.others():
         for in_sample, group, steps in frame.parts():
-            counts = found.count[subject, steps]
+            counts = estimates.count[subject, steps]
             if not counts.any():
                 continue
             # A step that few blocks have would leave hardly a block in which all are whole.
@@ -276,7 +285,7 @@ def _parts(
                 LeftOut(metric=metric.name, subject=frame.subjects[subject], step=frame.steps[step])
                 for step in steps[counts * 2 < counts.max()].tolist()
             )
-            centres = found.centre[subject, kept]
+            centres = estimates.centre[subject, kept]
             series.append(
                 [
                     (logs[above, kept] - logs[below, kept]).mean(axis=0)

@@ -97,25 +97,25 @@ def summed(sums: Sequence[Sequence[Array]], confidence: float) -> Estimates:
     one term. A sum's ``count`` is the smallest of its terms', its degrees of freedom are
     Satterthwaite's.
     """
-    found = estimate(np.array([terms[0] for terms in sums]), confidence)
+    summed_up = estimate(np.array([terms[0] for terms in sums]), confidence)
     for at, terms in enumerate(sums):
         if len(terms) > 1:
-            found.put(at, _added([estimate(each, confidence) for each in terms], confidence))
-    return found
+            summed_up.put(at, _added([estimate(term, confidence) for term in terms], confidence))
+    return summed_up
 
 
 def _added(parts: Sequence[Estimates], confidence: float) -> Estimates:
     """Return the estimates of sums of which each term was estimated on its own."""
-    variances = np.array([np.square(each.error) for each in parts])
-    freedoms = np.array([each.freedom for each in parts])
+    variances = np.array([np.square(part.error) for part in parts])
+    freedoms = np.array([part.freedom for part in parts])
     with np.errstate(divide="ignore", invalid="ignore"):
         fitted = np.square(variances.sum(axis=0)) / (np.square(variances) / freedoms).sum(axis=0)
     exact = ~np.isnan(variances).any(axis=0) & ~variances.any(axis=0)
     return _judged(
-        np.sum([each.centre for each in parts], axis=0),
+        np.sum([part.centre for part in parts], axis=0),
         np.sqrt(variances.sum(axis=0)),
         np.where(exact, freedoms.min(axis=0), fitted),
-        np.min([each.count for each in parts], axis=0),
+        np.min([part.count for part in parts], axis=0),
         confidence,
     )
 

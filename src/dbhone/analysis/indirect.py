@@ -68,7 +68,7 @@ def contrast(
         for above, below in links.hops(name, earlier):
             runs = links.together(above, below)
             term = weight * (rows[above] - rows[below])
-            sharing = next((each for each in terms if each & runs), None)
+            sharing = next((term for term in terms if term & runs), None)
             if sharing is None:
                 terms[runs] = term
             else:

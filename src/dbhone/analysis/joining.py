@@ -46,32 +46,34 @@ class Joined:
 
 def join(parts: Sequence[Part]) -> Joined:
     """Return runs as one. Raises UsageError for runs that do not add up, and says why."""
-    history = all(each.history for each in parts)
+    history = all(part.history for part in parts)
     _check_each(parts, history=history)
     chained = _chained(parts if history else named_alike(parts), history=history)
-    for each in chained[1:]:
-        _check_alike(chained[0], each)
+    for later in chained[1:]:
+        _check_alike(chained[0], later)
     steps = _common_steps(chained)
     order = _version_order(chained) if history else _subject_order(chained)
     # The controls that are shown are those of the base's own run, and others that are the same.
-    home = next(each for each in chained if order[0] in each.compared)
-    names = [_names(each, home) for each in chained]
+    home = next(part for part in chained if order[0] in part.compared)
+    names = [_names(part, home) for part in chained]
     everything = join_samples(
         [
-            each.samples.pick(called, [step.name for step in steps])
-            for each, called in zip(chained, names, strict=True)
+            chained_part.samples.pick(called, [step.name for step in steps])
+            for chained_part, called in zip(chained, names, strict=True)
         ]
     )
-    shown = (*order, *home.run.controls)
+    subjects_shown = (*order, *home.run.controls)
     controls = {
-        called[name]: next(iter(each.run.version_order))
-        for each, called in zip(chained, names, strict=True)
+        called[name]: next(iter(chained_part.run.version_order))
+        for chained_part, called in zip(chained, names, strict=True)
         if history
-        for name in each.run.controls
+        for name in chained_part.run.controls
     }
     return Joined(
         run=_joined_run(chained, home, order, steps),
-        samples=everything.pick(dict(zip(shown, shown, strict=True)), everything.steps),
+        samples=everything.pick(
+            dict(zip(subjects_shown, subjects_shown, strict=True)), everything.steps
+        ),
         everything=everything,
         lineage=Lineage(
             versions=order if history else (), controls=controls, links=_links(chained, names, home)
@@ -83,17 +85,19 @@ def join(parts: Sequence[Part]) -> Joined:
 def _joined_run(
     parts: Sequence[Part], home: Part, order: Sequence[str], steps: tuple[Step, ...]
 ) -> Run:
-    subjects = {name: each for part in reversed(parts) for name, each in part.compared.items()}
+    subjects = {
+        name: compared for part in reversed(parts) for name, compared in part.compared.items()
+    }
     return replace(
-        max((each.run for each in parts), key=lambda run: run.id),
+        max((part.run for part in parts), key=lambda run: run.id),
         title=home.run.title,
-        seconds=sum(each.run.seconds for each in parts),
+        seconds=sum(part.run.seconds for part in parts),
         subjects=(
             *(
                 replace(subjects[name], role=Role.CANDIDATE if at else Role.BASE)
                 for at, name in enumerate(order)
             ),
-            *(each for each in home.run.subjects if each.role is Role.CONTROL),
+            *(subject for subject in home.run.subjects if subject.role is Role.CONTROL),
         ),
         steps=steps,
         warnings=(),
@@ -101,32 +105,32 @@ def _joined_run(
 
 
 def _check_each(parts: Sequence[Part], *, history: bool) -> None:
-    ids = [each.run.id for each in parts]
-    for each in parts:
-        if ids.count(each.run.id) > 1:
-            raise UsageError(f"{each.title} is named twice")
-        if history and len(each.compared) < 2:
+    ids = [part.run.id for part in parts]
+    for part in parts:
+        if ids.count(part.run.id) > 1:
+            raise UsageError(f"{part.title} is named twice")
+        if history and len(part.compared) < 2:
             raise UsageError(
-                f"{each.title} measured less than two versions, and so is no history yet",
-                hint=f"'hone resume {each.run.id}' goes on with it if it is not complete",
+                f"{part.title} measured less than two versions, and so is no history yet",
+                hint=f"'hone resume {part.run.id}' goes on with it if it is not complete",
             )
-        if not each.compared:
+        if not part.compared:
             raise UsageError(
-                f"{each.title} has measured nothing that could be compared",
-                hint=f"'hone show {each.run.id}' tells how far it came",
+                f"{part.title} has measured nothing that could be compared",
+                hint=f"'hone show {part.run.id}' tells how far it came",
             )
 
 
 def _chained(parts: Sequence[Part], *, history: bool) -> tuple[Part, ...]:
     """Order the parts so that each shares a subject with those before it."""
-    first, *waiting = sorted(parts, key=lambda each: each.run.id)
+    first, *waiting = sorted(parts, key=lambda part: part.run.id)
     chained = [first]
     while waiting:
-        found = next((each for each in waiting if _anchors(chained, each)), None)
-        if found is None:
+        neighbour = next((part for part in waiting if _anchors(chained, part)), None)
+        if neighbour is None:
             raise _nothing_shared(chained, waiting[0], history=history)
-        chained.append(found)
-        waiting.remove(found)
+        chained.append(neighbour)
+        waiting.remove(neighbour)
     return tuple(chained)
 
 
@@ -145,22 +149,22 @@ def _nothing_shared(chained: Sequence[Part], part: Part, *, history: bool) -> Us
 def _namesakes(chained: Sequence[Part], part: Part) -> str:
     """Tell of a subject that another run has by name only, and in what the two differ."""
     for earlier in chained:
-        for name, one in earlier.compared.items():
+        for name, subject in earlier.compared.items():
             other = part.compared.get(numbered(name, part))
             if other is not None:
-                differing = listed(differences(one, other))
+                differing = listed(differences(subject, other))
                 return f" ({name} of {earlier.title} is another one: they differ in {differing})"
     return ""
 
 
 def _anchors(chained: Iterable[Part], part: Part) -> list[str]:
     """Return the subjects that a part shares with earlier ones, those of the earliest first."""
-    mine = part.compared
+    compared = part.compared
     shared: dict[str, None] = {}
     for earlier in chained:
         for name, subject in earlier.compared.items():
-            if name in mine:
-                _check_same(earlier, part, subject, mine[name])
+            if name in compared:
+                _check_same(earlier, part, subject, compared[name])
                 shared[name] = None
     return list(shared)
 
@@ -178,23 +182,24 @@ def _check_same(earlier: Part, part: Part, one: Subject, other: Subject) -> None
 
 def _check_alike(first: Part, part: Part) -> None:
     """Refuse runs that did not do the same work, or not on the same machine."""
-    one, other = first.run, part.run
-    if one.machine.fingerprint != other.machine.fingerprint:
+    first_run, other = first.run, part.run
+    if first_run.machine.fingerprint != other.machine.fingerprint:
         raise UsageError(f"{part.title} was measured on another machine than {first.title}")
-    if (one.suite, one.size) != (other.suite, other.size):
+    if (first_run.suite, first_run.size) != (other.suite, other.size):
         raise UsageError(
-            f"{part.title} ran {other.suite} ({other.size}), {first.title} {one.suite} ({one.size})"
+            f"{part.title} ran {other.suite} ({other.size}), {first.title}"
+            f" {first_run.suite} ({first_run.size})"
         )
-    if one.declared.awake != other.declared.awake:
+    if first_run.declared.awake != other.declared.awake:
         raise UsageError(
             f"CPUs were kept awake in only one of {first.title} and {part.title}, which changes"
             " how servers compare"
         )
-    mine, others = one.declared.workload, other.declared.workload
+    workload, others = first_run.declared.workload, other.declared.workload
     differing = [
         key
-        for key in sorted({*mine, *others} - {"sets", "suite", "size"})
-        if mine.get(key) != others.get(key)
+        for key in sorted({*workload, *others} - {"sets", "suite", "size"})
+        if workload.get(key) != others.get(key)
     ]
     if differing:
         raise UsageError(
@@ -205,9 +210,9 @@ def _check_alike(first: Part, part: Part) -> None:
 
 def _common_steps(parts: Sequence[Part]) -> tuple[Step, ...]:
     """Return the steps that all runs have; trained on by one, they are in-sample in all."""
-    trained = {step.name for each in parts for step in each.run.steps if step.in_sample}
+    trained = {step.name for part in parts for step in part.run.steps if step.in_sample}
     first, *others = (
-        [replace(step, in_sample=step.name in trained) for step in each.run.steps] for each in parts
+        [replace(step, in_sample=step.name in trained) for step in part.run.steps] for part in parts
     )
     common = tuple(step for step in first if all(step in other for other in others))
     if not common:
@@ -269,17 +274,17 @@ def _names(part: Part, home: Part) -> dict[str, str]:
     again: dict[str, str] = {}
     for control in _controls(part):
         same = (
-            each.name
-            for each in _controls(home)
-            if not differences(each, control) and each.name not in again.values()
+            name.name
+            for name in _controls(home)
+            if not differences(name, control) and name.name not in again.values()
         )
         again[control.name] = next(same, f"{control.name} of {part.title}")
     return {name: name for name in part.compared} | again
 
 
 def _controls(part: Part) -> list[Subject]:
-    return [each for each in part.run.subjects if each.role is Role.CONTROL]
+    return [subject for subject in part.run.subjects if subject.role is Role.CONTROL]
 
 
 def _titles(parts: Iterable[Part]) -> str:
-    return " and ".join(each.title for each in parts)
+    return " and ".join(part.title for part in parts)

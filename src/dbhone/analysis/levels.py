@@ -58,13 +58,13 @@ def _levels(samples: SampleArray, metric: Metric, rows: Array, confidence: float
     with np.errstate(invalid="ignore"):
         logs = np.log(np.where(rows > 0, rows, np.nan))
     fitted = estimate(logs, confidence)
-    found = []
+    levels = []
     for subject, step in np.argwhere(counts > 0).tolist():
         count = int(counts[subject, step])
         whole = int(fitted.count[subject, step]) == count
         centre, half = float(fitted.centre[subject, step]), float(fitted.half[subject, step])
         bounded = whole and not np.isnan(half)
-        found.append(
+        levels.append(
             Level(
                 subject=samples.subjects[subject],
                 step=samples.steps[step],
@@ -75,7 +75,7 @@ def _levels(samples: SampleArray, metric: Metric, rows: Array, confidence: float
                 blocks=count,
             )
         )
-    return found
+    return levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +106,9 @@ def average_ratio(
     if not {subject, base} <= set(samples.subjects):
         return None
     logs = samples.logs(THROUGHPUT)
-    chosen = [samples.steps.index(each) for each in steps if each in samples.steps]
-    mine, theirs = samples.subjects.index(subject), samples.subjects.index(base)
-    rows = logs[mine, chosen] - logs[theirs, chosen]
+    chosen = [samples.steps.index(step) for step in steps if step in samples.steps]
+    row, theirs = samples.subjects.index(subject), samples.subjects.index(base)
+    rows = logs[row, chosen] - logs[theirs, chosen]
     counts = np.count_nonzero(~np.isnan(rows), axis=-1)
     if not counts.any():
         return None

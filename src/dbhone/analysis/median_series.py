@@ -47,43 +47,49 @@ def find_courses(
     than half of the blocks were observed, such as the end of the longest slice, are left out. Of
     more than about ``most_points`` moments neighbours are averaged.
     """
-    chosen = [each for each in observations if each.set in sets]
-    found: list[Course] = []
+    chosen = [observation for observation in observations if observation.set in sets]
+    courses: list[Course] = []
     for name in sets:
-        mine = [each for each in chosen if each.set == name]
-        subjects = dict.fromkeys(each.subject for each in mine)
-        quantities = dict.fromkeys(series.quantity for each in mine for series in each.series)
+        of_set = [observation for observation in chosen if observation.set == name]
+        subjects = dict.fromkeys(observation.subject for observation in of_set)
+        quantities = dict.fromkeys(
+            series.quantity for observation in of_set for series in observation.series
+        )
         for quantity in quantities:
-            told = [series for each in mine for series in each.series]
-            same = [series for series in told if series.quantity == quantity]
+            observed = [series for observation in of_set for series in observation.series]
+            same = [series for series in observed if series.quantity == quantity]
             width = _width(same, most_points)
             for subject in subjects:
-                blocks = [each for each in mine if each.subject == subject]
+                blocks = [observation for observation in of_set if observation.subject == subject]
                 course = _course(blocks, quantity, width)
-                found += [course] if course is not None else []
-    return tuple(found)
+                courses += [course] if course is not None else []
+    return tuple(courses)
 
 
 def _width(series: Sequence[Series], most_points: int) -> float:
     """Return how many seconds make a moment: the observer's interval, more for long slices."""
-    gaps = np.concatenate([np.diff(each.at) for each in series])
+    gaps = np.concatenate([np.diff(one_series.at) for one_series in series])
     interval = float(np.median(gaps)) if len(gaps) else 1.0
     # What a busy machine delayed does not make another interval: full tenths.
     interval = max(round(interval, 1), 0.1)
-    longest = max((each.at[-1] for each in series if each.at), default=0.0)
+    longest = max((one_series.at[-1] for one_series in series if one_series.at), default=0.0)
     return interval * max(1, int(np.ceil(longest / interval / most_points)))
 
 
 def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> Course | None:
-    slices = [each for each in (_told(block, quantity) for block in blocks) if each is not None]
-    if not slices or not any(each.at for each in slices):
+    slices = [
+        one_series
+        for one_series in (_told(block, quantity) for block in blocks)
+        if one_series is not None
+    ]
+    if not slices or not any(one_series.at for one_series in slices):
         return None
-    bins = [np.rint(np.asarray(each.at) / width).astype(np.int64) for each in slices]
-    count = max(int(each.max()) for each in bins if len(each)) + 1
+    bins = [np.rint(np.asarray(one_series.at) / width).astype(np.int64) for one_series in slices]
+    count = max(int(numbers.max()) for numbers in bins if len(numbers)) + 1
     moments, values = np.full((2, len(slices), count), np.nan)
-    for row, (place, each) in enumerate(zip(bins, slices, strict=True)):
-        _average(moments[row], place, np.asarray(each.at))
-        _average(values[row], place, np.asarray(each.values))
+    for row, (place, course) in enumerate(zip(bins, slices, strict=True)):
+        _average(moments[row], place, np.asarray(course.at))
+        _average(values[row], place, np.asarray(course.values))
     often = np.isfinite(values).sum(axis=0) * 2 >= len(slices)
     if not often.any():
         return None
@@ -102,11 +108,11 @@ def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> 
 
 def _told(block: Observation, quantity: Quantity) -> Series | None:
     """Return a block's series of a quantity; of a count that it does not have, one of noughts."""
-    own = next((each for each in block.series if each.quantity == quantity), None)
+    own = next((series for series in block.series if series.quantity == quantity), None)
     if own is not None or quantity.kind is not Kind.COUNT or not block.series:
         return own
     # The longest of what was observed tells when it was looked.
-    at = max((each.at for each in block.series), key=len)
+    at = max((series.at for series in block.series), key=len)
     return Series(quantity=quantity, at=at, values=(0.0,) * len(at))
 
 
@@ -118,4 +124,4 @@ def _average(row: Array, place: NDArray[np.int64], figures: Array) -> None:
 
 
 def _plain(figures: Array) -> tuple[float, ...]:
-    return tuple(float(each) for each in figures)
+    return tuple(float(figure) for figure in figures)

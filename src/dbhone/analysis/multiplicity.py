@@ -88,7 +88,7 @@ class Tests:
 
 def judge(tables: Sequence[Rows], confidence: float) -> list[Tests]:
     """Correct each family over all tables; return the tests of each table's rows."""
-    families = np.array([each.value for table in tables for each in table.families])
+    families = np.array([family.value for table in tables for family in table.families])
     p, error, freedom = (
         np.concatenate(columns)
         for columns in zip(*(_columns(table.estimates) for table in tables), strict=True)
@@ -100,7 +100,7 @@ def judge(tables: Sequence[Rows], confidence: float) -> list[Tests]:
         least[own] = findable(error[own], freedom[own], adjusted[own], confidence)
     ends = np.cumsum([len(table.families) for table in tables])[:-1]
     pairs = zip(np.split(adjusted, ends), np.split(least, ends), strict=True)
-    return [Tests(adjusted=one, findable=other) for one, other in pairs]
+    return [Tests(adjusted=adjusted_p, findable=other) for adjusted_p, other in pairs]
 
 
 def _columns(rows: Estimates) -> tuple[Array, Array, Array]:

@@ -31,10 +31,10 @@ class Part:
 def part(run: Run, samples: SampleArray) -> Part:
     """Return a run as a part of several that are to be joined."""
     present = samples.measured_subjects()
-    known = {each.name: each for each in run.subjects}
+    known = {subject.name: subject for subject in run.subjects}
     order = run.version_order
     names = order or sorted(
-        (each.name for each in run.subjects if each.role is not Role.CONTROL),
+        (subject.name for subject in run.subjects if subject.role is not Role.CONTROL),
         key=lambda name: known[name].role is not Role.BASE,
     )
     compared = {name: known[name] for name in names if name in present}
@@ -43,13 +43,13 @@ def part(run: Run, samples: SampleArray) -> Part:
 
 def differences(one: Subject, other: Subject) -> tuple[str, ...]:
     """Return in what two subjects are not the same server, nothing if they are."""
-    found = (
+    parts = (
         ("version", (one.dbms, one.version) != (other.dbms, other.version)),
         ("build", one.build_digest != other.build_digest),
         ("settings", one.settings != other.settings),
         ("levers", one.levers != other.levers),
     )
-    return tuple(what for what, differs in found if differs)
+    return tuple(what for what, differs in parts if differs)
 
 
 def numbered(name: str, part: Part) -> str:
@@ -65,17 +65,23 @@ def named_alike(parts: Sequence[Part]) -> tuple[Part, ...]:
     number to it.
     """
     named: list[Part] = []
-    for each in sorted(parts, key=lambda part: part.run.id):
-        named.append(_renamed(each, _names(each, named)))
+    for earlier in sorted(parts, key=lambda part: part.run.id):
+        named.append(_renamed(earlier, _names(earlier, named)))
     return tuple(named)
 
 
 def _names(part: Part, earlier: Sequence[Part]) -> dict[str, str]:
-    known = {name: one for before in earlier for name, one in before.compared.items()}
+    known = {
+        name: known_subject for before in earlier for name, known_subject in before.compared.items()
+    }
     taken = {*known, *(name for before in (*earlier, part) for name in before.run.controls)}
     called: dict[str, str] = {}
     for name, subject in part.compared.items():
-        same = (other for other, one in known.items() if not differences(one, subject))
+        same = (
+            other
+            for other, known_subject in known.items()
+            if not differences(known_subject, subject)
+        )
         free = (other for other in same if other not in called.values())
         own = numbered(name, part) if name in taken else name
         called[name] = next(free, own)
@@ -90,5 +96,8 @@ def _renamed(part: Part, called: Mapping[str, str]) -> Part:
         part,
         run=replace(part.run, subjects=tuple(map(renamed, part.run.subjects))),
         samples=part.samples.rename(called),
-        compared={called[name]: renamed(each) for name, each in part.compared.items()},
+        compared={
+            called[name]: renamed(compared_subject)
+            for name, compared_subject in part.compared.items()
+        },
     )

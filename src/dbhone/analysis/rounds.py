@@ -92,8 +92,8 @@ def levels(logs: Array) -> Array:
     known = ~np.isnan(tables)
     subjects, rounds = _fitted(tables, known)
     usual = _median(np.where(known.any(axis=-1), rounds, np.nan), -1)
-    found: Array = np.where(known.any(axis=-2), subjects + usual[:, None], np.nan)
-    return found.reshape(*logs.shape[:-2], logs.shape[-1])
+    effects: Array = np.where(known.any(axis=-2), subjects + usual[:, None], np.nan)
+    return effects.reshape(*logs.shape[:-2], logs.shape[-1])
 
 
 def _fitted(tables: Array, known: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -107,9 +107,9 @@ def _fitted(tables: Array, known: NDArray[np.bool_]) -> tuple[Array, Array]:
     rounds = np.nan_to_num(_median(np.where(known, tables - subjects, np.nan), -1))[..., None]
     moving = np.arange(len(tables))
     for _ in range(_MOST_TURNS):
-        those = (values[moving], known[moving], bend[moving])
+        moving_parts = (values[moving], known[moving], bend[moving])
         before = subjects[moving]
-        rounds[moving], after = _turn(*those, rounds[moving], before)
+        rounds[moving], after = _turn(*moving_parts, rounds[moving], before)
         subjects[moving] = after
         moving = moving[np.abs(after - before).max(axis=(-2, -1)) >= _SETTLED]
         if not len(moving):

@@ -61,7 +61,7 @@ class SampleSize:
 def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
     """Return what a run lacks of blocks; a subject that is broken needs none."""
     analysis = analysis.without(_broken(run))
-    counts = [each.blocks for each in analysis.throughput_effects]
+    counts = [effect.blocks for effect in analysis.throughput_effects]
     missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
     return SampleSize(
         verdict_blocks=missing,
@@ -74,55 +74,56 @@ def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warn
     """Tell of blocks that are missing for verdicts, and of precision that was not reached."""
     analysis = analysis.without(_broken(run))
     effects = analysis.throughput_effects
-    found = needs(run, samples, analysis)
+    size = needs(run, samples, analysis)
     if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
-        whole = MINIMUM_BLOCKS - found.verdict_blocks
+        whole = MINIMUM_BLOCKS - size.verdict_blocks
         yield Warning(
             code="too-few-blocks",
             text=f"only {whole} of the {MINIMUM_BLOCKS} blocks that a verdict needs"
-            f" {'was' if whole == 1 else 'were'} measured whole: {found.verdict_words}",
+            f" {'was' if whole == 1 else 'were'} measured whole: {size.verdict_words}",
         )
-    elif any(each.verdict == Verdict.NOT_ENOUGH_DATA for each in effects):
-        yield _without_verdict(effects, found)
-    yield from _imprecise(run, analysis, found)
+    elif any(effect.verdict == Verdict.NOT_ENOUGH_DATA for effect in effects):
+        yield _without_verdict(effects, size)
+    yield from _imprecise(run, analysis, size)
 
 
 def _broken(run: Run) -> frozenset[str]:
-    return frozenset(each.name for each in run.subjects if each.broken is not None)
+    return frozenset(subject.name for subject in run.subjects if subject.broken is not None)
 
 
-def _without_verdict(effects: Sequence[Effect], found: SampleSize) -> Warning:
-    without = [each for each in effects if each.verdict == Verdict.NOT_ENOUGH_DATA]
-    names = list(dict.fromkeys(f"{each.subject} on {each.step}" for each in without))
+def _without_verdict(effects: Sequence[Effect], sample_size: SampleSize) -> Warning:
+    without = [effect for effect in effects if effect.verdict == Verdict.NOT_ENOUGH_DATA]
+    names = list(dict.fromkeys(f"{effect.subject} on {effect.step}" for effect in without))
     return Warning(
         code="not-enough-data",
         text=f"{len(without)} of {count_of(len(effects), 'effect')} on steps ({listed(names)}) "
-        f"have fewer than the {MINIMUM_BLOCKS} blocks that a verdict needs: {found.verdict_words}",
+        f"have fewer than the {MINIMUM_BLOCKS} blocks that a verdict needs:"
+        f" {sample_size.verdict_words}",
     )
 
 
-def _imprecise(run: Run, analysis: Analysis, found: SampleSize) -> Iterator[Warning]:
+def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterator[Warning]:
     target = run.design.target
     if run.stopped_by not in ("budget", "blocks") or precision(analysis) <= target:
         return
-    widths = [half_width(each) for each in analysis.throughput_effects]
+    widths = [half_width(effect) for effect in analysis.throughput_effects]
     if not widths:
         return
-    wide = sum(each is None or each > target for each in widths)
+    wide = sum(width is None or width > target for width in widths)
     spent = "budget was spent" if run.stopped_by == "budget" else "number of blocks was reached"
     yield Warning(
         code="target-not-met",
         text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
-        f"less precisely than ±{target:.1%}{_would_do(found)}",
+        f"less precisely than ±{target:.1%}{_would_do(sample_size)}",
     )
 
 
-def _would_do(found: SampleSize) -> str:
+def _would_do(sample_size: SampleSize) -> str:
     """Return what would do for the target, or what to do where nobody waits for that."""
-    if not found.target_words:
+    if not sample_size.target_words:
         return ""
-    if (found.seconds(found.target_blocks) or 0) <= _PATIENCE:
-        return f"; about {found.target_words} would do"
+    if (sample_size.seconds(sample_size.target_blocks) or 0) <= _PATIENCE:
+        return f"; about {sample_size.target_words} would do"
     return (
         "; blocks for all to be so would take more than a day here: ask for less ('--target'), or"
         " let each step last longer"

@@ -66,25 +66,25 @@ def _rows(base: str, samples: SampleArray) -> Iterator[_Row]:
         return
     logs = samples.logs(THROUGHPUT)
     its = logs[samples.subjects.index(base)]
-    for subject, mine in zip(samples.subjects, logs, strict=True):
+    for subject, subject_logs in zip(samples.subjects, logs, strict=True):
         if subject == base:
             continue
-        for step, row in zip(samples.steps, mine - its, strict=True):
+        for step, row in zip(samples.steps, subject_logs - its, strict=True):
             known = np.sort(row[~np.isnan(row)])
             if len(known) >= _LEAST:
                 yield _Row(subject=subject, step=step, logs=known)
 
 
 def _outliers(rows: list[_Row]) -> Iterator[Warning]:
-    far = [(each, *_furthest(each.logs)) for each in rows]
+    far = [(row, *_furthest(row.logs)) for row in rows]
     total = sum(count for _, count, _, _ in far)
     if not total:
         return
-    row, _, distance, at = max(far, key=lambda each: each[2])
+    row, _, distance, at = max(far, key=lambda candidate: candidate[2])
     usual = float(np.exp(np.median(row.logs)))
     yield Warning(
         code="outliers",
-        text=f"{total} of {count_of(sum(len(each.logs) for each in rows), 'ratio')} of blocks"
+        text=f"{total} of {count_of(sum(len(row.logs) for row in rows), 'ratio')} of blocks"
         f" {'lies' if total == 1 else 'lie'} {_FAR:.0f} spreads or more from the others of"
         f" {'its' if total == 1 else 'their'} step; the furthest, {distance:.0f} spreads, is"
         f" {row.name}: {np.exp(at):.3g} times the base where {usual:.3g} is usual. Such blocks are"
@@ -104,12 +104,12 @@ def _furthest(logs: Array) -> tuple[int, float, float]:
 
 def _two_humped(rows: list[_Row]) -> Iterator[Warning]:
     tried = ((row, _humps(row.logs)) for row in rows)
-    found = [(row, humps) for row, humps in tried if humps.apart >= _APART]
-    if not found:
+    humped = [(row, humps) for row, humps in tried if humps.apart >= _APART]
+    if not humped:
         return
-    row, humps = max(found, key=lambda each: each[1].apart)
+    row, humps = max(humped, key=lambda candidate: candidate[1].apart)
     (low, high), (below, above) = humps.ratios, humps.counts
-    others = [each.name for each, _ in found if each is not row]
+    others = [other_row.name for other_row, _ in humped if other_row is not row]
     yield Warning(
         code="two-humped",
         text=f"the ratios of {row.name} come in two humps, {low:.3f} in {count_of(below, 'block')}"

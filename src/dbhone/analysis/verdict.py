@@ -144,71 +144,76 @@ class Analysis:
     @property
     def throughput_effects(self) -> tuple[Effect, ...]:
         """The effects on the metric by which subjects are judged."""
-        return tuple(each for each in self.effects if each.metric == THROUGHPUT.name)
+        return tuple(effect for effect in self.effects if effect.metric == THROUGHPUT.name)
 
     @property
     def throughput_summaries(self) -> tuple[Summary, ...]:
         """The summaries of the metric by which subjects are judged."""
-        return tuple(each for each in self.summaries if each.metric == THROUGHPUT.name)
+        return tuple(summary for summary in self.summaries if summary.metric == THROUGHPUT.name)
 
     def without(self, subjects: Collection[str]) -> Analysis:
         """Return the analysis as far as it is not of these subjects."""
         return replace(
             self,
-            effects=tuple(each for each in self.effects if each.subject not in subjects),
-            summaries=tuple(each for each in self.summaries if each.subject not in subjects),
-            left_out=tuple(each for each in self.left_out if each.subject not in subjects),
+            effects=tuple(effect for effect in self.effects if effect.subject not in subjects),
+            summaries=tuple(
+                summary for summary in self.summaries if summary.subject not in subjects
+            ),
+            left_out=tuple(effect for effect in self.left_out if effect.subject not in subjects),
         )
 
     def judged(self, subject: str) -> tuple[Effect | Summary, ...]:
         """Return what was found of a subject's throughput and has a verdict, summaries first."""
-        found: tuple[Effect | Summary, ...] = (*self.throughput_summaries, *self.throughput_effects)
+        judged: tuple[Effect | Summary, ...] = (
+            *self.throughput_summaries,
+            *self.throughput_effects,
+        )
         return tuple(
-            each
-            for each in found
-            if each.subject == subject and tone(each) is not Direction.UNKNOWN
+            effect
+            for effect in judged
+            if effect.subject == subject and tone(effect) is not Direction.UNKNOWN
         )
 
     def summary(
         self, subject: str, *, in_sample: bool, group: Group | None = None, metric: str
     ) -> Summary | None:
         """Return the one summary of these, None if there is none."""
-        wanted = (subject, in_sample, group, metric)
+        key = (subject, in_sample, group, metric)
         return next(
             (
-                each
-                for each in self.summaries
-                if (each.subject, each.in_sample, each.group, each.metric) == wanted
+                summary
+                for summary in self.summaries
+                if (summary.subject, summary.in_sample, summary.group, summary.metric) == key
             ),
             None,
         )
 
 
-def tone(found: Effect | Summary) -> Direction:
+def tone(effect: Effect | Summary) -> Direction:
     """Return which way the verdict points."""
-    metric = BY_NAME[found.metric]
+    metric = BY_NAME[effect.metric]
     words = {
         metric.gain: Direction.BETTER,
         metric.loss: Direction.WORSE,
         Verdict.NO_DIFFERENCE.value: Direction.SAME,
     }
-    return words.get(found.verdict, Direction.UNKNOWN)
+    return words.get(effect.verdict, Direction.UNKNOWN)
 
 
-def differs(found: Effect | Summary) -> bool:
+def differs(effect: Effect | Summary) -> bool:
     """Return whether the verdict is that there is a difference."""
-    return tone(found) in (Direction.BETTER, Direction.WORSE)
+    return tone(effect) in (Direction.BETTER, Direction.WORSE)
 
 
-def half_width(found: Bounded) -> float | None:
+def half_width(bounded: Bounded) -> float | None:
     """Return half the interval's width as a fraction of the ratio, None without an interval.
 
     The interval is symmetric on the logarithmic scale: 0.02 means that its ends are the
     ratio times and divided by 1.02.
     """
-    if found.low is None or found.high is None:
+    if bounded.low is None or bounded.high is None:
         return None
-    return float((found.high / found.low) ** 0.5 - 1)
+    return float((bounded.high / bounded.low) ** 0.5 - 1)
 
 
 _MOST_BLOCKS = 1_000_000
@@ -246,12 +251,12 @@ def blocks_needed(analysis: Analysis, target: float) -> int | None:
 
 def _widest(effects: Sequence[Effect]) -> Iterable[Effect]:
     """Return of the effects with as many blocks only the widest: no other needs more."""
-    found: dict[int, Effect] = {}
+    best: dict[int, Effect] = {}
     for effect in effects:
-        rival = found.get(effect.blocks)
+        rival = best.get(effect.blocks)
         if rival is None or _half(effect) > _half(rival):
-            found[effect.blocks] = effect
-    return found.values()
+            best[effect.blocks] = effect
+    return best.values()
 
 
 def _half(effect: Effect) -> float:
@@ -303,5 +308,5 @@ def find_winner(analysis: Analysis, subjects: Iterable[Subject]) -> Summary | No
         for subject in subjects
         if subject.role is Role.CANDIDATE and subject.broken is None
     ]
-    faster = [each for each in scores if each is not None and each.verdict == Verdict.FASTER]
-    return max(faster, key=lambda each: each.ratio, default=None)
+    faster = [score for score in scores if score is not None and score.verdict == Verdict.FASTER]
+    return max(faster, key=lambda score: score.ratio, default=None)

@@ -81,7 +81,7 @@ def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
         yield Warning(
             code="client-heavy",
             text=f"on {len(heavy)} of {len(samples.steps)} steps "
-            f"({listed([samples.steps[each] for each in heavy])}) the CPU is busy and the client "
+            f"({listed([samples.steps[index] for index in heavy])}) the CPU is busy and the client "
             f"takes up to {share[heavy].max():.0%} of it, so a faster server shows only in part: "
             "its CPU time per operation shows it whole",
         )
@@ -91,10 +91,10 @@ def _usual(samples: SampleArray, subject: int, metric: Metric) -> Array | None:
     """Return the subject's median of a metric on each step, None if it was not measured."""
     if not samples.has(metric):
         return None
-    mine = samples.usable(metric)[subject]
-    known = ~np.isnan(mine).all(axis=-1)
-    usual = np.full(len(mine), np.nan)
-    usual[known] = np.nanmedian(mine[known], axis=-1)
+    usable = samples.usable(metric)[subject]
+    known = ~np.isnan(usable).all(axis=-1)
+    usual = np.full(len(usable), np.nan)
+    usual[known] = np.nanmedian(usable[known], axis=-1)
     return usual
 
 
@@ -114,7 +114,7 @@ def doubts(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning,
     A warning that the run already carries is not repeated.
     """
     base = _of_base(run, samples)
-    found = [
+    warnings = [
         *_control(run, analysis),
         *_state(run),
         *_compilers(run),
@@ -127,10 +127,14 @@ def doubts(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning,
         *(odd_shapes(run.base.name, samples) if run.base else ()),
         *_values(analysis),
     ]
-    carried = {(each.code, each.subject, each.step) for each in run.warnings}
-    new = [each for each in found if (each.code, each.subject, each.step) not in carried]
+    carried = {(warning.code, warning.subject, warning.step) for warning in run.warnings}
+    new = [
+        warning
+        for warning in warnings
+        if (warning.code, warning.subject, warning.step) not in carried
+    ]
     everything = [*new, *run.warnings]
-    return tuple(sorted(everything, key=lambda each: each.code not in CONTROL_CODES))
+    return tuple(sorted(everything, key=lambda warning: warning.code not in CONTROL_CODES))
 
 
 def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:
@@ -144,17 +148,19 @@ def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:
         yield from _control_differs(analysis, control, f"{analysis.base} over again")
         if winner is not None:
             yield from _control_noisy(analysis, control, winner)
-    for same in dict.fromkeys(each.subject for each in run.warnings if each.code == IDENTICAL):
+    for same in dict.fromkeys(
+        warning.subject for warning in run.warnings if warning.code == IDENTICAL
+    ):
         if same is not None:
             yield from _control_differs(analysis, same, f"byte for byte {analysis.base}")
 
 
 def _control_differs(analysis: Analysis, control: str, what: str) -> Iterator[Warning]:
     """Tell that a subject differs from the base though it is the same: ``what`` says how."""
-    differing = [each for each in analysis.judged(control) if differs(each)]
+    differing = [effect for effect in analysis.judged(control) if differs(effect)]
     if not differing:
         return
-    worst = max(differing, key=lambda each: abs(np.log(each.ratio)))
+    worst = max(differing, key=lambda effect: abs(np.log(effect.ratio)))
     where = worst.step if isinstance(worst, Effect) else _together(worst, analysis)
     yield Warning(
         code="control-differs",
@@ -167,7 +173,7 @@ def _control_differs(analysis: Analysis, control: str, what: str) -> Iterator[Wa
 
 def _together(worst: Summary, analysis: Analysis) -> str:
     """Return the steps of a summary in words: ``all held-out steps together``."""
-    parts = {each.in_sample for each in analysis.throughput_effects}
+    parts = {effect.in_sample for effect in analysis.throughput_effects}
     part = ("in-sample " if worst.in_sample else "held-out ") if len(parts) > 1 else ""
     return f"{worst.group or 'all'} {part}steps together"
 
@@ -206,12 +212,12 @@ def _compilers(run: Run) -> Iterator[Warning]:
         if subject.ready_made and subject.compiler != READY_MADE:
             built.setdefault(subject.compiler, []).append(subject.name)
     if len(built) > 1:
-        told = "; ".join(f"{listed(names)} by {compiler}" for compiler, names in built.items())
+        compilers = "; ".join(f"{listed(names)} by {compiler}" for compiler, names in built.items())
         yield Warning(
             code="compilers-differ",
-            text=f"the ready-made servers were not compiled alike ({told}), nor is it known with"
-            " which options: what differs between those may be the compilers' doing and not the"
-            " servers'",
+            text=f"the ready-made servers were not compiled alike ({compilers}), nor is it known"
+            " with which options: what differs between those may be the compilers' doing and not"
+            " the servers'",
         )
 
 
@@ -241,7 +247,7 @@ def _short(run: Run, base: _Base | None) -> Iterator[Warning]:
         yield Warning(
             code="short-steps",
             text=f"{len(short)} of {np.count_nonzero(timed)} steps take less than "
-            f"{duration(_SHORT_SECONDS)} ({listed([base.steps[each] for each in order])}; "
+            f"{duration(_SHORT_SECONDS)} ({listed([base.steps[index] for index in order])}; "
             f"the shortest takes {seconds[order[0]] * 1000:.1f} ms): "
             "a larger size would measure them better",
         )
@@ -295,15 +301,15 @@ class _Base:
 def _of_base(run: Run, samples: SampleArray) -> _Base | None:
     if run.base is None or run.base.name not in samples.subjects:
         return None
-    mine = samples.logs(THROUGHPUT)[samples.subjects.index(run.base.name)]
-    known = ~np.isnan(mine)
+    base_logs = samples.logs(THROUGHPUT)[samples.subjects.index(run.base.name)]
+    known = ~np.isnan(base_logs)
     steps, blocks = known.any(axis=1), known.any(axis=0)
     if not steps.any():
         return None
-    logs = mine[steps][:, blocks]
+    logs = base_logs[steps][:, blocks]
     return _Base(
         name=run.base.name,
-        steps=tuple(samples.steps[each] for each in np.flatnonzero(steps)),
+        steps=tuple(samples.steps[index] for index in np.flatnonzero(steps)),
         logs=logs,
         usual=np.nanmedian(logs, axis=1),
     )
@@ -329,8 +335,8 @@ def _values(analysis: Analysis) -> Iterator[Warning]:
 def _left_out(analysis: Analysis) -> dict[tuple[str, tuple[str, ...]], list[str]]:
     """Return the subjects by what their summaries do without: a metric, and its steps."""
     steps: dict[tuple[str, str], list[str]] = {}
-    for each in analysis.left_out:
-        steps.setdefault((each.metric, each.subject), []).append(each.step)
+    for effect in analysis.left_out:
+        steps.setdefault((effect.metric, effect.subject), []).append(effect.step)
     subjects: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (metric, subject), names in steps.items():
         subjects.setdefault((metric, tuple(names)), []).append(subject)

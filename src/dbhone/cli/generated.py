@@ -84,12 +84,12 @@ def asks(function: F) -> F:
     return function
 
 
-def write_or_execute(context: Context, experiment: Experiment, asked: Asked) -> Page | None:
+def write_or_execute(context: Context, experiment: Experiment, request: Asked) -> Page | None:
     """Write the experiment where it is asked for; else execute it, and return what it found."""
-    if asked.output is None:
-        return execute_new(context, experiment, refresh=asked.refresh)
-    write_output(asked.output, experiment.text)
+    if request.output is None:
+        return execute_new(context, experiment, refresh=request.refresh)
+    write_output(request.output, experiment.text)
     context.err.print(
-        f"wrote {asked.output}: 'hone run {asked.output}' executes it", soft_wrap=True
+        f"wrote {request.output}: 'hone run {request.output}' executes it", soft_wrap=True
     )
     return None

@@ -29,18 +29,18 @@ def told(head: str, text: str, style: str = "bold") -> Text:
 
 def words(text: str | None) -> tuple[str, ...]:
     """Return the words of ``A,B``; none for None. Raises UsageError for a text without any."""
-    found = _split(text)
-    if text is not None and not found:
+    parts = _split(text)
+    if text is not None and not parts:
         raise UsageError(f"'{text}' names nothing", hint="write A,B, or leave the option out")
-    return found
+    return parts
 
 
 def numbers(text: str | None) -> tuple[int, ...]:
     """Return the numbers of clients of ``1,4,16``; none for None. Raises UsageError."""
-    found = _split(text)
-    if text is not None and not (found and all(word.isdecimal() for word in found)):
+    parts = _split(text)
+    if text is not None and not (parts and all(word.isdecimal() for word in parts)):
         raise UsageError(f"'{text}' is not numbers of clients", hint="write them as 1,4,16")
-    return tuple(int(word) for word in found)
+    return tuple(int(word) for word in parts)
 
 
 def _split(text: str | None) -> tuple[str, ...]:

@@ -141,7 +141,7 @@ def _precision(event: BlockEnded) -> str:
     """Say how well the effects are known by now, once that means something."""
     if event.typical is None or event.typical > _VAGUE:
         return ""
-    said = f"; half of the effects known to ±{event.typical:.1%} or better"
+    precision = f"; half of the effects known to ±{event.typical:.1%} or better"
     if event.widest is not None and event.widest < _VAGUE:
-        said += f", all to ±{event.widest:.1%}"
-    return said
+        precision += f", all to ±{event.widest:.1%}"
+    return precision

@@ -162,6 +162,6 @@ tolerance_option = click.option(
 
 def answer(context: Context, page: Page, tolerance: float | None) -> int:
     """Say in a sentence whether the candidate is slower, and return the exit code for it."""
-    found = outcome(page, tolerance=tolerance)
-    context.err.print(f"exit code {found.answer.value}: {found.sentence}", soft_wrap=True)
-    return found.answer.value
+    result = outcome(page, tolerance=tolerance)
+    context.err.print(f"exit code {result.answer.value}: {result.sentence}", soft_wrap=True)
+    return result.answer.value

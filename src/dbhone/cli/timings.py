@@ -23,29 +23,29 @@ def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
             f"{manifest.dbms} {manifest.version}\n{manifest.variant}, {manifest.compiler}",
             overflow="fold",
         )
-    found = [timings(build, slowest=slowest) for build in builds]
-    table.add_row("wall time", *(duration(each.seconds) for each in found))
-    for phase in _phases(found):
-        table.add_row(f"  {phase}", *(_phase(each, phase) for each in found))
-    table.add_row("compilers' CPU time", *(duration(each.cpu_seconds) for each in found))
-    table.add_row("most at once", *(str(each.jobs) for each in found))
-    table.add_row("parallel efficiency", *(_efficiency(each) for each in found))
-    table.add_row("files compiled", *(f"{each.targets:,}" for each in found))
-    for rank, targets in enumerate(zip_longest(*(each.slowest for each in found))):
-        table.add_row("" if rank else "slowest targets", *(_target(each) for each in targets))
+    timings_of = [timings(build, slowest=slowest) for build in builds]
+    table.add_row("wall time", *(duration(build.seconds) for build in timings_of))
+    for phase in _phases(timings_of):
+        table.add_row(f"  {phase}", *(_phase(build, phase) for build in timings_of))
+    table.add_row("compilers' CPU time", *(duration(build.cpu_seconds) for build in timings_of))
+    table.add_row("most at once", *(str(build.jobs) for build in timings_of))
+    table.add_row("parallel efficiency", *(_efficiency(build) for build in timings_of))
+    table.add_row("files compiled", *(f"{build.targets:,}" for build in timings_of))
+    for rank, targets in enumerate(zip_longest(*(build.slowest for build in timings_of))):
+        table.add_row("" if rank else "slowest targets", *(_target(target) for target in targets))
     return table
 
 
-def _phases(found: Sequence[BuildTimings]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(phase for each in found for phase in each.phases))
+def _phases(timings: Sequence[BuildTimings]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(phase for build in timings for phase in build.phases))
 
 
-def _phase(found: BuildTimings, phase: str) -> str:
-    return duration(found.phases[phase]) if phase in found.phases else "-"
+def _phase(timings: BuildTimings, phase: str) -> str:
+    return duration(timings.phases[phase]) if phase in timings.phases else "-"
 
 
-def _efficiency(found: BuildTimings) -> str:
-    share = efficiency(found)
+def _efficiency(timings: BuildTimings) -> str:
+    share = efficiency(timings)
     return "-" if share is None else f"{share:.0%}"
 
 

@@ -77,9 +77,9 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     log, when a step fails; ProfileError when the compiler did not take the profile.
     """
     digest = spec.digest()
-    found = find(session.home, digest)
-    if found is not None:
-        return found
+    kept_build = find(session.home, digest)
+    if kept_build is not None:
+        return kept_build
     spec.check()
     _check_programs(spec)
     _check_folder(session.scratch)

@@ -55,8 +55,8 @@ class CompileCommand(_Record):
     @property
     def tells_missing_profile(self) -> bool:
         """Whether the compiler would say that it found no profile for the file."""
-        said = [word for word in self.argv if word.endswith("missing-profile")]
-        return not said or said[-1] == "-Wmissing-profile"
+        warnings = [word for word in self.argv if word.endswith("missing-profile")]
+        return not warnings or warnings[-1] == "-Wmissing-profile"
 
     @property
     def target(self) -> str:
@@ -183,10 +183,10 @@ class Build:
     @property
     def told_compiler(self) -> str:
         """What compiled it, as far as that is known: a ready-made one says so in its own file."""
-        made = self.manifest
-        if made.family is not None:
-            return made.compiler
-        return read_compiler(self.path(made.primary)) or made.compiler
+        manifest = self.manifest
+        if manifest.family is not None:
+            return manifest.compiler
+        return read_compiler(self.path(manifest.primary)) or manifest.compiler
 
     @property
     def told_flags(self) -> tuple[str, ...]:
@@ -194,14 +194,14 @@ class Build:
 
         What is told to the compiler and to the linker stands there once.
         """
-        made = self.manifest
-        told = (
-            *made.compile_flags,
-            *made.added_flags,
-            *made.link_flags,
-            *made.inputs.options,
+        manifest = self.manifest
+        flags = (
+            *manifest.compile_flags,
+            *manifest.added_flags,
+            *manifest.link_flags,
+            *manifest.inputs.options,
         )
-        return tuple(dict.fromkeys(told))
+        return tuple(dict.fromkeys(flags))
 
     @property
     def binary_bytes(self) -> int:

@@ -20,8 +20,8 @@ _NUMBER = re.compile(r"^#define\s+BOOST_VERSION\s+(\d+)", re.MULTILINE)
 
 def wanted(tree: Path) -> str | None:
     """Return the version that a tree wants, such as ``boost_1_77_0``; None if it wants none."""
-    found = _WANTED.search(text_of(tree / _SCRIPT))
-    return found[1] if found else None
+    match = _WANTED.search(text_of(tree / _SCRIPT))
+    return match[1] if match else None
 
 
 def boost_options(request: BuildRequest) -> tuple[str, ...]:
@@ -37,9 +37,9 @@ def boost_options(request: BuildRequest) -> tuple[str, ...]:
     if OPTION not in text_of(request.tree / _SCRIPT):
         return ()  # it takes the one that it brings
     off = "-DDOWNLOAD_BOOST=OFF"
-    if any(each.startswith(f"-D{OPTION}=") for each in request.options):
+    if any(option.startswith(f"-D{OPTION}=") for option in request.options):
         return (off,)
-    folders = [request.tree / each / name for each in _BUNDLES]
+    folders = [request.tree / bundle / name for bundle in _BUNDLES]
     if request.libraries is not None:
         folders.append(request.libraries / name)
     for folder in folders:
@@ -56,8 +56,8 @@ def boost_options(request: BuildRequest) -> tuple[str, ...]:
 
 def _system_has(name: str) -> bool:
     """Return whether the machine's own headers are of the version called ``name``."""
-    found = _NUMBER.search(text_of(_SYSTEM / _MARK))
+    match = _NUMBER.search(text_of(_SYSTEM / _MARK))
     _, major, minor, patch = name.split("_")
-    return found is not None and int(found[1]) == int(major) * 100_000 + int(minor) * 100 + int(
+    return match is not None and int(match[1]) == int(major) * 100_000 + int(minor) * 100 + int(
         patch
     )

@@ -53,7 +53,7 @@ def configure(request: BuildRequest, flags: TypeFlags, options: Iterable[str]) -
 
 def written(options: Iterable[Option]) -> tuple[str, ...]:
     """Return options as CMake reads them on its command line."""
-    return tuple(f"-D{each.name}={each.value}" for each in options)
+    return tuple(f"-D{option.name}={option.value}" for option in options)
 
 
 def copy_messages(built: str, source: Path, share: Path) -> tuple[tuple[str, ...], ...]:

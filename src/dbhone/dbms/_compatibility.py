@@ -46,23 +46,23 @@ class Entry(Generic[What]):
 @cache
 def all_needs() -> tuple[Entry[Need], ...]:
     """Return the flags that trees need, in the file's order."""
-    return tuple(_entry(each, _need(each)) for each in _table()["need"])
+    return tuple(_entry(row, _need(row)) for row in _table()["need"])
 
 
 @cache
 def all_edits() -> tuple[Entry[Edit], ...]:
     """Return what trees have changed in their files, in the file's order."""
-    return tuple(_entry(each, _edit(each)) for each in _table()["edit"])
+    return tuple(_entry(row, _edit(row)) for row in _table()["edit"])
 
 
 def needs_of(dbms: str, version: str) -> tuple[Need, ...]:
     """Return the flags that the trees of this version need."""
-    return tuple(each.what for each in all_needs() if each.is_for(dbms, version))
+    return tuple(need.what for need in all_needs() if need.is_for(dbms, version))
 
 
 def edits_of(dbms: str, version: str) -> tuple[Edit, ...]:
     """Return what the trees of this version have changed in their files."""
-    return tuple(each.what for each in all_edits() if each.is_for(dbms, version))
+    return tuple(edit.what for edit in all_edits() if edit.is_for(dbms, version))
 
 
 def _table() -> Mapping[str, Any]:
@@ -70,25 +70,25 @@ def _table() -> Mapping[str, Any]:
     return tomllib.loads(text)
 
 
-def _entry(told: Mapping[str, Any], what: What) -> Entry[What]:
+def _entry(declared: Mapping[str, Any], what: What) -> Entry[What]:
     return Entry(
-        dbms=frozenset(told["dbms"]),
-        span=VersionRange(since=told.get("since", ""), until=told.get("until", "")),
-        source=told["source"],
+        dbms=frozenset(declared["dbms"]),
+        span=VersionRange(since=declared.get("since", ""), until=declared.get("until", "")),
+        source=declared["source"],
         what=what,
     )
 
 
-def _need(told: Mapping[str, Any]) -> Need:
-    c, cxx = (tuple(told.get(key, ())) for key in ("c", "cxx"))
-    return Need(name=told["name"], why=told["why"], c=c, cxx=cxx)
+def _need(declared: Mapping[str, Any]) -> Need:
+    c, cxx = (tuple(declared.get(key, ())) for key in ("c", "cxx"))
+    return Need(name=declared["name"], why=declared["why"], c=c, cxx=cxx)
 
 
-def _edit(told: Mapping[str, Any]) -> Edit:
+def _edit(declared: Mapping[str, Any]) -> Edit:
     return Edit(
-        name=told["name"],
-        why=told["why"],
-        file=Path(told["file"]),
-        template=Path(told["template"]) if "template" in told else None,
-        replace=MappingProxyType(dict(told["replace"])),
+        name=declared["name"],
+        why=declared["why"],
+        file=Path(declared["file"]),
+        template=Path(declared["template"]) if "template" in declared else None,
+        replace=MappingProxyType(dict(declared["replace"])),
     )

@@ -103,19 +103,19 @@ def _configure(dbms: str, request: BuildRequest, own: tuple[Option, ...]) -> tup
 def _flags(dbms: str, request: BuildRequest, told: frozenset[str]) -> TypeFlags:
     """Return the flags of the type: the variant's, less those told by an option, and the needs."""
     needs = needs_of(dbms, request.version)
-    compile_flags = tuple(each for each in request.compile_flags if each not in told)
+    compile_flags = tuple(flag for flag in request.compile_flags if flag not in told)
     standard = _standard(request.tree) if request.version.split(".")[0] != "5" else ()
     return TypeFlags(
-        c=(*compile_flags, *(flag for each in needs for flag in each.c)),
-        cxx=(*compile_flags, *standard, *(flag for each in needs for flag in each.cxx)),
-        link=tuple(each for each in request.link_flags if each not in told),
+        c=(*compile_flags, *(flag for need in needs for flag in need.c)),
+        cxx=(*compile_flags, *standard, *(flag for need in needs for flag in need.cxx)),
+        link=tuple(flag for flag in request.link_flags if flag not in told),
     )
 
 
 def _added(dbms: str, request: BuildRequest) -> tuple[str, ...]:
     """Return the flags that the tree needs besides the variant's, each once."""
     needs = needs_of(dbms, request.version)
-    return tuple(dict.fromkeys(flag for each in needs for flag in (*each.c, *each.cxx)))
+    return tuple(dict.fromkeys(flag for need in needs for flag in (*need.c, *need.cxx)))
 
 
 def _standard(tree: Path) -> tuple[str, ...]:
@@ -124,8 +124,8 @@ def _standard(tree: Path) -> tuple[str, ...]:
     In the first versions of 8.0 they name it for another type of build only.
     """
     script = tree / "cmake" / "build_configurations" / "compiler_options.cmake"
-    found = re.search(r"-std=(?:c|gnu)\+\+\w+", text_of(script))
-    return (found[0],) if found else ()
+    match = re.search(r"-std=(?:c|gnu)\+\+\w+", text_of(script))
+    return (match[0],) if match else ()
 
 
 def takes_profiles(tree: Path) -> bool:
@@ -145,8 +145,8 @@ def _guidance(request: BuildRequest) -> tuple[tuple[str, ...], frozenset[str]]:
     if guidance is None or not takes_profiles(request.tree):
         return (), frozenset()
     option = "FPROFILE_GENERATE" if guidance.pass_ is ProfileMode.GENERATE else "FPROFILE_USE"
-    told = _told(guidance, text_of(request.tree / _FPROFILE))
-    return (f"-D{option}=ON", f"-DFPROFILE_DIR={guidance.place}"), told
+    options_of_profile = _told(guidance, text_of(request.tree / _FPROFILE))
+    return (f"-D{option}=ON", f"-DFPROFILE_DIR={guidance.place}"), options_of_profile
 
 
 def _told(guidance: ProfileOptions, script: str) -> frozenset[str]:
@@ -154,9 +154,9 @@ def _told(guidance: ProfileOptions, script: str) -> frozenset[str]:
     code = "\n".join(line.split("#")[0] for line in script.splitlines())
     place = f"={guidance.place}"
     return frozenset(
-        each
-        for each in guidance.flags
-        if re.search(rf"{re.escape(each.removesuffix(place))}(?![\w-])", code)
+        flag
+        for flag in guidance.flags
+        if re.search(rf"{re.escape(flag.removesuffix(place))}(?![\w-])", code)
     )
 
 

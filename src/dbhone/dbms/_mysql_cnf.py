@@ -51,7 +51,7 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[Wanted, ...]:
     A name without a value is a switch that is on. Raises SettingsError for a line that is
     none of my.cnf's, for an included file, and for a section for one version only.
     """
-    found = {}
+    values = {}
     for number, section, line in _lines(text, sections):
         if section not in sections:
             continue
@@ -63,8 +63,11 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[Wanted, ...]:
         if spelling.removeprefix("loose_") in _PREFIXES_TO_FILES:
             # In the instance's own data directory, wherever the user's are.
             value = PurePosixPath(value).name
-        found[spelling] = value
-    return tuple(Wanted(name=name, value=each, origin=Origin.FILE) for name, each in found.items())
+        values[spelling] = value
+    return tuple(
+        Wanted(name=name, value=last_value, origin=Origin.FILE)
+        for name, last_value in values.items()
+    )
 
 
 def _lines(text: str, sections: frozenset[str]) -> Iterator[tuple[int, str, str]]:
@@ -90,7 +93,7 @@ def _lines(text: str, sections: frozenset[str]) -> Iterator[tuple[int, str, str]
             raise SettingsError(
                 f"line {number}: hone does not read [{section}], which is for one version only",
                 hint=f"put its settings into a subject's own 'settings', and keep to"
-                f" {', '.join(f'[{each}]' for each in sorted(sections))}",
+                f" {', '.join(f'[{section}]' for section in sorted(sections))}",
             )
 
 
@@ -107,7 +110,7 @@ def unskipped(setting: str, value: str, is_setting: Callable[[str], bool]) -> tu
 
     Raises SettingsError for a value that the server would read otherwise than it looks.
     """
-    prefix = next((each for each in _SKIP if setting.startswith(each)), "")
+    prefix = next((skip for skip in _SKIP if setting.startswith(skip)), "")
     name = setting.removeprefix(prefix)
     if not prefix or is_setting(setting) or not is_setting(name):
         return setting, value

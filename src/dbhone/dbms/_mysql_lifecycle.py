@@ -159,7 +159,7 @@ class MysqlLife(ServerDbms):
         start = _TABLE.search(printed)
         table, _, _ = printed[start.end() :].partition("\n\n") if start else ("", "", "")
         lines = (match for line in table.splitlines() if (match := _LINE.match(line)))
-        known = {self.canonical(each[1]): _VALUES.get(each[2], each[2]) for each in lines}
+        known = {self.canonical(line[1]): _VALUES.get(line[2], line[2]) for line in lines}
         if "log_bin" in known:
             known |= {"skip_log_bin": "", "disable_log_bin": ""}
         return known
@@ -219,18 +219,18 @@ def command(installation: Installation, first: str) -> tuple[str, ...]:
 
 
 def _share(prefix: Path) -> Path:
-    folders = [prefix / each for each in _SHARES]
-    return next((each for each in folders if (each / "english").is_dir()), folders[-1])
+    folders = [prefix / share for share in _SHARES]
+    return next((folder for folder in folders if (folder / "english").is_dir()), folders[-1])
 
 
 def _statements(installation: Installation) -> list[Path]:
     """Return the files that make the server's own tables. Raises ServerError without them."""
-    folders = [installation.prefix / each for each in (*_SHARES, "scripts")]
+    folders = [installation.prefix / name for name in (*_SHARES, "scripts")]
     for family in ("mariadb", "mysql"):
         for folder in folders:
-            found = [folder / f"{family}_{each}.sql" for each in _SCRIPTS]
-            if found[0].is_file():
-                return [each for each in found if each.is_file()]
+            scripts = [folder / f"{family}_{name}.sql" for name in _SCRIPTS]
+            if scripts[0].is_file():
+                return [path for path in scripts if path.is_file()]
     raise ServerError(
         f"there is no mysql_system_tables.sql below {installation.prefix}, without which no"
         " data directory can be made",

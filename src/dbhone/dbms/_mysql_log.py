@@ -27,8 +27,8 @@ def complaint(log: str) -> str | None:
         for line in log.splitlines()
         if (match := _ERROR.search(line))
     ]
-    told = [text for text in errors if text and not _CONSEQUENCES.match(text)]
+    causes = [text for text in errors if text and not _CONSEQUENCES.match(text)]
     crash = _SIGNAL.search(log)
     if crash:
         return crash[0]
-    return next(iter(told or errors), None)
+    return next(iter(causes or errors), None)

@@ -83,7 +83,7 @@ def server_only(tree: Path) -> tuple[Option, ...]:
     text = text_of(tree / _ITS_SCRIPT)
     stumbles = "RPATH_FOR_PROTOBUF(group_replication" in text and "WITHOUT_GROUP" not in text
     return tuple(
-        each for each in _SERVER_ONLY if not (stumbles and each.name == _GROUP_REPLICATION)
+        option for option in _SERVER_ONLY if not (stumbles and option.name == _GROUP_REPLICATION)
     )
 
 
@@ -107,7 +107,7 @@ def sets_of(tree: Path) -> Mapping[str, tuple[Option, ...]]:
     """
     switches = _psi_switches(tree)
     return {
-        "no-psi-memory": tuple(each for each in switches if each.name == _PSI_MEMORY),
+        "no-psi-memory": tuple(switch for switch in switches if switch.name == _PSI_MEMORY),
         "no-psi": switches,
         "lean": _LEAN,
     }
@@ -121,4 +121,4 @@ def _psi_switches(tree: Path) -> tuple[Option, ...]:
     bench/build/dec23.cmk.patch.mysql).
     """
     names = _PSI_SWITCH.findall(text_of(tree / _PSI_SCRIPT))
-    return tuple(Option(name=each, value="ON") for each in sorted(names) if each != _PSI_THREAD)
+    return tuple(Option(name=name, value="ON") for name in sorted(names) if name != _PSI_THREAD)

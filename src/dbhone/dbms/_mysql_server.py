@@ -90,7 +90,7 @@ class MysqlServer(MysqlLife):
             f"--tmpdir={place.scratch}",
             "--init-file=/dev/stdin",
         )
-        statements = "".join(f"{each};\n" for each in _statements(version))
+        statements = "".join(f"{statement};\n" for statement in _statements(version))
         return (Program(argv=argv, stdin=statements, env=installation.environment()),)
 
 

@@ -70,16 +70,16 @@ def _maker(tree: Path, extra: str, *, matured: bool) -> Vendor:
 
 def version_of(tree: Path, maker: Vendor) -> str:
     """Return the version of a tree of this maker's; raise SourceError if it is not one."""
-    found = identify(tree)
-    if found is None:
+    version = identify(tree)
+    if version is None:
         raise SourceError(
             f"this is not {_TITLES[maker]}'s source tree: {' and '.join(_FILES)} do not say so",
             hint=f"give the whole source tree of {_TITLES[maker]}",
         )
-    if found.maker is not maker:
+    if version.maker is not maker:
         raise SourceError(
-            f"this is the source tree of {_TITLES[found.maker]} {found.version},"
+            f"this is the source tree of {_TITLES[version.maker]} {version.version},"
             f" not of {_TITLES[maker]}",
-            hint=f'say dbms = "{found.maker}"',
+            hint=f'say dbms = "{version.maker}"',
         )
-    return found.version
+    return version.version

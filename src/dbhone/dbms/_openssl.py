@@ -27,7 +27,7 @@ def ssl_options(request: BuildRequest) -> tuple[str, ...]:
     knows OpenSSL 1 alone one in the user's folder of libraries. Raises SourceError, before
     anything is built, if there is none that the tree takes.
     """
-    if any(each.startswith(f"-D{OPTION}=") for each in request.options):
+    if any(option.startswith(f"-D{OPTION}=") for option in request.options):
         return ()
     if _brings_its_own(request.tree):
         return (f"-D{OPTION}=bundled",)

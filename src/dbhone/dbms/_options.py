@@ -54,19 +54,20 @@ def expand(asked: Iterable[str], sets: Sets, version: str) -> tuple[str, ...]:
         chosen = options_of(sets[word], version)
         if not chosen:
             raise UsageError(f"the build options '{word}' mean nothing in version {version}")
-        words += [f"-D{each.name}={each.value}" for each in chosen]
+        words += [f"-D{option.name}={option.value}" for option in chosen]
     return tuple(words)
 
 
 def _checked(word: str) -> str:
-    found = _DEFINITION.fullmatch(word)
-    if found is None:
+    definition = _DEFINITION.fullmatch(word)
+    if definition is None:
         raise UsageError(
             f"'{word}' is not a build option", hint="write it as -DNAME=VALUE, or name a set"
         )
-    if _DECIDED.fullmatch(found[1]):
+    if _DECIDED.fullmatch(definition[1]):
         raise UsageError(
-            f"'{word}' is for hone to decide: {found[1]} follows from the variant and the compiler",
+            f"'{word}' is for hone to decide: {definition[1]} follows from the variant and the"
+            " compiler",
             hint="choose another variant or compiler instead",
         )
     return word

@@ -23,7 +23,7 @@ def read_conf(text: str) -> tuple[Wanted, ...]:
     An extension's own setting, which has a dot, may be missing: the server learns it only from
     the extension. Raises SettingsError for a line that is none of its, and for an included file.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for number, whole in enumerate(text.splitlines(), 1):
         line = whole.strip()
         if not line or line.startswith("#"):
@@ -38,10 +38,10 @@ def read_conf(text: str) -> tuple[Wanted, ...]:
                 hint="put all that the server reads into one file",
             )
         quoted = match["quoted"]
-        found[name] = match["bare"] if quoted is None else _unquoted(quoted)
+        values[name] = match["bare"] if quoted is None else _unquoted(quoted)
     return tuple(
         Wanted(name=f"{LOOSE}{name}" if "." in name else name, value=value, origin=Origin.FILE)
-        for name, value in found.items()
+        for name, value in values.items()
     )
 
 

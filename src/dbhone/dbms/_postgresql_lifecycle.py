@@ -89,8 +89,8 @@ class PostgresqlLife(ServerDbms):
 
     def version_in(self, printed: str) -> str | None:
         """Return what follows its name: ``postgres (PostgreSQL) 15.18 (Debian …)``."""
-        found = _VERSION.search(printed)
-        return found[1] if found else None
+        match = _VERSION.search(printed)
+        return match[1] if match else None
 
     def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
         """Return initdb, without its fsync: what is made is saved as a whole afterwards."""
@@ -167,7 +167,7 @@ class PostgresqlLife(ServerDbms):
     def known_settings(self, printed: str) -> dict[str, str]:
         """Return the first column, and the fifth, which has the value at start."""
         lines = (line.split("\t") for line in printed.splitlines() if "\t" in line)
-        return {self.canonical(each[0]): "".join(each[_AT_START : _AT_START + 1]) for each in lines}
+        return {self.canonical(line[0]): "".join(line[_AT_START : _AT_START + 1]) for line in lines}
 
     def start(self, installation: Installation, place: InstanceDir) -> Program:
         """Return the postmaster; without pg_ctl it stays in the foreground."""
@@ -200,10 +200,10 @@ class PostgresqlLife(ServerDbms):
 
     def complaint(self, log: str) -> str | None:
         """Return a panic or crash, else the error in the settings, else the first fatal line."""
-        said = _sayings(log)
-        crashes = [text for level, text in said if level == "PANIC" or _CRASH.search(text)]
-        fatal = [text for level, text in said if level in _FATAL]
-        settings = [text for _, text in said if _BAD_SETTING.search(text)]
+        messages = _sayings(log)
+        crashes = [text for level, text in messages if level == "PANIC" or _CRASH.search(text)]
+        fatal = [text for level, text in messages if level in _FATAL]
+        settings = [text for _, text in messages if _BAD_SETTING.search(text)]
         if crashes:
             return crashes[0]
         if settings and any(text.endswith(_BAD_FILE) for text in fatal):
@@ -216,24 +216,24 @@ class PostgresqlLife(ServerDbms):
 
     def bytes_of(self, value: str) -> int | None:
         """Return the bytes in ``8GB``, ``1048576kB`` or in so many blocks."""
-        found = _AMOUNT.fullmatch(value.strip())
-        return int(found[1]) * _UNITS[found[2]] if found else None
+        amount = _AMOUNT.fullmatch(value.strip())
+        return int(amount[1]) * _UNITS[amount[2]] if amount else None
 
 
 def _sayings(log: str) -> list[tuple[str, str]]:
     """Return the levels and texts in a log; a detail belongs to the text that it follows."""
-    said: list[tuple[str, str]] = []
+    messages: list[tuple[str, str]] = []
     for line in log.splitlines():
         match = _LEVEL.search(line)
         if match is None:
             continue
         level, text = match.groups()
         if level != "DETAIL":
-            said.append((level, text))
-        elif said:
-            before, what = said[-1]
-            said[-1] = (before, f"{what}: {text}")
-    return said
+            messages.append((level, text))
+        elif messages:
+            before, what = messages[-1]
+            messages[-1] = (before, f"{what}: {text}")
+    return messages
 
 
 def _quoted(value: str) -> str:

@@ -76,7 +76,7 @@ def meson_steps(request: BuildRequest, prefix: str, stage: Path) -> tuple[BuildS
     tools = ((*ninja, str(_TOOLS), *companions), *_gather(request.tree, companions, staged))
     install = _install(staged / "bin", _SERVER / "src" / "backend" / "postgres")
     return (
-        *(_setup(each, request.tree, prefix) for each in _folders(request)),
+        *(_setup(folder, request.tree, prefix) for folder in _folders(request)),
         *(BuildStep(phase=Phase.TOOLS, argv=argv) for argv in tools),
         BuildStep(phase=Phase.COMPILE, argv=(*ninja, str(_SERVER), "src/backend/postgres")),
         BuildStep(phase=Phase.TOOLS, argv=install),
@@ -120,14 +120,14 @@ def _listed(flags: tuple[str, ...]) -> str:
 
 def _conversions(tree: Path) -> list[str]:
     """Return what converts between encodings: a library for each folder there."""
-    names = sorted(each.name for each in (tree / _CONVERSIONS).iterdir() if each.is_dir())
+    names = sorted(path.name for path in (tree / _CONVERSIONS).iterdir() if path.is_dir())
     return [str(_CONVERSIONS / f"{name}.so") for name in names]
 
 
 def _gather(tree: Path, companions: tuple[str, ...], staged: Path) -> tuple[tuple[str, ...], ...]:
     """Return the commands that put what the server needs where an installation has it."""
     lib, share = staged / "lib", staged / "share"
-    libraries = [_TOOLS / each for each in companions if each.endswith(".so")]
+    libraries = [_TOOLS / companion for companion in companions if companion.endswith(".so")]
     copy_all = ("cp", "-r", "--no-preserve=mode", "-T")
     return (
         _install(staged / "bin", _TOOLS / "src" / "bin" / "initdb" / "initdb"),
@@ -137,9 +137,9 @@ def _gather(tree: Path, companions: tuple[str, ...], staged: Path) -> tuple[tupl
             *("-name", "libpq.so.*", "!", "-type", "d"),
             *("-exec", "cp", "-P", "-t", str(lib), "{}", "+"),
         ),
-        _install(share, *(_TOOLS / each for each in _MADE_SHARE), mode="644"),
-        _install(share, *(tree / each for each in _SHARE), mode="644"),
-        _install(share / "extension", *(tree / each for each in _EXTENSION), mode="644"),
+        _install(share, *(_TOOLS / name for name in _MADE_SHARE), mode="644"),
+        _install(share, *(tree / name for name in _SHARE), mode="644"),
+        _install(share / "extension", *(tree / name for name in _EXTENSION), mode="644"),
         (*copy_all, str(_TOOLS / "src" / "timezone" / "timezone"), str(share / "timezone")),
         (*copy_all, str(tree / "src" / "timezone" / "tznames"), str(share / "timezonesets")),
         (
@@ -156,4 +156,4 @@ def _gather(tree: Path, companions: tuple[str, ...], staged: Path) -> tuple[tupl
 
 
 def _install(folder: Path, *files: Path, mode: str = "755") -> tuple[str, ...]:
-    return ("install", "-D", "-m", mode, "-t", str(folder), *(str(each) for each in files))
+    return ("install", "-D", "-m", mode, "-t", str(folder), *(str(file) for file in files))

@@ -57,8 +57,8 @@ class CounterSource:
 
     def read(self, rows: Iterable[Sequence[object]]) -> tuple[Reading, ...]:
         """Return what an answer says; what is no number is left out."""
-        found = (self._reading(row) for row in rows)
-        return tuple(each for each in found if each is not None)
+        readings = (self._reading(row) for row in rows)
+        return tuple(reading for reading in readings if reading is not None)
 
     def _reading(self, row: Sequence[object]) -> Reading | None:
         name, value = str(row[0]), _number(row[1])

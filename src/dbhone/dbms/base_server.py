@@ -41,7 +41,7 @@ class Installation:
 
     def environment(self, *more: Path) -> dict[str, str]:
         """Return what tells the loader where libraries are: these, and ``more`` that there are."""
-        folders = [*self.libraries, *(each for each in more if each.is_dir())]
+        folders = [*self.libraries, *(folder for folder in more if folder.is_dir())]
         return {"LD_LIBRARY_PATH": ":".join(map(str, folders))} if folders else {}
 
 

@@ -90,23 +90,23 @@ class SettingsTable(_Section):
     def ignored(self, version: str) -> frozenset[str]:
         """Return the names that this version still takes, and that do nothing in it."""
         here = numbers(version)
-        since = ((name, each.ignored) for name, each in self.settings.items() if each.ignored)
+        since = ((name, change.ignored) for name, change in self.settings.items() if change.ignored)
         return frozenset(name for name, first in since if numbers(first) <= here)
 
     def rivals(self, name: str) -> frozenset[str]:
         """Return other names for what ``name`` says: of them, one goes before the others."""
-        found = _linked(name, self._renames())
+        linked = _linked(name, self._renames())
         for whole, product in self.products.items():
             parts = {product.size, product.count}
-            found |= parts if name == whole else {whole} if name in parts else set()
-        return frozenset(found - {name})
+            linked |= parts if name == whole else {whole} if name in parts else set()
+        return frozenset(linked - {name})
 
     def related(self, name: str) -> frozenset[str]:
         """Return ``name``, other names for the same or its parts, and what goes with it."""
         links = self._renames()
         for whole, product in self.products.items():
             links += [(whole, product.size), (whole, product.count)]
-        links += [(names[0], each) for names in self.together for each in names[1:]]
+        links += [(names[0], name) for names in self.together for name in names[1:]]
         return frozenset(_linked(name, links))
 
     def _renames(self) -> list[tuple[str, str]]:
@@ -115,11 +115,11 @@ class SettingsTable(_Section):
 
 def _linked(name: str, links: list[tuple[str, str]]) -> set[str]:
     """Return ``name`` and all that links lead to from there."""
-    found, before = {name}, 0
-    while len(found) > before:
-        before = len(found)
-        found |= {other for link in links if found & {*link} for other in link}
-    return found
+    reached, before = {name}, 0
+    while len(reached) > before:
+        before = len(reached)
+        reached |= {other for link in links if reached & {*link} for other in link}
+    return reached
 
 
 @cache

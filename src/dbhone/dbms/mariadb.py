@@ -103,8 +103,8 @@ class MariaDb(MysqlLife):
 
     def version_in(self, printed: str) -> str | None:
         """Return the numbers in ``mariadbd  Ver 10.11.5-MariaDB for …``."""
-        found = _SAID.search(printed)
-        return found[1] if found else None
+        match = _SAID.search(printed)
+        return match[1] if match else None
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, the server, then the files that it needs.
@@ -146,7 +146,7 @@ def _share_commands(tree: Path) -> tuple[tuple[str, ...], ...]:
     Those are its messages, its character sets, and the SQL that makes the system tables of a
     new data directory.
     """
-    source, made = tree / "scripts", Path("scripts")
+    source, target = tree / "scripts", Path("scripts")
     # Scripts were renamed in 11.0; those that CMake completes are in the build folder.
     new = (source / "mariadb_system_tables.sql").is_file()
     prefix = "mariadb" if new else "mysql"
@@ -154,8 +154,8 @@ def _share_commands(tree: Path) -> tuple[tuple[str, ...], ...]:
         source / f"{prefix}_system_tables.sql",
         source / f"{prefix}_system_tables_data.sql",
         source / f"{prefix}_performance_tables.sql",
-        made / f"{prefix}_sys_schema.sql",
-        made / "maria_add_gis_sp_bootstrap.sql",
+        target / f"{prefix}_sys_schema.sql",
+        target / "maria_add_gis_sp_bootstrap.sql",
     )
     return (
         *copy_messages("sql/share", tree / "sql" / "share", _SHARE),

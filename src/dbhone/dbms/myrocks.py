@@ -52,8 +52,8 @@ class MyRocks(MysqlServer):
 
     def version_in(self, printed: str) -> str | None:
         """Return 8.0.32 of ``mysqld  Ver 8.0.32 for Linux on x86_64 (MyRocks)``."""
-        found = _SAID.search(printed)
-        return found[1] if found else None
+        match = _SAID.search(printed)
+        return match[1] if match else None
 
     def proposed_settings(self, room: SizingHints, version: str) -> Settings:
         """Return MySQL's with RocksDB for the engine, whose cache has the room."""

@@ -29,8 +29,8 @@ class Mysql(MysqlServer):
         packaged = _PACKAGED.search(printed)
         if packaged:
             return packaged[1]
-        found = _SAID.search(printed)
-        return found[1] if found and not _OTHERS.search(found[2]) else None
+        match = _SAID.search(printed)
+        return match[1] if match and not _OTHERS.search(match[2]) else None
 
 
 PLUGIN = Mysql()

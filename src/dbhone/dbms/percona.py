@@ -42,8 +42,8 @@ class Percona(MysqlServer):
 
     def version_in(self, printed: str) -> str | None:
         """Return 8.0.36-28 of ``mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server …``."""
-        found = _SAID.search(printed)
-        return found[1] if found else None
+        match = _SAID.search(printed)
+        return match[1] if match else None
 
 
 PLUGIN = Percona()

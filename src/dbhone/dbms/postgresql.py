@@ -46,12 +46,12 @@ class Postgresql(PostgresqlLife):
                 hint=_HINT,
             )
         text = script.read_text(encoding="utf-8", errors="replace")
-        found = _VERSION.search(text)
-        if not _NAME.search(text) or found is None:
+        match = _VERSION.search(text)
+        if not _NAME.search(text) or match is None:
             raise SourceError("the script configure is not PostgreSQL's", hint=_HINT)
-        if int(found.group(2)) < _OLDEST:
-            raise SourceError(f"hone cannot build PostgreSQL {found.group(1)}", hint=_HINT)
-        return found.group(1)
+        if int(match.group(2)) < _OLDEST:
+            raise SourceError(f"hone cannot build PostgreSQL {match.group(1)}", hint=_HINT)
+        return match.group(1)
 
     def required_programs(self, tree: Path) -> tuple[str, ...]:
         """Return what builds it, and what makes the sources that newer trees do not hold."""

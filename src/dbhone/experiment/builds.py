@@ -208,8 +208,8 @@ class BuildService:
         key = profile.training_key(build, [repr(task) for task in training_tasks(step.training)])
         known = profile.find(self.session, key)
         if known is None:
-            made = self.exclusively(lambda: self._make_profile(step, build, key))
-        self._results[step.makes] = known or made
+            new_profile = self.exclusively(lambda: self._make_profile(step, build, key))
+        self._results[step.makes] = known or new_profile
         return known is not None
 
     def _make_profile(self, step: Train, build: Build, key: str) -> Profile:

@@ -177,14 +177,14 @@ def _version_of(dbms: str, tree: SourceTree) -> str:
         return ""  # the build will tell the user
 
 
-def _guess(inputs: BuildInputs, pass_: Pass, version: str, made: Iterable[Manifest]) -> float:
+def _guess(inputs: BuildInputs, pass_: Pass, version: str, manifests: Iterable[Manifest]) -> float:
     """Return about how long a build takes whose like was never made here, in seconds.
 
     Builds of the same DBMS by other means tell how fast this machine is; without any, its cores.
     """
     plain = [
         _seconds_as_of(version, manifest) / _effort(manifest.variant, manifest.pass_)
-        for manifest in made
+        for manifest in manifests
         if manifest.dbms == inputs.dbms and not manifest.inputs.variant.ready_made
     ]
     usual = load_dbms(inputs.dbms).seconds_of(version) * 2 / builder.available_cores()

@@ -72,29 +72,29 @@ class Resolver:
         return suites.load(name)
 
     def _sets(self, suite: Suite) -> tuple[str, ...] | None:
-        asked = self.declared.workload.sets
-        if asked is None:
+        sets = self.declared.workload.sets
+        if sets is None:
             return None
-        return suites.full_names(suite, asked, where=self.where.at("workload", "sets"))
+        return suites.full_names(suite, sets, where=self.where.at("workload", "sets"))
 
     def _scale(self, suite: Suite) -> Scale:
         """Return the scale; what only a server's suite understands is refused for others."""
         workload = self.declared.workload
-        said = workload.model_fields_set & {
+        given = workload.model_fields_set & {
             *("threads", "regime", "tables", "rows", "seconds", "cache")
         }
         data = dict(workload.data)
         for key in ("tables", "rows"):
-            if key in said:
+            if key in given:
                 data[key] = getattr(workload, key)
-        refused = (said | data.keys()) - suite.adjustable - load_driver(suite.driver).data_keys
+        refused = (given | data.keys()) - suite.adjustable - load_driver(suite.driver).data_keys
         if refused:
             key = min(refused)
             raise ExperimentError(
                 f"{self.where.at('workload', key)}: the suite {workload.suite} has no '{key}'",
                 hint="it is for suites that drive a server",
             )
-        fixed = said & {"threads", "tables", "seconds"}
+        fixed = given & {"threads", "tables", "seconds"}
         if fixed and suite.runs_to_the_end:
             key = min(fixed)
             raise ExperimentError(

@@ -41,11 +41,11 @@ def as_begun(experiment: Experiment, run: Run) -> Experiment:
     """
     if not run.steps:
         return experiment
-    there = {subject.name for subject in run.subjects}
+    recorded = {subject.name for subject in run.subjects}
     subjects = (
         subject
         for subject in experiment.subjects
-        if subject.name in there or subject.role is not Role.CONTROL
+        if subject.name in recorded or subject.role is not Role.CONTROL
     )
     return dataclasses.replace(experiment, subjects=tuple(subjects))
 

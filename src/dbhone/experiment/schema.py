@@ -223,8 +223,8 @@ class Locator:
         """Return ``FILE:LINE: key.path``; the line only when the key stands on just one."""
         word = re.escape(keys[-1])
         pattern = re.compile(rf"^\s*\[.*\b{word}\s*\]|(?:^|[{{,])\s*\"?{word}\"?\s*=", re.MULTILINE)
-        found = [match.end() for match in pattern.finditer(self.text)]
-        line = f":{self.text.count(chr(10), 0, found[0]) + 1}" if len(found) == 1 else ""
+        positions = [match.end() for match in pattern.finditer(self.text)]
+        line = f":{self.text.count(chr(10), 0, positions[0]) + 1}" if len(positions) == 1 else ""
         return f"{self.name}{line}: {'.'.join(keys)}"
 
     def meant(self, parse: Callable[[W], T], text: W, *keys: str) -> T:

@@ -180,7 +180,7 @@ class ServerPool:
             os_cached=self.workload.scale.regime is Regime.OS_CACHED,
         )
         yardstick = Yardstick(memory=memory_for(self.workload.servers), cache=hints.cache_bytes)
-        wanted = (
+        settings_of_server = (
             dataclasses.replace(setting, value=scaled(setting.value, yardstick, spec.dbms))
             for setting in spec.settings
         )
@@ -189,7 +189,7 @@ class ServerPool:
             spec.installation,
             place,
             proposed=spec.dbms.proposed_settings(hints, spec.installation.version),
-            wanted=wanted,
+            wanted=settings_of_server,
             drop_unknown=self.workload.drop_unknown,
         )
 

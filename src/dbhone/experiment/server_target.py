@@ -148,7 +148,7 @@ class ServerTarget(Target):
     def _spec(self, name: str) -> ServerSpec:
         build = self.builds[name]
         dbms = load_server_dbms(build.manifest.dbms)
-        (subject,) = (one for one in self.experiment.subjects if one.name == name)
+        (subject,) = (candidate for candidate in self.experiment.subjects if candidate.name == name)
         levers = apply_levers(self.experiment, subject)
         return ServerSpec(
             dbms=dbms,

@@ -82,8 +82,8 @@ def design_table(options: DesignOptions, subjects: int) -> dict[str, Any]:
 
 def version_table(version: KnownVersion, **taken: str) -> dict[str, Any]:
     """Return the subject that is a version, with what else makes it (``dbms`` or ``like``)."""
-    made = {"variant": version.variant} if version.variant is not None else {}
-    return {**taken, "source": version.name, **made}
+    variant = {"variant": version.variant} if version.variant is not None else {}
+    return {**taken, "source": version.name, **variant}
 
 
 def file_text(
@@ -212,11 +212,11 @@ def parse_side(text: str, known: KnownVersions) -> Side:
     head, hash_, tail = text.rpartition("#")
     # What stands behind "#" may belong to the source: https://…#sha256=…
     of_source = not hash_ or "=" in tail
-    reference, asked = (text, None) if of_source else (head, tail)
+    reference, named_variant = (text, None) if of_source else (head, tail)
     version = _known(reference, known)
     parsed = parse_reference(version.source if version else reference)
-    word = asked or (version.variant if version else None)
-    if asked == "":
+    word = named_variant or (version.variant if version else None)
+    if named_variant == "":
         raise UsageError(f"'{text}' names no variant behind '#'", hint=f"write it as {SYNTAX}")
     ready_made = kind_of(parsed.kind).ready_made
     word = word or (READY_MADE if ready_made else _VARIANT)
@@ -256,8 +256,12 @@ def check_together(first: Side, second: Side, train: tuple[str, ...]) -> None:
             hint="add --train point-query, or for SQLite --train main",
         )
     if train and not guided:
-        one, other = first.word, second.word
-        neither = f"{one} takes no" if one == other else f"neither {one} nor {other} takes"
+        first_word, other = first.word, second.word
+        neither = (
+            f"{first_word} takes no"
+            if first_word == other
+            else f"neither {first_word} nor {other} takes"
+        )
         raise UsageError(f"{neither} training", hint="add pgo to a variant, or leave --train out")
 
 
@@ -308,10 +312,10 @@ def _names(first: Side, second: Side) -> tuple[str, str]:
         pair = (first.short, second.short)
     else:
         pair = (f"{first.short}-{first.word}", f"{second.short}-{second.word}")
-    one, two = (_FOREIGN.sub("-", name)[-_LONGEST:].lstrip("-._+") for name in pair)
-    if one == two or CONTROL in (one, two):
-        return f"{one}-a", f"{two}-b"
-    return one, two
+    first_name, two = (_FOREIGN.sub("-", name)[-_LONGEST:].lstrip("-._+") for name in pair)
+    if first_name == two or CONTROL in (first_name, two):
+        return f"{first_name}-a", f"{two}-b"
+    return first_name, two
 
 
 def _subject(side: Side, source: str) -> dict[str, Any]:

@@ -164,7 +164,9 @@ def host_noise_notes(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
     """Yield the code and the text of a warning for each cause that disturbed these invocations."""
     for limit in _LIMITS:
         seen = [
-            one.conditions[limit.condition] for one in done if limit.condition in one.conditions
+            record.conditions[limit.condition]
+            for record in done
+            if limit.condition in record.conditions
         ]
         if seen and statistics.fmean(seen) > limit.above:
             yield limit.code, limit.text.format(mean=statistics.fmean(seen), most=max(seen))

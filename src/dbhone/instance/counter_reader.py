@@ -105,8 +105,8 @@ class _Source:
             return {}
         answer = self.source.read(client.ask(self.source.statement(self.names)))
         readings = {reading.name: reading for reading in answer}
-        wanted = _matching(self.patterns, list(readings)) if self.source.passing else self.names
-        present = (readings[name] for name in wanted if name in readings)
+        names = _matching(self.patterns, list(readings)) if self.source.passing else self.names
+        present = (readings[name] for name in names if name in readings)
         return {self._quantity(reading): reading.value for reading in present}
 
     def _quantity(self, reading: Reading) -> Quantity:

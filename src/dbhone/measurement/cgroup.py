@@ -16,11 +16,11 @@ def folders(root: Path, controller: str) -> tuple[Path, ...]:
     ``root`` is ``/``. ``controller`` is ``cpu`` or ``memory``: version 1 has a tree for each
     of them, version 2 one for all.
     """
-    found = _own(root, controller)
-    if found is None:
+    own_folder = _own(root, controller)
+    if own_folder is None:
         return ()
-    top, own = found
-    chain = [top / own, *(top / each for each in own.parents)] if own.parts else [top]
+    top, own = own_folder
+    chain = [top / own, *(top / parent for parent in own.parents)] if own.parts else [top]
     return tuple(folder for folder in chain if folder.is_dir())
 
 

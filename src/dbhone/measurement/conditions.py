@@ -95,7 +95,7 @@ def read_conditions(root: Path = _ROOT) -> Snapshot:
     stat = _text(files.stat)
     load = _text(files.load)
     thermal = _text(files.thermal)
-    pressure = {each: parse_pressure(_text(path)) for each, path in files.pressure.items()}
+    pressure = {resource: parse_pressure(_text(path)) for resource, path in files.pressure.items()}
     return Snapshot(
         at=time.monotonic(),
         cpu=parse_cpu_times(stat),
@@ -104,7 +104,9 @@ def read_conditions(root: Path = _ROOT) -> Snapshot:
         throttled=_sum([parse_throttled(_text(path)) for path in files.throttled]),
         thermal=int(thermal) / 1e3 if thermal else None,
         megahertz=parse_megahertz([_text(path) for path in files.frequencies]),
-        pressure={each: seconds for each, seconds in pressure.items() if seconds is not None},
+        pressure={
+            resource: seconds for resource, seconds in pressure.items() if seconds is not None
+        },
     )
 
 
@@ -114,23 +116,23 @@ def between(before: Snapshot, after: Snapshot, *, own_cpu_seconds: float) -> dic
     ``own_cpu_seconds`` is what the measured program itself used meanwhile.
     """
     seconds = max(after.at - before.at, 1e-9)
-    found: dict[Condition, float | None] = {
+    rates: dict[Condition, float | None] = {
         Condition.LOAD: after.load,
         Condition.SWITCHES: _rate(before.switches, after.switches, seconds),
         Condition.THROTTLED: _growth(before.throttled, after.throttled),
         Condition.THERMAL: _growth(before.thermal, after.thermal),
         Condition.MEGAHERTZ: _mean(before.megahertz, after.megahertz),
     }
-    for each, start in before.pressure.items():
-        share = _rate(start, after.pressure.get(each), seconds)
-        found[each] = None if share is None else min(share, 1.0)
+    for resource, start in before.pressure.items():
+        share = _rate(start, after.pressure.get(resource), seconds)
+        rates[resource] = None if share is None else min(share, 1.0)
     if before.cpu is not None and after.cpu is not None:
         total = after.cpu.total - before.cpu.total
-        found[Condition.STEAL] = _share(after.cpu.steal - before.cpu.steal, total)
-        found[Condition.IOWAIT] = _share(after.cpu.iowait - before.cpu.iowait, total)
+        rates[Condition.STEAL] = _share(after.cpu.steal - before.cpu.steal, total)
+        rates[Condition.IOWAIT] = _share(after.cpu.iowait - before.cpu.iowait, total)
         others = after.cpu.busy - before.cpu.busy - own_cpu_seconds
-        found[Condition.OTHERS] = max(0.0, others / seconds)
-    return {str(each): value for each, value in found.items() if value is not None}
+        rates[Condition.OTHERS] = max(0.0, others / seconds)
+    return {str(resource): value for resource, value in rates.items() if value is not None}
 
 
 def parse_cpu_times(stat: str) -> CpuTimes | None:
@@ -139,7 +141,7 @@ def parse_cpu_times(stat: str) -> CpuTimes | None:
         return None
     ticks = [int(word) for word in stat.partition("\n")[0].split()[1 : 1 + _FIELDS]]
     user, nice, system, idle, iowait, hard, soft, steal = (
-        each / os.sysconf("SC_CLK_TCK") for each in ticks
+        tick / os.sysconf("SC_CLK_TCK") for tick in ticks
     )
     busy = user + nice + system + hard + soft
     return CpuTimes(busy=busy, iowait=iowait, steal=steal, total=busy + idle + iowait + steal)
@@ -147,8 +149,8 @@ def parse_cpu_times(stat: str) -> CpuTimes | None:
 
 def parse_switches(stat: str) -> int | None:
     """Return the context switches that /proc/stat tells."""
-    _, found, rest = stat.partition("\nctxt ")
-    return int(rest.split(None, 1)[0]) if found else None
+    _, separator, rest = stat.partition("\nctxt ")
+    return int(rest.split(None, 1)[0]) if separator else None
 
 
 def parse_pressure(text: str) -> float | None:
@@ -204,7 +206,7 @@ def _text(path: Path) -> str:
 
 
 def _sum(values: list[float | None]) -> float | None:
-    known = [each for each in values if each is not None]
+    known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 

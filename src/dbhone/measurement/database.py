@@ -273,7 +273,9 @@ def _check_known(version: str, url: sa.URL) -> None:
     """Refuse tables of a revision that this hone does not know, older or newer."""
     from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
 
-    known = {each.revision for each in ScriptDirectory.from_config(migrations()).walk_revisions()}
+    known = {
+        revision.revision for revision in ScriptDirectory.from_config(migrations()).walk_revisions()
+    }
     if version < min(known):
         raise StoreError(
             f"the store {place(url)} was written before hone 0.1.0 (its tables are of revision"

@@ -110,7 +110,7 @@ def distribution(os_release: str) -> str:
 
 def virtualisation(root: Path) -> str:
     """Return ``none``, or what is between us and the hardware: ``docker in kvm``."""
-    layers = [each for each in (_container(root), _hypervisor(root)) if each]
+    layers = [layer for layer in (_container(root), _hypervisor(root)) if layer]
     return " in ".join(layers) or "none"
 
 
@@ -123,13 +123,13 @@ def _container(root: Path) -> str | None:
     if (root / ".dockerenv").exists():
         return "docker"
     groups = _text(root / "proc/1/cgroup")
-    return next((each for each in _CONTAINERS if each in groups), None)
+    return next((container for container in _CONTAINERS if container in groups), None)
 
 
 def _hypervisor(root: Path) -> str | None:
-    told = _text(root / "sys/hypervisor/type")
-    if told:
-        return told
+    kind = _text(root / "sys/hypervisor/type")
+    if kind:
+        return kind
     # Vendors of virtual machines have real ones too: an x86 CPU says which it is. Arm's do not.
     flags = _field(_text(root / "proc/cpuinfo"), "flags").split()
     if flags and "hypervisor" not in flags:
@@ -166,7 +166,7 @@ def _identity(root: Path) -> str:
 def _details(root: Path, cpuinfo: str, home: Path | None) -> dict[str, str]:
     """Return the settings that one would look at first when two runs disagree."""
     kernel, vm = root / "proc/sys/kernel", root / "proc/sys/vm"
-    found = {
+    details = {
         "turbo": _turbo(root),
         "smt": _text(root / _CPUS / "smt/control"),
         "numa_nodes": str(len(number_list(_text(root / "sys/devices/system/node/online"))) or 1),
@@ -179,8 +179,10 @@ def _details(root: Path, cpuinfo: str, home: Path | None) -> dict[str, str]:
         "swappiness": _text(vm / "swappiness"),
     }
     if home is not None:
-        found["home_file_system"] = file_system(_text(root / "proc/self/mountinfo"), home.resolve())
-    return {name: value or _UNKNOWN for name, value in found.items()}
+        details["home_file_system"] = file_system(
+            _text(root / "proc/self/mountinfo"), home.resolve()
+        )
+    return {name: value or _UNKNOWN for name, value in details.items()}
 
 
 def _turbo(root: Path) -> str:

@@ -49,8 +49,8 @@ def peak_memory(pid: int, *, proc: Path = _PROC) -> int | None:
     text = read_whole(proc / str(pid) / "status")
     if text is None:
         return None
-    _, found, rest = text.partition(b"\nVmHWM:")
-    return int(rest.split(None, 1)[0]) * 1024 if found else None
+    _, separator, rest = text.partition(b"\nVmHWM:")
+    return int(rest.split(None, 1)[0]) * 1024 if separator else None
 
 
 def read_whole(path: str | Path, *, folder: int | None = None) -> bytes | None:

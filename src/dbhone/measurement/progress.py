@@ -33,18 +33,20 @@ class Progress:
 
 def load(connection: sa.Connection, run_id: int) -> Progress:
     """Read how far a run is."""
-    made = INVOCATIONS.c
-    mine = sa.and_(made.run_id == run_id, COUNTS)
+    columns = INVOCATIONS.c
+    of_run = sa.and_(columns.run_id == run_id, COUNTS)
     counts = sa.select(
         sa.func.count(),
-        sa.func.count(made.block.distinct()),
-        sa.func.count(made.failure),
-        sa.func.max(made.id),
-    ).where(mine)
+        sa.func.count(columns.block.distinct()),
+        sa.func.count(columns.failure),
+        sa.func.max(columns.id),
+    ).where(of_run)
     invocations, blocks, failures, newest = connection.execute(counts).one()
-    found = connection.execute(DONE.where(made.id == newest)).mappings().first()
-    latest = done_of(found) if found is not None else None
-    beside = sa.select(sa.func.count()).where(mine, made.block == (latest.block if latest else -1))
+    newest_row = connection.execute(DONE.where(columns.id == newest)).mappings().first()
+    latest = done_of(newest_row) if newest_row is not None else None
+    beside = sa.select(sa.func.count()).where(
+        of_run, columns.block == (latest.block if latest else -1)
+    )
     return Progress(
         invocations=invocations,
         blocks=blocks,

@@ -300,9 +300,9 @@ class Run:
     @property
     def base(self) -> Subject | None:
         """The subject that the others are compared with, None before it was built."""
-        return next((each for each in self.subjects if each.role is Role.BASE), None)
+        return next((subject for subject in self.subjects if subject.role is Role.BASE), None)
 
     @property
     def controls(self) -> tuple[str, ...]:
         """The names of the subjects that are the base over again."""
-        return tuple(each.name for each in self.subjects if each.role is Role.CONTROL)
+        return tuple(subject.name for subject in self.subjects if subject.role is Role.CONTROL)

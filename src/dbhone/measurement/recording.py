@@ -38,8 +38,8 @@ def series_values(invocation_id: int, series: Series) -> dict[str, Any]:
         "quantity": series.quantity.name,
         "unit": series.quantity.unit,
         "kind": series.quantity.kind,
-        "seconds": [round(each, 3) for each in series.at],
-        "readings": [_short(each) for each in series.values],
+        "seconds": [round(moment, 3) for moment in series.at],
+        "readings": [_short(value) for value in series.values],
     }
 
 
@@ -62,28 +62,28 @@ def _series_of(row: sa.RowMapping) -> Series:
     return Series(
         quantity=Quantity(name=row["quantity"], unit=row["unit"], kind=Kind(row["kind"])),
         at=tuple(row["seconds"]),
-        values=tuple(float(each) for each in row["readings"]),
+        values=tuple(float(reading) for reading in row["readings"]),
     )
 
 
-def slice_values(invocation_id: int, one: Slice) -> dict[str, Any]:
+def slice_values(invocation_id: int, measured: Slice) -> dict[str, Any]:
     """Return the row of a slice, with its times in microseconds."""
     return {
         "invocation_id": invocation_id,
-        "round_number": one.round,
-        "position": one.position,
-        "began": round(one.began, 6),
-        "seconds": round(one.seconds, 6),
-        "operations": one.operations,
-        "errors": one.errors,
-        "counted": one.counted,
+        "round_number": measured.round,
+        "position": measured.position,
+        "began": round(measured.began, 6),
+        "seconds": round(measured.seconds, 6),
+        "operations": measured.operations,
+        "errors": measured.errors,
+        "counted": measured.counted,
     }
 
 
 def sliced_of(rows: Sequence[sa.RowMapping]) -> Iterator[Sliced]:
     """Yield what rows of ``slices``, joined with their invocations and in their order, are."""
-    for _, each in itertools.groupby(rows, lambda row: row["id"]):
-        own = list(each)
+    for _, group in itertools.groupby(rows, lambda row: row["id"]):
+        own = list(group)
         yield Sliced(
             block=own[0]["block"],
             set=own[0]["set_name"],
@@ -113,8 +113,8 @@ class Described:
         steps = sa.select(STEPS).where(STEPS.c.run_id == run_id)
         self.run_id = run_id
         self.subjects = {row.name: row.id for row in connection.execute(subjects)}
-        found = connection.execute(steps).mappings()
-        self.steps = {step_of(row).name: row["id"] for row in found}
+        step_rows = connection.execute(steps).mappings()
+        self.steps = {step_of(row).name: row["id"] for row in step_rows}
 
     def subject(self, name: str) -> int:
         """Return the id of a subject. Raises StoreError if there is none of this name."""
@@ -149,14 +149,14 @@ def record(connection: sa.Connection, described: Described, invocation: Invocati
     output = {"invocation_id": invocation_id, "zlib": packed(invocation.raw_output)}
     connection.execute(sa.insert(OUTPUTS), output)
     if invocation.series:
-        observed = [series_values(invocation_id, each) for each in invocation.series]
+        observed = [series_values(invocation_id, series) for series in invocation.series]
         connection.execute(sa.insert(SERIES), observed)
     if invocation.slices:
-        sliced = [slice_values(invocation_id, each) for each in invocation.slices]
+        sliced = [slice_values(invocation_id, one_slice) for one_slice in invocation.slices]
         connection.execute(sa.insert(SLICES), sliced)
     measured = [
-        measurement_values(invocation_id, run_id, described.step(each.step), each)
-        for each in invocation.measurements
+        measurement_values(invocation_id, run_id, described.step(measurement.step), measurement)
+        for measurement in invocation.measurements
     ]
     if measured:
         connection.execute(sa.insert(MEASUREMENTS), measured)
@@ -177,9 +177,9 @@ def put(
     It is written out because databases spell an upsert each in its own way.
     """
     same = sa.and_(*(table.c[name] == value for name, value in key.items()))
-    found = connection.scalar(sa.select(table.c.id).where(same))
-    if found is None:
+    existing = connection.scalar(sa.select(table.c.id).where(same))
+    if existing is None:
         return insert(connection, table, {**key, **values})
     if values:
         connection.execute(sa.update(table).where(same).values(**values))
-    return int(found)
+    return int(existing)

@@ -289,9 +289,9 @@ def run_of(
         **own | {"state": RunState(row["state"])},
         design=Design(**{name: row[name] for name in Design.__dataclass_fields__}),
         machine=Machine(**{name: machine[name] for name in Machine.__dataclass_fields__}),
-        subjects=tuple(subject_of(each) for each in subjects),
-        steps=tuple(step_of(each) for each in steps),
-        warnings=tuple(warning_of(each) for each in warnings),
+        subjects=tuple(subject_of(subject) for subject in subjects),
+        steps=tuple(step_of(step) for step in steps),
+        warnings=tuple(warning_of(warning) for warning in warnings),
     )
 
 

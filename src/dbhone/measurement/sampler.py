@@ -33,7 +33,7 @@ class Sampler:
     """
 
     def __init__(self, probes: Sequence[Probe], *, every: float) -> None:
-        self._probes: dict[Probe, list[tuple[float, Readings]]] = {each: [] for each in probes}
+        self._probes: dict[Probe, list[tuple[float, Readings]]] = {probe: [] for probe in probes}
         self._every = every
         self._failed: set[Probe] = set()
         self._stop = threading.Event()
@@ -60,7 +60,7 @@ class Sampler:
 
     def series(self) -> tuple[Series, ...]:
         """Return what was read."""
-        return tuple(each for read in self._probes.values() for each in series_of(tuple(read)))
+        return tuple(series for read in self._probes.values() for series in series_of(tuple(read)))
 
     def _watch(self) -> None:
         moment = 0
@@ -92,7 +92,7 @@ class SliceSampler:
     """Asks probes when a slice begins and when it ends. A probe that fails is not asked again."""
 
     def __init__(self, probes: Sequence[Probe]) -> None:
-        self._probes = tuple(_Course(each) for each in probes)
+        self._probes = tuple(_Course(probe) for probe in probes)
         self._began = 0.0
         self._passed = 0.0
         self.trouble: str | None = None
@@ -114,12 +114,12 @@ class SliceSampler:
 
     def series(self) -> tuple[Series, ...]:
         """Return what was read."""
-        return tuple(each for course in self._probes for each in series_of(course.moments))
+        return tuple(series for course in self._probes for series in series_of(course.moments))
 
     def _read(self, at: float) -> None:
         used = time.thread_time()
-        for each in self._probes:
-            trouble = each.read(at)
+        for probe in self._probes:
+            trouble = probe.read(at)
             self.trouble = trouble or self.trouble
         self.cpu_seconds += time.thread_time() - used
 
@@ -139,26 +139,26 @@ class _Course:
         if self._failed:
             return None
         try:
-            found = self._probe()
+            readings = self._probe()
         # What watches must never fail what is watched, whatever a client library raises.
         except Exception as error:  # noqa: BLE001
             self._failed = True
             return f"{error or type(error).__name__}"
         if at > 0.0:
-            self._add(at, found)
+            self._add(at, readings)
         elif not self.moments:
-            self.moments.append((0.0, self._only_sums(found)))
-        self._before = found
+            self.moments.append((0.0, self._only_sums(readings)))
+        self._before = readings
         return None
 
-    def _only_sums(self, found: Readings) -> Readings:
+    def _only_sums(self, readings: Readings) -> Readings:
         """Return where rates begin. A level is told of the slices' ends alone."""
-        return {each: 0.0 for each in found if each.kind is Kind.RATE}
+        return {quantity: 0.0 for quantity in readings if quantity.kind is Kind.RATE}
 
-    def _add(self, at: float, found: Readings) -> None:
-        now = dict(found)
-        for each, value in found.items():
-            if each.kind is Kind.RATE:
-                grown = max(0.0, value - self._before.get(each, value))
-                now[each] = self._sums[each] = self._sums.get(each, 0.0) + grown
+    def _add(self, at: float, readings: Readings) -> None:
+        now = dict(readings)
+        for quantity, value in readings.items():
+            if quantity.kind is Kind.RATE:
+                grown = max(0.0, value - self._before.get(quantity, value))
+                now[quantity] = self._sums[quantity] = self._sums.get(quantity, 0.0) + grown
         self.moments.append((at, now))

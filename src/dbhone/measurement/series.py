@@ -76,16 +76,16 @@ def series_of(moments: Sequence[tuple[float, Readings]]) -> tuple[Series, ...]:
     count is nought. A sum that shrank was begun anew, by a restart or a reset: how fast it grew
     cannot be known, and that moment is left out, so that no rate is negative.
     """
-    quantities = dict.fromkeys(each for _, readings in moments for each in readings)
-    made = (_series(each, moments) for each in quantities)
-    return tuple(each for each in made if each.at)
+    quantities = dict.fromkeys(reading for _, readings in moments for reading in readings)
+    series = (_series(quantity, moments) for quantity in quantities)
+    return tuple(one_series for one_series in series if one_series.at)
 
 
 def _series(quantity: Quantity, moments: Sequence[tuple[float, Readings]]) -> Series:
     if quantity.kind is Kind.COUNT:
-        points = [(at, found.get(quantity, 0.0)) for at, found in moments]
+        points = [(at, readings.get(quantity, 0.0)) for at, readings in moments]
     else:
-        points = [(at, found[quantity]) for at, found in moments if quantity in found]
+        points = [(at, readings[quantity]) for at, readings in moments if quantity in readings]
     if quantity.kind is Kind.RATE:
         points = _rates(points)
     return Series(

@@ -102,24 +102,24 @@ def read_usage(
     was opened for the process when it was started. Without ``switches`` the threads are not
     looked at.
     """
-    found = []
+    usages = []
     waiting = [root_pid]
     while waiting:
         pid = waiting.pop()
         process = _read_process(pid, proc, switches=switches)
         if process is not None:
-            found.append(process)
+            usages.append(process)
             waiting.extend(process.children)
         elif pid == root_pid:
             return None
-    memory = [each.memory for each in found]
+    memory = [usage.memory for usage in usages]
     return ServerUsage(
-        cpu_seconds=sum(each.cpu_seconds for each in found),
-        switches=_merged(each.switches for each in found),
+        cpu_seconds=sum(usage.cpu_seconds for usage in usages),
+        switches=_merged(usage.switches for usage in usages),
         counted_switches=counter.read() if counter else None,
-        reaped=sum(each.reaped for each in found),
-        bytes_read=_sum(each.bytes_read for each in found),
-        bytes_written=_sum(each.bytes_written for each in found),
+        reaped=sum(usage.reaped for usage in usages),
+        bytes_read=_sum(usage.bytes_read for usage in usages),
+        bytes_written=_sum(usage.bytes_written for usage in usages),
         memory_bytes=_held(memory),
         peak_memory_bytes=_peak(memory),
     )
@@ -148,12 +148,12 @@ def summed(parts: Sequence[UsedBetween]) -> UsedBetween | None:
     """
     if not parts:
         return None
-    peaks = [each.peak_memory_bytes for each in parts if each.peak_memory_bytes is not None]
+    peaks = [part.peak_memory_bytes for part in parts if part.peak_memory_bytes is not None]
     return UsedBetween(
-        cpu_seconds=sum(each.cpu_seconds for each in parts),
-        context_switches=_sum(each.context_switches for each in parts),
-        bytes_read=_sum(each.bytes_read for each in parts),
-        bytes_written=_sum(each.bytes_written for each in parts),
+        cpu_seconds=sum(part.cpu_seconds for part in parts),
+        context_switches=_sum(part.context_switches for part in parts),
+        bytes_read=_sum(part.bytes_read for part in parts),
+        bytes_written=_sum(part.bytes_written for part in parts),
         memory_bytes=parts[-1].memory_bytes,
         peak_memory_bytes=max(peaks, default=None),
     )
@@ -187,19 +187,19 @@ def _most(before: int | None, after: int | None) -> int | None:
 
 def _sum(parts: Iterable[int | None]) -> int | None:
     total = 0
-    for each in parts:
-        if each is None:
+    for part in parts:
+        if part is None:
             return None
-        total += each
+        total += part
     return total
 
 
 def _merged(parts: Iterable[Mapping[int, int] | None]) -> Mapping[int, int] | None:
     whole: dict[int, int] = {}
-    for each in parts:
-        if each is None:
+    for part in parts:
+        if part is None:
             return None
-        whole.update(each)
+        whole.update(part)
     return whole
 
 
@@ -208,18 +208,18 @@ def _held(parts: Iterable[_Memory | None]) -> int | None:
     # touched it. Pss could, but to know it the kernel walks through all page tables, which
     # for a large cache takes tens of milliseconds and holds the server up.
     own = files = shared = 0
-    for each in parts:
-        if each is None:
+    for part in parts:
+        if part is None:
             return None
-        own += each.own
-        files = max(files, each.files)
-        shared = max(shared, each.shared)
+        own += part.own
+        files = max(files, part.files)
+        shared = max(shared, part.shared)
     return own + files + shared
 
 
 def _peak(parts: list[_Memory | None]) -> int | None:
     held = _held(parts)
-    returned = sum(each.returned for each in parts if each is not None)
+    returned = sum(part.returned for part in parts if part is not None)
     return None if held is None else held + returned
 
 
@@ -252,21 +252,21 @@ def _read_process(pid: int, proc: Path, *, switches: bool) -> _Process | None:
 
 
 def _disk_bytes(text: bytes | None) -> tuple[int | None, int | None]:
-    found = {name: int(count) for name, count in _BYTES.findall(text or b"")}
-    return found.get(b"read"), found.get(b"write")
+    counts = {name: int(count) for name, count in _BYTES.findall(text or b"")}
+    return counts.get(b"read"), counts.get(b"write")
 
 
 def _memory(status: bytes) -> _Memory | None:
-    found = {name: int(count) * 1024 for name, count in _KILOBYTES.findall(status)}
-    if not found:  # it is ending, and has given its memory back
+    sizes = {name: int(count) * 1024 for name, count in _KILOBYTES.findall(status)}
+    if not sizes:  # it is ending, and has given its memory back
         return _Memory(own=0, files=0, shared=0, returned=0)
-    if len(found) < 5:
+    if len(sizes) < 5:
         return None
     return _Memory(
-        own=found[b"RssAnon"],
-        files=found[b"RssFile"],
-        shared=found[b"RssShmem"],
-        returned=max(0, found[b"VmHWM"] - found[b"VmRSS"]),
+        own=sizes[b"RssAnon"],
+        files=sizes[b"RssFile"],
+        shared=sizes[b"RssShmem"],
+        returned=max(0, sizes[b"VmHWM"] - sizes[b"VmRSS"]),
     )
 
 
@@ -309,8 +309,8 @@ def _times_on_core(schedstat: bytes) -> int | None:
 
 
 def _switches_of_status(status: bytes) -> int | None:
-    found = _SWITCHES.findall(status)
-    return sum(map(int, found)) if len(found) == 2 else None
+    counts = _SWITCHES.findall(status)
+    return sum(map(int, counts)) if len(counts) == 2 else None
 
 
 @contextlib.contextmanager

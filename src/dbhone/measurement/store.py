@@ -126,11 +126,11 @@ class Store:
 
     def withdraw_warning(self, run_id: int, code: str, subject: str) -> None:
         """Forget what a warning said of a subject, if it was given: it is so no longer."""
-        said = sa.and_(
+        condition = sa.and_(
             WARNINGS.c.run_id == run_id, WARNINGS.c.code == code, WARNINGS.c.subject == subject
         )
         with self._changing(run_id, f"withdrawing the warning {code}") as connection:
-            connection.execute(sa.delete(WARNINGS).where(said))
+            connection.execute(sa.delete(WARNINGS).where(condition))
 
     def record(self, run_id: int, invocation: Invocation) -> None:
         """Keep an invocation with its output and measurements: on the disk when this returns.
@@ -190,8 +190,8 @@ class Store:
 
         Returns whether it is now its own: of two that want to resume a run at once, one is.
         """
-        mine = sa.and_(RUNS.c.id == run_id, RUNS.c.session == instead_of)
-        statement = sa.update(RUNS).where(mine).values(session=session)
+        owned = sa.and_(RUNS.c.id == run_id, RUNS.c.session == instead_of)
+        statement = sa.update(RUNS).where(owned).values(session=session)
         with self._changing(run_id, "claiming") as connection:
             return connection.execute(statement).rowcount == 1
 
@@ -241,7 +241,8 @@ class Store:
         """Return what was observed in the invocations that count, in the order of their making."""
         rows = self._parts(run_id, SERIES, SERIES.c.quantity)
         return tuple(
-            observation_of(list(each)) for _, each in itertools.groupby(rows, lambda row: row["id"])
+            observation_of(list(group))
+            for _, group in itertools.groupby(rows, lambda row: row["id"])
         )
 
     def sliced(self, run_id: int) -> tuple[Sliced, ...]:

@@ -23,46 +23,46 @@ class _Made:
     timings: BuildTimings
 
 
-def build_tables(of: ReportContext) -> tuple[Table, ...]:
+def build_tables(context: ReportContext) -> tuple[Table, ...]:
     """Return what the builds took, and their slowest targets; nothing where it is not known."""
-    made = _made(of)
-    if not made:
+    builds = _made(context)
+    if not builds:
         return ()
-    base = next((each for each in made if of.base in each.names), None)
-    columns = (Column(title="Build", numeric=False), *_columns(made))
+    base = next((build for build in builds if context.base in build.names), None)
+    columns = (Column(title="Build", numeric=False), *_columns(builds))
     times = Table(
         title="Build times",
-        caption=f"What it took to make each build; ratios are to {of.base}'s. CPU time is the "
+        caption=f"What it took to make each build; ratios are to {context.base}'s. CPU time is the "
         "compilers' own, of all jobs together. An instrumented build that came before has a line "
         "of its own and is in no other.",
         columns=columns,
-        rows=tuple(_rows(made, base)),
+        rows=tuple(_rows(builds, base)),
     )
-    targets = tuple(_target_rows(made))
+    targets = tuple(_target_rows(builds))
     if not targets:
         return (times,)
     slowest = Table(
         title="Slowest targets",
         caption="What took longest to compile or link, in seconds; empty where a target is not "
         "among a build's slowest.",
-        columns=(Column(title="Target", numeric=False), *_columns(made)),
+        columns=(Column(title="Target", numeric=False), *_columns(builds)),
         rows=targets,
     )
     return times, slowest
 
 
-def _columns(made: list[_Made]) -> Iterator[Column]:
-    return (Column(title=", ".join(each.names)) for each in made)
+def _columns(builds: list[_Made]) -> Iterator[Column]:
+    return (Column(title=", ".join(build.names)) for build in builds)
 
 
-def _made(of: ReportContext) -> list[_Made]:
+def _made(context: ReportContext) -> list[_Made]:
     shared: dict[str, list[Subject]] = {}
-    for subject in of.subjects:
+    for subject in context.subjects:
         if subject.timings is not None:
             shared.setdefault(subject.build_digest, []).append(subject)
     return [
         _Made(
-            names=tuple(each.name for each in subjects),
+            names=tuple(subject.name for subject in subjects),
             subject=subjects[0],
             timings=subjects[0].timings,
         )
@@ -71,32 +71,32 @@ def _made(of: ReportContext) -> list[_Made]:
     ]
 
 
-def _rows(made: list[_Made], base: _Made | None) -> list[Row]:
-    times = [each.timings for each in made]
-    compared = base if len(made) > 1 else None
-    lines = [("Wall time", [duration(each.seconds) for each in times])]
+def _rows(builds: list[_Made], base: _Made | None) -> list[Row]:
+    times = [build.timings for build in builds]
+    compared = base if len(builds) > 1 else None
+    lines = [("Wall time", [duration(time.seconds) for time in times])]
     if compared is not None:
         whole = compared.timings.seconds
-        lines.append(("Wall time, ratio", [_ratio(each.seconds, whole) for each in times]))
-    for phase in dict.fromkeys(phase for each in times for phase in each.phases):
-        found = [_seconds(each.phases.get(phase)) for each in times]
-        lines.append((f"of it {phase}", found))
+        lines.append(("Wall time, ratio", [_ratio(time.seconds, whole) for time in times]))
+    for phase in dict.fromkeys(phase for time in times for phase in time.phases):
+        row = [_seconds(time.phases.get(phase)) for time in times]
+        lines.append((f"of it {phase}", row))
     lines += [
-        ("CPU time", [duration(each.cpu_seconds) for each in times]),
-        ("Jobs at once", [str(each.jobs) for each in times]),
-        ("Targets", [f"{each.targets:,}" for each in times]),
+        ("CPU time", [duration(time.cpu_seconds) for time in times]),
+        ("Jobs at once", [str(time.jobs) for time in times]),
+        ("Targets", [f"{time.targets:,}" for time in times]),
     ]
-    instrumented = [each.instrumented_seconds for each in times]
+    instrumented = [time.instrumented_seconds for time in times]
     if any(instrumented):
-        lines.append(("Instrumented build", [_seconds(each) for each in instrumented]))
-    training = [_seconds(each.subject.training_seconds) for each in made]
+        lines.append(("Instrumented build", [_seconds(seconds) for seconds in instrumented]))
+    training = [_seconds(build.subject.training_seconds) for build in builds]
     if any(training):
         lines.append(("Training", training))
-    sizes = [each.subject.binary_bytes for each in made]
-    lines.append(("Binary", [size(each) for each in sizes]))
+    sizes = [build.subject.binary_bytes for build in builds]
+    lines.append(("Binary", [size(binary_size) for binary_size in sizes]))
     if compared is not None:
         whole = compared.subject.binary_bytes
-        lines.append(("Binary, ratio", [_ratio(each, whole) for each in sizes]))
+        lines.append(("Binary, ratio", [_ratio(binary_size, whole) for binary_size in sizes]))
     return [Row(cells=tuple(Cell(text=text) for text in (name, *texts))) for name, texts in lines]
 
 
@@ -108,13 +108,13 @@ def _seconds(value: float | None) -> str:
     return "" if value is None else duration(value)
 
 
-def _target_rows(made: list[_Made]) -> Iterator[Row]:
+def _target_rows(builds: list[_Made]) -> Iterator[Row]:
     # Of targets with one name the slowest counts, which comes first.
-    by_build = [dict(reversed(each.timings.slowest)) for each in made]
+    by_build = [dict(reversed(build.timings.slowest)) for build in builds]
     longest: dict[str, float] = {}
     for times in by_build:
         for target, seconds in times.items():
             longest[target] = max(seconds, longest.get(target, 0.0))
-    for target in sorted(longest, key=lambda each: (-longest[each], each))[:_MOST_TARGETS]:
+    for target in sorted(longest, key=lambda name: (-longest[name], name))[:_MOST_TARGETS]:
         cells = (Cell(text=number(t[target])) if target in t else EMPTY for t in by_build)
         yield Row(cells=(Cell(text=target), *cells))

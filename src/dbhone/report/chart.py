@@ -49,22 +49,22 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     the held-out and the in-sample picture can be compared.
     """
     every = page.analysis.throughput_summaries
-    mine = [each for each in every if each.in_sample is in_sample]
-    if not mine:
+    of_part = [effect for effect in every if effect.in_sample is in_sample]
+    if not of_part:
         return None
-    several = len({each.group for each in mine}) > 2
-    shown = [each for each in mine if several or each.group is None]
-    names = _names(page, {each.subject for each in shown})
+    several = len({effect.group for effect in of_part}) > 2
+    drawn = [effect for effect in of_part if several or effect.group is None]
+    names = _names(page, {effect.subject for effect in drawn})
     axis = _axis(_reach(every, whole=True), most=3)
-    panels = list(dict.fromkeys(_panel(each) for each in shown))
-    layers = _summary_layers(page, shown, names, axis)
+    panels = list(dict.fromkeys(_panel(effect) for effect in drawn))
+    layers = _summary_layers(page, drawn, names, axis)
     chart = layers.properties(width=340, height=alt.Step(20)).facet(
         row=alt.Row("panel:N", sort=panels, header=_header(300)), spacing=6
     )
     table = page.parts[page.in_sample.index(in_sample)]
     return Picture(
         svg=svg(chart, prefix=f"s{int(in_sample)}"),
-        alternative=f"{_told(page, shown)} The table {table.title} below has all figures.",
+        alternative=f"{_told(page, drawn)} The table {table.title} below has all figures.",
     )
 
 
@@ -72,28 +72,30 @@ def glance_picture(page: Page) -> Picture | None:
     """Draw the summaries by which subjects are judged; None if there is nothing to draw."""
     part = scored_in_sample(page.analysis)
     every = page.analysis.throughput_summaries
-    shown = [each for each in every if each.in_sample is part and each.group is None]
-    if not shown or len(shown) > _MOST_AT_A_GLANCE:
+    drawn_effects = [
+        effect for effect in every if effect.in_sample is part and effect.group is None
+    ]
+    if not drawn_effects or len(drawn_effects) > _MOST_AT_A_GLANCE:
         return None
-    names = _names(page, {each.subject for each in shown})
-    axis = _axis(_reach(shown, whole=True), most=2)
-    layers = _summary_layers(page, shown, names, axis)
+    names = _names(page, {effect.subject for effect in drawn_effects})
+    axis = _axis(_reach(drawn_effects, whole=True), most=2)
+    layers = _summary_layers(page, drawn_effects, names, axis)
     chart = layers.properties(width=_GLANCE, height=alt.Step(20))
     return Picture(
         svg=svg(chart, prefix="g"),
         title=f"Throughput relative to {page.analysis.base}",
-        alternative=f"{_told(page, shown)} The table of the summary has all figures.",
+        alternative=f"{_told(page, drawn_effects)} The table of the summary has all figures.",
     )
 
 
-def _told(page: Page, shown: Sequence[Summary]) -> str:
+def _told(page: Page, summaries: Sequence[Summary]) -> str:
     """Return what a picture of summaries shows over all steps, of candidates if there are any."""
-    scores = {each.subject: each for each in shown if each.group is None}
-    drawn = [each for each in page.ordered if each.name in scores]
-    named = [each for each in drawn if each.role is Role.CANDIDATE] or drawn
-    told = [_in_words(scores[each.name]) for each in named[:_MOST_AT_A_GLANCE]]
-    more = len(named) - len(told)
-    words = "; ".join([*told, *([f"and {more} more"] if more else [])])
+    scores = {effect.subject: effect for effect in summaries if effect.group is None}
+    drawn = [subject for subject in page.ordered if subject.name in scores]
+    named = [subject for subject in drawn if subject.role is Role.CANDIDATE] or drawn
+    texts = [_in_words(scores[subject.name]) for subject in named[:_MOST_AT_A_GLANCE]]
+    more = len(named) - len(texts)
+    words = "; ".join([*texts, *([f"and {more} more"] if more else [])])
     return printable(f"Throughput relative to {page.analysis.base} over all steps: {words}.")
 
 
@@ -104,17 +106,17 @@ def _in_words(score: Summary) -> str:
 
 
 def _summary_layers(
-    page: Page, shown: Sequence[Summary], names: Mapping[str, str], axis: alt.X
+    page: Page, summaries: Sequence[Summary], names: Mapping[str, str], axis: alt.X
 ) -> alt.LayerChart | alt.FacetChart:
     """Draw summaries, a row for each subject, over the A/A control's as a band."""
     values = [
         {
-            **_point(each),
-            "name": names[each.subject],
-            "panel": _panel(each),
-            "control": each.subject in page.run.controls,
+            **_point(effect),
+            "name": names[effect.subject],
+            "panel": _panel(effect),
+            "control": effect.subject in page.run.controls,
         }
-        for each in shown
+        for effect in summaries
     ]
     return alt.layer(
         _band(), _one(), *_whiskers(axis, list(names.values())), data=alt.InlineData(values=values)
@@ -132,15 +134,15 @@ def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
     picture on noisy steps; ratios do not.
     """
     every = page.analysis.throughput_effects
-    shown = [each for each in every if each.in_sample is in_sample]
-    if not shown or len(shown) > MOST_MARKS:
+    drawn = [effect for effect in every if effect.in_sample is in_sample]
+    if not drawn or len(drawn) > MOST_MARKS:
         return None
-    names = _names(page, {each.subject for each in shown})
-    mine = [step for step in page.run.steps if step.in_sample is in_sample]
-    steps = [printable(step.name) for group in Group for step in mine if step.group is group]
+    names = _names(page, {effect.subject for effect in drawn})
+    own_steps = [step for step in page.run.steps if step.in_sample is in_sample]
+    steps = [printable(step.name) for group in Group for step in own_steps if step.group is group]
     values = [
-        {**_point(each), "name": printable(each.step), "panel": names[each.subject]}
-        for each in shown
+        {**_point(effect), "name": printable(effect.step), "panel": names[effect.subject]}
+        for effect in drawn
     ]
     axis = _axis(_reach(every, whole=False), most=1)
     layers = alt.layer(_one(), *_whiskers(axis, steps), data=alt.InlineData(values=values))
@@ -155,26 +157,28 @@ def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
     )
 
 
-def _names(page: Page, wanted: set[str]) -> dict[str, str]:
-    return {each.name: printable(label(each)) for each in page.ordered if each.name in wanted}
-
-
-def _point(found: Effect | Summary) -> dict[str, Any]:
+def _names(page: Page, names: set[str]) -> dict[str, str]:
     return {
-        "ratio": found.ratio,
-        "low": found.low if found.low is not None else found.ratio,
-        "high": found.high if found.high is not None else found.ratio,
-        "tone": tone(found).value,
+        subject.name: printable(label(subject)) for subject in page.ordered if subject.name in names
     }
 
 
-def _reach(found: Sequence[Effect | Summary], *, whole: bool) -> float:
+def _point(effect: Effect | Summary) -> dict[str, Any]:
+    return {
+        "ratio": effect.ratio,
+        "low": effect.low if effect.low is not None else effect.ratio,
+        "high": effect.high if effect.high is not None else effect.ratio,
+        "tone": tone(effect).value,
+    }
+
+
+def _reach(effects: Sequence[Effect | Summary], *, whole: bool) -> float:
     """Return how far the axis goes from 1 on the logarithmic scale.
 
     ``whole`` intervals are within it; else all ratios and as much again of the intervals.
     """
-    ratios = max(abs(math.log(each.ratio)) for each in found)
-    ends = [end for each in found for end in (each.low, each.high) if end is not None]
+    ratios = max(abs(math.log(effect.ratio)) for effect in effects)
+    ends = [end for effect in effects for end in (effect.low, effect.high) if end is not None]
     intervals = max((abs(math.log(end)) for end in ends), default=0.0)
     wide = intervals if whole else min(intervals, 2 * ratios)
     return max(ratios, wide, math.log1p(_LEAST_REACH)) * 1.08
@@ -202,7 +206,7 @@ def _ticks(reach: float, most: int) -> list[float]:
         stride = math.ceil(doublings / most)
         return [2.0**power for power in range(-doublings, doublings + 1) if power % stride == 0]
     left = -math.expm1(-reach)
-    step = next(each for each in _STEPS if left / each < most + 1)
+    step = next(candidate for candidate in _STEPS if left / candidate < most + 1)
     right = min(int(math.expm1(reach) / step), most)
     return [round(1 + step * count, 4) for count in range(-int(left / step), right + 1)]
 
@@ -221,7 +225,7 @@ def _whiskers(axis: alt.X, order: list[str]) -> list[alt.Chart]:
 
 
 def _scale(choices: dict[Direction, str]) -> alt.Scale:
-    return alt.Scale(domain=[each.value for each in choices], range=list(choices.values()))
+    return alt.Scale(domain=[choice.value for choice in choices], range=list(choices.values()))
 
 
 def _band() -> alt.Chart:
@@ -232,8 +236,8 @@ def _band() -> alt.Chart:
 
 def _one() -> alt.Chart:
     line = alt.Chart().mark_rule(color="var(--ink)", strokeDash=[2, 2])
-    one: alt.Chart = line.encode(x=alt.datum(1, type="quantitative"))
-    return one
+    line_at_one: alt.Chart = line.encode(x=alt.datum(1, type="quantitative"))
+    return line_at_one
 
 
 def _header(limit: int) -> alt.Header:

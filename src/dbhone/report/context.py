@@ -41,7 +41,7 @@ class ReportContext:
     @property
     def others(self) -> list[Subject]:
         """All subjects but the base."""
-        return [each for each in self.subjects if each.role is not Role.BASE]
+        return [subject for subject in self.subjects if subject.role is not Role.BASE]
 
     def steps(self, *, in_sample: bool, group: Group | None = None) -> list[Step]:
         """Return the steps of one part, and of one group if one is given, in the run's order."""
@@ -84,8 +84,8 @@ class ReportContext:
     def level(self, subject: Subject | str, step: Step, metric: Metric) -> float | None:
         """Return the typical value of one subject on one step, None if it was not measured."""
         name = subject if isinstance(subject, str) else subject.name
-        found = self.levels.get((name, step.name, metric.name))
-        return found.value if found is not None else None
+        level = self.levels.get((name, step.name, metric.name))
+        return level.value if level is not None else None
 
 
 def material(
@@ -112,8 +112,10 @@ def material(
         run=run,
         analysis=analysis,
         subjects=tuple(sorted(run.subjects, key=rank)),
-        effects={(each.subject, each.step, each.metric): each for each in analysis.effects},
-        levels={(each.subject, each.step, each.metric): each for each in levels},
+        effects={
+            (effect.subject, effect.step, effect.metric): effect for effect in analysis.effects
+        },
+        levels={(level.subject, level.step, level.metric): level for level in levels},
         arrows=arrows or {},
     )
 
@@ -168,8 +170,8 @@ def _counted(steps: list[Step]) -> str:
         words = f"{words} of {joined(sets)}"
     else:
         counts = {group: sum(step.group is group for step in steps) for group in Group}
-        found = ", ".join(f"{count} {group}" for group, count in counts.items() if count)
-        words = f"{words} ({found})"
+        listed_groups = ", ".join(f"{count} {group}" for group, count in counts.items() if count)
+        words = f"{words} ({listed_groups})"
     threads = sorted({step.threads for step in steps if step.threads is not None})
     if len(threads) == 1:
         return f"{words}, {count_of(threads[0], 'thread')}"
@@ -182,26 +184,28 @@ def _counted(steps: list[Step]) -> str:
 _Told = Callable[[Subject], str]
 
 
-def differences_table(of: ReportContext) -> Table | None:
+def differences_table(context: ReportContext) -> Table | None:
     """Return in what the subjects differ, None where there are not two of them.
 
     Settings have a table of their own. What all have alike is in the caption.
     """
-    subjects = of.subjects
+    subjects = context.subjects
     if len(subjects) < 2:
         return None
     aspects = _aspects(subjects)
-    said = {name: [tell(each) for each in subjects] for name, tell in aspects.items()}
-    differing = [name for name, texts in said.items() if len(set(texts)) > 1]
+    texts_by_aspect = {
+        name: [tell(subject) for subject in subjects] for name, tell in aspects.items()
+    }
+    differing = [name for name, texts in texts_by_aspect.items() if len(set(texts)) > 1]
     if not differing:
         return None
     return Table(
         title="What differs",
-        caption=f"Only what tells the subjects apart.{_alike(said, _shared(subjects))}",
-        columns=tuple(Column(title=each, numeric=False) for each in ("Subject", *differing)),
+        caption=f"Only what tells the subjects apart.{_alike(texts_by_aspect, _shared(subjects))}",
+        columns=tuple(Column(title=title, numeric=False) for title in ("Subject", *differing)),
         rows=tuple(
-            subject_row(each, (Cell(text=aspects[name](each)) for name in differing))
-            for each in subjects
+            subject_row(subject, (Cell(text=aspects[name](subject)) for name in differing))
+            for subject in subjects
         ),
     )
 
@@ -209,24 +213,24 @@ def differences_table(of: ReportContext) -> Table | None:
 def _aspects(subjects: tuple[Subject, ...]) -> Mapping[str, _Told]:
     shared = _shared(subjects)
     return {
-        "DBMS": lambda each: f"{each.dbms} {each.version}",
-        "Source": lambda each: each.source,
-        "Variant": lambda each: each.variant,
-        "Compiler": lambda each: compiler(each.compiler),
-        "Flags": lambda each: " ".join(flag for flag in each.flags if flag not in shared),
-        "Levers": lambda each: ", ".join(each.levers),
-        "Trained on": lambda each: ", ".join(each.trained_on),
+        "DBMS": lambda subject: f"{subject.dbms} {subject.version}",
+        "Source": lambda subject: subject.source,
+        "Variant": lambda subject: subject.variant,
+        "Compiler": lambda subject: compiler(subject.compiler),
+        "Flags": lambda subject: " ".join(flag for flag in subject.flags if flag not in shared),
+        "Levers": lambda subject: ", ".join(subject.levers),
+        "Trained on": lambda subject: ", ".join(subject.trained_on),
     }
 
 
 def _shared(subjects: tuple[Subject, ...]) -> tuple[str, ...]:
     """Return the flags that all have."""
     first, *others = subjects
-    return tuple(flag for flag in first.flags if all(flag in each.flags for each in others))
+    return tuple(flag for flag in first.flags if all(flag in other.flags for other in others))
 
 
 def _alike(said: Mapping[str, list[str]], flags: tuple[str, ...]) -> str:
     """Return what all have alike, as a sentence."""
     same = dict.fromkeys(texts[0] for texts in said.values() if len(set(texts)) == 1)
     words = [*same, " ".join(flags)]
-    return f" All have alike: {', '.join(each for each in words if each)}." if any(words) else ""
+    return f" All have alike: {', '.join(word for word in words if word)}." if any(words) else ""

@@ -41,16 +41,16 @@ def report(page: Page) -> dict[str, Any]:
         "headline": page.headline,
         "winner": _winner(page.winner),
         "run": _run(page.run, page.analysis.blocks),
-        "joined": [each.run.id for each in page.origins] if len(page.origins) > 1 else [],
+        "joined": [origin.run.id for origin in page.origins] if len(page.origins) > 1 else [],
         "base": page.analysis.base or None,
         "history": _history(page.history.found) if page.history is not None else None,
         "effects": effects(page),
-        "summary": [_summary(each) for each in page.analysis.throughput_summaries],
+        "summary": [_summary(summary) for summary in page.analysis.throughput_summaries],
         "needs": _needs(page.needs),
-        "levels": [_level(each) for each in page.levels],
-        "builds": [_build(each) for each in page.run.subjects],
-        "beside": [_beside(each) for each in page.beside],
-        "warnings": [_warning(each) for each in (*page.alerts, *page.footnotes)],
+        "levels": [_level(level) for level in page.levels],
+        "builds": [_build(subject) for subject in page.run.subjects],
+        "beside": [_beside(comparison) for comparison in page.beside],
+        "warnings": [_warning(alert) for alert in (*page.alerts, *page.footnotes)],
         "environment": _environment(page.run),
     }
 
@@ -58,140 +58,140 @@ def report(page: Page) -> dict[str, Any]:
 def effects(page: Page) -> list[dict[str, Any]]:
     """Return the effects of all metrics, in the order of subjects and steps."""
     threads = {step.name: step.threads for step in page.run.steps}
-    levels = {(each.subject, each.step, each.metric): each.value for each in page.levels}
+    levels = {(level.subject, level.step, level.metric): level.value for level in page.levels}
     base = page.analysis.base
     return [
         {
-            "subject": each.subject,
-            "step": each.step,
-            "group": each.group.value,
-            "in_sample": each.in_sample,
-            "metric": each.metric,
-            "ratio": _number(each.ratio),
-            "low": _number(each.low),
-            "high": _number(each.high),
-            "blocks": each.blocks,
-            "verdict": each.verdict,
-            "threads": threads.get(each.step),
-            "value": _number(levels.get((each.subject, each.step, each.metric))),
-            "base_value": _number(levels.get((base, each.step, each.metric))),
-            "findable": _number(each.findable),
+            "subject": effect.subject,
+            "step": effect.step,
+            "group": effect.group.value,
+            "in_sample": effect.in_sample,
+            "metric": effect.metric,
+            "ratio": _number(effect.ratio),
+            "low": _number(effect.low),
+            "high": _number(effect.high),
+            "blocks": effect.blocks,
+            "verdict": effect.verdict,
+            "threads": threads.get(effect.step),
+            "value": _number(levels.get((effect.subject, effect.step, effect.metric))),
+            "base_value": _number(levels.get((base, effect.step, effect.metric))),
+            "findable": _number(effect.findable),
         }
-        for each in page.analysis.effects
+        for effect in page.analysis.effects
     ]
 
 
-def _level(each: Level) -> dict[str, Any]:
+def _level(level: Level) -> dict[str, Any]:
     return {
-        "subject": each.subject,
-        "step": each.step,
-        "metric": each.metric,
-        "unit": BY_NAME[each.metric].unit,
-        "value": _number(each.value),
-        "low": _number(each.low),
-        "high": _number(each.high),
-        "blocks": each.blocks,
+        "subject": level.subject,
+        "step": level.step,
+        "metric": level.metric,
+        "unit": BY_NAME[level.metric].unit,
+        "value": _number(level.value),
+        "low": _number(level.low),
+        "high": _number(level.high),
+        "blocks": level.blocks,
     }
 
 
-def _summary(each: Summary) -> dict[str, Any]:
+def _summary(summary: Summary) -> dict[str, Any]:
     return {
-        "subject": each.subject,
-        "group": each.group.value if each.group is not None else "all",
-        "in_sample": each.in_sample,
-        "ratio": _number(each.ratio),
-        "low": _number(each.low),
-        "high": _number(each.high),
-        "mean": _number(each.mean),
-        "median": _number(each.median),
-        "minimum": _number(each.minimum),
-        "maximum": _number(each.maximum),
-        "standard_deviation": _number(each.standard_deviation),
-        "steps": each.steps,
-        "blocks": each.blocks,
-        "verdict": each.verdict,
-        "findable": _number(each.findable),
+        "subject": summary.subject,
+        "group": summary.group.value if summary.group is not None else "all",
+        "in_sample": summary.in_sample,
+        "ratio": _number(summary.ratio),
+        "low": _number(summary.low),
+        "high": _number(summary.high),
+        "mean": _number(summary.mean),
+        "median": _number(summary.median),
+        "minimum": _number(summary.minimum),
+        "maximum": _number(summary.maximum),
+        "standard_deviation": _number(summary.standard_deviation),
+        "steps": summary.steps,
+        "blocks": summary.blocks,
+        "verdict": summary.verdict,
+        "findable": _number(summary.findable),
     }
 
 
-def _needs(found: SampleSize) -> dict[str, Any]:
+def _needs(sample_size: SampleSize) -> dict[str, Any]:
     return {
-        "verdict_blocks": found.verdict_blocks,
-        "verdict_seconds": _number(found.seconds(found.verdict_blocks)),
-        "target_blocks": found.target_blocks,
-        "target_seconds": _number(found.seconds(found.target_blocks)),
-        "block_seconds": _number(found.block_seconds),
+        "verdict_blocks": sample_size.verdict_blocks,
+        "verdict_seconds": _number(sample_size.seconds(sample_size.verdict_blocks)),
+        "target_blocks": sample_size.target_blocks,
+        "target_seconds": _number(sample_size.seconds(sample_size.target_blocks)),
+        "block_seconds": _number(sample_size.block_seconds),
     }
 
 
-def _history(found: History) -> dict[str, Any]:
+def _history(history: History) -> dict[str, Any]:
     return {
-        "versions": list(found.versions),
-        "least_change": found.least,
-        "steps": [_series(each) for each in found.steps],
-        "groups": [_series(each) for each in found.groups],
+        "versions": list(history.versions),
+        "least_change": history.least,
+        "steps": [_series(step) for step in history.steps],
+        "groups": [_series(group) for group in history.groups],
     }
 
 
-def _series(each: Series) -> dict[str, Any]:
-    group = each.group.value if each.group is not None else "all"
+def _series(series: Series) -> dict[str, Any]:
+    group = series.group.value if series.group is not None else "all"
     return {
-        "step": each.step,
+        "step": series.step,
         "group": group,
-        "in_sample": each.in_sample,
-        "versions": list(each.versions),
-        "segments": [_segment(it) for it in each.segments],
-        "changes": [_change(it) for it in each.changes],
-        "gradual": _change(each.overall) if each.overall is not None else None,
-        "seemingly": each.seemingly,
-        "findable": _number(each.findable),
+        "in_sample": series.in_sample,
+        "versions": list(series.versions),
+        "segments": [_segment(it) for it in series.segments],
+        "changes": [_change(it) for it in series.changes],
+        "gradual": _change(series.overall) if series.overall is not None else None,
+        "seemingly": series.seemingly,
+        "findable": _number(series.findable),
     }
 
 
-def _segment(each: Segment) -> dict[str, Any]:
+def _segment(segment: Segment) -> dict[str, Any]:
     return {
-        "versions": list(each.versions),
-        "ratio": _number(each.ratio),
-        "low": _number(each.low),
-        "high": _number(each.high),
+        "versions": list(segment.versions),
+        "ratio": _number(segment.ratio),
+        "low": _number(segment.low),
+        "high": _number(segment.high),
     }
 
 
-def _change(each: Change) -> dict[str, Any]:
+def _change(change: Change) -> dict[str, Any]:
     return {
-        "before": each.before,
-        "after": each.after,
-        "ratio": _number(each.ratio),
-        "low": _number(each.low),
-        "high": _number(each.high),
-        "p_adjusted": _number(each.p_adjusted),
-        "level": _segment(each.level),
+        "before": change.before,
+        "after": change.after,
+        "ratio": _number(change.ratio),
+        "low": _number(change.low),
+        "high": _number(change.high),
+        "p_adjusted": _number(change.p_adjusted),
+        "level": _segment(change.level),
     }
 
 
-def _beside(of: Beside) -> dict[str, Any]:
+def _beside(comparison: Beside) -> dict[str, Any]:
     return {
-        "name": of.name,
-        "source": of.publication.source,
-        "theirs": [of.pair.theirs, of.publication.base],
-        "here": [of.pair.mine.name, of.base],
-        "unmatched": of.unmatched,
-        "alone": of.alone,
-        "rows": [_beside_row(each) for each in of.rows],
+        "name": comparison.name,
+        "source": comparison.publication.source,
+        "theirs": [comparison.pair.theirs, comparison.publication.base],
+        "here": [comparison.pair.mine.name, comparison.base],
+        "unmatched": comparison.unmatched,
+        "alone": comparison.alone,
+        "rows": [_beside_row(row) for row in comparison.rows],
     }
 
 
-def _beside_row(each: BesideRow) -> dict[str, Any]:
+def _beside_row(row: BesideRow) -> dict[str, Any]:
     return {
-        "what": each.what,
-        "metric": each.metric,
-        "threads": each.threads,
-        "in_sample": each.in_sample,
-        "published": _number(each.published),
-        "ratio": _number(each.ratio),
-        "low": _number(each.low),
-        "high": _number(each.high),
-        "lies": each.lies,
+        "what": row.what,
+        "metric": row.metric,
+        "threads": row.threads,
+        "in_sample": row.in_sample,
+        "published": _number(row.published),
+        "ratio": _number(row.ratio),
+        "low": _number(row.low),
+        "high": _number(row.high),
+        "lies": row.lies,
     }
 
 
@@ -230,7 +230,7 @@ def _timings(timings: BuildTimings | None) -> dict[str, Any] | None:
         "instrumented_seconds": _number(timings.instrumented_seconds),
         "jobs": timings.jobs,
         "targets": timings.targets,
-        "phases": {name: _number(each) for name, each in timings.phases.items()},
+        "phases": {name: _number(phase_seconds) for name, phase_seconds in timings.phases.items()},
         "slowest": [
             {"target": target, "seconds": _number(seconds)} for target, seconds in timings.slowest
         ],
@@ -290,12 +290,12 @@ def _environment(run: Run) -> dict[str, Any]:
     }
 
 
-def _warning(each: Warning) -> dict[str, Any]:
+def _warning(warning: Warning) -> dict[str, Any]:
     return {
-        "code": each.code,
-        "text": each.text,
-        "subject": each.subject,
-        "step": each.step,
+        "code": warning.code,
+        "text": warning.text,
+        "subject": warning.subject,
+        "step": warning.step,
     }
 
 

@@ -17,14 +17,14 @@ _FIGURE = "format(datum.value, datum.value < 1000 ? '.3~r' : '~s')"
 """How an axis shows a figure, in Vega's words: 20k, but 0.2 and no 200m."""
 
 
-def course_picture(page: Page, of: Meanwhile, *, index: int) -> Picture:
+def course_picture(page: Page, section: Meanwhile, *, index: int) -> Picture:
     """Draw the panels of one step; ``index`` tells the pictures of one page apart."""
-    names = {each.name: printable(label(each)) for each in page.ordered}
-    heads = {_head(panel): panel for panel in of.panels}
+    names = {subject.name: printable(label(subject)) for subject in page.ordered}
+    heads = {_head(panel): panel for panel in section.panels}
     values = [
         {"panel": head, **point} for head, panel in heads.items() for point in _points(panel, names)
     ]
-    lines = Lines.of(page.ordered, drawn={each["name"] for each in values})
+    lines = Lines.of(page.ordered, drawn={value["name"] for value in values})
     chart = (
         alt.layer(*_layers(lines), data=alt.InlineData(values=values))
         .properties(width=_WIDTH, height=_HEIGHT)
@@ -33,9 +33,9 @@ def course_picture(page: Page, of: Meanwhile, *, index: int) -> Picture:
     )
     return Picture(
         svg=svg(chart, prefix=f"m{index}"),
-        title=of.step.name,
-        alternative=f"What the servers did on {of.step.name}, over the seconds of a slice, for "
-        f"{len(lines.names)} subjects: {', '.join(heads)}. Format series has the figures.",
+        title=section.step.name,
+        alternative=f"What the servers did on {section.step.name}, over the seconds of a slice, "
+        f"for {len(lines.names)} subjects: {', '.join(heads)}. Format series has the figures.",
     )
 
 

@@ -23,20 +23,20 @@ def sweep_pictures(page: Page, sweep: Sweep, *, index: int) -> list[Picture]:
 
     ``index`` tells the sweeps of one page apart.
     """
-    made = (_picture(page, sweep, scale, prefix=f"w{index}") for scale in (RATE, P95))
-    return [picture for picture in made if picture is not None]
+    charts = (_picture(page, sweep, scale, prefix=f"w{index}") for scale in (RATE, P95))
+    return [picture for picture in charts if picture is not None]
 
 
 def _picture(page: Page, sweep: Sweep, scale: Scale, *, prefix: str) -> Picture | None:
     values = _values(page, sweep, scale)
     if not values:
         return None
-    lines = Lines.of(page.ordered, drawn={each["name"] for each in values})
+    lines = Lines.of(page.ordered, drawn={value["name"] for value in values})
     layers = alt.layer(
         *_layers(lines, values, scale),
         data=alt.InlineData(values=values),
     )
-    most = max(values, key=lambda each: float(each["value"]))
+    most = max(values, key=lambda value: float(value["value"]))
     return Picture(
         svg=svg(layers.properties(width=_WIDTH, height=_HEIGHT), prefix=prefix + scale.unit[0]),
         title=f"{capital(scale.title)}, {scale.unit}",
@@ -49,22 +49,22 @@ def _picture(page: Page, sweep: Sweep, scale: Scale, *, prefix: str) -> Picture 
 
 def _values(page: Page, sweep: Sweep, scale: Scale) -> list[dict[str, Any]]:
     threads = {step.name: step.threads for step in sweep.steps}
-    names = {each.name: printable(label(each)) for each in page.ordered}
+    names = {subject.name: printable(label(subject)) for subject in page.ordered}
     return [
         {
-            "name": names[each.subject],
-            "threads": threads[each.step],
-            "value": each.value * scale.factor,
-            "low": (each.low if each.low is not None else each.value) * scale.factor,
-            "high": (each.high if each.high is not None else each.value) * scale.factor,
+            "name": names[level.subject],
+            "threads": threads[level.step],
+            "value": level.value * scale.factor,
+            "low": (level.low if level.low is not None else level.value) * scale.factor,
+            "high": (level.high if level.high is not None else level.value) * scale.factor,
         }
-        for each in page.levels
-        if each.metric == scale.metric.name and each.step in threads and each.subject in names
+        for level in page.levels
+        if level.metric == scale.metric.name and level.step in threads and level.subject in names
     ]
 
 
 def _layers(lines: Lines, values: list[dict[str, Any]], scale: Scale) -> list[alt.Chart]:
-    threads = sorted({int(each["threads"]) for each in values})
+    threads = sorted({int(value["threads"]) for value in values})
     x = alt.X(
         "threads:Q",
         scale=alt.Scale(type="log", base=2, domain=[threads[0], threads[-1]], nice=False),
@@ -86,8 +86,8 @@ def _rates() -> alt.Y:
 
 def _times(values: list[dict[str, Any]]) -> alt.Y:
     """Return a logarithmic axis: with more clients than cores, times grow as their number."""
-    low = min(float(each["low"]) for each in values) / 1.1
-    high = max(float(each["high"]) for each in values) * 1.1
+    low = min(float(value["low"]) for value in values) / 1.1
+    high = max(float(value["high"]) for value in values) * 1.1
     return alt.Y(
         "value:Q",
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
@@ -99,8 +99,8 @@ def _round_between(low: float, high: float) -> list[float]:
     """Return round figures between two: 1, 2, 5, 10 and so on; powers of ten if they are many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for digits in ((1, 2, 5), (1,)):
-        found = [digit * 10.0**power for power in powers for digit in digits]
-        inside = [each for each in found if low <= each <= high]
+        ticks = [digit * 10.0**power for power in powers for digit in digits]
+        inside = [tick for tick in ticks if low <= tick <= high]
         if len(inside) <= _MOST_TICKS:
             break
     return inside

@@ -27,13 +27,13 @@ def latency_picture(page: Page, *, in_sample: bool) -> Picture | None:
 
     The point in a bar is the 95th percentile. None if there is nothing to draw, or too much.
     """
-    mine = [step for step in page.run.steps if step.in_sample is in_sample]
-    steps = [step for group in Group for step in mine if step.group is group]
+    own_steps = [step for step in page.run.steps if step.in_sample is in_sample]
+    steps = [step for group in Group for step in own_steps if step.group is group]
     values = _values(page, steps)
     if not values or len(values) > MOST_BARS:
         return None
-    lines = Lines.of(page.ordered, drawn={each["name"] for each in values})
-    drawn = [name for name in map(_name, steps) if any(each["step"] == name for each in values)]
+    lines = Lines.of(page.ordered, drawn={value["name"] for value in values})
+    drawn = [name for name in map(_name, steps) if any(value["step"] == name for value in values)]
     height = alt.Step(len(lines.names) * _BAR + _BETWEEN, **{"for": "position"})
     layers = alt.layer(*_layers(lines, drawn, values), data=alt.InlineData(values=values))
     return Picture(
@@ -49,7 +49,7 @@ def _name(step: Step) -> str:
 
 
 def _values(page: Page, steps: Sequence[Step]) -> list[dict[str, Any]]:
-    found = ranges(page.levels)
+    level_ranges = ranges(page.levels)
     return [
         {
             "name": printable(label(subject)),
@@ -60,14 +60,14 @@ def _values(page: Page, steps: Sequence[Step]) -> list[dict[str, Any]]:
         }
         for step in steps
         for subject in page.ordered
-        if (values := found.get((subject.name, step.name))) is not None
+        if (values := level_ranges.get((subject.name, step.name))) is not None
     ]
 
 
 def _ticks(values: list[dict[str, Any]]) -> list[float]:
     """Return round milliseconds: powers of ten, or closer ones where there are few of these."""
-    low = math.floor(math.log10(min(float(each["p50"]) for each in values)))
-    high = math.ceil(math.log10(max(float(each["p99"]) for each in values)))
+    low = math.floor(math.log10(min(float(value["p50"]) for value in values)))
+    high = math.ceil(math.log10(max(float(value["p99"]) for value in values)))
     steps = (1,) if high - low > 3 else (1, 2, 5)
     return [step * 10.0**power for power in range(low, high + 1) for step in steps]
 

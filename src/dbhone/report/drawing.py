@@ -93,10 +93,12 @@ class Lines:
     @classmethod
     def of(cls, subjects: Iterable[Subject], *, drawn: Collection[str]) -> Lines:
         """Return the lines of those subjects that are drawn."""
-        shown = [each for each in subjects if printable(label(each)) in drawn]
+        drawn_subjects = [subject for subject in subjects if printable(label(subject)) in drawn]
         return cls(
-            names=tuple(printable(label(each)) for each in shown),
-            looks=tuple(_look(each, place) for place, each in enumerate(shown)),
+            names=tuple(printable(label(subject)) for subject in drawn_subjects),
+            looks=tuple(
+                _look(drawn_subject, place) for place, drawn_subject in enumerate(drawn_subjects)
+            ),
         )
 
     def colour(self, width: int, *, above: bool = False) -> alt.Color:

@@ -82,8 +82,8 @@ def found_in(run: Run, samples: SampleArray) -> Findings:
 
 def found_together(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
     """Analyse runs that add up as one. Raises UsageError for those that do not."""
-    whole = join([part(*each) for each in runs])
-    alone = [_analysis(each.run, each.samples, ONE_RUN) for each in whole.parts]
+    whole = join([part(*run) for run in runs])
+    alone = [_analysis(one_run.run, one_run.samples, ONE_RUN) for one_run in whole.parts]
     analysis = _analysis(whole.run, whole.samples, whole.lineage.links)
     return Findings(
         run=whole.run,
@@ -94,30 +94,27 @@ def found_together(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
         history=history_of(whole.run, whole.everything, whole.lineage),
         warnings=(*_warnings(whole, alone), _how(whole)),
         origins=tuple(
-            Origin(run=each.run, blocks=analysis.blocks)
-            for each, analysis in zip(whole.parts, alone, strict=True)
+            Origin(run=one_part.run, blocks=analysis.blocks)
+            for one_part, analysis in zip(whole.parts, alone, strict=True)
         ),
     )
 
 
 def _warnings(whole: Joined, alone: Sequence[Analysis]) -> tuple[Warning, ...]:
-    """Return the runs' own doubts: it is where something was measured that may be wrong.
-
-    What is said of several runs in the same words is told once.
-    """
+    """Return the warnings of the single runs. Equal warnings of several runs become one."""
     titles: dict[Warning, list[str]] = {}
-    for each, analysis in zip(whole.parts, alone, strict=True):
-        for warning in doubts(each.run, each.samples, analysis):
-            titles.setdefault(warning, []).append(each.title)
-    found = [
+    for joined_run, analysis in zip(whole.parts, alone, strict=True):
+        for warning in doubts(joined_run.run, joined_run.samples, analysis):
+            titles.setdefault(warning, []).append(joined_run.title)
+    warnings = [
         replace(warning, text=f"{joined(names)}: {warning.text}")
         for warning, names in titles.items()
     ]
-    return tuple(sorted(found, key=lambda warning: warning.code not in CONTROL_CODES))
+    return tuple(sorted(warnings, key=lambda warning: warning.code not in CONTROL_CODES))
 
 
 def _how(whole: Joined) -> Warning:
-    order = [each.name for each in whole.run.subjects]
+    order = [subject.name for subject in whole.run.subjects]
     links = whole.lineage.links
     anchors = sorted(set(links.anchors.values()), key=order.index)
     shared = [name for name in order if len(links.runs[name]) > 1]
@@ -131,7 +128,7 @@ def _how(whole: Joined) -> Warning:
         )
     return Warning(
         code="joined",
-        text=f"{joined([each.title for each in whole.parts])} were joined{how}; figures that are no"
+        text=f"{joined([part.title for part in whole.parts])} were joined{how}; figures that are no"
         " ratios are of different hours",
     )
 
@@ -170,15 +167,15 @@ def unmeasured(
     """
     if not _known(samples, THROUGHPUT):
         return ()
-    found = [*_metrics(run, samples), *_courses(run, observed, drawn)]
-    if not found:
+    missing = [*_metrics(run, samples), *_courses(run, observed, drawn)]
+    if not missing:
         return ()
-    return (Warning(code="not-measured", text=f"not measured: {', '.join(found)}"),)
+    return (Warning(code="not-measured", text=f"not measured: {', '.join(missing)}"),)
 
 
 def _metrics(run: Run, samples: SampleArray) -> Iterator[str]:
-    wanted = (*_OF_ALL, *_OF_SERVERS) if serves(run.steps) else _OF_ALL
-    for metric in wanted:
+    metrics = (*_OF_ALL, *_OF_SERVERS) if serves(run.steps) else _OF_ALL
+    for metric in metrics:
         if not _known(samples, metric):
             yield f"{metric.title}{_WHY.get(metric.name, '')}"
 

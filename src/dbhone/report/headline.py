@@ -36,24 +36,24 @@ def apart(run: Run, analysis: Analysis, score: Summary) -> str:
     slower where it does not. Empty if there is none.
     """
     steps = [
-        each
-        for each in analysis.throughput_effects
-        if each.subject == score.subject and each.in_sample is score.in_sample
+        effect
+        for effect in analysis.throughput_effects
+        if effect.subject == score.subject and effect.in_sample is score.in_sample
     ]
     short = short_names(run)
-    told: list[str] = []
+    texts: list[str] = []
     for verdict in (Verdict.FASTER, Verdict.SLOWER):
-        found = [each for each in steps if each.verdict == verdict != score.verdict]
-        if found:
-            of = "" if told else f" of {len(steps)} steps"
-            told.append(f"{verdict} on {len(found)}{of} ({_named(found, short)})")
-    return f"{score.subject} is {' and '.join(told)}." if told else ""
+        dissenting = [step for step in steps if step.verdict == verdict != score.verdict]
+        if dissenting:
+            suffix = "" if texts else f" of {len(steps)} steps"
+            texts.append(f"{verdict} on {len(dissenting)}{suffix} ({_named(dissenting, short)})")
+    return f"{score.subject} is {' and '.join(texts)}." if texts else ""
 
 
 def _named(steps: Sequence[Effect], short: Mapping[str, str]) -> str:
     """Return the steps with their ratios, the largest differences first."""
-    ordered = sorted(steps, key=lambda each: (-abs(math.log(each.ratio)), each.step))
-    named = [f"{short[each.step]} {spoken(each.ratio, each)}" for each in ordered[:_NAMED]]
+    ordered = sorted(steps, key=lambda effect: (-abs(math.log(effect.ratio)), effect.step))
+    named = [f"{short[effect.step]} {spoken(effect.ratio, effect)}" for effect in ordered[:_NAMED]]
     return joined(named) if len(steps) <= _NAMED else f"most on {joined(named)}"
 
 
@@ -92,44 +92,44 @@ class _Story:
     def reach(self, summary: Summary) -> str:
         if summary.low is None or summary.high is None:
             return f"{summary.blocks} blocks"
-        low, high = (spoken(each, summary) for each in (summary.low, summary.high))
+        low, high = (spoken(bound, summary) for bound in (summary.low, summary.high))
         confidence = f"{self.analysis.confidence * 100:.0f} %"
         chance = f"; {_BY_CHANCE}" if _looks_different(summary) else ""
         return f"{confidence} interval {low} to {high}, {summary.blocks} blocks{chance}"
 
 
-def headline(found: Findings, *, control_differs: bool, history: str | None = None) -> str:
+def headline(findings: Findings, *, control_differs: bool, history: str | None = None) -> str:
     """Return what was found, in a sentence or two that stand alone.
 
     ``history`` is what is said of a history's changes where there is something to say.
     """
-    run = found.run
+    run = findings.run
     if run.base is None:
         return "There is no verdict: the run ended before its base was built."
     if run.base.broken is not None:
         return f"There is no verdict: the base {run.base.name} broke ({run.base.broken})."
-    candidates = [each for each in run.subjects if each.role is Role.CANDIDATE]
-    story = _Story(run=run, base=run.base, analysis=found.analysis, needs=found.needs)
-    versions = found.history.versions if found.history else ()
-    told = _of_versions(story, versions, history) if history else _finding(story, candidates)
+    candidates = [subject for subject in run.subjects if subject.role is Role.CANDIDATE]
+    story = _Story(run=run, base=run.base, analysis=findings.analysis, needs=findings.needs)
+    versions = findings.history.versions if findings.history else ()
+    text = _of_versions(story, versions, history) if history else _finding(story, candidates)
     if control_differs:
-        return f"Not to be trusted, since {run.base.name} differs from itself here: {told}"
-    return told
+        return f"Not to be trusted, since {run.base.name} differs from itself here: {text}"
+    return text
 
 
 def _finding(story: _Story, candidates: list[Subject]) -> str:
-    controls = [each for each in story.run.subjects if each.role is Role.CONTROL]
+    controls = [subject for subject in story.run.subjects if subject.role is Role.CONTROL]
     compared = candidates or controls
     if not compared:
         return f"There is no verdict: nothing was compared with {story.base.name}."
-    whole = [each for each in compared if each.broken is None]
+    whole = [subject for subject in compared if subject.broken is None]
     if not whole:
         return f"There is no verdict: every build but {story.base.name} broke."
-    scores = [overall(story.analysis, each.name) for each in whole]
-    known = [each for each in scores if each is not None]
-    judged = [each for each in known if each.verdict != Verdict.NOT_ENOUGH_DATA]
+    scores = [overall(story.analysis, subject.name) for subject in whole]
+    known = [score for score in scores if score is not None]
+    judged = [score for score in known if score.verdict != Verdict.NOT_ENOUGH_DATA]
     if not judged:
-        blocks = max((each.blocks for each in known), default=0)
+        blocks = max((score.blocks for score in known), default=0)
         return (
             f"There is no verdict yet: a verdict needs {MINIMUM_BLOCKS} blocks, "
             f"and {blocks or 'none'} {'was' if blocks == 1 else 'were'} measured: "
@@ -138,30 +138,30 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
     if not candidates:
         return _of_controls(story, judged)
     winner = find_winner(story.analysis, whole)
-    best = winner or max(judged, key=lambda each: each.ratio)
+    best = winner or max(judged, key=lambda score: score.ratio)
     strays = apart(story.run, story.analysis, best)
     # What noise may hide is of use where no step shows a difference.
     hidden = () if strays else tuple(_open(best, judged))
     if winner is not None:
-        subject = next(each for each in whole if each.name == winner.subject)
-        told = _winner(story, subject, winner)
+        subject = next(subject for subject in whole if subject.name == winner.subject)
+        text = _winner(story, subject, winner)
     elif len(candidates) == 1:
-        told = _of_one(story, best, hidden)
+        text = _of_one(story, best, hidden)
     else:
-        told = _nothing_faster(story, best, judged, hidden)
-    return f"{told} But {strays}" if strays else told
+        text = _nothing_faster(story, best, judged, hidden)
+    return f"{text} But {strays}" if strays else text
 
 
 def _of_controls(story: _Story, scores: list[Summary]) -> str:
     """Return what came of a run that compared its base with nothing but itself."""
     base = story.base.name
-    told = "; ".join(_control(story, each) for each in scores)
-    return f"Nothing was compared with {base} but {base} itself: {told}."
+    text = "; ".join(_control(story, score) for score in scores)
+    return f"Nothing was compared with {base} but {base} itself: {text}."
 
 
 def _control(story: _Story, score: Summary) -> str:
     judged = story.analysis.judged(score.subject)
-    differing = sum(differs(each) for each in judged)
+    differing = sum(differs(score) for score in judged)
     text = f"{score.subject} runs {_where(story)} {_times(score)} as fast ({story.reach(score)})"
     if score.findable is not None:
         text = f"{text}, where {_would_be_found(score.findable)}"
@@ -237,28 +237,28 @@ def _open(best: Summary, scores: Sequence[Summary]) -> Iterator[str]:
     """Yield what noise may hide: what would have been found, then the ends of the intervals."""
     if best.findable is not None:
         yield _would_be_found(best.findable)
-    unsure = [each for each in scores if each.verdict == Verdict.NO_DIFFERENCE]
+    unsure = [score for score in scores if score.verdict == Verdict.NO_DIFFERENCE]
     ends = {
-        "gain": [(each.high - 1, each.subject) for each in unsure if each.high is not None],
-        "loss": [(1 - each.low, each.subject) for each in unsure if each.low is not None],
+        "gain": [(score.high - 1, score.subject) for score in unsure if score.high is not None],
+        "loss": [(1 - score.low, score.subject) for score in unsure if score.low is not None],
     }
     largest = {what: max(sizes) for what, sizes in ends.items() if sizes}
-    told = [
+    texts = [
         f"a {what} of up to {size * 100:.1f} %{f' ({subject})' if len(scores) > 1 else ''}"
         for what, (size, subject) in largest.items()
         if size >= _LEAST_TOLD
     ]
-    if told:
-        yield f"{' or '.join(told)} could hide"
+    if texts:
+        yield f"{' or '.join(texts)} could hide"
 
 
 def _slower(scores: Sequence[Summary]) -> Iterator[str]:
     """Yield which of several are slower, by name if they are few."""
-    slower = [each for each in scores if each.verdict == Verdict.SLOWER]
+    slower = [score for score in scores if score.verdict == Verdict.SLOWER]
     if len(slower) > _MOST_NAMED:
         yield f"{len(slower)} of {len(scores)} are slower"
     elif slower:
-        named = [f"{each.subject} ({spoken(each.ratio, each)})" for each in slower]
+        named = [f"{score.subject} ({spoken(score.ratio, score)})" for score in slower]
         yield f"{joined(named)} {'is' if len(slower) == 1 else 'are'} slower"
 
 
@@ -279,7 +279,7 @@ def _times(summary: Summary) -> str:
 
 def _where(story: _Story) -> str:
     """Return what was run: ``speedtest1's held-out sets``."""
-    trained, held_out = (story.sets(in_sample=each) for each in (True, False))
+    trained, held_out = (story.sets(in_sample=in_sample) for in_sample in (True, False))
     suite = story.run.suite
     if not trained:
         return f"{suite}{story.threads}"

@@ -39,49 +39,51 @@ def history_of(run: Run, samples: SampleArray, lineage: Lineage) -> History | No
     """Return what was found of a history, None if there is none or too little was measured."""
     if len(lineage.versions) < 2 or not samples.has(THROUGHPUT):
         return None
-    found = find_changes(samples, lineage, steps=run.steps)
-    return found if len(found.versions) > 1 else None
+    changes = find_changes(samples, lineage, steps=run.steps)
+    return changes if len(changes.versions) > 1 else None
 
 
-def arrows(found: History) -> dict[tuple[str, str], str]:
+def arrows(history: History) -> dict[tuple[str, str], str]:
     """Return the sign that stands where a step changed, by version and step."""
     return {
         (change.after, series.step): _arrow(change)
-        for series in found.steps
+        for series in history.steps
         for change in series.changes
         if series.step is not None
     }
 
 
-def history_view(of: ReportContext, found: History) -> HistoryView:
+def history_view(context: ReportContext, history: History) -> HistoryView:
     """Say what was found."""
-    short = short_names(of.run)
+    short = short_names(context.run)
     return HistoryView(
-        found=found,
+        found=history,
         short=short,
-        sentence=_sentence(found, short),
-        table=_table(of, found, short),
+        sentence=_sentence(history, short),
+        table=_table(context, history, short),
     )
 
 
-def group_table(of: ReportContext, found: History, in_sample: bool) -> Table:
+def group_table(context: ReportContext, history: History, in_sample: bool) -> Table:
     """Return one part by group: groups down, versions across."""
     rows = []
-    for series in found.groups:
+    for series in history.groups:
         if series.in_sample is in_sample:
             signs = {change.after: _arrow(change) for change in series.changes}
             figures = (
-                signed(figure(of.find(each, in_sample, series.group)), signs.get(each.name, ""))
-                for each in of.others
+                signed(
+                    figure(context.find(other, in_sample, series.group)), signs.get(other.name, "")
+                )
+                for other in context.others
             )
             rows.append(Row(cells=(Cell(text=_group(series)), *figures)))
     return Table(
-        title=f"{of.part_title(in_sample)} by group",
-        caption=f"{of.part_words(in_sample)} Geometric means of the ratios to {of.base}, with "
-        "their interval. ↓ and ↑ stand where a change begins.",
+        title=f"{context.part_title(in_sample)} by group",
+        caption=f"{context.part_words(in_sample)} Geometric means of the ratios to {context.base}, "
+        "with their interval. ↓ and ↑ stand where a change begins.",
         columns=(
             Column(title="Group", numeric=False),
-            *(Column(title=label(each)) for each in of.others),
+            *(Column(title=label(other)) for other in context.others),
         ),
         rows=tuple(rows),
     )
@@ -118,26 +120,26 @@ def _figure(value: float) -> str:
     return f"{value:.3f}" if abs(value - 1) < 0.02 else f"{value:.2f}"
 
 
-def _sentence(found: History, short: Mapping[str, str]) -> str | None:
+def _sentence(history: History, short: Mapping[str, str]) -> str | None:
     """Return the largest changes, or how large one could be that was not found.
 
     The headline says before it from which version to which.
     """
-    known = [each for each in found.steps if each.findable is not None]
+    known = [step for step in history.steps if step.findable is not None]
     if not known:
         return None
-    changed = sorted((each for each in found.steps if each.told), key=_largest, reverse=True)
+    changed = sorted((step for step in history.steps if step.told), key=_largest, reverse=True)
     if not changed:
         return (
             f"no change was found in {count_of(len(known), 'step')} "
             f"(half of such runs would have found one of {_findable(known)})."
         )
-    told = [f"{short[each.step or '']} {_life(each)}" for each in changed[:_MOST_TOLD]]
-    more = len(changed) - len(told)
+    texts = [f"{short[change.step or '']} {_life(change)}" for change in changed[:_MOST_TOLD]]
+    more = len(changed) - len(texts)
     if more:
-        told.append(f"and {more} more")
-    count = f"{len(changed)} of {count_of(len(found.steps), 'step')}"
-    return f"{count} changed: {'; '.join(told)}."
+        texts.append(f"and {more} more")
+    count = f"{len(changed)} of {count_of(len(history.steps), 'step')}"
+    return f"{count} changed: {'; '.join(texts)}."
 
 
 def _largest(series: Series) -> float:
@@ -146,41 +148,41 @@ def _largest(series: Series) -> float:
 
 def _life(series: Series) -> str:
     """Return all changes of a series in words."""
-    return joined([_told(each, series) for each in series.told])
+    return joined([_told(change, series) for change in series.told])
 
 
 def _findable(known: Sequence[Series]) -> str:
     """Return how large a change would have been found: ``5 %``, ``5 to 16 %``."""
-    sizes = [each.findable for each in known if each.findable is not None]
-    low, high = (f"{each * 100:.0f}" for each in (min(sizes), max(sizes)))
+    sizes = [step.findable for step in known if step.findable is not None]
+    low, high = (f"{size * 100:.0f}" for size in (min(sizes), max(sizes)))
     return f"{high} %" if low == high else f"{low} to {high} %"
 
 
-def _table(of: ReportContext, found: History, short: Mapping[str, str]) -> Table:
+def _table(context: ReportContext, history: History, short: Mapping[str, str]) -> Table:
     """Return all changes in words: groups first, then steps, in the order of the versions."""
-    groups = [each for each in found.groups if each.versions]
+    groups = [group for group in history.groups if group.versions]
     rows = [heading("groups of steps", _COLUMNS)] if groups else []
-    rows += [row for each in groups for row in _group_rows(of, each)]
-    rows += [heading("steps", _COLUMNS), *_step_rows(found, short)]
+    rows += [row for group in groups for row in _group_rows(context, group)]
+    rows += [heading("steps", _COLUMNS), *_step_rows(history, short)]
     return Table(
         title="Where it changed",
         caption=f"Each version is compared with the one before it, in the same blocks. A change is "
-        f"of {found.least:.0%} or more, of more than the A/A control shows, and so certain that "
+        f"of {history.least:.0%} or more, of more than the A/A control shows, and so certain that "
         "chance would hardly bring one in the whole run (Holm, over all neighbours and steps; "
         "groups are a family of their own). Versions without a change between them are taken "
-        f"together; their ratio is to {found.versions[0]}'s throughput. Where no change was found, "
-        "the last column tells how large it would have had to be.",
+        f"together; their ratio is to {history.versions[0]}'s throughput. Where no change was "
+        "found, the last column tells how large it would have had to be.",
         columns=(
             Column(title="What was found", numeric=False),
-            Column(title=f"Ratio to {found.versions[0]}"),
+            Column(title=f"Ratio to {history.versions[0]}"),
             Column(title="Later ÷ earlier"),
         ),
         rows=tuple(rows),
     )
 
 
-def _group_rows(of: ReportContext, series: Series) -> Iterator[Row]:
-    part = "" if len(of.parts()) == 1 else f"{of.part_title(series.in_sample).lower()} "
+def _group_rows(context: ReportContext, series: Series) -> Iterator[Row]:
+    part = "" if len(context.parts()) == 1 else f"{context.part_title(series.in_sample).lower()} "
     name = f"{_group(series)} {part}steps{' together' if series.group is None else ''}"
     for change in series.told:
         yield _change_row(name, change, series)
@@ -188,24 +190,24 @@ def _group_rows(of: ReportContext, series: Series) -> Iterator[Row]:
         yield _unchanged_row(name, [series])
 
 
-def _step_rows(found: History, short: Mapping[str, str]) -> Iterator[Row]:
-    place = {name: at for at, name in enumerate(found.versions)}
+def _step_rows(history: History, short: Mapping[str, str]) -> Iterator[Row]:
+    place = {name: at for at, name in enumerate(history.versions)}
     changes = sorted(
-        ((change, series) for series in found.steps for change in series.told),
+        ((change, series) for series in history.steps for change in series.told),
         key=lambda pair: (pair[1].overall is pair[0], place[pair[0].after], -pair[0].size),
     )
     for change, series in changes:
         yield _change_row(short[series.step or ""], change, series)
-    others = [each for each in found.steps if not each.told]
+    others = [step for step in history.steps if not step.told]
     if others:
         yield _unchanged_row(count_of(len(others), "other step" if changes else "step"), others)
 
 
 def _unchanged_row(name: str, series: Sequence[Series]) -> Row:
-    known = [each for each in series if each.findable is not None]
-    said = f"no change found in {name}" if known else f"{name}: {Verdict.NOT_ENOUGH_DATA.value}"
+    known = [step for step in series if step.findable is not None]
+    text = f"no change found in {name}" if known else f"{name}: {Verdict.NOT_ENOUGH_DATA.value}"
     least = Cell(text=f"from {_findable(known)}") if known else EMPTY
-    return Row(cells=(Cell(text=said), EMPTY, least))
+    return Row(cells=(Cell(text=text), EMPTY, least))
 
 
 def _change_row(name: str, change: Change, series: Series) -> Row:
@@ -223,5 +225,5 @@ def _change_row(name: str, change: Change, series: Series) -> Row:
     )
 
 
-def _ratio_cell(found: Segment | Change) -> Cell:
-    return Cell(text=ratio(found.ratio), margin=margin(half_width(found)), detail=ends(found))
+def _ratio_cell(part: Segment | Change) -> Cell:
+    return Cell(text=ratio(part.ratio), margin=margin(half_width(part)), detail=ends(part))

@@ -25,63 +25,65 @@ class Latencies:
     table: Table
 
 
-def latencies(of: ReportContext) -> tuple[Latencies, ...]:
+def latencies(context: ReportContext) -> tuple[Latencies, ...]:
     """Return the percentiles of each part of which any was measured."""
-    found = ((part, _table(of, part)) for part in of.parts())
-    return tuple(Latencies(in_sample=part, table=table) for part, table in found if table)
+    tables = ((part, _table(context, part)) for part in context.parts())
+    return tuple(Latencies(in_sample=part, table=table) for part, table in tables if table)
 
 
-def _table(of: ReportContext, in_sample: bool) -> Table | None:
-    steps = of.steps(in_sample=in_sample)
+def _table(context: ReportContext, in_sample: bool) -> Table | None:
+    steps = context.steps(in_sample=in_sample)
     # What a batch runs is one statement: its seconds have a table of their own.
     if (
-        is_batch(of.run)
+        is_batch(context.run)
         or not serves(steps)
-        or not any(_known(of, each, step) for each in of.subjects for step in steps)
+        or not any(_known(context, subject, step) for subject in context.subjects for step in steps)
     ):
         return None
     return Table(
-        title=f"Latency distributions, {of.part_title(in_sample).lower()}",
+        title=f"Latency distributions, {context.part_title(in_sample).lower()}",
         caption="Half of the operations took less than the first figure, 95 % less than the "
         "second and 99 % less than the third, in milliseconds. Only these percentiles of a slice "
         "are kept, not all of its latencies. A figure is the typical one over the blocks; the "
         "data have each one's interval, and the 95th percentile's ratio has a table of its own.",
         columns=(
             Column(title="Step", numeric=False),
-            *(Column(title=label(each)) for each in of.subjects),
+            *(Column(title=label(subject)) for subject in context.subjects),
         ),
-        rows=tuple(_rows(of, in_sample)),
+        rows=tuple(_rows(context, in_sample)),
     )
 
 
-def _rows(of: ReportContext, in_sample: bool) -> Iterator[Row]:
-    for group in of.groups(in_sample=in_sample):
-        yield heading(group.value, 1 + len(of.subjects))
-        for step in of.steps(in_sample=in_sample, group=group):
-            cells = (_cell(of, each, step) for each in of.subjects)
+def _rows(context: ReportContext, in_sample: bool) -> Iterator[Row]:
+    for group in context.groups(in_sample=in_sample):
+        yield heading(group.value, 1 + len(context.subjects))
+        for step in context.steps(in_sample=in_sample, group=group):
+            cells = (_cell(context, subject, step) for subject in context.subjects)
             yield Row(cells=(Cell(text=step.name), *cells))
 
 
-def _cell(of: ReportContext, subject: Subject, step: Step) -> Cell:
+def _cell(context: ReportContext, subject: Subject, step: Step) -> Cell:
     """Return the percentiles side by side; – for one that is not known."""
-    found = [of.level(subject, step, metric) for metric in PERCENTILES]
-    if all(each is None for each in found):
+    latencies = [context.level(subject, step, metric) for metric in PERCENTILES]
+    if all(latency is None for latency in latencies):
         return EMPTY
     return Cell(
-        text=" / ".join("–" if each is None else number(each * MILLISECONDS) for each in found)
+        text=" / ".join(
+            "–" if latency is None else number(latency * MILLISECONDS) for latency in latencies
+        )
     )
 
 
-def _known(of: ReportContext, subject: Subject, step: Step) -> bool:
-    return any(of.level(subject, step, metric) is not None for metric in PERCENTILES)
+def _known(context: ReportContext, subject: Subject, step: Step) -> bool:
+    return any(context.level(subject, step, metric) is not None for metric in PERCENTILES)
 
 
 def ranges(levels: tuple[Level, ...]) -> dict[tuple[str, str], dict[str, float]]:
     """Return the percentiles in milliseconds by subject and step, where all three are known."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    level_ranges: dict[tuple[str, str], dict[str, float]] = {}
     names = [metric.name for metric in PERCENTILES]
-    for each in levels:
-        if each.metric in names and each.value > 0:
-            place = found.setdefault((each.subject, each.step), {})
-            place[each.metric] = each.value * MILLISECONDS
-    return {place: values for place, values in found.items() if len(values) == len(names)}
+    for level in levels:
+        if level.metric in names and level.value > 0:
+            place = level_ranges.setdefault((level.subject, level.step), {})
+            place[level.metric] = level.value * MILLISECONDS
+    return {place: values for place, values in level_ranges.items() if len(values) == len(names)}

@@ -11,34 +11,36 @@ from dbhone.report.wording import spoken
 from dbhone.units import count_of
 
 
-def brief(found: Findings) -> str:
+def brief(findings: Findings) -> str:
     """Return what was found, without its interval: the headline has that, and the report more."""
-    said = _changes(found.history) if found.history is not None else _winner(found)
-    if said is None:
-        return headline(found, control_differs=False)
-    differs = any(each.code == "control-differs" for each in found.warnings)
-    return f"Not to be trusted: {said}" if differs else said
+    text = _changes(findings.history) if findings.history is not None else _winner(findings)
+    if text is None:
+        return headline(findings, control_differs=False)
+    differs = any(warning.code == "control-differs" for warning in findings.warnings)
+    return f"Not to be trusted: {text}" if differs else text
 
 
 def _changes(history: History) -> str | None:
-    known = [each for each in history.steps if each.findable is not None]
+    known = [step for step in history.steps if step.findable is not None]
     if not known:
         return None
-    changed = sum(bool(each.told) for each in known)
+    changed = sum(bool(step.told) for step in known)
     steps = count_of(len(history.steps), "step")
     return f"{changed} of {steps} changed from {history.versions[0]} to {history.versions[-1]}"
 
 
-def _winner(found: Findings) -> str | None:
-    run, analysis = found.run, found.analysis
+def _winner(findings: Findings) -> str | None:
+    run, analysis = findings.run, findings.analysis
     winner = find_winner(analysis, run.subjects)
     if winner is not None:
         return (
             f"{winner.subject} is {spoken(winner.ratio, winner)} times as fast as {analysis.base}"
         )
-    candidates = [each for each in run.subjects if each.role is Role.CANDIDATE]
-    scores = [overall(analysis, each.name) for each in candidates if each.broken is None]
-    judged = [each for each in scores if each and each.verdict != Verdict.NOT_ENOUGH_DATA]
+    candidates = [subject for subject in run.subjects if subject.role is Role.CANDIDATE]
+    scores = [
+        overall(analysis, candidate.name) for candidate in candidates if candidate.broken is None
+    ]
+    judged = [score for score in scores if score and score.verdict != Verdict.NOT_ENOUGH_DATA]
     if judged and len(candidates) == 1:
         return _of_one(judged[0], analysis.base)
     return f"nothing is faster than {analysis.base}" if judged else None

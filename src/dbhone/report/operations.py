@@ -13,37 +13,39 @@ from dbhone.report.wording import capital, figure, joined
 from dbhone.units import size
 
 
-def operations_table(of: ReportContext, in_sample: bool, *, by_group: bool) -> Table | None:
+def operations_table(context: ReportContext, in_sample: bool, *, by_group: bool) -> Table | None:
     """Return what an operation takes, over all steps of a part or also by group.
 
     None if the part is not a server's or nothing of it was measured. What the base's median
     step takes nearly nothing of, such as bytes where all data is cached, has no column, and where
     only some groups do, a ratio in those alone: a ratio to nearly nothing tells nothing.
     """
-    groups = of.groups(in_sample=in_sample)
+    groups = context.groups(in_sample=in_sample)
     by_group = by_group and len(groups) > 1
-    shown: tuple[Group | None, ...] = (None, *groups) if by_group else (None,)
+    shown_groups: tuple[Group | None, ...] = (None, *groups) if by_group else (None,)
     scales = [
         scale
         for scale in OPERATIONS
-        if any(scale.reaches(_of_base(of, (in_sample, group), scale)) for group in shown)
+        if any(
+            scale.reaches(_of_base(context, (in_sample, group), scale)) for group in shown_groups
+        )
     ]
-    if not scales or not serves(of.steps(in_sample=in_sample)):
+    if not scales or not serves(context.steps(in_sample=in_sample)):
         return None
     rows: list[Row] = []
-    for group in shown:
+    for group in shown_groups:
         if by_group:
             rows.append(heading(group.value if group else "all", 1 + len(scales)))
-        rows += _rows(of, in_sample, group, scales)
-    part = of.part_title(in_sample).lower()
+        rows += _rows(context, in_sample, group, scales)
+    part = context.part_title(in_sample).lower()
     return Table(
         title=f"Per operation by group, {part}" if by_group else f"Per operation, {part}",
-        caption=f"{of.base}'s own figure, that of the median step; the others as ratios to it, "
-        "geometric means over the steps, with an interval where a metric is compared."
-        f"{_bare(of.base, scales)}",
+        caption=f"{context.base}'s own figure, that of the median step; the others as ratios to it,"
+        " geometric means over the steps, with an interval where a metric is compared."
+        f"{_bare(context.base, scales)}",
         columns=(
             Column(title="Subject", numeric=False),
-            *(Column(title=f"{capital(each.title)}, {each.unit}") for each in scales),
+            *(Column(title=f"{capital(scale.title)}, {scale.unit}") for scale in scales),
         ),
         rows=tuple(rows),
     )
@@ -51,32 +53,34 @@ def operations_table(of: ReportContext, in_sample: bool, *, by_group: bool) -> T
 
 def _bare(base: str, scales: Sequence[Scale]) -> str:
     """Return how figures without an interval are read, and fields without a figure."""
-    bare = [each for each in scales if each.is_bare]
+    bare = [scale for scale in scales if scale.is_bare]
     if not bare:
         return ""
-    titles = capital(joined([each.title for each in bare]))
+    titles = capital(joined([scale.title for scale in bare]))
     words = f" {titles}: bare ratios, of the steps where neither side is zero"
-    if any(each.least for each in bare):
+    if any(scale.least for scale in bare):
         enough = f"{base} takes {size(LEAST_BYTES)} or more"
         words = f"{words} and, of bytes, {enough}; empty where its median step takes less"
     return f"{words}."
 
 
 def _rows(
-    of: ReportContext, in_sample: bool, group: Group | None, scales: Sequence[Scale]
+    context: ReportContext, in_sample: bool, group: Group | None, scales: Sequence[Scale]
 ) -> list[Row]:
     return [
-        subject_row(subject, (_cell(of, subject, (in_sample, group), each) for each in scales))
-        for subject in of.subjects
+        subject_row(
+            subject, (_cell(context, subject, (in_sample, group), scale) for scale in scales)
+        )
+        for subject in context.subjects
     ]
 
 
 def _cell(
-    of: ReportContext, subject: Subject, part: tuple[bool, Group | None], scale: Scale
+    context: ReportContext, subject: Subject, part: tuple[bool, Group | None], scale: Scale
 ) -> Cell:
     in_sample, group = part
-    steps = of.steps(in_sample=in_sample, group=group)
-    own = _of_base(of, part, scale)
+    steps = context.steps(in_sample=in_sample, group=group)
+    own = _of_base(context, part, scale)
     if subject.role is Role.BASE:
         return EMPTY if own is None else scale.cell(own)
     if not scale.reaches(own):
@@ -84,21 +88,22 @@ def _cell(
     if not scale.is_bare:
         metric = scale.metric.name
         return figure(
-            of.analysis.summary(subject.name, in_sample=in_sample, group=group, metric=metric)
+            context.analysis.summary(subject.name, in_sample=in_sample, group=group, metric=metric)
         )
-    ratios = [bare_ratio(of, subject, step, scale) for step in steps]
-    usable = [each for each in ratios if each is not None]
+    ratios = [bare_ratio(context, subject, step, scale) for step in steps]
+    usable = [ratio for ratio in ratios if ratio is not None]
     return Cell(text=f"{statistics.geometric_mean(usable):.3f}") if usable else EMPTY
 
 
-def _of_base(of: ReportContext, part: tuple[bool, Group | None], scale: Scale) -> float | None:
+def _of_base(context: ReportContext, part: tuple[bool, Group | None], scale: Scale) -> float | None:
     """Return the base's figure for the median step of a part, None if it is not known."""
     in_sample, group = part
-    base = next((each for each in of.subjects if each.role is Role.BASE), None)
+    base = next((subject for subject in context.subjects if subject.role is Role.BASE), None)
     if base is None:
         return None
     known = [
-        of.level(base, step, scale.metric) for step in of.steps(in_sample=in_sample, group=group)
+        context.level(base, step, scale.metric)
+        for step in context.steps(in_sample=in_sample, group=group)
     ]
-    values = [each for each in known if each is not None]
+    values = [value for value in known if value is not None]
     return statistics.median(values) if values else None

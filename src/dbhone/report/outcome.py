@@ -39,33 +39,35 @@ def outcome(page: Page, *, tolerance: float | None = None) -> Outcome:
     in-sample ones only where there is no other. Whatever makes that summary doubtful as a whole
     (something broke, the control differs) goes before it: then it is never "not slower".
     """
-    broken = next((each for each in page.run.subjects if each.broken is not None), None)
+    broken = next((subject for subject in page.run.subjects if subject.broken is not None), None)
     if broken is not None:
         return Outcome(answer=Answer.BROKEN, sentence=f"{broken.name} broke: {broken.broken}")
-    candidate = next((each for each in page.run.subjects if each.role is Role.CANDIDATE), None)
+    candidate = next(
+        (subject for subject in page.run.subjects if subject.role is Role.CANDIDATE), None
+    )
     if page.run.base is None or candidate is None:
         return Outcome(answer=Answer.NOT_KNOWN, sentence="nothing was compared")
-    doubt = next((each for each in page.alerts if each.code == "control-differs"), None)
+    doubt = next((alert for alert in page.alerts if alert.code == "control-differs"), None)
     if doubt is not None:
         return Outcome(answer=Answer.NOT_KNOWN, sentence=f"not to be trusted: {doubt.text}")
-    found = overall(page.analysis, candidate.name)
-    if found is None:
+    score = overall(page.analysis, candidate.name)
+    if score is None:
         sentence = f"{candidate.name} and {page.run.base.name} were not measured together"
         return Outcome(answer=Answer.NOT_KNOWN, sentence=sentence)
-    return _judged(page, candidate, found, tolerance)
+    return _judged(page, candidate, score, tolerance)
 
 
-def _judged(page: Page, candidate: Subject, found: Summary, tolerance: float | None) -> Outcome:
+def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float | None) -> Outcome:
     base = page.analysis.base
-    pair = f"{candidate.name} runs {spoken(found.ratio, found)} times as fast as {base}"
-    match found.verdict:
+    pair = f"{candidate.name} runs {spoken(summary.ratio, summary)} times as fast as {base}"
+    match summary.verdict:
         case Verdict.FASTER:
             sentence = f"{pair}: faster{_though(page, candidate)}"
             return Outcome(answer=Answer.NOT_SLOWER, sentence=sentence)
         case Verdict.SLOWER:
             return Outcome(answer=Answer.SLOWER, sentence=f"{pair}: slower")
         case Verdict.NO_DIFFERENCE:
-            loss = max(0.0, 1 - (found.low if found.low is not None else found.ratio))
+            loss = max(0.0, 1 - (summary.low if summary.low is not None else summary.ratio))
             hides = tolerance is not None and loss > tolerance
             much = f", more than the {tolerance:.1%} that are tolerated" if hides else ""
             return Outcome(
@@ -76,8 +78,8 @@ def _judged(page: Page, candidate: Subject, found: Summary, tolerance: float | N
         case _:
             return Outcome(
                 answer=Answer.NOT_KNOWN,
-                sentence=f"not enough data: {count_of(found.blocks, 'block')}, and a verdict needs"
-                f" {MINIMUM_BLOCKS}; {page.needs.verdict_words}",
+                sentence=f"not enough data: {count_of(summary.blocks, 'block')}, and a verdict"
+                f" needs {MINIMUM_BLOCKS}; {page.needs.verdict_words}",
             )
 
 
@@ -85,8 +87,8 @@ def _though(page: Page, candidate: Subject) -> str:
     """Name the steps on which the candidate is slower, though it is not in all; nothing if none."""
     short = short_names(page.run)
     slower = [
-        short[each.step]
-        for each in page.analysis.throughput_effects
-        if each.subject == candidate.name and each.verdict == Verdict.SLOWER
+        short[effect.step]
+        for effect in page.analysis.throughput_effects
+        if effect.subject == candidate.name and effect.verdict == Verdict.SLOWER
     ]
     return f"; but slower on {listed(slower)}" if slower else ""

@@ -24,35 +24,39 @@ class Glance:
     text: str
 
 
-def glance(found: Findings, alerts: tuple[Warning, ...], notes: int) -> tuple[Glance, ...]:
+def glance(findings: Findings, alerts: tuple[Warning, ...], notes: int) -> tuple[Glance, ...]:
     """Return what was compared, how it was measured, and how far it can be trusted.
 
     ``alerts`` stand before everything, ``notes`` counts the other warnings. Empty without a base.
     """
-    if found.run.base is None:
+    if findings.run.base is None:
         return ()
     return (
-        Glance(name="Compared", text=_compared(found, found.run.base)),
-        Glance(name="Measured", text=_measured(found)),
-        Glance(name="To be trusted?", text=" ".join(_trust(found, alerts, notes))),
+        Glance(name="Compared", text=_compared(findings, findings.run.base)),
+        Glance(name="Measured", text=_measured(findings)),
+        Glance(name="To be trusted?", text=" ".join(_trust(findings, alerts, notes))),
     )
 
 
-def _compared(found: Findings, base: Subject) -> str:
-    others = [each.name for each in found.run.subjects if each.role is Role.CANDIDATE]
-    if found.history is not None:
-        others = [name for name in found.history.versions if name != base.name]
+def _compared(findings: Findings, base: Subject) -> str:
+    others = [subject.name for subject in findings.run.subjects if subject.role is Role.CANDIDATE]
+    if findings.history is not None:
+        others = [name for name in findings.history.versions if name != base.name]
     named = others if len(others) <= _MOST_NAMED else [f"{len(others)} others"]
     against = f"{base.name} (the base) with {joined(named)}" if named else f"{base.name} alone"
-    return f"{joined(list(_makers(found.run.subjects)))}: {against}."
+    return f"{joined(list(_makers(findings.run.subjects)))}: {against}."
 
 
 def _makers(subjects: Sequence[Subject]) -> Iterator[str]:
     """Yield each DBMS with its versions, without them where the subjects have their names."""
-    for name in dict.fromkeys(each.dbms for each in subjects):
-        own = [each for each in subjects if each.dbms == name and each.role is not Role.CONTROL]
-        versions = list(dict.fromkeys(each.version for each in own))
-        if len(own) > 1 and all(each.name == each.version for each in own):
+    for name in dict.fromkeys(subject.dbms for subject in subjects):
+        own = [
+            subject
+            for subject in subjects
+            if subject.dbms == name and subject.role is not Role.CONTROL
+        ]
+        versions = list(dict.fromkeys(subject.version for subject in own))
+        if len(own) > 1 and all(subject.name == subject.version for subject in own):
             yield name
         elif len(versions) <= _MOST_NAMED:
             yield f"{name} {joined(versions)}"
@@ -60,47 +64,47 @@ def _makers(subjects: Sequence[Subject]) -> Iterator[str]:
             yield f"{name} {versions[0]} to {versions[-1]}"
 
 
-def _measured(found: Findings) -> str:
-    run, machine = found.run, found.run.machine
-    threads = sorted({each.threads for each in run.steps if each.threads is not None})
+def _measured(findings: Findings) -> str:
+    run, machine = findings.run, findings.run.machine
+    threads = sorted({step.threads for step in run.steps if step.threads is not None})
     clients = ""
     if threads:
         numbers = f"{threads[0]} to {threads[-1]}" if len(threads) > 1 else f"{threads[0]}"
         clients = f" with {numbers} client{'' if threads == [1] else 's'}"
     return (
         f"{count_of(len(run.steps), 'step')} of {run.suite}{clients}, in "
-        f"{_blocks(found)} of all subjects in random order, on "
+        f"{_blocks(findings)} of all subjects in random order, on "
         f"{machine.cpu_model}, {count_of(machine.cores, 'core')}."
     )
 
 
-def _blocks(found: Findings) -> str:
+def _blocks(findings: Findings) -> str:
     """Return how many blocks there are; of a run that was cut off, how many are whole."""
     counts: dict[bool, int] = {}
-    for each in found.analysis.throughput_summaries:
-        if each.group is None:
-            counts[each.in_sample] = max(each.blocks, counts.get(each.in_sample, 0))
-    told, whole = found.analysis.blocks, min(counts.values(), default=0)
-    if found.run.state is RunState.DONE or whole >= told:
-        return count_of(told, "block")
+    for summary in findings.analysis.throughput_summaries:
+        if summary.group is None:
+            counts[summary.in_sample] = max(summary.blocks, counts.get(summary.in_sample, 0))
+    measured_blocks, whole = findings.analysis.blocks, min(counts.values(), default=0)
+    if findings.run.state is RunState.DONE or whole >= measured_blocks:
+        return count_of(measured_blocks, "block")
     return f"{count_of(whole, 'block')} and a part of another"
 
 
-def _trust(found: Findings, alerts: tuple[Warning, ...], notes: int) -> Iterator[str]:
-    codes = {each.code for each in alerts}
+def _trust(findings: Findings, alerts: tuple[Warning, ...], notes: int) -> Iterator[str]:
+    codes = {alert.code for alert in alerts}
     if "control-differs" in codes:
         yield "No: the warning above says why."
     elif "control-noisy" in codes:
         yield "Hardly: the warning above says why."
     else:
-        yield _noise(found)
+        yield _noise(findings)
     if notes:
         yield f"{count_of(notes, 'note')} below say{'s' if notes == 1 else ''} what to mind."
 
 
-def _noise(found: Findings) -> str:
+def _noise(findings: Findings) -> str:
     """Tell how far the base is from itself, and the winner from it."""
-    analysis, run = found.analysis, found.run
+    analysis, run = findings.analysis, findings.run
     if not run.controls:
         return "Not known: there is no A/A control to show how much is noise."
     control = run.controls[0]
@@ -108,10 +112,10 @@ def _noise(found: Findings) -> str:
     if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
         return "Not yet: too little was measured."
     noise = f"{analysis.base} against itself (A/A, {control}) {_differs(score)}"
-    winner = None if found.history else find_winner(analysis, run.subjects)
+    winner = None if findings.history else find_winner(analysis, run.subjects)
     if winner is not None:
         return f"As far as the control shows, yes: {noise}, {winner.subject} {_differs(winner)}."
-    missed = None if found.history else _missed(found)
+    missed = None if findings.history else _missed(findings)
     if missed is None:
         return f"As far as the control shows, yes: {noise}."
     much = "Of large differences only" if missed > _LARGE else "As far as the control shows, yes"
@@ -121,12 +125,12 @@ def _noise(found: Findings) -> str:
     )
 
 
-def _missed(found: Findings) -> float | None:
+def _missed(findings: Findings) -> float | None:
     """Return the largest difference that might be there and would not have been found."""
-    subjects = [each for each in found.run.subjects if each.role is not Role.BASE]
-    wanted = [each for each in subjects if each.role is Role.CANDIDATE] or subjects
-    scores = [overall(found.analysis, each.name) for each in wanted]
-    return max((each.findable for each in scores if each and each.findable), default=None)
+    subjects = [subject for subject in findings.run.subjects if subject.role is not Role.BASE]
+    candidates = [subject for subject in subjects if subject.role is Role.CANDIDATE] or subjects
+    scores = [overall(findings.analysis, subject.name) for subject in candidates]
+    return max((score.findable for score in scores if score and score.findable), default=None)
 
 
 def _differs(score: Summary) -> str:

@@ -106,7 +106,7 @@ class Page:
     @property
     def beside_tables(self) -> tuple[Table, ...]:
         """Return the tables of published results beside the run's own."""
-        return tuple(beside_table(each, self.run) for each in self.beside)
+        return tuple(beside_table(publication, self.run) for publication in self.beside)
 
     @property
     def title(self) -> str:
@@ -116,13 +116,13 @@ class Page:
     @property
     def runs(self) -> str:
         """Return what the page is of: ``run 7``, or ``runs 7 and 8 joined``."""
-        numbers = [str(each.run.id) for each in self.origins]
+        numbers = [str(origin.run.id) for origin in self.origins]
         return f"runs {joined(numbers)} joined" if len(numbers) > 1 else f"run {self.run.id}"
 
     @property
     def numbers(self) -> str:
         """Return the numbers of the runs that the page is of, as a command takes them."""
-        return " ".join(str(each.run.id) for each in self.origins)
+        return " ".join(str(origin.run.id) for origin in self.origins)
 
     @property
     def winner_title(self) -> str:
@@ -151,20 +151,22 @@ def with_published(page: Page, words: Sequence[str]) -> Page:
 
     Raises UsageError, UnknownName for what cannot be meant.
     """
-    asked = [parse_asked(each) for each in words]
-    found = (beside(page.run, page.samples, page.analysis, each) for each in asked)
-    return replace(page, beside=tuple(it for each in found for it in each))
+    publications = [parse_asked(word) for word in words]
+    comparisons = (
+        beside(page.run, page.samples, page.analysis, publication) for publication in publications
+    )
+    return replace(page, beside=tuple(it for comparison in comparisons for it in comparison))
 
 
 def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
-    analysis, found = findings.analysis, findings.history
+    analysis, changes = findings.analysis, findings.history
     levels = find_levels(findings.samples, confidence=analysis.confidence)
-    of = _material(findings, levels)
-    history = history_view(of, found) if found else None
+    context = _material(findings, levels)
+    history = history_view(context, changes) if changes else None
     alerts, notes = _doubts(findings)
-    parts = of.parts()
-    shown = meanwhile(of, observations)
-    footnotes = (*notes, *unmeasured(findings.run, findings.samples, observations, shown))
+    parts = context.parts()
+    server_sections = meanwhile(context, observations)
+    footnotes = (*notes, *unmeasured(findings.run, findings.samples, observations, server_sections))
     return Page(
         run=findings.run,
         samples=findings.samples,
@@ -176,37 +178,39 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         winner=_winner(findings),
         alerts=alerts,
         footnotes=footnotes,
-        control_note=sections.control_note(of),
-        method=sections.method_note(of),
+        control_note=sections.control_note(context),
+        method=sections.method_note(context),
         legend=legend(analysis, findings.run.controls),
-        summary=sections.summary_table(of),
-        seconds=seconds_table(of),
+        summary=sections.summary_table(context),
+        seconds=seconds_table(context),
         in_sample=tuple(parts),
         history=history,
-        parts=tuple(_part(of, found, part) for part in parts),
-        spreads=_present(sections.spread_table(of, part) for part in parts),
-        sweeps=sweeps(of),
-        sweep_note=sweep_note(of),
-        operations=_present(operations_table(of, part, by_group=False) for part in parts),
-        operations_by_group=_present(operations_table(of, part, by_group=True) for part in parts),
-        metrics=sections.metrics_table(of),
-        steps=tuple(step_table(of, part) for part in parts),
-        latencies=latencies(of),
-        step_metrics=tuple(table for part in parts for table in metric_tables(of, part)),
+        parts=tuple(_part(context, changes, part) for part in parts),
+        spreads=_present(sections.spread_table(context, part) for part in parts),
+        sweeps=sweeps(context),
+        sweep_note=sweep_note(context),
+        operations=_present(operations_table(context, part, by_group=False) for part in parts),
+        operations_by_group=_present(
+            operations_table(context, part, by_group=True) for part in parts
+        ),
+        metrics=sections.metrics_table(context),
+        steps=tuple(step_table(context, part) for part in parts),
+        latencies=latencies(context),
+        step_metrics=tuple(table for part in parts for table in metric_tables(context, part)),
         observations=observations,
-        meanwhile=shown,
-        meanwhile_note=meanwhile_note(of, shown),
-        builds=build_tables(of),
-        differences=differences_table(of),
-        settings=settings_table(of),
-        defaults=defaults_table(of),
-        shared_settings=shared_settings(of),
+        meanwhile=server_sections,
+        meanwhile_note=meanwhile_note(context, server_sections),
+        builds=build_tables(context),
+        differences=differences_table(context),
+        settings=settings_table(context),
+        defaults=defaults_table(context),
+        shared_settings=shared_settings(context),
         beside=(),
-        subjects=sections.subject_table(of),
-        ordered=of.subjects,
+        subjects=sections.subject_table(context),
+        ordered=context.subjects,
         environment=environment(findings),
         origins=findings.origins,
-        repeat=tuple(repeat(each.run) for each in findings.origins),
+        repeat=tuple(repeat(origin.run) for origin in findings.origins),
     )
 
 
@@ -224,16 +228,18 @@ def _doubts(findings: Findings) -> tuple[tuple[Warning, ...], tuple[Warning, ...
     """Return what stands before all else, and the other warnings."""
     # A history has no winner, and so no doubts of one.
     warnings = [
-        each for each in findings.warnings if not findings.history or each.code not in WINNER_CODES
+        warning
+        for warning in findings.warnings
+        if not findings.history or warning.code not in WINNER_CODES
     ]
-    alerts = tuple(each for each in warnings if each.code in CONTROL_CODES)
+    alerts = tuple(warning for warning in warnings if warning.code in CONTROL_CODES)
     return alerts, tuple(warnings[len(alerts) :])
 
 
 def _headline(findings: Findings, alerts: tuple[Warning, ...], history: HistoryView | None) -> str:
     return headline(
         findings,
-        control_differs=any(each.code == "control-differs" for each in alerts),
+        control_differs=any(alert.code == "control-differs" for alert in alerts),
         history=history.sentence if history else None,
     )
 
@@ -242,11 +248,15 @@ def _winner(findings: Findings) -> Subject | None:
     """Return the winner; a history has none."""
     subjects = findings.run.subjects
     best = None if findings.history else find_winner(findings.analysis, subjects)
-    return next((each for each in subjects if best and each.name == best.subject), None)
+    return next((subject for subject in subjects if best and subject.name == best.subject), None)
 
 
-def _part(of: ReportContext, found: History | None, in_sample: bool) -> Table:
-    return group_table(of, found, in_sample) if found else sections.part_table(of, in_sample)
+def _part(context: ReportContext, history: History | None, in_sample: bool) -> Table:
+    return (
+        group_table(context, history, in_sample)
+        if history
+        else sections.part_table(context, in_sample)
+    )
 
 
 def tables(page: Page) -> tuple[Table, ...]:
@@ -254,8 +264,8 @@ def tables(page: Page) -> tuple[Table, ...]:
 
     Single steps in other metrics than throughput, which are many, are not among them.
     """
-    swept = (each for sweep in page.sweeps for each in (sweep.throughput, sweep.latency))
-    found = (
+    swept = (chart for sweep in page.sweeps for chart in (sweep.throughput, sweep.latency))
+    charts = (
         page.summary,
         page.history.table if page.history else None,
         page.seconds,
@@ -266,15 +276,15 @@ def tables(page: Page) -> tuple[Table, ...]:
         page.metrics,
         *page.beside_tables,
         *page.steps,
-        *(each.table for each in page.latencies),
+        *(latency.table for latency in page.latencies),
         *page.builds,
         page.differences,
         page.settings,
         page.defaults,
         page.subjects,
     )
-    return _present(found)
+    return _present(charts)
 
 
-def _present(found: Iterable[Table | None]) -> tuple[Table, ...]:
-    return tuple(table for table in found if table is not None)
+def _present(tables: Iterable[Table | None]) -> tuple[Table, ...]:
+    return tuple(table for table in tables if table is not None)

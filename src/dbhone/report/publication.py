@@ -87,7 +87,7 @@ class Publication(_Section):
     @property
     def candidates(self) -> tuple[str, ...]:
         """Return all subjects but the base."""
-        return tuple(each for each in self.subjects if each != self.base)
+        return tuple(subject for subject in self.subjects if subject != self.base)
 
 
 def publication_names() -> tuple[str, ...]:
@@ -129,10 +129,10 @@ def parse_asked(word: str) -> Asked:
     """Return what ``NAME:THEIRS=MINE,…`` asks for. Raises UsageError, UnknownName."""
     name, colon, rest = word.partition(":")
     publication = load_publication(name)
-    said: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for part in rest.split(",") if colon else ():
-        theirs, equals, mine = part.strip().partition("=")
-        if not (theirs and equals and mine):
+        theirs, equals, own_name = part.strip().partition("=")
+        if not (theirs and equals and own_name):
             raise UsageError(f"'{word}' cannot be meant", hint=f"write it as {SYNTAX}")
         if theirs == publication.base:
             raise UsageError(
@@ -141,69 +141,77 @@ def parse_asked(word: str) -> Asked:
             )
         if theirs not in publication.candidates:
             raise UnknownName(f"subject of {name}", theirs, publication.candidates)
-        said[theirs] = mine
-    return Asked(name=name, publication=publication, said=said)
+        texts[theirs] = own_name
+    return Asked(name=name, publication=publication, said=texts)
 
 
-def pairs(asked: Asked, run: Run) -> tuple[Pair, ...]:
+def pairs(request: Asked, run: Run) -> tuple[Pair, ...]:
     """Return who stands for whom, in the publication's order.
 
     Without the user's word it is every sound candidate of a variant, version or DBMS that the
     publication names, else the only candidate of both if it differs from its base in what was
     compared there, and in nothing graver. Raises UsageError if there is no pair.
     """
-    own = [each for each in run.subjects if each.role is Role.CANDIDATE and each.broken is None]
-    if asked.said:
+    own = [
+        subject
+        for subject in run.subjects
+        if subject.role is Role.CANDIDATE and subject.broken is None
+    ]
+    if request.said:
         return tuple(
-            Pair(theirs=theirs, mine=_named(mine, own, run), why="as you said")
-            for theirs, mine in asked.said.items()
+            Pair(theirs=theirs, mine=_named(example, own, run), why="as you said")
+            for theirs, example in request.said.items()
         )
-    publication = asked.publication
-    found = tuple(
-        Pair(theirs=theirs, mine=mine, why=f"by its {_WORDS[publication.by]}")
+    publication = request.publication
+    subjects = tuple(
+        Pair(theirs=theirs, mine=example, why=f"by its {_WORDS[publication.by]}")
         for theirs in publication.candidates
-        for mine in own
-        if fits(publication, theirs, mine) and _contrasts(publication, mine, run)
+        for example in own
+        if fits(publication, theirs, example) and _contrasts(publication, example, run)
     )
     alone = len(own) == len(publication.candidates) == 1
-    if not found and alone and _like(publication, own[0], run):
+    if not subjects and alone and _like(publication, own[0], run):
         why = "as the only candidate of both"
         return (Pair(theirs=publication.candidates[0], mine=own[0], why=why),)
-    if not found:
+    if not subjects:
         theirs = publication.candidates[0]
-        mine = own[0].name if own else "SUBJECT"
+        example = own[0].name if own else "SUBJECT"
         raise UsageError(
             f"no candidate of run {run.id} has a {_WORDS[publication.by]} that is compared in"
-            f" {asked.name}",
-            hint=f"say who stands for whom: --beside {asked.name}:{theirs}={mine}",
+            f" {request.name}",
+            hint=f"say who stands for whom: --beside {request.name}:{theirs}={example}",
         )
-    return found
+    return subjects
 
 
-def fits(publication: Publication, theirs: str, mine: Subject) -> bool:
+def fits(publication: Publication, theirs: str, subject: Subject) -> bool:
     """Return whether a published subject stands for one of the run's, by what that is."""
-    return _value(publication.by, mine) in publication.subjects[theirs]
+    return _value(publication.by, subject) in publication.subjects[theirs]
 
 
-def _contrasts(publication: Publication, mine: Subject, run: Run) -> bool:
+def _contrasts(publication: Publication, subject: Subject, run: Run) -> bool:
     """Return whether a subject differs from its base in what the publication compares."""
-    return run.base is None or _value(publication.by, mine) != _value(publication.by, run.base)
+    return run.base is None or _value(publication.by, subject) != _value(publication.by, run.base)
 
 
-def _like(publication: Publication, mine: Subject, run: Run) -> bool:
+def _like(publication: Publication, subject: Subject, run: Run) -> bool:
     """Return whether a subject and its base differ as those of the publication do.
 
     Builds of two versions or servers are no two builds of one, nor are two servers versions of one.
     """
     graver = {By.VARIANT: (By.VERSION, By.DBMS), By.VERSION: (By.DBMS,), By.DBMS: ()}
-    return _contrasts(publication, mine, run) and not any(
-        run.base is not None and _value(by, mine) != _value(by, run.base)
+    return _contrasts(publication, subject, run) and not any(
+        run.base is not None and _value(by, subject) != _value(by, run.base)
         for by in graver[publication.by]
     )
 
 
-def _value(by: By, of: Subject) -> str:
-    return {By.VARIANT: _plain(of.variant), By.VERSION: of.version, By.DBMS: of.dbms}[by]
+def _value(by: By, subject: Subject) -> str:
+    return {
+        By.VARIANT: _plain(subject.variant),
+        By.VERSION: subject.version,
+        By.DBMS: subject.dbms,
+    }[by]
 
 
 _WORDS = {By.VARIANT: "variant", By.VERSION: "version", By.DBMS: "DBMS"}
@@ -211,11 +219,13 @@ _WORDS = {By.VARIANT: "variant", By.VERSION: "version", By.DBMS: "DBMS"}
 
 def _plain(variant: str) -> str:
     """Return a variant without debug information, which leaves the code as it is."""
-    return "+".join(each for each in variant.split("+") if each != "g")
+    return "+".join(word for word in variant.split("+") if word != "g")
 
 
-def _named(name: str, own: list[Subject], run: Run) -> Subject:
-    for each in own:
-        if each.name == name:
-            return each
-    raise UnknownName(f"sound candidate of run {run.id}", name, [each.name for each in own])
+def _named(name: str, subjects: list[Subject], run: Run) -> Subject:
+    for subject in subjects:
+        if subject.name == name:
+            return subject
+    raise UnknownName(
+        f"sound candidate of run {run.id}", name, [subject.name for subject in subjects]
+    )

@@ -67,18 +67,20 @@ class Beside:
     alone: int
 
 
-def beside(run: Run, samples: SampleArray, analysis: Analysis, asked: Asked) -> tuple[Beside, ...]:
+def beside(
+    run: Run, samples: SampleArray, analysis: Analysis, request: Asked
+) -> tuple[Beside, ...]:
     """Set a publication beside what was found in a run, once for each pair of subjects.
 
     Raises UsageError if the run has no base to compare with, or no subject that is meant.
     """
     if not analysis.base:
         raise UsageError(
-            f"run {run.id} has no base, and so no ratios that {asked.name} could stand beside"
+            f"run {run.id} has no base, and so no ratios that {request.name} could stand beside"
         )
     return tuple(
-        _Side(run, samples, analysis, asked.publication, pair).beside(asked.name)
-        for pair in pairs(asked, run)
+        _Side(run, samples, analysis, request.publication, pair).beside(request.name)
+        for pair in pairs(request, run)
     )
 
 
@@ -86,17 +88,22 @@ class _Side:
     """One pair, and all that its rows are made of."""
 
     def __init__(
-        self, run: Run, samples: SampleArray, analysis: Analysis, of: Publication, pair: Pair
+        self,
+        run: Run,
+        samples: SampleArray,
+        analysis: Analysis,
+        publication: Publication,
+        pair: Pair,
     ) -> None:
         self.run = run
         self.samples = samples
         self.analysis = analysis
-        self.of = of
+        self.of = publication
         self.pair = pair
         self.effects = {
-            (each.step, each.metric): each
-            for each in analysis.effects
-            if each.subject == pair.mine.name
+            (effect.step, effect.metric): effect
+            for effect in analysis.effects
+            if effect.subject == pair.mine.name
         }
         self.unmatched = 0
         self.used: set[str] = set()
@@ -115,13 +122,13 @@ class _Side:
         )
 
     def of_steps(self) -> Iterator[BesideRow]:
-        known = {(workload(each), each.threads): each for each in self.run.steps if not each.key}
+        known = {(workload(step), step.threads): step for step in self.run.steps if not step.key}
         for figures in self.of.steps:
             mine, base = figures.values[self.pair.theirs], figures.values[self.of.base]
             for threads, own, other in zip(figures.threads, mine, base, strict=True):
                 step = known.get((figures.step, threads))
-                found = self.effects.get((step.name, figures.metric)) if step else None
-                if step is None or found is None:
+                effect = self.effects.get((step.name, figures.metric)) if step else None
+                if step is None or effect is None:
                     self.unmatched += 1
                     continue
                 self.used.add(step.name)
@@ -131,9 +138,9 @@ class _Side:
                     threads=threads,
                     in_sample=step.in_sample,
                     published=own / other,
-                    ratio=found.ratio,
-                    low=found.low,
-                    high=found.high,
+                    ratio=effect.ratio,
+                    low=effect.low,
+                    high=effect.high,
                 )
 
     def of_groups(self) -> Iterator[BesideRow]:
@@ -223,51 +230,53 @@ _WIDTH = 5
 _CACHED = "cached"
 
 
-def beside_table(of: Beside, run: Run) -> Table:
+def beside_table(comparison: Beside, run: Run) -> Table:
     """Return the ratios, theirs and one's own, part by part and metric by metric."""
-    theirs, mine = of.pair.theirs, of.pair.mine.name
+    theirs, mine = comparison.pair.theirs, comparison.pair.mine.name
     return Table(
-        title=f"Beside {of.name}: {theirs}, and {mine} here",
-        caption=" ".join(_caption(of, run)),
+        title=f"Beside {comparison.name}: {theirs}, and {mine} here",
+        caption=" ".join(_caption(comparison, run)),
         columns=(
             Column(title="Step", numeric=False),
             Column(title="Threads"),
-            Column(title=f"{of.publication.author}: {theirs} ÷ {of.publication.base}"),
-            Column(title=f"here: {mine} ÷ {of.base}"),
+            Column(
+                title=f"{comparison.publication.author}: {theirs} ÷ {comparison.publication.base}"
+            ),
+            Column(title=f"here: {mine} ÷ {comparison.base}"),
             Column(title="theirs lies", numeric=False),
         ),
-        rows=tuple(_rows(of, run)),
+        rows=tuple(_rows(comparison, run)),
     )
 
 
-def _caption(of: Beside, run: Run) -> Iterator[str]:
-    publication, pair = of.publication, of.pair
+def _caption(comparison: Beside, run: Run) -> Iterator[str]:
+    publication, pair = comparison.publication, comparison.pair
     dated = "" if publication.date == "not told" else f", {publication.date}"
     yield f"{publication.title}: {publication.author}, {publication.source}{dated}."
     yield f"Theirs is {publication.what} on {publication.machine}; {publication.note}."
     yield (
-        f"Ratios only: {pair.theirs} ÷ {publication.base} there, {pair.mine.name} ÷ {of.base} here"
-        f" ({pair.mine.name} stands for {pair.theirs} {pair.why})."
+        f"Ratios only: {pair.theirs} ÷ {publication.base} there, {pair.mine.name} ÷"
+        f" {comparison.base} here ({pair.mine.name} stands for {pair.theirs} {pair.why})."
     )
-    yield from _differences(of, run)
-    matched = count_of(len(of.rows), "row")
+    yield from _differences(comparison, run)
+    matched = count_of(len(comparison.rows), "row")
     yield (
-        f"{matched}; {count_of(of.unmatched, 'published ratio')} without a like here"
-        f" and {count_of(of.alone, 'step')} of this run without a like there are not shown."
+        f"{matched}; {count_of(comparison.unmatched, 'published ratio')} without a like here"
+        f" and {count_of(comparison.alone, 'step')} of this run without a like there are not shown."
     )
     yield "The last column is where the published ratio lies to the interval found here."
 
 
-def _differences(of: Beside, run: Run) -> Iterator[str]:
+def _differences(comparison: Beside, run: Run) -> Iterator[str]:
     """Yield in what the two cannot be compared."""
-    publication, base = of.publication, run.base
+    publication, base = comparison.publication, run.base
     if base is not None and not fits(publication, publication.base, base):
         own = {"variant": base.variant, "version": base.version, "dbms": base.dbms}
         yield f"The bases differ: here it is {own[publication.by.value]}."
     if base is not None:
         yield f"Here it was {base.dbms} {base.version}."
-    threads = {each.threads for each in publication.groups}
-    here = {row.threads for row in of.rows if row.threads is not None}
+    threads = {group.threads for group in publication.groups}
+    here = {row.threads for row in comparison.rows if row.threads is not None}
     if threads and here and threads != here:
         yield f"Theirs was at {_numbers(threads)} threads, this at {_numbers(here)}."
     own_regime = run.declared.workload.get("regime", _CACHED)
@@ -275,13 +284,15 @@ def _differences(of: Beside, run: Run) -> Iterator[str]:
         yield f"Their regime was {publication.regime}, here it is {own_regime}."
 
 
-def _numbers(of: set[int]) -> str:
-    return ", ".join(map(str, sorted(of)))
+def _numbers(numbers: set[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))
 
 
-def _rows(of: Beside, run: Run) -> Iterator[Row]:
+def _rows(comparison: Beside, run: Run) -> Iterator[Row]:
     parts = len({step.in_sample for step in run.steps}) > 1
-    for (in_sample, metric), rows in groupby(of.rows, key=lambda row: (row.in_sample, row.metric)):
+    for (in_sample, metric), rows in groupby(
+        comparison.rows, key=lambda row: (row.in_sample, row.metric)
+    ):
         title = _title(metric)
         part = "in-sample" if in_sample else "held-out"
         yield heading(f"{title}, {part}" if parts and in_sample is not None else title, _WIDTH)

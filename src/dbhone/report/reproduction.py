@@ -30,17 +30,17 @@ def environment(findings: Findings) -> tuple[tuple[str, str], ...]:
 
 def _origins(origins: Sequence[Origin]) -> dict[str, str]:
     """Return how each run was measured, and when."""
-    found = {}
-    for each in origins:
-        run = each.run
-        of = f" of run {run.id}" if len(origins) > 1 else ""
-        found[f"Design{of}"] = (
-            f"{each.blocks} blocks, seed {run.design.seed}, "
+    commands = {}
+    for origin in origins:
+        run = origin.run
+        suffix = f" of run {run.id}" if len(origins) > 1 else ""
+        commands[f"Design{suffix}"] = (
+            f"{origin.blocks} blocks, seed {run.design.seed}, "
             f"target ±{run.design.target:.1%}, budget {duration(run.design.budget_seconds)}"
         )
         moment = run.created_at.strftime("%Y-%m-%d %H:%M UTC")
-        found[f"Begun{of}"] = f"{moment}, took {duration(run.seconds)}"
-    return found
+        commands[f"Begun{suffix}"] = f"{moment}, took {duration(run.seconds)}"
+    return commands
 
 
 _SUFFIX = ".toml"

@@ -38,30 +38,30 @@ _WOULD_FIND = (
 _SHORT = {LATENCY_P95.name: "p95 latency"}
 
 
-def _score(subject: Subject, found: Summary | None) -> Cell:
-    return _BASE if subject.role is Role.BASE else figure(found)
+def _score(subject: Subject, summary: Summary | None) -> Cell:
+    return _BASE if subject.role is Role.BASE else figure(summary)
 
 
-def summary_table(of: ReportContext) -> Table:
+def summary_table(context: ReportContext) -> Table:
     """Return the table that answers the question."""
-    parts = of.parts()
-    scores = {each.name: overall(of.analysis, each.name) for each in of.others}
-    hidden = any(each is not None and _is_open(each) for each in scores.values())
-    built = not all(each.ready_made for each in of.subjects)
+    parts = context.parts()
+    scores = {other.name: overall(context.analysis, other.name) for other in context.others}
+    hidden = any(score is not None and _is_open(score) for score in scores.values())
+    built = not all(subject.ready_made for subject in context.subjects)
     rows = [
         subject_row(
             subject,
             (
-                *(_score(subject, of.find(subject, part, None)) for part in parts),
+                *(_score(subject, context.find(subject, part, None)) for part in parts),
                 *([_would_find(scores.get(subject.name))] if hidden else []),
                 *([Cell(text=_build_time(subject))] if built else []),
                 Cell(text=size(subject.binary_bytes)),
             ),
         )
-        for subject in of.subjects
+        for subject in context.subjects
     ]
     titles = [
-        *(of.part_title(part) for part in parts),
+        *(context.part_title(part) for part in parts),
         *(["Would find"] if hidden else []),
         *(["Build time"] if built else []),
         "Binary",
@@ -70,12 +70,15 @@ def summary_table(of: ReportContext) -> Table:
         title="Summary",
         caption=" ".join(
             [
-                _against(of),
-                *(of.part_words(part) for part in parts),
+                _against(context),
+                *(context.part_words(part) for part in parts),
                 *([_WOULD_FIND] if hidden else []),
             ]
         ),
-        columns=(Column(title="Subject", numeric=False), *(Column(title=each) for each in titles)),
+        columns=(
+            Column(title="Subject", numeric=False),
+            *(Column(title=title) for title in titles),
+        ),
         rows=tuple(rows),
     )
 
@@ -94,124 +97,129 @@ def _would_find(score: Summary | None) -> Cell:
     return Cell(text=count_of(MINIMUM_BLOCKS - score.blocks, "more block"))
 
 
-def _against(of: ReportContext) -> str:
-    if not of.base:
+def _against(context: ReportContext) -> str:
+    if not context.base:
         return "Nothing could be compared."
-    return f"Throughput as a ratio to {of.base}'s: above 1 is faster."
+    return f"Throughput as a ratio to {context.base}'s: above 1 is faster."
 
 
-def part_table(of: ReportContext, in_sample: bool) -> Table:
+def part_table(context: ReportContext, in_sample: bool) -> Table:
     """Return one part by group: the groups' ratios, and how far its steps' ratios reach."""
-    groups = _groups(of, in_sample)
+    groups = _groups(context, in_sample)
     rows = []
-    for subject in of.others:
-        figures = [figure(of.find(subject, in_sample, group)) for group in (None, *groups)]
-        rows.append(subject_row(subject, (*figures, _range(of.find(subject, in_sample, None)))))
+    for subject in context.others:
+        figures = [figure(context.find(subject, in_sample, group)) for group in (None, *groups)]
+        rows.append(
+            subject_row(subject, (*figures, _range(context.find(subject, in_sample, None))))
+        )
     return Table(
-        title=f"{of.part_title(in_sample)} by group",
-        caption=f"{of.part_words(in_sample)} Groups as geometric means with their interval; "
+        title=f"{context.part_title(in_sample)} by group",
+        caption=f"{context.part_words(in_sample)} Groups as geometric means with their interval; "
         "then from which to which the single steps' ratios reach.",
         columns=(
             Column(title="Subject", numeric=False),
-            *(Column(title=each) for each in ["all", *groups]),
+            *(Column(title=group) for group in ["all", *groups]),
             Column(title="steps"),
         ),
         rows=tuple(rows),
     )
 
 
-def _range(whole: Summary | None) -> Cell:
-    return EMPTY if whole is None else Cell(text=f"{whole.minimum:.2f}–{whole.maximum:.2f}")
+def _range(summary: Summary | None) -> Cell:
+    return EMPTY if summary is None else Cell(text=f"{summary.minimum:.2f}–{summary.maximum:.2f}")
 
 
-def _groups(of: ReportContext, in_sample: bool) -> list[Group]:
+def _groups(context: ReportContext, in_sample: bool) -> list[Group]:
     """Return the groups of a part, if it has several."""
-    groups = of.groups(in_sample=in_sample)
+    groups = context.groups(in_sample=in_sample)
     return groups if len(groups) > 1 else []
 
 
-def spread_table(of: ReportContext, in_sample: bool) -> Table | None:
+def spread_table(context: ReportContext, in_sample: bool) -> Table | None:
     """Return how the ratios of the steps lie in each group, as Mark Callaghan tabulates them.
 
     None for a part of one step.
     """
-    if len(of.steps(in_sample=in_sample)) < 2:
+    if len(context.steps(in_sample=in_sample)) < 2:
         return None
     rows: list[Row] = []
-    for group in (None, *_groups(of, in_sample)):
-        found = [of.find(subject, in_sample, group) for subject in of.others]
-        rows += _spread_rows(group, found)
+    for group in (None, *_groups(context, in_sample)):
+        scores = [context.find(subject, in_sample, group) for subject in context.others]
+        rows += _spread_rows(group, scores)
     return Table(
-        title=f"Spread over steps, {of.part_title(in_sample).lower()}",
-        caption=f"How the ratios of the single steps to {of.base}'s lie, and the interval of "
+        title=f"Spread over steps, {context.part_title(in_sample).lower()}",
+        caption=f"How the ratios of the single steps to {context.base}'s lie, and the interval of "
         "their geometric mean.",
         columns=(
             Column(title="Group", numeric=False),
-            *(Column(title=label(each)) for each in of.others),
+            *(Column(title=label(other)) for other in context.others),
         ),
         rows=tuple(rows),
     )
 
 
-def _spread_rows(group: Group | None, found: Sequence[Summary | None]) -> list[Row]:
+def _spread_rows(group: Group | None, summaries: Sequence[Summary | None]) -> list[Row]:
     name = group.value if group is not None else "all"
-    several = any(each is not None and each.steps > 1 for each in found)
+    several = any(score is not None and score.steps > 1 for score in summaries)
     lines = _SPREAD if several else {"average": _SPREAD["average"]}
     rows = [
-        Row(cells=(Cell(text=f"{name}: {line}"), *(_decimal(each, take) for each in found)))
+        Row(cells=(Cell(text=f"{name}: {line}"), *(_decimal(score, take) for score in summaries)))
         for line, take in lines.items()
     ]
-    reaches = (Cell(text=reach(each) if each is not None else "") for each in found)
+    reaches = (Cell(text=reach(score) if score is not None else "") for score in summaries)
     return [*rows, Row(cells=(Cell(text=f"{name}: interval"), *reaches))]
 
 
-def _decimal(found: Summary | None, take: Callable[[Summary], float | None]) -> Cell:
-    value = take(found) if found is not None else None
+def _decimal(summary: Summary | None, take: Callable[[Summary], float | None]) -> Cell:
+    value = take(summary) if summary is not None else None
     return EMPTY if value is None else Cell(text=f"{value:.3f}")
 
 
-def metrics_table(of: ReportContext) -> Table | None:
+def metrics_table(context: ReportContext) -> Table | None:
     """Return the metrics that no other table has, None if none was measured.
 
     What a server needs for an operation has a table of its own.
     """
-    elsewhere = [THROUGHPUT, *(PERCENTILES if is_batch(of.run) else ())]
-    if serves(of.run.steps):
+    elsewhere = [THROUGHPUT, *(PERCENTILES if is_batch(context.run) else ())]
+    if serves(context.run.steps):
         elsewhere += [CPU_SECONDS, CONTEXT_SWITCHES]
-    known = {(each.metric, each.in_sample) for each in of.analysis.summaries}
+    known = {(summary.metric, summary.in_sample) for summary in context.analysis.summaries}
     pairs: list[tuple[Metric, bool]] = [
         (metric, part)
         for metric in METRICS
-        for part in of.parts()
+        for part in context.parts()
         if metric not in elsewhere and (metric.name, part) in known
     ]
     if not pairs:
         return None
     rows = []
-    for subject in of.others:
-        found = [
-            of.analysis.summary(subject.name, in_sample=part, metric=metric.name)
+    for subject in context.others:
+        figures = [
+            context.analysis.summary(subject.name, in_sample=part, metric=metric.name)
             for metric, part in pairs
         ]
-        rows.append(subject_row(subject, (figure(each) for each in found)))
+        rows.append(subject_row(subject, (figure(effect) for effect in figures)))
     titles = [
-        f"{capital(_SHORT.get(metric.name, metric.title))}, {of.part_title(part).lower()}"
+        f"{capital(_SHORT.get(metric.name, metric.title))}, {context.part_title(part).lower()}"
         for metric, part in pairs
     ]
     return Table(
         title="Other metrics",
-        caption=f"As ratios to {of.base}'s, geometric means over all steps: "
+        caption=f"As ratios to {context.base}'s, geometric means over all steps: "
         "below 1 is less, which is better for each of these.",
-        columns=(Column(title="Subject", numeric=False), *(Column(title=each) for each in titles)),
+        columns=(
+            Column(title="Subject", numeric=False),
+            *(Column(title=title) for title in titles),
+        ),
         rows=tuple(rows),
     )
 
 
-def subject_table(of: ReportContext) -> Table:
+def subject_table(context: ReportContext) -> Table:
     """Return what each subject is and what it cost."""
-    several = len({(each.dbms, each.version) for each in of.subjects}) > 1
+    several = len({(subject.dbms, subject.version) for subject in context.subjects}) > 1
     titles = ["Variant", "Compiler", "Build", "Build time", "Trained on", "Training", "Profile"]
-    levers = any(each.levers for each in of.subjects)
+    levers = any(subject.levers for subject in context.subjects)
     rows = [
         subject_row(
             subject,
@@ -227,14 +235,14 @@ def subject_table(of: ReportContext) -> Table:
                 Cell(text=_optional(subject.profile_coverage, "{:.0%} covered".format)),
             ),
         )
-        for subject in of.subjects
+        for subject in context.subjects
     ]
     names = ["Subject", *(["DBMS"] if several else []), *(["Levers"] if levers else []), *titles]
     return Table(
         title="Subjects",
         caption="What was compared. A profile's coverage is the share of its functions that the "
         f"training executed.{_OF_LEVERS if levers else ''}",
-        columns=tuple(Column(title=each, numeric=False) for each in names),
+        columns=tuple(Column(title=name, numeric=False) for name in names),
         rows=tuple(rows),
     )
 
@@ -252,18 +260,20 @@ def _optional(value: float | None, show: Callable[[float], str]) -> str:
     return "" if value is None else show(value)
 
 
-def control_note(of: ReportContext) -> str | None:
+def control_note(context: ReportContext) -> str | None:
     """Return what the A/A control says of the noise, None without a control."""
     notes = []
-    for subject in of.subjects:
+    for subject in context.subjects:
         if subject.role is not Role.CONTROL:
             continue
         ratios = [
-            each.ratio for each in of.analysis.throughput_effects if each.subject == subject.name
+            effect.ratio
+            for effect in context.analysis.throughput_effects
+            if effect.subject == subject.name
         ]
         if len(ratios) > 1:
             notes.append(
-                f"{subject.name} is {of.base} once more (A/A): "
+                f"{subject.name} is {context.base} once more (A/A): "
                 f"its steps' ratios lie between {min(ratios):.3f} and {max(ratios):.3f} "
                 f"(standard deviation {statistics.stdev(ratios):.3f}); "
                 "differences like these can be noise."
@@ -271,16 +281,18 @@ def control_note(of: ReportContext) -> str | None:
     return " ".join(notes) or None
 
 
-def method_note(of: ReportContext) -> str | None:
+def method_note(context: ReportContext) -> str | None:
     """Return what has to be known of how servers are measured, None where there are none."""
-    if not serves(of.run.steps):
+    if not serves(context.run.steps):
         return None
-    if any(each.code == COLD for each in of.run.warnings):
+    if any(warning.code == COLD for warning in context.run.warnings):
         return (
             "Every single measurement has a server of its own, just started on a fresh copy of "
             "the same data, which is on the disk only. Nothing is warmed up."
         )
-    data = "data with random values of the block's own" if is_batch(of.run) else "the same data"
+    data = (
+        "data with random values of the block's own" if is_batch(context.run) else "the same data"
+    )
     return (
         f"Every block starts each subject's server anew, on a fresh copy of {data}, and "
         "warms it up; the steps of one block share that start. So what a start happens to bring "

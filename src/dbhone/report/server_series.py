@@ -50,25 +50,30 @@ class Meanwhile:
     left_out: int
 
 
-def meanwhile(of: ReportContext, observations: Sequence[Observation]) -> tuple[Meanwhile, ...]:
+def meanwhile(context: ReportContext, observations: Sequence[Observation]) -> tuple[Meanwhile, ...]:
     """Return what to draw of the steps that differ most; the rest is in the data."""
-    observed = {each.set for each in observations}
-    steps = [each for each in _by_effect(of) if each.set in observed][:_MOST_STEPS]
-    points = max(_LEAST_POINTS, min(MOST_POINTS, _POINTS_OF_ALL // max(1, len(of.subjects))))
+    observed = {observation.set for observation in observations}
+    steps = [step for step in _by_effect(context) if step.set in observed][:_MOST_STEPS]
+    points = max(_LEAST_POINTS, min(MOST_POINTS, _POINTS_OF_ALL // max(1, len(context.subjects))))
     courses = [
-        each
-        for each in find_courses(observations, [each.set for each in steps], most_points=points)
-        if len(each.at) >= _LEAST_SECONDS
+        course
+        for course in find_courses(observations, [step.set for step in steps], most_points=points)
+        if len(course.at) >= _LEAST_SECONDS
     ]
-    found = (_meanwhile(step, [one for one in courses if one.set == step.set]) for step in steps)
-    return tuple(each for each in found if each.panels)
+    sections = (
+        _meanwhile(step, [step_course for step_course in courses if step_course.set == step.set])
+        for step in steps
+    )
+    return tuple(section for section in sections if section.panels)
 
 
-def meanwhile_note(of: ReportContext, shown: Sequence[Meanwhile]) -> str:
+def meanwhile_note(context: ReportContext, sections: Sequence[Meanwhile]) -> str:
     """Return how the pictures are read."""
-    courses = (course for one in shown for panel in one.panels for course in panel.courses)
-    blocks = max((each.blocks for each in courses), default=0)
-    some = len(shown) < len(of.run.steps)
+    courses = (
+        course for section in sections for panel in section.panels for course in panel.courses
+    )
+    blocks = max((course.blocks for course in courses), default=0)
+    some = len(sections) < len(context.run.steps)
     which = "These are the steps whose throughput differs most from the base's. " if some else ""
     return (
         f"{which}Lines are the medians of {count_of(blocks, 'block')} at each second of a slice, "
@@ -77,26 +82,28 @@ def meanwhile_note(of: ReportContext, shown: Sequence[Meanwhile]) -> str:
     )
 
 
-def _by_effect(of: ReportContext) -> list[Step]:
+def _by_effect(context: ReportContext) -> list[Step]:
     """Return the steps, those with found differences first, the largest first."""
 
     def rank(step: Step) -> tuple[bool, float]:
         effects = [
-            of.effect(each, step, THROUGHPUT) for each in of.others if each.role is not Role.CONTROL
+            context.effect(other, step, THROUGHPUT)
+            for other in context.others
+            if other.role is not Role.CONTROL
         ]
-        found = [each for each in effects if each is not None]
-        sure = any(tone(each) in {Direction.BETTER, Direction.WORSE} for each in found)
-        size = max((abs(math.log(each.ratio)) for each in found), default=0.0)
+        known_effects = [effect for effect in effects if effect is not None]
+        sure = any(tone(move) in {Direction.BETTER, Direction.WORSE} for move in known_effects)
+        size = max((abs(math.log(move.ratio)) for move in known_effects), default=0.0)
         return not sure, -size
 
-    return sorted(of.run.steps, key=rank)
+    return sorted(context.run.steps, key=rank)
 
 
 def _meanwhile(step: Step, courses: Sequence[Course]) -> Meanwhile:
     panels = [_panel(group) for group in _by_quantity(courses) if _moves(group)]
-    general = [each for each in panels if each.courses[0].quantity in OF_ALL]
-    general.sort(key=lambda each: OF_ALL.index(each.courses[0].quantity))
-    counters = _in_turn([each for each in panels if each not in general])
+    general = [panel for panel in panels if panel.courses[0].quantity in OF_ALL]
+    general.sort(key=lambda section: OF_ALL.index(section.courses[0].quantity))
+    counters = _in_turn([panel for panel in panels if panel not in general])
     return Meanwhile(
         step=step,
         panels=(*general, *counters[:_MOST_COUNTERS]),
@@ -105,12 +112,14 @@ def _meanwhile(step: Step, courses: Sequence[Course]) -> Meanwhile:
 
 
 def _by_quantity(courses: Sequence[Course]) -> list[list[Course]]:
-    quantities = dict.fromkeys(each.quantity for each in courses)
-    return [[each for each in courses if each.quantity == quantity] for quantity in quantities]
+    quantities = dict.fromkeys(course.quantity for course in courses)
+    return [
+        [course for course in courses if course.quantity == quantity] for quantity in quantities
+    ]
 
 
 def _moves(courses: Sequence[Course]) -> bool:
-    return any(each for course in courses for each in course.high)
+    return any(bound for course in courses for bound in course.high)
 
 
 def _panel(courses: Sequence[Course]) -> Panel:
@@ -123,11 +132,11 @@ def _panel(courses: Sequence[Course]) -> Panel:
 def _in_turn(panels: Sequence[Panel]) -> list[Panel]:
     """Return the counters, each source's largest first, then each source's next."""
     sources: dict[str, list[Panel]] = {}
-    for each in sorted(panels, key=_height, reverse=True):
-        sources.setdefault(each.title.partition(".")[0], []).append(each)
+    for panel in sorted(panels, key=_height, reverse=True):
+        sources.setdefault(panel.title.partition(".")[0], []).append(panel)
     rounds = zip_longest(*(sources[name] for name in sorted(sources)))
-    return [each for each in chain.from_iterable(rounds) if each is not None]
+    return [item for item in chain.from_iterable(rounds) if item is not None]
 
 
 def _height(panel: Panel) -> float:
-    return max(each for course in panel.courses for each in course.values)
+    return max(value for course in panel.courses for value in course.values)

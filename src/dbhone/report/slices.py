@@ -45,7 +45,7 @@ class Slice:
 
     def value(self, metric: Metric) -> float | None:
         """Return the value of a metric, None if it was not measured."""
-        return next((each.value for each in self.figures if each.metric is metric), None)
+        return next((figure.value for figure in self.figures if figure.metric is metric), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,23 +99,23 @@ def slices(page: Page) -> Iterator[Slice]:
 
 def timings(page: Page) -> Iterator[Timing]:
     """Yield how long operations took, by step in the run's order and subject as shown."""
-    found: dict[tuple[str, str], list[Slice]] = {}
-    for each in slices(page):
-        if each.value(THROUGHPUT):
-            found.setdefault((each.step.name, each.subject.name), []).append(each)
+    by_step: dict[tuple[str, str], list[Slice]] = {}
+    for measured in slices(page):
+        if measured.value(THROUGHPUT):
+            by_step.setdefault((measured.step.name, measured.subject.name), []).append(measured)
     for step in page.run.steps:
         for subject in page.ordered:
-            measured = found.get((step.name, subject.name), [])
-            if measured:
-                yield _timing(subject, step, measured)
+            measurements = by_step.get((step.name, subject.name), [])
+            if measurements:
+                yield _timing(subject, step, measurements)
 
 
 def _timing(subject: Subject, step: Step, measured: list[Slice]) -> Timing:
-    rates = [each.value(THROUGHPUT) or 0.0 for each in measured]
+    rates = [measurement.value(THROUGHPUT) or 0.0 for measurement in measured]
     return Timing(
         subject=subject,
         step=step,
-        seconds=tuple(1 / each for each in rates),
+        seconds=tuple(1 / rate for rate in rates),
         memory=_whole(measured, PEAK_MEMORY),
         cpu=_whole(measured, CPU_SECONDS),
     )
@@ -123,8 +123,8 @@ def _timing(subject: Subject, step: Step, measured: list[Slice]) -> Timing:
 
 def _whole(measured: list[Slice], metric: Metric) -> tuple[float, ...]:
     """Return the values of a metric, none if any is missing."""
-    values = [each.value(metric) for each in measured]
-    known = tuple(each for each in values if each is not None)
+    values = [measurement.value(metric) for measurement in measured]
+    known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) else ()
 
 
@@ -168,7 +168,9 @@ def scaled(value: float, unit: str) -> str:
     """Return a figure that is not negative with four digits and a prefix: ``14.10k``."""
     factors = _BINARY if unit.endswith("B") else (*_DECIMAL, _NANO)
     # What rounds up to a thousand has the next prefix.
-    factor, prefix = next((each for each in factors if value * 1.00005 >= each[0]), factors[-1])
+    factor, prefix = next(
+        (factor for factor in factors if value * 1.00005 >= factor[0]), factors[-1]
+    )
     if value == 0:
         factor, prefix = 1.0, ""
     figure = value / factor

@@ -66,71 +66,78 @@ OPERATIONS = (
 """What an operation takes, in the order in which it is shown."""
 
 
-def step_table(of: ReportContext, in_sample: bool) -> Table:
+def step_table(context: ReportContext, in_sample: bool) -> Table:
     """Return the throughput of each step: the base's own if it is a server, and the ratios."""
-    part = of.part_title(in_sample).lower()
-    return _table(of, RATE, in_sample, title=f"Steps, {part}")
+    part = context.part_title(in_sample).lower()
+    return _table(context, RATE, in_sample, title=f"Steps, {part}")
 
 
-def metric_tables(of: ReportContext, in_sample: bool) -> tuple[Table, ...]:
+def metric_tables(context: ReportContext, in_sample: bool) -> tuple[Table, ...]:
     """Return like tables of servers' other metrics, for those that were measured."""
-    if not serves(of.steps(in_sample=in_sample)):
+    if not serves(context.steps(in_sample=in_sample)):
         return ()
-    part = of.part_title(in_sample).lower()
+    part = context.part_title(in_sample).lower()
     tables = (
-        _table(of, scale, in_sample, title=f"{capital(scale.title)} of each step, {part}")
+        _table(context, scale, in_sample, title=f"{capital(scale.title)} of each step, {part}")
         for scale in (P95, *OPERATIONS)
         if any(
-            scale.reaches(of.level(of.base, step, scale.metric))
-            for step in of.steps(in_sample=in_sample)
+            scale.reaches(context.level(context.base, step, scale.metric))
+            for step in context.steps(in_sample=in_sample)
         )
     )
     return tuple(tables)
 
 
-def _table(of: ReportContext, scale: Scale, in_sample: bool, *, title: str) -> Table:
-    absolute = bool(of.base) and serves(of.steps(in_sample=in_sample))
-    base = [Column(title=f"{of.base}, {scale.unit}")] if absolute else []
+def _table(context: ReportContext, scale: Scale, in_sample: bool, *, title: str) -> Table:
+    absolute = bool(context.base) and serves(context.steps(in_sample=in_sample))
+    base = [Column(title=f"{context.base}, {scale.unit}")] if absolute else []
     what = capital(scale.title) if scale is RATE else f"{capital(scale.title)} (less is better)"
-    own = f": {of.base}'s own, then the others'" if absolute else ""
-    empty = f" Empty where {of.base} takes less than {size(scale.least)}." if scale.least else ""
+    own = f": {context.base}'s own, then the others'" if absolute else ""
+    empty = (
+        f" Empty where {context.base} takes less than {size(scale.least)}." if scale.least else ""
+    )
     return Table(
         title=title,
-        caption=f"{what} of each step{own} as a ratio to {of.base}'s.{empty}",
+        caption=f"{what} of each step{own} as a ratio to {context.base}'s.{empty}",
         columns=(
             Column(title="Step", numeric=False),
             *base,
-            *(Column(title=label(each)) for each in of.others),
+            *(Column(title=label(other)) for other in context.others),
         ),
-        rows=tuple(_rows(of, scale, in_sample, absolute=absolute)),
+        rows=tuple(_rows(context, scale, in_sample, absolute=absolute)),
     )
 
 
-def _rows(of: ReportContext, scale: Scale, in_sample: bool, *, absolute: bool) -> Iterator[Row]:
-    width = 1 + absolute + len(of.others)
-    for group in of.groups(in_sample=in_sample):
+def _rows(
+    context: ReportContext, scale: Scale, in_sample: bool, *, absolute: bool
+) -> Iterator[Row]:
+    width = 1 + absolute + len(context.others)
+    for group in context.groups(in_sample=in_sample):
         yield heading(group.value, width)
-        for step in of.steps(in_sample=in_sample, group=group):
-            own = [scale.cell(of.level(of.base, step, scale.metric))] if absolute else []
-            ratios = (_signed_cell(of, subject, step, scale) for subject in of.others)
+        for step in context.steps(in_sample=in_sample, group=group):
+            own = [scale.cell(context.level(context.base, step, scale.metric))] if absolute else []
+            ratios = (_signed_cell(context, subject, step, scale) for subject in context.others)
             yield Row(cells=(Cell(text=step.name, detail=step.title), *own, *ratios))
 
 
-def _signed_cell(of: ReportContext, subject: Subject, step: Step, scale: Scale) -> Cell:
+def _signed_cell(context: ReportContext, subject: Subject, step: Step, scale: Scale) -> Cell:
     """Return the ratio; in a history with a sign where throughput changed."""
-    sign = of.arrows.get((subject.name, step.name), "") if scale is RATE else ""
-    return signed(ratio_cell(of, subject, step, scale), sign)
+    sign = context.arrows.get((subject.name, step.name), "") if scale is RATE else ""
+    return signed(ratio_cell(context, subject, step, scale), sign)
 
 
-def ratio_cell(of: ReportContext, subject: Subject, step: Step, scale: Scale) -> Cell:
+def ratio_cell(context: ReportContext, subject: Subject, step: Step, scale: Scale) -> Cell:
     """Return the effect, or for what is not compared the bare ratio to the base."""
     if not scale.is_bare:
-        return figure(of.effect(subject, step, scale.metric))
-    ratio = bare_ratio(of, subject, step, scale)
+        return figure(context.effect(subject, step, scale.metric))
+    ratio = bare_ratio(context, subject, step, scale)
     return EMPTY if ratio is None else Cell(text=f"{ratio:.3f}")
 
 
-def bare_ratio(of: ReportContext, subject: Subject, step: Step, scale: Scale) -> float | None:
+def bare_ratio(context: ReportContext, subject: Subject, step: Step, scale: Scale) -> float | None:
     """Return the ratio of two levels, None where one is missing or zero, or the base's too low."""
-    mine, base = of.level(subject, step, scale.metric), of.level(of.base, step, scale.metric)
+    mine, base = (
+        context.level(subject, step, scale.metric),
+        context.level(context.base, step, scale.metric),
+    )
     return mine / base if mine and base and scale.reaches(base) else None

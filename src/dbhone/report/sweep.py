@@ -25,47 +25,49 @@ class Sweep:
     latency: Table | None
 
 
-def sweep_note(of: ReportContext) -> str:
+def sweep_note(context: ReportContext) -> str:
     """Return how the tables of the sweeps are read."""
     return (
         "From left to right the number of threads, that is of clients at work at once. A "
         f"subject's own figure is its typical value over the blocks; below it is its ratio to "
-        f"{of.base}'s in the same block, which is known better than the two figures are."
+        f"{context.base}'s in the same block, which is known better than the two figures are."
     )
 
 
-def sweeps(of: ReportContext) -> tuple[Sweep, ...]:
+def sweeps(context: ReportContext) -> tuple[Sweep, ...]:
     """Return the workloads that were measured at more than one number of threads."""
-    return tuple(_sweep(of, name, steps) for name, steps in _threaded(of.run).items())
+    return tuple(_sweep(context, name, steps) for name, steps in _threaded(context.run).items())
 
 
 def _threaded(run: Run) -> dict[str, list[Step]]:
     """Return the steps of each such workload by its name, by growing number of threads."""
-    found: dict[str, list[Step]] = {}
+    steps_by_set: dict[str, list[Step]] = {}
     for step in run.steps:
         if step.threads is not None:
             name = f"{workload(step)}/{step.key}" if step.key else workload(step)
-            found.setdefault(name, []).append(step)
+            steps_by_set.setdefault(name, []).append(step)
     return {
-        name: sorted(steps, key=lambda each: each.threads or 0)
-        for name, steps in found.items()
-        if len({each.threads for each in steps}) > 1
+        name: sorted(steps, key=lambda step: step.threads or 0)
+        for name, steps in steps_by_set.items()
+        if len({step.threads for step in steps}) > 1
     }
 
 
-def _sweep(of: ReportContext, name: str, steps: list[Step]) -> Sweep:
-    timed = any(of.level(each, step, P95.metric) for each in of.subjects for step in steps)
+def _sweep(context: ReportContext, name: str, steps: list[Step]) -> Sweep:
+    timed = any(
+        context.level(subject, step, P95.metric) for subject in context.subjects for step in steps
+    )
     return Sweep(
         workload=name,
         steps=tuple(steps),
-        throughput=_table(of, name, steps, RATE),
-        latency=_table(of, name, steps, P95) if timed else None,
+        throughput=_table(context, name, steps, RATE),
+        latency=_table(context, name, steps, P95) if timed else None,
     )
 
 
-def _table(of: ReportContext, name: str, steps: list[Step], scale: Scale) -> Table:
-    trained = [of.part_title(part).lower() for part in of.parts() if _has(steps, part)]
-    part = f" ({' and '.join(trained)})" if len(of.parts()) > 1 else ""
+def _table(context: ReportContext, name: str, steps: list[Step], scale: Scale) -> Table:
+    trained = [context.part_title(part).lower() for part in context.parts() if _has(steps, part)]
+    part = f" ({' and '.join(trained)})" if len(context.parts()) > 1 else ""
     better = "more is better" if scale is RATE else "less is better"
     return Table(
         title=f"{name}: {scale.title} in {scale.unit}",
@@ -74,7 +76,7 @@ def _table(of: ReportContext, name: str, steps: list[Step], scale: Scale) -> Tab
             Column(title="Threads", numeric=False),
             *(Column(title=str(step.threads)) for step in steps),
         ),
-        rows=tuple(_rows(of, steps, scale)),
+        rows=tuple(_rows(context, steps, scale)),
     )
 
 
@@ -82,11 +84,11 @@ def _has(steps: list[Step], in_sample: bool) -> bool:
     return any(step.in_sample is in_sample for step in steps)
 
 
-def _rows(of: ReportContext, steps: list[Step], scale: Scale) -> Iterator[Row]:
-    for subject in of.subjects:
-        absolute = (scale.cell(of.level(subject, step, scale.metric)) for step in steps)
+def _rows(context: ReportContext, steps: list[Step], scale: Scale) -> Iterator[Row]:
+    for subject in context.subjects:
+        absolute = (scale.cell(context.level(subject, step, scale.metric)) for step in steps)
         yield subject_row(subject, absolute)
         if subject.role is not Role.BASE:
-            ratios = (short_figure(of.effect(subject, step, scale.metric)) for step in steps)
-            name = Cell(text=f"{subject.name} ÷ {of.base}")
+            ratios = (short_figure(context.effect(subject, step, scale.metric)) for step in steps)
+            name = Cell(text=f"{subject.name} ÷ {context.base}")
             yield Row(cells=(name, *ratios), control=subject.role is Role.CONTROL)

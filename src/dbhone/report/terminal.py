@@ -101,7 +101,7 @@ def _pieces(table: Table, width: int) -> list[list[int]]:
     pieces: list[list[int]] = [[]]
     room = width + _GAP
     for index in everything:
-        used = sizes[0] + sum(sizes[each] for each in pieces[-1])
+        used = sizes[0] + sum(sizes[piece] for piece in pieces[-1])
         if pieces[-1] and (table.columns[index].opens or used + sizes[index] > room):
             pieces.append([])
         pieces[-1].append(index)
@@ -109,19 +109,19 @@ def _pieces(table: Table, width: int) -> list[list[int]]:
 
 
 def _piece(table: Table, columns: list[int]) -> RichTable:
-    made = RichTable(
+    rich_table = RichTable(
         box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), show_edge=False
     )
     for index in (0, *columns):
         column = table.columns[index]
         justify: Literal["left", "right"] = "right" if column.numeric else "left"
-        made.add_column(_text(column.title), justify=justify, overflow="fold")
+        rich_table.add_column(_text(column.title), justify=justify, overflow="fold")
     for row in table.rows:
         style = "dim" if row.control else "bold" if row.heading else None
         first = Cell(text=f"── {row.cells[0].text}") if row.heading else row.cells[0]
         cells = (first, *(row.cells[index] for index in columns))
-        made.add_row(*(_cell(cell) for cell in cells), style=style)
-    return made
+        rich_table.add_row(*(_cell(cell) for cell in cells), style=style)
+    return rich_table
 
 
 def _cell(cell: Cell) -> Text:

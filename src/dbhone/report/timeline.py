@@ -41,12 +41,12 @@ def history_pictures(page: Page) -> list[Picture]:
 def _groups(page: Page) -> dict[str, _Found]:
     """Return the summaries of each group by version, those of the first part that there is."""
     part = page.in_sample[0]
-    found: dict[str, dict[str, Effect | Summary]] = {}
-    for each in page.analysis.throughput_summaries:
-        if each.in_sample is part:
-            name = each.group.value if each.group is not None else "all"
-            found.setdefault(name, {})[each.subject] = each
-    return dict(found)
+    lines: dict[str, dict[str, Effect | Summary]] = {}
+    for summary in page.analysis.throughput_summaries:
+        if summary.in_sample is part:
+            name = summary.group.value if summary.group is not None else "all"
+            lines.setdefault(name, {})[summary.subject] = summary
+    return dict(lines)
 
 
 def _changed(view: HistoryView, page: Page) -> dict[str, _Found]:
@@ -57,11 +57,11 @@ def _changed(view: HistoryView, page: Page) -> dict[str, _Found]:
         if series.step is not None and series.told
     }
     chosen = sorted(sizes, key=lambda step: -sizes[step])[:_LINES]
-    found: dict[str, dict[str, Effect | Summary]] = {view.short[step]: {} for step in chosen}
-    for each in page.analysis.throughput_effects:
-        if each.step in chosen:
-            found[view.short[each.step]][each.subject] = each
-    return dict(found)
+    lines: dict[str, dict[str, Effect | Summary]] = {view.short[step]: {} for step in chosen}
+    for effect in page.analysis.throughput_effects:
+        if effect.step in chosen:
+            lines[view.short[effect.step]][effect.subject] = effect
+    return dict(lines)
 
 
 def _picture(
@@ -69,51 +69,51 @@ def _picture(
 ) -> Picture | None:
     versions = [printable(name) for name in view.found.versions]
     values = [
-        _point(name, version, found.get(version))
-        for name, found in lines.items()
+        _point(name, version, points.get(version))
+        for name, points in lines.items()
         for version in view.found.versions
-        if version == page.analysis.base or version in found
+        if version == page.analysis.base or version in points
     ]
     if len(values) <= len(lines):
         return None
     names = [printable(name) for name in lines]
     chart = alt.layer(*_layers(names, versions, _reach(values)), data=alt.InlineData(values=values))
     last = versions[-1]
-    ends = [each for each in values if each["version"] == last]
-    low = min(ends, key=lambda each: float(each["ratio"]), default=None)
-    told = f" At {last}, {low['name']} is lowest, at {low['ratio']:.2f}." if low else ""
+    ends = [value for value in values if value["version"] == last]
+    low = min(ends, key=lambda end: float(end["ratio"]), default=None)
+    lowest = f" At {last}, {low['name']} is lowest, at {low['ratio']:.2f}." if low else ""
     return Picture(
         svg=svg(chart.properties(width=_WIDTH, height=_HEIGHT), prefix=prefix),
         title=capital(what),
         alternative=f"Throughput of {what} relative to {page.analysis.base}, over "
-        f"{len(versions)} versions, with intervals.{told} The tables have the same figures.",
+        f"{len(versions)} versions, with intervals.{lowest} The tables have the same figures.",
     )
 
 
-def _point(name: str, version: str, found: Effect | Summary | None) -> dict[str, Any]:
-    ratio = found.ratio if found is not None else 1.0
+def _point(name: str, version: str, effect: Effect | Summary | None) -> dict[str, Any]:
+    ratio = effect.ratio if effect is not None else 1.0
     return {
         "name": printable(name),
         "version": printable(version),
         "ratio": ratio,
-        "low": found.low if found is not None and found.low is not None else ratio,
-        "high": found.high if found is not None and found.high is not None else ratio,
+        "low": effect.low if effect is not None and effect.low is not None else ratio,
+        "high": effect.high if effect is not None and effect.high is not None else ratio,
     }
 
 
 def _reach(values: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     """Return from where to where the axis goes: all ratios, and as much again of intervals."""
-    ratios = [math.log(float(each["ratio"])) for each in values]
+    ratios = [math.log(float(value["ratio"])) for value in values]
     widest = 2 * max(*map(abs, ratios), math.log1p(_LEAST_REACH))
-    low = min(max(math.log(float(each["low"])), -widest) for each in values)
-    high = max(min(math.log(float(each["high"])), widest) for each in values)
+    low = min(max(math.log(float(value["low"])), -widest) for value in values)
+    high = max(min(math.log(float(value["high"])), widest) for value in values)
     least = math.log1p(_LEAST_REACH)
     return math.exp(min(low, -least) * 1.05), math.exp(max(high, least) * 1.05)
 
 
 def _ticks(low: float, high: float) -> list[float]:
     """Return round ratios from one to the other, not many, 1 among them."""
-    step = next((each for each in _STRIDES if (high - low) / each <= _MOST_TICKS), high - low)
+    step = next((stride for stride in _STRIDES if (high - low) / stride <= _MOST_TICKS), high - low)
     return [round(count * step, 4) for count in range(math.ceil(low / step), int(high / step) + 1)]
 
 
@@ -145,9 +145,9 @@ def _layers(
     shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(names))]
     colour = alt.Color("name:N", scale=alt.Scale(domain=list(names), range=lines), legend=legend)
     shape = alt.Shape("name:N", scale=alt.Scale(domain=list(names), range=shapes), legend=legend)
-    one = alt.Chart().mark_rule(color="var(--ink)", strokeDash=[2, 2])
+    line_at_one = alt.Chart().mark_rule(color="var(--ink)", strokeDash=[2, 2])
     return [
-        one.encode(y=alt.datum(1, type="quantitative")),
+        line_at_one.encode(y=alt.datum(1, type="quantitative")),
         alt.Chart()
         .mark_area(opacity=0.12, clip=True)
         .encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour),

@@ -22,14 +22,14 @@ def ratio(value: float) -> str:
     return f"{value:.3f}"
 
 
-def spoken(value: float, of: Effect | Summary) -> str:
+def spoken(value: float, effect: Effect | Summary) -> str:
     """Return a ratio, or an end of its interval, for a sentence.
 
     Two digits after the point, and three where two would blur the interval or the difference
     from 1.
     """
-    narrow = of.low is not None and of.high is not None and of.high - of.low < 0.02
-    return f"{value:.3f}" if narrow or abs(of.ratio - 1) < 0.02 else f"{value:.2f}"
+    narrow = effect.low is not None and effect.high is not None and effect.high - effect.low < 0.02
+    return f"{value:.3f}" if narrow or abs(effect.ratio - 1) < 0.02 else f"{value:.2f}"
 
 
 def margin(half: float | None) -> str:
@@ -39,43 +39,43 @@ def margin(half: float | None) -> str:
     return f"±{half:.1%}" if half < 0.0995 else f"±{half:.0%}"
 
 
-def figure(found: Effect | Summary | None) -> Cell:
+def figure(effect: Effect | Summary | None) -> Cell:
     """Return an effect or a summary as a cell; an empty one for what was not measured."""
-    if found is None:
+    if effect is None:
         return Cell(text="")
-    return _cell(found, ratio(found.ratio), margin(half_width(found)))
+    return _cell(effect, ratio(effect.ratio), margin(half_width(effect)))
 
 
-def short_figure(found: Effect | Summary | None) -> Cell:
+def short_figure(effect: Effect | Summary | None) -> Cell:
     """Return an effect as a cell for a wide table: with no more digits than it deserves."""
-    if found is None:
+    if effect is None:
         return Cell(text="")
-    half = half_width(found)
+    half = half_width(effect)
     if half is None or half >= 0.00995:
-        return _cell(found, f"{found.ratio:.2f}", "" if half is None else f"±{half:.0%}")
-    return _cell(found, ratio(found.ratio), margin(half))
+        return _cell(effect, f"{effect.ratio:.2f}", "" if half is None else f"±{half:.0%}")
+    return _cell(effect, ratio(effect.ratio), margin(half))
 
 
-def reach(found: Bounded) -> str:
+def reach(bounded: Bounded) -> str:
     """Return an interval for a table: ``1.05–1.09``; nothing where there is none."""
-    if found.low is None or found.high is None:
+    if bounded.low is None or bounded.high is None:
         return ""
-    return f"{ratio(found.low)}–{ratio(found.high)}"
+    return f"{ratio(bounded.low)}–{ratio(bounded.high)}"
 
 
-def ends(found: Bounded) -> str:
+def ends(bounded: Bounded) -> str:
     """Return an interval in words: ``1.05 to 1.09``; nothing where there is none."""
-    return reach(found).replace("–", " to ")
+    return reach(bounded).replace("–", " to ")
 
 
-def _cell(found: Effect | Summary, text: str, half: str) -> Cell:
-    blocks = f"{found.blocks} block{'s' if found.blocks != 1 else ''}"
+def _cell(effect: Effect | Summary, text: str, half: str) -> Cell:
+    blocks = f"{effect.blocks} block{'s' if effect.blocks != 1 else ''}"
     return Cell(
         text=text,
         margin=half,
-        verdict=found.verdict,
-        tone=tone(found),
-        detail=", ".join(each for each in (ends(found), blocks) if each),
+        verdict=effect.verdict,
+        tone=tone(effect),
+        detail=", ".join(text for text in (ends(effect), blocks) if text),
     )
 
 
@@ -100,7 +100,7 @@ def compiler(text: str) -> str:
     """Return a compiler's name and version in short: ``gcc 12.2``."""
     versions = _VERSION.findall(text)
     name = _COMPILER.search(text)
-    known = next((each for each in ("clang", "gcc", "icx") if each in text), None)
+    known = next((family for family in ("clang", "gcc", "icx") if family in text), None)
     if not versions or (known is None and name is None):
         return text
     major, minor = versions[-1]
@@ -121,7 +121,7 @@ def printable(text: str) -> str:
     They could drive the reader's terminal, and the library that draws pictures ends the whole
     process when it meets one.
     """
-    return "".join(each for each in text if each.isprintable() or each == "\n")
+    return "".join(character for character in text if character.isprintable() or character == "\n")
 
 
 def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
@@ -132,10 +132,10 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
     effects, summaries = analysis.throughput_effects, analysis.throughput_summaries
     if not effects + summaries:
         return ""
-    steps = sum(each.subject not in controls for each in effects)
-    others = sum(each.subject not in controls for each in summaries)
+    steps = sum(effect.subject not in controls for effect in effects)
+    others = sum(summary.subject not in controls for summary in summaries)
     own = len(effects) + len(summaries) - steps - others
-    compared = dict.fromkeys(each.subject for each in summaries)
+    compared = dict.fromkeys(summary.subject for summary in summaries)
     judged = sum(overall(analysis, name) is not None for name in compared if name not in controls)
     word = "summary" if judged == 1 else "summaries"
     kinds = {

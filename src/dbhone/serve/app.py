@@ -146,8 +146,8 @@ class App:
         if refusal is not None:
             return refusal
         try:
-            endpoint, given = _ADDRESSES.bind_to_environ(request.environ).match()
-            return self._show(endpoint, given.get("number", 0), request)
+            endpoint, arguments = _ADDRESSES.bind_to_environ(request.environ).match()
+            return self._show(endpoint, arguments.get("number", 0), request)
         except HTTPException:
             return self._told(UsageError("there is no such page"))
         except HoneError as error:
@@ -225,7 +225,7 @@ def _status(error: HoneError) -> HTTPStatus:
 
 def _numbers(words: Iterable[str]) -> tuple[int, ...]:
     """Return the runs that are named, each once. Raises UsageError for less than two."""
-    named = [word.strip() for each in words for word in each.split(",") if word.strip()]
+    named = [word.strip() for text in words for word in text.split(",") if word.strip()]
     for word in named:
         if not (word.isascii() and word.isdigit() and len(word) < 10):
             raise UsageError(f"'{word}' is not a run", hint="runs are named by their numbers")

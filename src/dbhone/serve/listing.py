@@ -42,15 +42,15 @@ class Filters:
 
     def address(self, page: int) -> str:
         """Return the address of a page of the list with these filters."""
-        wanted = {
+        parameters = {
             "dbms": self.dbms,
             "suite": self.suite,
             "state": self.state,
             "text": self.text,
             "page": str(page) if page > 1 else "",
         }
-        said = urlencode({name: value for name, value in wanted.items() if value})
-        return f"/?{said}" if said else "/"
+        query = urlencode({name: value for name, value in parameters.items() if value})
+        return f"/?{query}" if query else "/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,18 +83,18 @@ def read_filters(query: Mapping[str, str]) -> Filters:
 
 def choose(runs: Sequence[Listed], filters: Filters) -> Listing:
     """Return the page of the list that the filters ask for; past the last page, the last."""
-    found = [each for each in reversed(runs) if _wanted(each, filters)]
-    pages = max(1, -(-len(found) // PER_PAGE))
+    runs_found = [run for run in reversed(runs) if _wanted(run, filters)]
+    pages = max(1, -(-len(runs_found) // PER_PAGE))
     page = min(filters.page, pages)
     return Listing(
         filters=replace(filters, page=page),
-        shown=tuple(found[(page - 1) * PER_PAGE : page * PER_PAGE]),
-        found=len(found),
+        shown=tuple(runs_found[(page - 1) * PER_PAGE : page * PER_PAGE]),
+        found=len(runs_found),
         pages=pages,
         choices={
-            "dbms": _sorted(name for each in runs for name in each.run.dbms),
-            "suite": _sorted(each.run.suite for each in runs),
-            "state": _sorted(each.state.value for each in runs),
+            "dbms": _sorted(name for run in runs for name in run.run.dbms),
+            "suite": _sorted(run.run.suite for run in runs),
+            "state": _sorted(run.state.value for run in runs),
         },
     )
 
@@ -103,13 +103,13 @@ def _sorted(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
-def _wanted(each: Listed, filters: Filters) -> bool:
-    run = each.run
+def _wanted(listed: Listed, filters: Filters) -> bool:
+    run = listed.run
     texts = (str(run.id), run.title, run.experiment_name, *run.subjects)
     return (
         filters.dbms in ("", *run.dbms)
         and filters.suite in ("", run.suite)
-        and filters.state in ("", each.state.value)
+        and filters.state in ("", listed.state.value)
         and any(filters.text.casefold() in text.casefold() for text in texts)
     )
 
@@ -164,7 +164,7 @@ def doing(run: Run, state: State, progress: Progress) -> str:
 def facts(run: Run, state: State, progress: Progress, now: datetime) -> dict[str, str]:
     """Return how far the run is, by name."""
     design = run.design
-    found = {
+    rows = {
         "Blocks": f"{progress.blocks} (at least {design.min_blocks}, at most {design.max_blocks})",
         "Worked": f"{duration(run.seconds)} of {duration(design.budget_seconds)}",
         "Wanted": f"every effect to ±{design.target:.1%}",
@@ -172,15 +172,17 @@ def facts(run: Run, state: State, progress: Progress, now: datetime) -> dict[str
         "Begun": f"{run.created_at:%Y-%m-%d %H:%M} UTC",
     }
     if progress.failures:
-        found["Failed"] = count_of(progress.failures, "slice")
+        rows["Failed"] = count_of(progress.failures, "slice")
     if progress.latest is None:
-        return found
+        return rows
     latest = progress.latest
     ended = max(0.0, (now - latest.started_at).total_seconds() - latest.seconds)
     how = "" if latest.failure is None else ", and failed"
-    told = {"Latest": f"{latest.set} on {latest.subject}{how}, {duration(ended)} ago"}
+    latest_row = {"Latest": f"{latest.set} on {latest.subject}{how}, {duration(ended)} ago"}
     if state is State.RUNNING:
-        sound = sum(each.broken is None for each in run.subjects)
+        sound = sum(subject.broken is None for subject in run.subjects)
         slices = sound * len({step.set for step in run.steps})
-        told = {"In this block": f"{progress.in_block} of {count_of(slices, 'slice')}"} | told
-    return told | found
+        latest_row = {
+            "In this block": f"{progress.in_block} of {count_of(slices, 'slice')}"
+        } | latest_row
+    return latest_row | rows

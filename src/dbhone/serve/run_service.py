@@ -62,12 +62,12 @@ class Cache(Generic[T]):
 
     def get(self, key: Hashable, made_of: object, make: Callable[[], T]) -> Kept[T]:
         """Return what is kept under ``key``, or make it. What ``make`` raises is not kept."""
-        found = self.find(key, made_of)
-        if found is not None:
-            return found
+        kept_page = self.find(key, made_of)
+        if kept_page is not None:
+            return kept_page
         with self._making:
-            found = self.find(key, made_of)  # another thread may have made it meanwhile
-            return found or self._keep(key, made_of, make())
+            kept_page = self.find(key, made_of)  # another thread may have made it meanwhile
+            return kept_page or self._keep(key, made_of, make())
 
     def _keep(self, key: Hashable, made_of: object, value: T) -> Kept[T]:
         kept = Kept(value=value, made_of=made_of, number=next(self._numbers))
@@ -97,9 +97,9 @@ class Overview:
     @property
     def complete(self) -> bool:
         """Whether all that is shown is known, and nothing of it goes on."""
-        shown = self.listing.shown
-        return len(self.briefs) == len(shown) and all(
-            each.state is not State.RUNNING for each in shown
+        listed_runs = self.listing.shown
+        return len(self.briefs) == len(listed_runs) and all(
+            run.state is not State.RUNNING for run in listed_runs
         )
 
 
@@ -134,15 +134,15 @@ class RunService:
     def overview(self, filters: Filters) -> Overview:
         """Return a page of the list of runs."""
         with self._open() as store:
-            runs = [Listed(run=each, state=self._state(each)) for each in store.runs()]
+            runs = [Listed(run=run, state=self._state(run)) for run in store.runs()]
             listing = choose(runs, filters)
             until = time.monotonic() + _PATIENCE
             briefs: dict[int, str] = {}
-            for each in listing.shown:
-                known = self._briefs.find(each.run.id, each.run)
+            for run in listing.shown:
+                known = self._briefs.find(run.run.id, run.run)
                 if known is None and time.monotonic() > until:
                     continue
-                briefs[each.run.id] = self._brief(store, each.run)
+                briefs[run.run.id] = self._brief(store, run.run)
         return Overview(listing=listing, briefs=briefs)
 
     def look(self, run_id: int) -> Look:
@@ -179,7 +179,7 @@ class RunService:
         Raises UsageError, with the reason, for runs that do not add up.
         """
         with self._open() as store:
-            runs = [(store.run(each), store.progress(each)) for each in run_ids]
+            runs = [(store.run(run_id), store.progress(run_id)) for run_id in run_ids]
 
             def make() -> bytes:
                 return render(
@@ -191,9 +191,9 @@ class RunService:
     def summaries(self, run_ids: Sequence[int]) -> tuple[tuple[RunSummary, str], ...]:
         """Return runs by number, each with what it found."""
         with self._open() as store:
-            wanted = [store.run(each).id for each in dict.fromkeys(run_ids)]
-            found = {each.id: each for each in store.runs()}
-            return tuple((found[each], self._brief(store, found[each])) for each in wanted)
+            ids = [store.run(one_id).id for one_id in dict.fromkeys(run_ids)]
+            runs = {run.id: run for run in store.runs()}
+            return tuple((runs[run_id], self._brief(store, runs[run_id])) for run_id in ids)
 
     def _open(self) -> Store:
         return Store.open_to_read(self._home.database)

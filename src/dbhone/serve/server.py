@@ -36,10 +36,10 @@ def take_place(host: str, port: int) -> Place:
     taken or may not be used.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise _unknown(host) from error
-    family, _, _, _, place = found[0]
+    family, _, _, _, place = addresses[0]
     try:
         listening = socket.create_server((str(place[0]), port), family=family)
     except OSError as error:

@@ -87,14 +87,14 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     """
     chosen = _Options(**options)
     known = known_versions(context.home)
-    sources = tuple(known.meaning(each) for each in sources)
-    wanted = {each: _variant(each, chosen.variant) for each in sources}
-    for variant in wanted.values():
+    sources = tuple(known.meaning(source) for source in sources)
+    variants = {source: _variant(source, chosen.variant) for source in sources}
+    for variant in variants.values():
         _check(chosen, variant)
     with context.session() as session, shown(context.err) as listen:
         workshop = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
-        products = [_product(workshop, each, chosen, wanted[each]) for each in sources]
-    builds = [each.build for each in products]
+        products = [_product(workshop, source, chosen, variants[source]) for source in sources]
+    builds = [product.build for product in products]
     for product in products:
         context.err.print(_facts(product))
         if chosen.slowest and not chosen.timings and product.build.commands():
@@ -139,39 +139,41 @@ def _variant(source: str, asked: str | None) -> Variant:
     return variant
 
 
-def _check(chosen: _Options, wanted: Variant) -> None:
+def _check(chosen: _Options, variant: Variant) -> None:
     """Refuse, before anything is fetched, what cannot be meant."""
     for words, option in (
         (chosen.build_options, "--option"),
         (chosen.fixes, "--fix"),
         (chosen.linker, "--linker"),
     ):
-        if wanted.ready_made and words:
+        if variant.ready_made and words:
             raise UsageError(
                 f"{option} means nothing: a ready-made server is not built",
                 hint=f"leave {option} out",
             )
     for word in chosen.fixes:
         check_fix(word)
-    if chosen.train and not wanted.profile_guided:
+    if chosen.train and not variant.profile_guided:
         raise UsageError(
-            f"the variant {wanted.name} takes no training", hint="add pgo, or leave --train out"
+            f"the variant {variant.name} takes no training", hint="add pgo, or leave --train out"
         )
-    if wanted.profile_guided and not chosen.train:
+    if variant.profile_guided and not chosen.train:
         raise UsageError(
-            f"the variant {wanted.name} is profile-guided and must be trained",
+            f"the variant {variant.name} is profile-guided and must be trained",
             hint="add --train main, or for a server --train point-query",
         )
     if chosen.suite is not None:
         _training(chosen, chosen.suite)
 
 
-def _product(workshop: BuildService, source: str, chosen: _Options, wanted: Variant) -> BuildResult:
-    if wanted.ready_made:
+def _product(
+    workshop: BuildService, source: str, chosen: _Options, variant: Variant
+) -> BuildResult:
+    if variant.ready_made:
         return workshop.prebuilt_server(source)
     dbms = recognise(workshop.tree(source).path)
     suite = chosen.suite or load_dbms(dbms).usual_suite
-    if wanted.profile_guided and load_dbms(dbms).interface not in suites.load(suite).protocols:
+    if variant.profile_guided and load_dbms(dbms).interface not in suites.load(suite).protocols:
         raise UsageError(f"the suite {suite} does not drive {dbms}", hint="leave --suite out")
     subject = SubjectDeclaration(
         name=source,
@@ -179,14 +181,14 @@ def _product(workshop: BuildService, source: str, chosen: _Options, wanted: Vari
         inputs=BuildInputs(
             dbms=dbms,
             source=source,
-            variant=wanted,
+            variant=variant,
             compiler=chosen.compiler,
             linker=chosen.linker,
             options=chosen.build_options,
             fixes=chosen.fixes,
             copy_number=chosen.copy,
         ),
-        training=_training(chosen, suite) if wanted.profile_guided else None,
+        training=_training(chosen, suite) if variant.profile_guided else None,
     )
     plan = plan_builds((subject,), BuildEstimator(workshop.session.home))
     workshop.perform_all(plan.steps)
@@ -210,11 +212,13 @@ def _facts(product: BuildResult) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    made = "found, made before in" if product.reused else "made in"
-    phases = ", ".join(f"{name} {duration(each)}" for name, each in manifest.phase_seconds.items())
+    how = "found, made before in" if product.reused else "made in"
+    phases = ", ".join(
+        f"{name} {duration(seconds)}" for name, seconds in manifest.phase_seconds.items()
+    )
     rows = {
         "build": f"{manifest.dbms} {manifest.version}, {product.build.label}",
-        "took": f"{made} {duration(manifest.seconds)}" + (f" ({phases})" if phases else ""),
+        "took": f"{how} {duration(manifest.seconds)}" + (f" ({phases})" if phases else ""),
         "source": manifest.source,
         "flags": " ".join((*manifest.compile_flags, *manifest.link_flags)),
     }
@@ -234,12 +238,12 @@ def _facts(product: BuildResult) -> Table:
 
 
 def _slowest(build: Build, count: int) -> Table:
-    commands = sorted(build.commands(), key=lambda each: each.seconds, reverse=True)
+    commands = sorted(build.commands(), key=lambda command: command.seconds, reverse=True)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("slowest", justify="right")
     table.add_column(f"of {len(commands)} compile commands")
-    for each in commands[:count]:
-        table.add_row(duration(each.seconds), each.target)
+    for command in commands[:count]:
+        table.add_row(duration(command.seconds), command.target)
     return table
 
 

@@ -40,18 +40,18 @@ def command(context: Context, remove: bool, everything: bool) -> None:
         table.add_column(heading, no_wrap=whole, overflow="fold")
     table.add_column("took", justify="right")
     table.add_column("binary", justify="right")
-    for each in builds:
-        manifest = each.manifest
+    for build in builds:
+        manifest = build.manifest
         instrumented = " (instrumented)" if manifest.pass_ is Pass.INSTRUMENT else ""
         copy = f" (copy {manifest.inputs.copy_number})" if manifest.inputs.copy_number else ""
         table.add_row(
             manifest.digest[:12],
             f"{manifest.dbms} {manifest.version}",
             manifest.variant + instrumented + copy,
-            each.told_compiler,
+            build.told_compiler,
             f"{manifest.built_at.astimezone():%Y-%m-%d %H:%M}",
             duration(manifest.seconds),
-            size(each.binary_bytes),
+            size(build.binary_bytes),
         )
     context.out.print(table)
 
@@ -70,7 +70,7 @@ def _needed(store: Store) -> frozenset[str]:
     for summary in store.runs():
         run = store.run(summary.id)
         if run.state is not RunState.DONE:
-            needed.update(each.build_digest for each in run.subjects)
+            needed.update(subject.build_digest for subject in run.subjects)
             continue
         winner = build_page(run, store.samples(run.id)).winner
         if winner is not None:

@@ -58,35 +58,43 @@ def command(context: Context, /, first: str, second: str, **options: Any) -> int
     4 there is no answer: not enough data, a larger loss than is tolerated could hide, or the
     control differs.
     """
-    asked = _Asked(**options)
-    page = write_or_execute(context, _experiment(context, first, second, asked), asked)
+    options_given = _Asked(**options)
+    page = write_or_execute(
+        context, _experiment(context, first, second, options_given), options_given
+    )
     if page is None:
         return 0
-    return answer(context, page, asked.tolerance)
+    return answer(context, page, options_given.tolerance)
 
 
 def _experiment(context: Context, first: str, second: str, asked: _Asked) -> Experiment:
     known = known_versions(context.home)
-    sides = [parse_side(each, known) for each in (first, second)]
+    sides = [parse_side(text, known) for text in (first, second)]
     check_together(sides[0], sides[1], asked.train)
-    one, two = (with_dbms(each, lambda side: _dbms(context, side, asked)) for each in sides)
+    first_side, two = (
+        with_dbms(parsed, lambda side: _dbms(context, side, asked)) for parsed in sides
+    )
     request = CompareRequest(
-        first=one, second=two, train=asked.train, workload=asked.workload, design=asked.design
+        first=first_side,
+        second=two,
+        train=asked.train,
+        workload=asked.workload,
+        design=asked.design,
     )
     return parse(compare_text(request), name=COMPARISON, versions=known)
 
 
-def _dbms(context: Context, side: Side, asked: _Asked) -> str:
+def _dbms(context: Context, side: Side, request: _Asked) -> str:
     """Return of which DBMS a source is, by its tree if nobody says it."""
-    if asked.dbms is not None:
-        return asked.dbms
+    if request.dbms is not None:
+        return request.dbms
     if side.variant.ready_made:
         raise UsageError(
             f"nothing tells of which DBMS {side.source} is", hint="say it: --dbms mysql"
         )
     with context.session() as session, shown(context.err) as listen:
         return recognise(
-            BuildService(session, listen, refresh=asked.refresh).tree(side.source).path
+            BuildService(session, listen, refresh=request.refresh).tree(side.source).path
         )
 
 

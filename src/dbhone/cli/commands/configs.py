@@ -52,8 +52,8 @@ def _facts(config: NamedConfig) -> Table:
 
 def _settings(config: NamedConfig) -> Table:
     table = _table("setting", "value", "why")
-    for name, each in config.settings.items():
-        table.add_row(name, each.value, each.why)
+    for name, setting in config.settings.items():
+        table.add_row(name, setting.value, setting.why)
     return table
 
 

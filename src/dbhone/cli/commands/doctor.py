@@ -72,10 +72,10 @@ def command(context: Context) -> None:
             *_machine(session),
         ]
     table = Table.grid(padding=(0, 2))
-    for each in findings:
-        mark = Text("ok", style="green") if each.good else Text("--", style="yellow")
-        text = each.text if not each.remedy else f"{each.text}\n→ {each.remedy}"
-        table.add_row(mark, Text(each.what, style="bold"), Text(text))
+    for finding in findings:
+        mark = Text("ok", style="green") if finding.good else Text("--", style="yellow")
+        text = finding.text if not finding.remedy else f"{finding.text}\n→ {finding.remedy}"
+        table.add_row(mark, Text(finding.what, style="bold"), Text(text))
     context.out.print(table)
 
 

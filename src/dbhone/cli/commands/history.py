@@ -72,19 +72,22 @@ def _new(context: Context, dbms: str, asked: _Asked) -> Experiment:
 
 
 def _joining(context: Context, dbms: str, asked: _Asked) -> Experiment:
-    said = [name for name in ("suite", "size", "threads") if getattr(asked, name) is not None]
-    if said:
+    given_options = [
+        name for name in ("suite", "size", "threads") if getattr(asked, name) is not None
+    ]
+    if given_options:
         raise UsageError(
-            f"--{said[0]} cannot be chosen with --join: what joins a run does the same work"
+            f"--{given_options[0]} cannot be chosen with --join: what joins a run does the same"
+            " work"
         )
     known = known_versions(context.home)
-    found = [known.find(dbms, word) for word in words(asked.versions)]
+    versions = [known.find(dbms, word) for word in words(asked.versions)]
     with open_store(context) as store:
         run = find_run(store, asked.join or "")
     request = JoinRequest(
         run=run,
         dbms=dbms,
-        versions=tuple(dict.fromkeys(found)),
+        versions=tuple(dict.fromkeys(versions)),
         anchor=asked.anchor,
         sets=words(asked.sets),
         design=asked.design,

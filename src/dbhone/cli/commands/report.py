@@ -61,10 +61,10 @@ def command(
 
 
 def _page(store: Store, selectors: Sequence[str], format_name: str) -> Page:
-    found = [find_run(store, each) for each in selectors]
-    if len(found) > 1:
-        return build_joined_page([(each, store.samples(each.id)) for each in found])
-    (run,) = found
+    runs = [find_run(store, selector) for selector in selectors]
+    if len(runs) > 1:
+        return build_joined_page([(run, store.samples(run.id)) for run in runs])
+    (run,) = runs
     observations = store.observations(run.id) if find_format(format_name).observes else ()
     return build_page(run, store.samples(run.id), observations)
 

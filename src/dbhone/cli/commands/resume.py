@@ -33,22 +33,26 @@ def command(
     answers with the exit codes of that.
     """
     with context.session() as session, open_store(context) as store:
-        found = find_run(store, run)
-        compares = found.experiment_name == COMPARISON
+        chosen_run = find_run(store, run)
+        compares = chosen_run.experiment_name == COMPARISON
         if tolerance is not None and not compares:
-            raise UsageError(f"run {found.id} is not of 'hone compare': nothing is to be tolerated")
-        take_over(found, session, store, budget=budget)
-        design = found.design
+            raise UsageError(
+                f"run {chosen_run.id} is not of 'hone compare': nothing is to be tolerated"
+            )
+        take_over(chosen_run, session, store, budget=budget)
+        design = chosen_run.design
         if budget is not None:
             design = dataclasses.replace(design, budget_seconds=budget)
         experiment = parse(
-            found.experiment,
-            name=found.experiment_name,
+            chosen_run.experiment,
+            name=chosen_run.experiment_name,
             versions=known_versions(context.home),
         )
-        experiment = dataclasses.replace(as_begun(experiment, found), design=design)
-        context.err.print(headed(f"run {found.id}", f"{found.title} (goes on)"), soft_wrap=True)
-        page = execute(context, experiment, found, session=session, store=store)
+        experiment = dataclasses.replace(as_begun(experiment, chosen_run), design=design)
+        context.err.print(
+            headed(f"run {chosen_run.id}", f"{chosen_run.title} (goes on)"), soft_wrap=True
+        )
+        page = execute(context, experiment, chosen_run, session=session, store=store)
     return answer(context, page, tolerance) if compares else None
 
 

@@ -26,17 +26,17 @@ def command(context: Context) -> None:
     table.add_column("blocks", justify="right")
     table.add_column("worked", justify="right")
     table.add_column("title")
-    for each in runs:
-        state = each.state.value
-        if each.state is RunState.RUNNING and not is_alive(context.home, each.session):
+    for run in runs:
+        state = run.state.value
+        if run.state is RunState.RUNNING and not is_alive(context.home, run.session):
             state = "cut off"
         table.add_row(
-            str(each.id),
-            f"{each.created_at.astimezone():%Y-%m-%d %H:%M}",
+            str(run.id),
+            f"{run.created_at.astimezone():%Y-%m-%d %H:%M}",
             state,
-            str(each.blocks),
-            duration(each.seconds),
-            each.title,
+            str(run.blocks),
+            duration(run.seconds),
+            run.title,
         )
     context.out.print(table)
 

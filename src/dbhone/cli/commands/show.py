@@ -20,21 +20,21 @@ from dbhone.units import duration, size
 def command(context: Context, run: str) -> None:
     """Show what RUN (a number, or `last`) compares, how far it is, and how it was made."""
     with open_store(context) as store:
-        found = find_run(store, run)
-        done = store.done(found.id)
-        warnings = found_in(found, store.samples(found.id)).warnings
-    blocks = len({each.block for each in done})
-    failures = sum(each.failure is not None for each in done)
+        chosen_run = find_run(store, run)
+        done = store.done(chosen_run.id)
+        warnings = found_in(chosen_run, store.samples(chosen_run.id)).warnings
+    blocks = len({invocation.block for invocation in done})
+    failures = sum(invocation.failure is not None for invocation in done)
     out = context.out
-    out.print(headed(f"run {found.id}", found.title))
-    out.print(_facts(found, context, blocks, failures))
-    out.print(_subjects(found))
+    out.print(headed(f"run {chosen_run.id}", chosen_run.title))
+    out.print(_facts(chosen_run, context, blocks, failures))
+    out.print(_subjects(chosen_run))
     for warning in warnings:
         out.print(Text.assemble(("warning:", "yellow"), f" {warning.text}"))
-    if found.state is not RunState.DONE:
-        out.print(f"'hone resume {found.id}' goes on with it.")
+    if chosen_run.state is not RunState.DONE:
+        out.print(f"'hone resume {chosen_run.id}' goes on with it.")
     elif blocks:
-        out.print(f"'hone report {found.id}' says what it found.")
+        out.print(f"'hone report {chosen_run.id}' says what it found.")
 
 
 def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
@@ -71,14 +71,14 @@ def _subjects(run: Run) -> Table:
         table.add_column(heading)
     table.add_column("binary", justify="right")
     table.add_column("build", overflow="fold")
-    for each in run.subjects:
+    for subject in run.subjects:
         table.add_row(
-            each.name,
-            "broken" if each.broken else each.role.value,
-            each.variant,
-            each.compiler,
-            size(each.binary_bytes),
-            each.build_digest[:12],
+            subject.name,
+            "broken" if subject.broken else subject.role.value,
+            subject.variant,
+            subject.compiler,
+            size(subject.binary_bytes),
+            subject.build_digest[:12],
         )
     return table
 

@@ -25,8 +25,8 @@ def command(context: Context, dbms: str | None) -> None:
         context.out.print(_table(listed))
     else:
         context.err.print(f"No version of {dbms} is known.")
-    said = "its versions are marked 'yours'" if own.is_file() else "there is none"
-    context.err.print(f"Your own file of versions: {own} ({said}).", soft_wrap=True)
+    state = "its versions are marked 'yours'" if own.is_file() else "there is none"
+    context.err.print(f"Your own file of versions: {own} ({state}).", soft_wrap=True)
 
 
 def _table(versions: tuple[KnownVersion, ...]) -> Table:
@@ -35,14 +35,14 @@ def _table(versions: tuple[KnownVersion, ...]) -> Table:
         table.add_column(heading)
     table.add_column("source", overflow="fold")
     table.add_column("note")
-    for each in versions:
+    for version in versions:
         table.add_row(
-            each.dbms,
-            each.name,
-            "yes" if each.usual else "",
-            "yours" if each.of_user else "hone",
-            each.source,
-            each.note,
+            version.dbms,
+            version.name,
+            "yes" if version.usual else "",
+            "yours" if version.of_user else "hone",
+            version.source,
+            version.note,
         )
     return table
 

@@ -63,7 +63,7 @@ class _Table:
     def subjects(self) -> list[Subject]:
         """The subjects of which anything is known, the base first."""
         known = {name for name, _ in self.levels}
-        return [each for each in self.page.ordered if each.name in known]
+        return [subject for subject in self.page.ordered if subject.name in known]
 
     def summary(self, subject: Subject) -> Summary | None:
         return self.page.analysis.summary(
@@ -72,8 +72,12 @@ class _Table:
 
     def mean(self, subject: Subject) -> str:
         """Return the geometric mean of a subject's figures; empty if not all are there."""
-        found = [self.levels.get((subject.name, each.name)) for each in self.steps]
-        values = [each.value for each in found if each is not None and each.value > 0]
+        measurements = [self.levels.get((subject.name, step.name)) for step in self.steps]
+        values = [
+            measurement.value
+            for measurement in measurements
+            if measurement is not None and measurement.value > 0
+        ]
         if len(values) < len(self.steps):
             return ""
         return scaled(statistics.geometric_mean(values), self.unit)
@@ -81,7 +85,7 @@ class _Table:
 
 def _lines(page: Page) -> Iterator[str]:
     for key, value in (
-        ("dbhone-run", "-".join(str(each.run.id) for each in page.origins)),
+        ("dbhone-run", "-".join(str(origin.run.id) for origin in page.origins)),
         ("suite", page.run.suite),
         ("size", page.run.size),
         ("cpu", page.run.machine.cpu_model),
@@ -100,29 +104,32 @@ def _lines(page: Page) -> Iterator[str]:
 
 
 def _table(page: Page, metric: Metric, *, in_sample: bool) -> _Table:
-    steps = [each for each in page.run.steps if each.in_sample is in_sample]
-    names = {each.name for each in steps}
+    steps = [step for step in page.run.steps if step.in_sample is in_sample]
+    names = {step.name for step in steps}
     return _Table(
         page=page,
         metric=metric,
         in_sample=in_sample,
         steps=steps,
         levels={
-            (each.subject, each.step): each
-            for each in page.levels
-            if each.metric == metric.name and each.step in names
+            (level.subject, level.step): level
+            for level in page.levels
+            if level.metric == metric.name and level.step in names
         },
         effects={
-            (each.subject, each.step): each
-            for each in page.analysis.effects
-            if each.metric == metric.name and each.step in names
+            (effect.subject, effect.step): effect
+            for effect in page.analysis.effects
+            if effect.metric == metric.name and effect.step in names
         },
     )
 
 
-def _laid_out(of: _Table) -> Iterator[str]:
+def _laid_out(table: _Table) -> Iterator[str]:
     """Yield the lines: the subjects' names, the units, a line for each step, and the means."""
-    columns = [_names(of), *(column for each in of.subjects for column in _columns(of, each))]
+    columns = [
+        _names(table),
+        *(column for subject in table.subjects for column in _columns(table, subject)),
+    ]
     widths = [max(len(cell) for cell in column[1:]) for column in columns]
     # A subject's name stands over all of its columns, which make room for it.
     heads = [column[0] for column in columns]
@@ -146,60 +153,60 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return text.rstrip()
 
 
-def _names(of: _Table) -> list[str]:
-    return ["", "", *(_flat(each.name) for each in of.steps), _MEAN]
+def _names(table: _Table) -> list[str]:
+    return ["", "", *(_flat(step.name) for step in table.steps), _MEAN]
 
 
-def _columns(of: _Table, subject: Subject) -> Iterator[list[str]]:
+def _columns(table: _Table, subject: Subject) -> Iterator[list[str]]:
     """Yield a subject's columns: its figures and, unless it is the base, what changed."""
-    figures = (_figure(of, of.levels.get((subject.name, each.name))) for each in of.steps)
-    yield [_flat(subject.name), f"│ {of.unit}", *figures, _indented(of.mean(subject))]
-    if subject.name == of.page.analysis.base:
+    figures = (_figure(table, table.levels.get((subject.name, step.name))) for step in table.steps)
+    yield [_flat(subject.name), f"│ {table.unit}", *figures, _indented(table.mean(subject))]
+    if subject.name == table.page.analysis.base:
         return
-    changes = (_change(of.effects.get((subject.name, each.name))) for each in of.steps)
-    yield ["", "vs base", *changes, _change(of.summary(subject))]
+    changes = (_change(table.effects.get((subject.name, step.name))) for step in table.steps)
+    yield ["", "vs base", *changes, _change(table.summary(subject))]
 
 
-def _figure(of: _Table, level: Level | None) -> str:
+def _figure(table: _Table, level: Level | None) -> str:
     if level is None:
         return ""
     half = half_width(level)
     margin = f"∞ {_NO_INTERVAL}" if half is None else f"{half:.0%}"
-    return _indented(f"{scaled(level.value, of.unit)} ± {margin}")
+    return _indented(f"{scaled(level.value, table.unit)} ± {margin}")
 
 
 def _indented(text: str) -> str:
     return text and f"  {text}"
 
 
-def _change(found: Effect | Summary | None) -> str:
-    if found is None:
+def _change(effect: Effect | Summary | None) -> str:
+    if effect is None:
         return ""
-    if found.verdict == Verdict.NOT_ENOUGH_DATA or found.p_adjusted is None:
-        return f"? (n={found.blocks}) {_NO_VERDICT}"
-    tested = f"(p={found.p_adjusted:.3f} n={found.blocks})"
-    half = half_width(found)
-    if found.verdict == Verdict.NO_DIFFERENCE or half is None:
+    if effect.verdict == Verdict.NOT_ENOUGH_DATA or effect.p_adjusted is None:
+        return f"? (n={effect.blocks}) {_NO_VERDICT}"
+    tested = f"(p={effect.p_adjusted:.3f} n={effect.blocks})"
+    half = half_width(effect)
+    if effect.verdict == Verdict.NO_DIFFERENCE or half is None:
         return f"~ {tested}"
-    return f"{(found.ratio - 1) * 100:+.2f}% ±{half:.1%} {tested}"
+    return f"{(effect.ratio - 1) * 100:+.2f}% ±{half:.1%} {tested}"
 
 
-def _footnotes(of: _Table) -> Iterator[str]:
+def _footnotes(table: _Table) -> Iterator[str]:
     """Yield what must be known of the table, and why something is not in it."""
-    effects = list(of.effects.values())
-    if any(half_width(each) is None for each in of.levels.values()):
+    effects = list(table.effects.values())
+    if any(half_width(level) is None for level in table.levels.values()):
         yield (
             f"{_NO_INTERVAL} need >= {MINIMUM_FOR_INTERVAL} blocks of figures above zero for an"
             " interval"
         )
-    if any(each.verdict == Verdict.NOT_ENOUGH_DATA for each in effects):
+    if any(effect.verdict == Verdict.NOT_ENOUGH_DATA for effect in effects):
         yield f"{_NO_VERDICT} need >= {MINIMUM_BLOCKS} blocks for a verdict"
-    least = [each.findable for each in effects if each.findable is not None]
+    least = [effect.findable for effect in effects if effect.findable is not None]
     if least:
         low, high = (f"{end:.1%}" for end in (min(least), max(least)))
         sizes = low if low == high else f"{low} to {high}, by step"
         yield f"~ no difference found; half of such runs would have found one of {sizes}"
-    if of.steps:
+    if table.steps:
         yield (
             f"{_MEAN}: of unlike steps' figures, which have no interval as one; what changed has,"
             " over the blocks"

@@ -35,7 +35,7 @@ class GoBenchmark(Format):
 
 def _lines(page: Page) -> Iterator[str]:
     for key, value in (
-        ("dbhone-run", "-".join(str(each.run.id) for each in page.origins)),
+        ("dbhone-run", "-".join(str(origin.run.id) for origin in page.origins)),
         ("suite", page.run.suite),
         ("size", page.run.size),
         ("base", page.analysis.base),
@@ -45,21 +45,21 @@ def _lines(page: Page) -> Iterator[str]:
     for metric in METRICS:
         yield f"Unit {UNITS[metric]} better={metric.better.value}"
     part: bool | None = None
-    for each in slices(page):
-        if each.step.in_sample is not part:
-            part = each.step.in_sample
+    for measured in slices(page):
+        if measured.step.in_sample is not part:
+            part = measured.step.in_sample
             yield f"part: {'in-sample' if part else 'held-out'}"
-        yield _result(each)
+        yield _result(measured)
 
 
-def _result(of: Slice) -> str:
+def _result(measured: Slice) -> str:
     """Return one line. How many operations there were is not kept: the count is always 1."""
-    step = of.step
+    step = measured.step
     key = f"/key={_word(step.key)}" if step.key else ""
     # A number at a name's end is read as its threads, so it always has them.
     name = f"{step.group.value.capitalize()}/set={_word(workload(step))}{key}"
-    name = f"Benchmark{name}/subject={_word(of.subject.name)}-{step.threads or 1}"
-    figures = (f"{each.value:.9g} {UNITS[each.metric]}" for each in of.figures)
+    name = f"Benchmark{name}/subject={_word(measured.subject.name)}-{step.threads or 1}"
+    figures = (f"{figure.value:.9g} {UNITS[figure.metric]}" for figure in measured.figures)
     return " ".join((name, "1", *figures))
 
 

@@ -137,9 +137,12 @@ def _pictures(page: Page) -> _Pictures:
             sweep_pictures(page, sweep, index=index) for index, sweep in enumerate(page.sweeps)
         ],
         steps=_step_pictures(page),
-        latencies=[latency_picture(page, in_sample=each.in_sample) for each in page.latencies],
+        latencies=[
+            latency_picture(page, in_sample=latency.in_sample) for latency in page.latencies
+        ],
         courses=[
-            course_picture(page, each, index=index) for index, each in enumerate(page.meanwhile)
+            course_picture(page, section, index=index)
+            for index, section in enumerate(page.meanwhile)
         ],
     )
 
@@ -163,7 +166,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
         ("environment", "Environment", True),
         ("repeat", "How to repeat", True),
     ]
-    return [(anchor, name) for anchor, name, there in sections if there]
+    return [(anchor, name) for anchor, name, is_there in sections if is_there]
 
 
 def _summary_pictures(page: Page) -> list[tuple[str, Picture]]:
@@ -184,7 +187,7 @@ def _step_pictures(page: Page) -> dict[str, Picture]:
 
 def _download(page: Page) -> Download:
     data = json.dumps(report(page), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-    numbers = "-".join(str(each.run.id) for each in page.origins)
+    numbers = "-".join(str(origin.run.id) for origin in page.origins)
     name, kind, mime = f"dbhone-run-{numbers}.json", "JSON", "application/json"
     if len(data) > _PLAIN_BYTES:
         data = gzip.compress(data, mtime=0)

@@ -23,28 +23,28 @@ class Hyperfine(Format):
 
     def render(self, page: Page) -> bytes:
         """Return the object, indented; ``results`` is empty if nothing was measured."""
-        report = {"results": [_result(each) for each in timings(page)]}
+        report = {"results": [_result(timing) for timing in timings(page)]}
         text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
         return f"{text}\n".encode("utf-8", "replace")
 
 
-def _result(of: Timing) -> dict[str, Any]:
-    parameters = {"step": of.step.name, "subject": of.subject.name}
-    if of.step.threads is not None:
-        parameters["threads"] = str(of.step.threads)
-    memory = {"memory_usage_byte": [round(each) for each in of.memory]} if of.memory else {}
+def _result(timing: Timing) -> dict[str, Any]:
+    parameters = {"step": timing.step.name, "subject": timing.subject.name}
+    if timing.step.threads is not None:
+        parameters["threads"] = str(timing.step.threads)
+    memory = {"memory_usage_byte": [round(size) for size in timing.memory]} if timing.memory else {}
     return {
-        "command": f"{of.step.name} on {of.subject.name}",
-        "mean": of.mean,
-        "stddev": of.standard_deviation,
-        "median": of.median,
-        "user": of.cpu_mean,
+        "command": f"{timing.step.name} on {timing.subject.name}",
+        "mean": timing.mean,
+        "stddev": timing.standard_deviation,
+        "median": timing.median,
+        "user": timing.cpu_mean,
         "system": 0.0,
-        "min": min(of.seconds),
-        "max": max(of.seconds),
-        "times": list(of.seconds),
+        "min": min(timing.seconds),
+        "max": max(timing.seconds),
+        "times": list(timing.seconds),
         **memory,
-        "exit_codes": [0] * len(of.seconds),
+        "exit_codes": [0] * len(timing.seconds),
         "parameters": parameters,
     }
 

@@ -29,8 +29,8 @@ def _lines(page: Page) -> Iterator[str]:
     for alert in page.alerts:
         yield from (f"> **Warning:** {_escape(alert.text)}", "")
     yield from (f"**{_escape(page.headline)}**", "")
-    for each in page.glance:
-        yield f"- **{_escape(each.name)}** {_escape(each.text)}"
+    for item in page.glance:
+        yield f"- **{_escape(item.name)}** {_escape(item.text)}"
     if page.glance:
         yield ""
     if page.winner is not None:
@@ -87,10 +87,10 @@ def _notes(notes: tuple[Warning, ...]) -> Iterator[str]:
 
 def _repeat(page: Page) -> Iterator[str]:
     yield from ("", "## How to repeat")
-    for each in page.repeat:
-        fence = _fence(each.text)
-        yield from ("", f"Save this as {_code(each.name)} and run {_code(each.command)}:", "")
-        yield from (f"{fence}toml", each.text.rstrip("\n"), fence)
+    for item in page.repeat:
+        fence = _fence(item.text)
+        yield from ("", f"Save this as {_code(item.name)} and run {_code(item.command)}:", "")
+        yield from (f"{fence}toml", item.text.rstrip("\n"), fence)
 
 
 def _escape(text: str) -> str:

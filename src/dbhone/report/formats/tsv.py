@@ -26,10 +26,12 @@ class Tsv(Format):
 
 def _lines(page: Page) -> Iterator[str]:
     base = page.analysis.base
-    names = [each.name for each in page.ordered if each.name != base]
+    names = [subject.name for subject in page.ordered if subject.name != base]
     yield f"Relative to: {_flat(base)}"
     yield from (f"col-{number} : {_flat(name)}" for number, name in enumerate(names, start=1))
-    ratios = {(each.subject, each.step): each.ratio for each in page.analysis.throughput_effects}
+    ratios = {
+        (effect.subject, effect.step): effect.ratio for effect in page.analysis.throughput_effects
+    }
     for part in page.in_sample:
         yield ""
         if len(page.in_sample) > 1:
@@ -37,8 +39,8 @@ def _lines(page: Page) -> Iterator[str]:
         yield "\t".join(f"col-{number}" for number in range(1, len(names) + 1))
         for step in page.run.steps:
             if step.in_sample is part:
-                found = [ratios.get((name, step.name)) for name in names]
-                cells = ("" if each is None else f"{each:.2f}" for each in found)
+                values = [ratios.get((name, step.name)) for name in names]
+                cells = ("" if value is None else f"{value:.2f}" for value in values)
                 yield "\t".join((*cells, _flat(step.name)))
 
 

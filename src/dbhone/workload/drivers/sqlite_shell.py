@@ -51,10 +51,10 @@ class SqliteShell(EmbeddedDriver):
             raise DriverError(f"{self.name} needs a seed for the values of {task.set}")
         script = _SCRIPTS / f"{task.suite_set}.sql"
         options = ("-batch", "-bail", "-init", "/dev/null", "-list", "-separator", "|")
-        asked = f"SELECT {task.size} AS row_count, {task.seed} AS seed"
+        query = f"SELECT {task.size} AS row_count, {task.seed} AS seed"
         return (
             *(str(request.program), *options, str(request.database)),
-            f"CREATE TEMPORARY TABLE asked AS {asked};",
+            f"CREATE TEMPORARY TABLE asked AS {query};",
             # What stands on the command line itself is not timed.
             f".read {_quoted(script)}",
         )
