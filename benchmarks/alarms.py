@@ -24,7 +24,7 @@ from dbhone.home import Home, locate, open_session
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
-from dbhone.report.findings import Findings, found_in, found_together
+from dbhone.report.findings import Findings, findings_of, findings_of_joined
 from dbhone.report.wording import margin, ratio
 from dbhone.source.known_versions import known_versions
 
@@ -99,7 +99,7 @@ def main() -> None:
     runs, rows = [], []
     for each in measured(texts, locate(options.home)):
         runs.append(each)
-        rows.append(row(found_in(*each)))
+        rows.append(row(findings_of(*each)))
         print(line(rows[-1]), flush=True)
     print("\n".join(conclusion(rows, runs)))
 
@@ -154,7 +154,7 @@ def conclusion(rows: Sequence[Row], measured: Sequence[tuple[Run, SampleArray]])
     found = sum(each.planted is not None and tone(each.planted) is Direction.WORSE for each in rows)
     told = [f"{raised} of {len(rows)} runs raise a false alarm, {found} find the planted slowdown"]
     if len(measured) > 1:
-        whole = overall(found_together(measured).analysis, PLANTED)
+        whole = overall(findings_of_joined(measured).analysis, PLANTED)
         assert whole is not None
         held = sum(holds(each.planted, whole.ratio) for each in rows)
         told.append(

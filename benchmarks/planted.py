@@ -27,7 +27,7 @@ from benchmarks.alarms import PLANTED, WORK, holds, line, listed, measured, row
 from dbhone.analysis.verdict import Effect, Summary, half_width
 from dbhone.errors import SourceError
 from dbhone.home import Home, locate, open_session
-from dbhone.report.findings import Findings, found_in
+from dbhone.report.findings import Findings, findings_of
 from dbhone.report.wording import margin, ratio
 from dbhone.source.tree import SourceTree, acquire
 from dbhone.units import parse_duration
@@ -111,7 +111,7 @@ def main() -> None:
     file = write_patch(options.source, true, home, options.home)
     texts = experiments(options.source, file, true, parse_duration(options.budget))
     for each in measured(texts, home):
-        print("\n".join(told(found_in(*each), true)), flush=True)
+        print("\n".join(told(findings_of(*each), true)), flush=True)
 
 
 def experiments(source: str, patch_file: Path, true: float, seconds: float) -> tuple[str, str]:

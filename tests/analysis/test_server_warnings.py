@@ -1,7 +1,7 @@
 """What a run of servers gives a reader to doubt."""
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.warnings import doubts
+from dbhone.analysis.warnings import find_warnings
 from dbhone.measurement.record import Run, Warning
 from tests.report.sample_servers import Shape, a_server_run, a_sweep_run, server_samples
 
@@ -13,7 +13,7 @@ def _doubts(run: Run, shape: Shape) -> dict[str, Warning]:
         base="rel",
         steps=run.steps,
     )
-    return {each.code: each for each in doubts(run, samples, analysis)}
+    return {each.code: each for each in find_warnings(run, samples, analysis)}
 
 
 def test_refused_transactions_are_counted_for_each_subject() -> None:

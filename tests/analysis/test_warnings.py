@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.warnings import CONTROL_CODES, _together, doubts
+from dbhone.analysis.warnings import CONTROL_CODES, _together, find_warnings
 from dbhone.measurement.record import IDENTICAL, READY_MADE, Role, Run, RunState, Step, Warning
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.columns import columns
@@ -17,7 +17,7 @@ def _doubts(run: Run, of: SampleArray) -> tuple[Warning, ...]:
         base="rel",
         steps=run.steps,
     )
-    return doubts(run, of, analysis)
+    return find_warnings(run, of, analysis)
 
 
 QUIET = Shape(bursts=0.0)

@@ -10,7 +10,7 @@ from benchmarks.planted import experiments, patch, told
 from dbhone.errors import SourceError
 from dbhone.experiment.load import parse
 from dbhone.measurement.record import Role
-from dbhone.report.findings import found_in
+from dbhone.report.findings import findings_of
 from dbhone.source.tree import SourceTree
 from tests.report.sample_run import Shape, a_run, samples, subject
 
@@ -66,7 +66,7 @@ def test_each_interval_is_held_against_the_truth(true: float, *, holds: bool) ->
     subjects = (subject("rel", role=Role.BASE, variant="rel"), subject("planted"))
     run = a_run(id=1, subjects=subjects)
     shape = Shape(effects={"planted": (0.94, 0.94)}, blocks=14, seed=1)
-    first, *each, last = told(found_in(run, samples(run, shape)), true)
+    first, *each, last = told(findings_of(run, samples(run, shape)), true)
     assert first.startswith("run 1: 14 blocks; control not measured")
     assert each[0].startswith("  all steps: 0.9")
     assert each[0].endswith("(slower)") is holds

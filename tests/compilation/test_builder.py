@@ -252,7 +252,7 @@ def test_options_make_another_build_and_are_recorded(tmp_path: Path, session: Se
     assert asked.digest() != make_spec(tree, dbms=dbms).digest()
     build = builder.make(asked, session, ignore)
     assert build.manifest.inputs.options == ("-DX=1",)
-    assert build.told_flags[-1] == "-DX=1"
+    assert build.shown_flags[-1] == "-DX=1"
 
 
 def test_a_flag_for_the_compiler_and_the_linker_is_reported_once(
@@ -260,7 +260,7 @@ def test_a_flag_for_the_compiler_and_the_linker_is_reported_once(
 ) -> None:
     build = builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
     flags = {"compile_flags": ("-O2", "-flto"), "link_flags": ("-flto", "-s")}
-    told = Build(build.folder, build.manifest.model_copy(update=flags)).told_flags
+    told = Build(build.folder, build.manifest.model_copy(update=flags)).shown_flags
     assert told == ("-O2", "-flto", "-s")
 
 

@@ -11,7 +11,7 @@ import pytest
 from dbhone import registry
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.base_server import ServerDbms
-from dbhone.dbms.base_settings import SettingsTable, settings_table, told
+from dbhone.dbms.base_settings import SettingsTable, explain_change, settings_table
 from dbhone.instance.translation import back, forth
 from dbhone.versions import numbers
 
@@ -120,11 +120,11 @@ def test_names_for_one_thing_are_rivals_and_parts_are_not() -> None:
 def test_a_version_is_told_why_it_lacks_a_setting() -> None:
     table = settings_table("mysql").settings
     gone = "MySQL has had no such setting since 8.0.3 (there is no query cache any more)"
-    assert told(table["query_cache_size"], "8.0.12", "MySQL") == gone
-    assert told(table["query_cache_size"], "5.7.22", "MySQL") == ""
+    assert explain_change(table["query_cache_size"], "8.0.12", "MySQL") == gone
+    assert explain_change(table["query_cache_size"], "5.7.22", "MySQL") == ""
     new = "MySQL has this setting only since 8.0.30"
-    assert told(table["innodb_redo_log_capacity"], "8.0.12", "MySQL") == new
-    assert told(table["innodb_redo_log_capacity"], "8.0.30", "MySQL") == ""
+    assert explain_change(table["innodb_redo_log_capacity"], "8.0.12", "MySQL") == new
+    assert explain_change(table["innodb_redo_log_capacity"], "8.0.30", "MySQL") == ""
 
 
 def test_ten_comes_after_nine() -> None:

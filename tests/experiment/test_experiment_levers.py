@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import MachineError, SettingsError
 from dbhone.experiment.levers import apply_levers, lacking, settings_with, uses_huge_pages
 from dbhone.experiment.load import parse
@@ -83,7 +83,7 @@ def test_huge_pages_are_counted_for_all_servers_that_have_them() -> None:
     assert lacking(*declared("huge", f'{TEXT}regime = "cold"\n'), "") is None
     experiment, subject = declared("huge", text)
     assert settings_with(subject, apply_levers(experiment, subject)) == (
-        Wanted(name="huge_pages", value="on"),
+        RequestedSetting(name="huge_pages", value="on"),
     )
 
 

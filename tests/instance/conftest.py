@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
-from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import MachineError
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data, settings
@@ -66,7 +66,7 @@ class Machine:
             self.installation,
             place,
             proposed=proposed,
-            wanted=[Wanted(name=name, value=value) for name, value in wanted.items()],
+            wanted=[RequestedSetting(name=name, value=value) for name, value in wanted.items()],
             drop_unknown=False,
         ).values
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
-from dbhone.dbms.base_settings import Origin, Wanted
+from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.errors import SettingsError
 from dbhone.instance import settings
 from dbhone.instance.settings import ResolvedSettings, choose
@@ -40,11 +40,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(settings._defaults_by_server, MARIADB, KNOWN)
 
 
-def asked_by(origin: Origin, **wanted: str) -> list[Wanted]:
-    return [Wanted(name=name, value=value, origin=origin) for name, value in wanted.items()]
+def asked_by(origin: Origin, **wanted: str) -> list[RequestedSetting]:
+    return [
+        RequestedSetting(name=name, value=value, origin=origin) for name, value in wanted.items()
+    ]
 
 
-def chosen_of(*wanted: Wanted, drop_unknown: bool = False, **proposed: str) -> ResolvedSettings:
+def chosen_of(
+    *wanted: RequestedSetting, drop_unknown: bool = False, **proposed: str
+) -> ResolvedSettings:
     dbms: ServerDbms = lives.Mariadb()
     return choose(dbms, MARIADB, PLACE, proposed=proposed, wanted=wanted, drop_unknown=drop_unknown)
 

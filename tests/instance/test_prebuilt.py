@@ -70,9 +70,9 @@ def test_what_compiled_a_server_is_told_if_its_file_says_so(
     source = tmp_path / "source.c"
     source.write_text("int main(void) { return 0; }\n")
     subprocess.run(("gcc", str(source), "-o", str(like.path("server"))), check=True)
-    assert re.fullmatch(r"gcc \d+(\.\d+)+", like.told_compiler)
+    assert re.fullmatch(r"gcc \d+(\.\d+)+", like.shown_compiler)
     like.path("server").write_bytes(b"")
-    assert like.told_compiler == "ready-made"
+    assert like.shown_compiler == "ready-made"
 
 
 def test_a_tree_without_a_server_is_refused(tmp_path: Path, open_session_home: Session) -> None:

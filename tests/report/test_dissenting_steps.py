@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict, overall
-from dbhone.report.findings import Findings, found_in
+from dbhone.report.findings import Findings, findings_of
 from dbhone.report.headline import apart, headline
 from tests.report.sample_run import SUBJECTS, a_run, samples
 from tests.report.sample_servers import a_server_run, server_samples
@@ -18,7 +18,7 @@ _VERDICTS = (Verdict.FASTER, Verdict.SLOWER, Verdict.NO_DIFFERENCE, Verdict.NOT_
 
 def _found() -> Findings:
     run = a_run(subjects=tuple(each for each in SUBJECTS if each.name in ("rel", "control", "pgo")))
-    return found_in(run, samples(run))
+    return findings_of(run, samples(run))
 
 
 def _with(whole: Verdict, steps: dict[str, tuple[float, Verdict]]) -> Findings:
@@ -101,7 +101,7 @@ def test_a_step_that_the_build_was_trained_on_is_not_among_them() -> None:
 
 def test_steps_are_named_as_short_as_is_plain() -> None:
     run = a_server_run()
-    analysis = found_in(run, server_samples(run)).analysis
+    analysis = findings_of(run, server_samples(run)).analysis
     effects = tuple(
         replace(each, ratio=0.5, low=0.4, high=0.6, verdict=Verdict.SLOWER)
         for each in analysis.effects

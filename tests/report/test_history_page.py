@@ -9,7 +9,7 @@ import pytest
 
 from dbhone.analysis.history import Change, Segment, Series
 from dbhone.measurement.record import Group, Role, Warning
-from dbhone.report.history import _told
+from dbhone.report.history import _change_words
 from dbhone.report.page import Page, build_joined_page, build_page, tables
 from dbhone.report.rendering import render
 from dbhone.report.table import Table, plain
@@ -161,7 +161,7 @@ class TestTables:
             seemingly=None,
             findable=0.1,
         )
-        assert _told(change, series) == "fell from 1.31 to 1.04 between 5.7 and 8.0"
+        assert _change_words(change, series) == "fell from 1.31 to 1.04 between 5.7 and 8.0"
 
     def test_groups_come_first_and_what_did_not_change_last(self, page: Page) -> None:
         names = list(_rows(_found(page)))

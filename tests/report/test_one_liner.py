@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from dbhone.measurement.record import Run
-from dbhone.report.findings import found_in
+from dbhone.report.findings import findings_of
 from dbhone.report.headline import headline
-from dbhone.report.one_liner import brief
+from dbhone.report.one_liner import one_line
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import Shape, a_run, samples
@@ -22,14 +22,16 @@ def small() -> Run:
 
 def test_names_the_winner_and_by_how_much() -> None:
     run = small()
-    said = brief(found_in(run, samples(run, Shape(effects={"pgo": (1.5, 1.5)}))))
+    said = one_line(findings_of(run, samples(run, Shape(effects={"pgo": (1.5, 1.5)}))))
     assert said.startswith("pgo is 1.5")
     assert said.endswith(" times as fast as rel")
 
 
 def test_says_that_nothing_is_faster() -> None:
     run = small()
-    assert brief(found_in(run, samples(run, Shape(effects={})))) == "nothing is faster than rel"
+    assert (
+        one_line(findings_of(run, samples(run, Shape(effects={})))) == "nothing is faster than rel"
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,25 +45,25 @@ def test_tells_the_verdict_and_the_figure_of_the_only_candidate(ratio: float, wo
     run = small()
     pair = tuple(each for each in run.subjects if each.name in ("rel", "control", "pgo"))
     run = replace(run, subjects=pair)
-    said = brief(found_in(run, samples(run, Shape(effects={"pgo": (ratio, ratio)}))))
+    said = one_line(findings_of(run, samples(run, Shape(effects={"pgo": (ratio, ratio)}))))
     assert re.fullmatch(words, said)
 
 
 def test_counts_the_steps_of_a_history_that_changed() -> None:
     run = a_history()
-    said = brief(found_in(run, history_samples(run)))
+    said = one_line(findings_of(run, history_samples(run)))
     assert said == f"2 of {len(run.steps)} steps changed from 5.6.14 to 8.0.33"
 
 
 def test_a_control_that_differs_comes_first() -> None:
     run = small()
     effects = {"control": (1.3, 1.3), "pgo": (1.5, 1.5)}
-    said = brief(found_in(run, samples(run, Shape(effects=effects))))
+    said = one_line(findings_of(run, samples(run, Shape(effects=effects))))
     assert said.startswith("Not to be trusted: pgo is 1.5")
 
 
 @pytest.mark.parametrize("odd", ["nothing", "no block", "five blocks", "base broken", "all broken"])
 def test_where_nothing_was_found_says_why(odd: str) -> None:
-    found = found_in(*odd_runs()[odd])
-    assert brief(found) == headline(found, control_differs=False)
-    assert brief(found).startswith("There is no verdict")
+    found = findings_of(*odd_runs()[odd])
+    assert one_line(found) == headline(found, control_differs=False)
+    assert one_line(found).startswith("There is no verdict")

@@ -21,7 +21,7 @@ def _page(shape: Shape | None = None, **changes: object) -> Page:
 
 
 def _answers(page: Page) -> dict[str, str]:
-    return {each.name: each.text.replace("\u00a0", " ") for each in page.glance}
+    return {each.name: each.text.replace("\u00a0", " ") for each in page.overview}
 
 
 def test_it_says_what_was_compared_and_how() -> None:
@@ -91,7 +91,7 @@ def test_a_history_has_no_winner_to_trust() -> None:
 @pytest.mark.parametrize("odd", odd_runs())
 def test_an_odd_run_has_a_glance_if_it_has_a_base(odd: str) -> None:
     run, measured = odd_runs()[odd]
-    assert bool(build_page(run, measured).glance) == (run.base is not None)
+    assert bool(build_page(run, measured).overview) == (run.base is not None)
 
 
 def test_only_what_differs_between_subjects_is_in_the_table() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from dbhone.analysis.verdict import Direction, Verdict
 from dbhone.measurement.record import Role, RunState, Warning
-from dbhone.report.findings import found_in
+from dbhone.report.findings import findings_of
 from dbhone.report.headline import headline
 from dbhone.report.page import Page, build_page
 from dbhone.report.table import Table
@@ -143,7 +143,7 @@ def test_headline_names_the_few_that_are_slower() -> None:
 
 def test_headline_says_why_an_interval_that_misses_1_is_no_difference() -> None:
     run = a_run(subjects=tuple(each for each in SUBJECTS if each.name in ("rel", "control", "pgo")))
-    found = found_in(run, samples(run, Shape(effects={"pgo": (1.0, 1.0)})))
+    found = findings_of(run, samples(run, Shape(effects={"pgo": (1.0, 1.0)})))
 
     def told(low: float, high: float) -> str:
         summaries = tuple(
@@ -161,7 +161,7 @@ def test_headline_says_why_an_interval_that_misses_1_is_no_difference() -> None:
 def test_headline_calls_nothing_slower_that_has_no_such_verdict() -> None:
     # Corrected for several comparisons, an interval below 1 may come without a difference.
     run = a_run()
-    found = found_in(run, samples(run, Shape(effects=dict.fromkeys(_CANDIDATES, (0.8, 0.8)))))
+    found = findings_of(run, samples(run, Shape(effects=dict.fromkeys(_CANDIDATES, (0.8, 0.8)))))
     analysis = replace(
         found.analysis,
         effects=tuple(replace(each, verdict=_OPEN) for each in found.analysis.effects),

@@ -14,8 +14,8 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Group
 from dbhone.report.page import Page, build_page, with_published
-from dbhone.report.publication import load_publication, parse_asked, publication_names
-from dbhone.report.published_comparison import Beside
+from dbhone.report.publication import load_publication, parse_choice, publication_names
+from dbhone.report.published_comparison import PublishedComparison
 from dbhone.report.rendering import render
 from dbhone.report.table import plain
 from dbhone.workload import suite as suites
@@ -39,8 +39,8 @@ def server() -> Page:
     return build_page(run, server_samples(run))
 
 
-def _one(page: Page, word: str) -> Beside:
-    (found,) = with_published(page, [word]).beside
+def _one(page: Page, word: str) -> PublishedComparison:
+    (found,) = with_published(page, [word]).published
     return found
 
 
@@ -70,7 +70,7 @@ class TestPublications:
 
     def test_unknown_one_names_the_nearest(self) -> None:
         with pytest.raises(UnknownName) as error:
-            parse_asked("hiroi10-pgi")
+            parse_choice("hiroi10-pgi")
         assert error.value.hint == "did you mean 'hiroi10-pgo'?"
 
 
@@ -218,14 +218,14 @@ class TestTable:
             with_published(server, ["callaghan-builds-cached"]),
         )
         lines = []
-        for table in (each for page in pages for each in page.beside_tables):
+        for table in (each for page in pages for each in page.published_tables):
             lines += [table.title, table.caption]
             lines.append(" | ".join(column.title for column in table.columns))
             lines += [" | ".join(plain(cell) for cell in row.cells) for row in table.rows]
         golden("report/beside.txt", ("\n".join(lines) + "\n").encode())
 
     def test_caption_says_in_what_the_two_differ(self, server: Page) -> None:
-        (table,) = with_published(server, ["callaghan-builds-os-cached"]).beside_tables
+        (table,) = with_published(server, ["callaghan-builds-os-cached"]).published_tables
         assert "Here it was postgresql 15.14." in table.caption
         assert "Theirs was at 20 threads, this at 4." in table.caption
         assert "Their regime was os-cached, here it is cached." in table.caption
@@ -236,7 +236,7 @@ class TestTable:
             for each in server.run.subjects
         )
         page = replace(server, run=replace(server.run, subjects=subjects))
-        (table,) = with_published(page, ["jiang-pgo"]).beside_tables
+        (table,) = with_published(page, ["jiang-pgo"]).published_tables
         assert "The bases differ: here it is rel+lto." in table.caption
 
     @pytest.mark.parametrize("name", ["text", "markdown", "html"])
@@ -274,13 +274,13 @@ def test_an_odd_run_says_what_can_be_told(odd: str) -> None:
     except UsageError as error:
         assert error.message
     else:
-        assert all(each.rows == () and each.unmatched for each in shown.beside)
+        assert all(each.rows == () and each.unmatched for each in shown.published)
 
 
 def test_a_run_of_another_kind_matches_nothing_and_says_so() -> None:
     run = a_run()
     page = with_published(build_page(run, samples(run)), ["hiroi10-pgo:pgo=lto+pgo"])
-    (table,) = page.beside_tables
+    (table,) = page.published_tables
     assert table.rows == ()
     assert f"{len(run.steps)} steps of this run without a like there" in table.caption
 

@@ -28,23 +28,23 @@ def test_the_steps_that_differ_most_are_shown(page: Page) -> None:
     for each in page.analysis.effects:
         if each.metric == "throughput" and each.subject != "control":
             ratios[each.step] = max(ratios.get(each.step, 0.0), abs(each.ratio - 1))
-    shown = [each.step.name for each in page.meanwhile]
+    shown = [each.step.name for each in page.server_sections]
     assert len(shown) == 4
     assert max(ratios, key=lambda name: ratios[name]) in shown
 
 
 def test_general_panels_come_first_and_what_stayed_at_zero_is_left_out(page: Page) -> None:
-    titles = [panel.title for panel in page.meanwhile[0].panels]
+    titles = [panel.title for panel in page.server_sections[0].panels]
     assert titles[:4] == ["throughput", "server CPU", "written", "memory"]
     assert set(titles[4:]) == {"pg_stat_database.xact_commit", "pg_stat_activity.IO:WALSync"}
-    assert {len(panel.courses) for panel in page.meanwhile[0].panels} == {4}
+    assert {len(panel.courses) for panel in page.server_sections[0].panels} == {4}
 
 
 def test_what_was_not_observed_has_no_part() -> None:
     run = a_server_run()
     run = replace(run, steps=run.steps[:1])
     page = build_page(run, server_samples(run))
-    assert page.meanwhile == ()
+    assert page.server_sections == ()
     assert 'id="meanwhile"' not in render(page, "html").decode()
     assert render(page, "series").decode().count("\r\n") == 1
 
@@ -62,7 +62,7 @@ def test_the_page_draws_each_step_with_one_axis_of_time(page: Page) -> None:
 def test_what_is_too_short_for_a_line_is_not_drawn() -> None:
     run = a_server_run()
     page = build_page(run, server_samples(run), observations(run, blocks=3, seconds=2))
-    assert page.meanwhile == ()
+    assert page.server_sections == ()
     assert "seconds since the slice began" not in render(page, "html").decode()
     assert render(page, "series").decode().count("\r\n") > 1, "the data have it"
 
@@ -71,7 +71,7 @@ def test_too_many_counters_are_counted_and_left_to_the_data() -> None:
     run = a_server_run()
     run = replace(run, steps=run.steps[:1])
     page = build_page(run, server_samples(run), observations(run, blocks=2, more=20))
-    (shown,) = page.meanwhile
+    (shown,) = page.server_sections
     assert len(shown.panels) == 4 + 8
     assert shown.left_out == 22 - 8
     assert "14 more counters are in the data" in render(page, "html").decode()

@@ -347,7 +347,7 @@ def test_a_fault_ends_one_answer_and_no_more(
     faults: list[Exception] = []
     client, said = client_of(home, faults=faults)
     with monkeypatch.context() as patch:
-        patch.setattr(run_service, "found_in", lambda *_: 1 / 0)
+        patch.setattr(run_service, "findings_of", lambda *_: 1 / 0)
         text = shown(client, "/", status=500)
     assert "A fault of hone itself: ZeroDivisionError" in text
     assert [type(each) for each in faults] == [ZeroDivisionError]

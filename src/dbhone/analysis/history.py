@@ -83,7 +83,7 @@ class Series:
     findable: float | None
 
     @property
-    def told(self) -> tuple[Change, ...]:
+    def shown_changes(self) -> tuple[Change, ...]:
         """What is told of it: its changes, that from end to end where it is the only one."""
         return self.changes or ((self.overall,) if self.overall is not None else ())
 

@@ -79,7 +79,7 @@ def _width(series: Sequence[Series], most_points: int) -> float:
 def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> Course | None:
     slices = [
         one_series
-        for one_series in (_told(block, quantity) for block in blocks)
+        for one_series in (_series_of(block, quantity) for block in blocks)
         if one_series is not None
     ]
     if not slices or not any(one_series.at for one_series in slices):
@@ -106,7 +106,7 @@ def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> 
     )
 
 
-def _told(block: Observation, quantity: Quantity) -> Series | None:
+def _series_of(block: Observation, quantity: Quantity) -> Series | None:
     """Return a block's series of a quantity; of a count that it does not have, one of noughts."""
     own = next((series for series in block.series if series.quantity == quantity), None)
     if own is not None or quantity.kind is not Kind.COUNT or not block.series:

@@ -45,9 +45,9 @@ class SampleSize:
     @property
     def verdict_words(self) -> str:
         """Return what is lacking for a verdict, as a sentence's end."""
-        return f"{self._told(self.verdict_blocks)} would give one"
+        return f"{self._words(self.verdict_blocks)} would give one"
 
-    def _told(self, blocks: int) -> str:
+    def _words(self, blocks: int) -> str:
         seconds = self.seconds(blocks)
         time = "" if seconds is None else f" (about {duration(seconds)})"
         return f"{count_of(blocks, 'more block')}{time}"
@@ -55,7 +55,7 @@ class SampleSize:
     @property
     def target_words(self) -> str:
         """Return what is lacking for the target alone, empty while that is not known."""
-        return self._told(self.target_blocks) if self.target_blocks else ""
+        return self._words(self.target_blocks) if self.target_blocks else ""
 
 
 def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:

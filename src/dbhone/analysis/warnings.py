@@ -108,7 +108,7 @@ _DRIFT_PIECES = 60
 _SHORT_SECONDS = 0.005
 
 
-def doubts(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
+def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
     """Return the run's own warnings and those that its figures give, the gravest first.
 
     A warning that the run already carries is not repeated.

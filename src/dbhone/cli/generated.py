@@ -48,7 +48,7 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class GeneratedOptions:
     """What the options say that all these commands have."""
 
     suite: str | None
@@ -84,7 +84,9 @@ def asks(function: F) -> F:
     return function
 
 
-def write_or_execute(context: Context, experiment: Experiment, request: Asked) -> Page | None:
+def write_or_execute(
+    context: Context, experiment: Experiment, request: GeneratedOptions
+) -> Page | None:
     """Write the experiment where it is asked for; else execute it, and return what it found."""
     if request.output is None:
         return execute_new(context, experiment, refresh=request.refresh)

@@ -22,7 +22,7 @@ def headed(head: str, text: str, style: str = "bold") -> Text:
     return Text.assemble((head, style), "  ", text)
 
 
-def told(head: str, text: str, style: str = "bold") -> Text:
+def labelled(head: str, text: str, style: str = "bold") -> Text:
     """Return one of the lines that tell how far hone is: their heads end below each other."""
     return headed(f"{head:>{_HEAD}}", text, style)
 

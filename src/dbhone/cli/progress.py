@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from dbhone.cli.lines import told
+from dbhone.cli.lines import labelled
 from dbhone.experiment.events import (
     Began,
     BlockEnded,
@@ -115,7 +115,9 @@ class _Display:
 def _beginning(event: Began) -> Text | None:
     if event.expected is None or event.expected < _LONG:
         return None
-    line = told(event.stage.value, f"{event.what}: begun, about {duration(event.expected)}", "dim")
+    line = labelled(
+        event.stage.value, f"{event.what}: begun, about {duration(event.expected)}", "dim"
+    )
     line.stylize("dim")
     return line
 
@@ -125,14 +127,14 @@ def _line(event: Event) -> Text | None:
         case Ended():
             seconds = "kept from before" if event.reused else duration(event.seconds)
             note = f"; {event.note}" if event.note else ""
-            return told(event.stage.value, f"{event.what}  ({seconds}{note})")
+            return labelled(event.stage.value, f"{event.what}  ({seconds}{note})")
         case BlockEnded():
             known = _precision(event)
             left = "" if event.left is None else f"; at most {duration(max(1, event.left))} left"
             text = f"block {event.block + 1}  ({duration(event.seconds)}{known}{left})"
-            return told("measure", text)
+            return labelled("measure", text)
         case Note():
-            return told("note", event.text, "bold yellow")
+            return labelled("note", event.text, "bold yellow")
         case _:
             return None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from dbhone.cli.context import Context, open_store
-from dbhone.cli.lines import headed, told
+from dbhone.cli.lines import headed, labelled
 from dbhone.cli.progress import shown
 from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.estimates import BuildEstimator
@@ -92,7 +92,7 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> P
         plan = make_plan(experiment, BuildEstimator(session.home))
         short = shortage(plan, experiment)
         if short is not None:
-            context.err.print(told("note", short, "bold yellow"), soft_wrap=True)
+            context.err.print(labelled("note", short, "bold yellow"), soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
 
 
@@ -126,7 +126,7 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
     page = build_page(run, store.samples(run.id), store.observations(run.id))
     written = write_reports(page, home.runs / str(run.id))
     for path in written:
-        context.err.print(told("report", str(path)), soft_wrap=True)
+        context.err.print(labelled("report", str(path)), soft_wrap=True)
     context.err.print()
     show(page, context.out)
     missing = page.needs.seconds(page.needs.verdict_blocks)

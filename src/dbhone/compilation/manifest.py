@@ -181,7 +181,7 @@ class Build:
         return self.folder / self.manifest.files[artifact].path
 
     @property
-    def told_compiler(self) -> str:
+    def shown_compiler(self) -> str:
         """What compiled it, as far as that is known: a ready-made one says so in its own file."""
         manifest = self.manifest
         if manifest.family is not None:
@@ -189,7 +189,7 @@ class Build:
         return read_compiler(self.path(manifest.primary)) or manifest.compiler
 
     @property
-    def told_flags(self) -> tuple[str, ...]:
+    def shown_flags(self) -> tuple[str, ...]:
         """Everything that tells this build from others of its tree and compiler, for people.
 
         What is told to the compiler and to the linker stands there once.

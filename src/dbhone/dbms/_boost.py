@@ -18,7 +18,7 @@ _SYSTEM = Path("/usr/include")
 _NUMBER = re.compile(r"^#define\s+BOOST_VERSION\s+(\d+)", re.MULTILINE)
 
 
-def wanted(tree: Path) -> str | None:
+def required_version(tree: Path) -> str | None:
     """Return the version that a tree wants, such as ``boost_1_77_0``; None if it wants none."""
     match = _WANTED.search(text_of(tree / _SCRIPT))
     return match[1] if match else None
@@ -31,7 +31,7 @@ def boost_options(request: BuildRequest) -> tuple[str, ...]:
     headers, and is never downloaded. Raises SourceError, before anything is built, if the
     version that the tree wants is nowhere.
     """
-    name = wanted(request.tree)
+    name = required_version(request.tree)
     if name is None:
         return ()
     if OPTION not in text_of(request.tree / _SCRIPT):

@@ -145,11 +145,11 @@ def _guidance(request: BuildRequest) -> tuple[tuple[str, ...], frozenset[str]]:
     if guidance is None or not takes_profiles(request.tree):
         return (), frozenset()
     option = "FPROFILE_GENERATE" if guidance.pass_ is ProfileMode.GENERATE else "FPROFILE_USE"
-    options_of_profile = _told(guidance, text_of(request.tree / _FPROFILE))
+    options_of_profile = _profile_flags(guidance, text_of(request.tree / _FPROFILE))
     return (f"-D{option}=ON", f"-DFPROFILE_DIR={guidance.place}"), options_of_profile
 
 
-def _told(guidance: ProfileOptions, script: str) -> frozenset[str]:
+def _profile_flags(guidance: ProfileOptions, script: str) -> frozenset[str]:
     """Return those of the flags that the tree's script has, whatever place it gives them."""
     code = "\n".join(line.split("#")[0] for line in script.splitlines())
     place = f"={guidance.place}"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
-from dbhone.dbms.base_settings import Origin, Wanted
+from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.errors import SettingsError
 
 OWN_FILES = frozenset(
@@ -45,7 +45,7 @@ _NAMELESS = {"log_bin": "binlog"}
 """What stands for a missing value where that is no switch."""
 
 
-def read_cnf(text: str, sections: frozenset[str]) -> tuple[Wanted, ...]:
+def read_cnf(text: str, sections: frozenset[str]) -> tuple[RequestedSetting, ...]:
     """Return the settings in ``sections``; of one that stands twice the last counts.
 
     A name without a value is a switch that is on. Raises SettingsError for a line that is
@@ -65,7 +65,7 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[Wanted, ...]:
             value = PurePosixPath(value).name
         values[spelling] = value
     return tuple(
-        Wanted(name=name, value=last_value, origin=Origin.FILE)
+        RequestedSetting(name=name, value=last_value, origin=Origin.FILE)
         for name, last_value in values.items()
     )
 

@@ -26,7 +26,7 @@ from dbhone.dbms.base_server import (
     Settings,
     SizingHints,
 )
-from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import ServerError, UsageError
 from dbhone.units import parse_size
 from dbhone.versions import VersionRange
@@ -136,7 +136,7 @@ class MysqlLife(ServerDbms):
         lines = (f"{name} = {_quoted(value)}\n" for name, value in settings.items())
         return "[mysqld]\n" + "".join(lines)
 
-    def read_settings_file(self, text: str) -> tuple[Wanted, ...]:
+    def read_settings_file(self, text: str) -> tuple[RequestedSetting, ...]:
         """Return what the server's sections of a my.cnf say."""
         return read_cnf(text, self.cnf_sections)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dbhone.dbms.base_settings import LOOSE, Origin, Wanted
+from dbhone.dbms.base_settings import LOOSE, Origin, RequestedSetting
 from dbhone.errors import SettingsError
 
 _LINE = re.compile(
@@ -17,7 +17,7 @@ _INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
 _ESCAPED = re.compile(r"''|\\(.)")
 
 
-def read_conf(text: str) -> tuple[Wanted, ...]:
+def read_conf(text: str) -> tuple[RequestedSetting, ...]:
     """Return the settings of a postgresql.conf; of one that stands twice the last counts.
 
     An extension's own setting, which has a dot, may be missing: the server learns it only from
@@ -40,7 +40,9 @@ def read_conf(text: str) -> tuple[Wanted, ...]:
         quoted = match["quoted"]
         values[name] = match["bare"] if quoted is None else _unquoted(quoted)
     return tuple(
-        Wanted(name=f"{LOOSE}{name}" if "." in name else name, value=value, origin=Origin.FILE)
+        RequestedSetting(
+            name=f"{LOOSE}{name}" if "." in name else name, value=value, origin=Origin.FILE
+        )
         for name, value in values.items()
     )
 

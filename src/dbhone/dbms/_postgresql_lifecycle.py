@@ -23,7 +23,7 @@ from dbhone.dbms.base_server import (
     Settings,
     SizingHints,
 )
-from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.untrusted_files import read_untrusted
 from dbhone.versions import VersionRange
 
@@ -151,7 +151,7 @@ class PostgresqlLife(ServerDbms):
         """Return a postgresql.conf in which every value is quoted."""
         return "".join(f"{name} = {_quoted(value)}\n" for name, value in settings.items())
 
-    def read_settings_file(self, text: str) -> tuple[Wanted, ...]:
+    def read_settings_file(self, text: str) -> tuple[RequestedSetting, ...]:
         """Return what a postgresql.conf says."""
         return read_conf(text)
 

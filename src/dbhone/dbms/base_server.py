@@ -17,7 +17,7 @@ from types import MappingProxyType
 from dbhone import registry
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.base_protocol import Endpoint, Protocol
-from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.versions import VersionRange
 
 Settings = Mapping[str, str]
@@ -152,7 +152,7 @@ class ServerDbms(Dbms):
         """Return the text of the settings file."""
 
     @abstractmethod
-    def read_settings_file(self, text: str) -> tuple[Wanted, ...]:
+    def read_settings_file(self, text: str) -> tuple[RequestedSetting, ...]:
         """Return what stands in a settings file of a user's own; of what stands twice the last.
 
         Raises SettingsError, naming the line, for what the server would not read either and for

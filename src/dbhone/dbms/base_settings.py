@@ -33,7 +33,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequestedSetting:
     """A setting that somebody asks for, with its name as written."""
 
     name: str
@@ -131,7 +131,7 @@ def settings_table(name: str) -> SettingsTable:
     return SettingsTable.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
 
 
-def told(change: Change, version: str, title: str) -> str:
+def explain_change(change: Change, version: str, title: str) -> str:
     """Say why ``version`` lacks a setting; nothing if the table does not know."""
     here = numbers(version)
     if change.until and numbers(change.until) <= here:

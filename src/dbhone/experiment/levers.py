@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbhone.dbms.base_server import ServerDbms, load_server_dbms
-from dbhone.dbms.base_settings import Origin, Wanted
+from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.errors import HoneError, MachineError, SettingsError
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.instance import applied_levers
@@ -57,10 +57,15 @@ def uses_huge_pages(subject: SubjectDeclaration) -> bool:
     )
 
 
-def settings_with(subject: SubjectDeclaration, applied: AppliedLevers) -> tuple[Wanted, ...]:
+def settings_with(
+    subject: SubjectDeclaration, applied: AppliedLevers
+) -> tuple[RequestedSetting, ...]:
     """Return the settings requested of the subject's server, with those of its levers."""
     of_levers = applied.whole.settings.items()
-    return (*subject.settings, *(Wanted(name=name, value=value) for name, value in of_levers))
+    return (
+        *subject.settings,
+        *(RequestedSetting(name=name, value=value) for name, value in of_levers),
+    )
 
 
 def _context(
@@ -74,7 +79,7 @@ def _context(
     return LeverContext(
         value="",
         dbms=dbms,
-        cache_bytes=applied_levers.wanted_cache(dbms, _effective(subject), proposed),
+        cache_bytes=applied_levers.cache_bytes_of(dbms, _effective(subject), proposed),
         servers=min(1, several) if cold else several,
         version=version,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.observe import Observe
 from dbhone.measurement.record import Design, Role
 from dbhone.workload.task import Scale
@@ -52,7 +52,7 @@ class SubjectDeclaration:
     inputs: BuildInputs
     training: Training | None = None
     optional: bool = False
-    settings: tuple[Wanted, ...] = ()
+    settings: tuple[RequestedSetting, ...] = ()
     levers: tuple[str, ...] = ()
 
     def runs_like(self, other: SubjectDeclaration) -> bool:

@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from dbhone import registry
-from dbhone.dbms.base_settings import Origin, Wanted
+from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.errors import UnknownName
 
 _DRAWER = "dbhone.experiment.configs"
@@ -47,10 +47,10 @@ class NamedConfig(_Section):
     settings: dict[str, Annotated[ConfigSetting, BeforeValidator(_with_reason)]]
     left_out: dict[str, str] = {}
 
-    def wanted(self) -> tuple[Wanted, ...]:
+    def requested(self) -> tuple[RequestedSetting, ...]:
         """Return the settings that whoever uses the config asks for."""
         return tuple(
-            Wanted(name=name, value=setting.value, origin=Origin.CONFIG)
+            RequestedSetting(name=name, value=setting.value, origin=Origin.CONFIG)
             for name, setting in self.settings.items()
         )
 

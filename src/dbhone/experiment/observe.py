@@ -10,7 +10,7 @@ from os.path import commonprefix
 
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
-from dbhone.dbms.base_settings import Origin, Wanted
+from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.errors import ExperimentError, HoneError, ServerError, UnknownName
 from dbhone.instance.counter_reader import CounterReader
 from dbhone.instance.server import Server
@@ -54,14 +54,16 @@ class Observe:
                     settings[setting] = value.replace("{prefix}", begin)
         return settings
 
-    def wanted(self, dbms: ServerDbms, own: Iterable[Wanted]) -> tuple[Wanted, ...]:
+    def requested(
+        self, dbms: ServerDbms, own: Iterable[RequestedSetting]
+    ) -> tuple[RequestedSetting, ...]:
         """Return those settings as requests to a server. A subject's own settings go before.
 
         A version that lacks one runs without it.
         """
         own_names = {dbms.canonical(setting.name) for setting in own}
         return tuple(
-            Wanted(name=name, value=value, origin=Origin.CONFIG)
+            RequestedSetting(name=name, value=value, origin=Origin.CONFIG)
             for name, value in self.settings(dbms).items()
             if dbms.canonical(name) not in own_names
         )

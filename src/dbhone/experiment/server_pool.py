@@ -16,7 +16,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
-from dbhone.dbms.base_settings import LOOSE, Wanted
+from dbhone.dbms.base_settings import LOOSE, RequestedSetting
 from dbhone.errors import DriverError, ServerError, ToolError
 from dbhone.files import digest_of_file
 from dbhone.home import Session
@@ -92,7 +92,7 @@ class ServerSpec:
 
     dbms: ServerDbms
     installation: Installation
-    settings: tuple[Wanted, ...]
+    settings: tuple[RequestedSetting, ...]
     env: Mapping[str, str]
     levers: AppliedLevers = field(default_factory=AppliedLevers)
 
@@ -317,7 +317,7 @@ def installation_of(dbms: ServerDbms, build: Build) -> Installation:
     )
 
 
-def _loading(spec: ServerSpec) -> tuple[Wanted, ...]:
+def _loading(spec: ServerSpec) -> tuple[RequestedSetting, ...]:
     """Return those requested settings that decide what a server's tables are."""
     dbms = spec.dbms
     names = dbms.loading_settings

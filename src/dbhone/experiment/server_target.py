@@ -154,7 +154,7 @@ class ServerTarget(Target):
             dbms=dbms,
             installation=installation_of(dbms, build),
             settings=(
-                *self.experiment.observe.wanted(dbms, subject.settings),
+                *self.experiment.observe.requested(dbms, subject.settings),
                 *settings_with(subject, levers),
             ),
             env={},

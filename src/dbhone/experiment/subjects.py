@@ -14,7 +14,7 @@ from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_server import ServerDbms, server_systems
-from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import ExperimentError, SettingsError, UnknownName
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.named_configs import load_config
@@ -160,7 +160,7 @@ class RequestedSettings:
         self._folder = folder
         self._where = where
 
-    def of(self, subject: str, section: SubjectSection) -> tuple[Wanted, ...]:
+    def of(self, subject: str, section: SubjectSection) -> tuple[RequestedSetting, ...]:
         """Return the settings asked of a subject's server; its own go before ``[config]``'s.
 
         Raises ExperimentError, or UnknownName for a config that does not exist.
@@ -168,7 +168,7 @@ class RequestedSettings:
         merged = {**self._config.set, **section.settings}
         server = server_systems().get(section.dbms)
         if server is not None:
-            own = (Wanted(name=name, value=value) for name, value in merged.items())
+            own = (RequestedSetting(name=name, value=value) for name, value in merged.items())
             return (*self._named(server), *self._from_file(server), *own)
         if merged or self._config.use or self._config.file:
             keys = ("subjects", subject) if section.settings else ("config",)
@@ -176,7 +176,7 @@ class RequestedSettings:
             raise ExperimentError(f"{where}: {section.dbms} is no server and has no settings")
         return ()
 
-    def _named(self, dbms: ServerDbms) -> tuple[Wanted, ...]:
+    def _named(self, dbms: ServerDbms) -> tuple[RequestedSetting, ...]:
         name = self._config.use
         if name is None:
             return ()
@@ -187,9 +187,9 @@ class RequestedSettings:
                 f"{where}: the config {name} is not for {dbms.name}",
                 hint=f"it is for: {', '.join(config.dbms)}",
             )
-        return config.wanted()
+        return config.requested()
 
-    def _from_file(self, dbms: ServerDbms) -> tuple[Wanted, ...]:
+    def _from_file(self, dbms: ServerDbms) -> tuple[RequestedSetting, ...]:
         name = self._config.file
         if name is None:
             return ()

@@ -113,7 +113,7 @@ def survey(context: LeverContext) -> Iterator[tuple[Lever, Unavailable | None]]:
             yield lever, refusal((word,), context)
 
 
-def wanted_cache(dbms: ServerDbms, settings: Mapping[str, str], proposed: int) -> int:
+def cache_bytes_of(dbms: ServerDbms, settings: Mapping[str, str], proposed: int) -> int:
     """Return a server's cache in bytes: what its settings say, else ``proposed``."""
     for name, value in settings.items():
         if dbms.canonical(name) == dbms.cache_setting:

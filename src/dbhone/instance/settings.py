@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
-from dbhone.dbms.base_settings import LOOSE, Origin, SettingsTable, Wanted, settings_table, told
+from dbhone.dbms.base_settings import (
+    LOOSE,
+    Origin,
+    RequestedSetting,
+    SettingsTable,
+    explain_change,
+    settings_table,
+)
 from dbhone.errors import ServerError, SettingsError, nearest
 from dbhone.instance.account import check_reachable, server_account
 from dbhone.instance.programs import run_program, title_of
@@ -89,7 +96,7 @@ def choose(
     place: InstanceDir,
     *,
     proposed: Mapping[str, str],
-    wanted: Iterable[Wanted],
+    wanted: Iterable[RequestedSetting],
     drop_unknown: bool,
 ) -> ResolvedSettings:
     """Return the settings for a server at ``place``.
@@ -110,7 +117,7 @@ def choose(
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    wanted: Wanted
+    wanted: RequestedSetting
     loose: bool
 
 
@@ -133,7 +140,7 @@ class _Choice:
         self.translated: list[Translated] = []
         self.dropped: list[str] = []
 
-    def take(self, wanted: Iterable[Wanted]) -> None:
+    def take(self, wanted: Iterable[RequestedSetting]) -> None:
         """Add the settings of one origin; they override those added before."""
         values: dict[str, str] = {}
         requests: dict[str, _Request] = {}
@@ -158,7 +165,7 @@ class _Choice:
                 if other in rivals or same_topic:
                     del self.requests[other], self.values[other]
 
-    def _read(self, wanted: Wanted) -> tuple[str, str, bool]:
+    def _read(self, wanted: RequestedSetting) -> tuple[str, str, bool]:
         """Return a setting's canonical name, its value, and whether the server may lack it."""
         canonical = self.dbms.canonical(wanted.name)
         loose = canonical.startswith(LOOSE)
@@ -174,7 +181,7 @@ class _Choice:
     def _is_setting(self, name: str) -> bool:
         return name in self.known or name in self.table.settings
 
-    def _is_decided_by_hone(self, wanted: Wanted, name: str, value: str) -> bool:
+    def _is_decided_by_hone(self, wanted: RequestedSetting, name: str, value: str) -> bool:
         """Return whether to ignore a setting that hone decides. Raises for an experiment's own."""
         dbms = self.dbms
         if wanted.origin is Origin.FILE:
@@ -214,7 +221,9 @@ class _Choice:
     def _missing(self, written: str, name: str) -> SettingsError:
         title = title_of(self.dbms, self.installation)
         change = self.table.settings.get(name)
-        reason = told(change, self.installation.version, self.dbms.title) if change else ""
+        reason = (
+            explain_change(change, self.installation.version, self.dbms.title) if change else ""
+        )
         allow = f"write {LOOSE}{name}, or drop_unknown = true in [config], to leave it out there"
         return SettingsError(
             f"{title} has no setting '{written}'",

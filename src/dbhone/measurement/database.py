@@ -47,13 +47,13 @@ class Database:
 
         ``doing`` says in a message what was being done ("reading run 3").
         """
-        with told(self.url, doing), self._reader.begin() as connection:
+        with reporting_errors(self.url, doing), self._reader.begin() as connection:
             yield connection
 
     @contextlib.contextmanager
     def writing(self, doing: str) -> Iterator[sa.Connection]:
         """Give a transaction that may write: all of it is on the disk at the end, or nothing."""
-        with told(self.url, doing), self._writer.begin() as connection:
+        with reporting_errors(self.url, doing), self._writer.begin() as connection:
             yield connection
 
     def close(self) -> None:
@@ -249,7 +249,7 @@ def _migrate(url: sa.URL) -> None:
     engine = _engine(url, foreign_keys=False)
     try:
         with (
-            told(url, "bringing its tables up to date"),
+            reporting_errors(url, "bringing its tables up to date"),
             engine.execution_options(hone_writes=True).begin() as connection,
         ):
             version = _version(connection, url)
@@ -300,7 +300,7 @@ def migrations() -> Config:
 
 
 @contextlib.contextmanager
-def told(url: sa.URL, doing: str) -> Iterator[None]:
+def reporting_errors(url: sa.URL, doing: str) -> Iterator[None]:
     """Turn the database's errors into ours, which say what to do."""
     try:
         yield

@@ -15,7 +15,7 @@ _MOST_TARGETS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Made:
+class _BuiltSubjects:
     """One build, whichever subjects share it. The first of them speaks for all."""
 
     names: tuple[str, ...]
@@ -25,7 +25,7 @@ class _Made:
 
 def build_tables(context: ReportContext) -> tuple[Table, ...]:
     """Return what the builds took, and their slowest targets; nothing where it is not known."""
-    builds = _made(context)
+    builds = _builds_of(context)
     if not builds:
         return ()
     base = next((build for build in builds if context.base in build.names), None)
@@ -51,17 +51,17 @@ def build_tables(context: ReportContext) -> tuple[Table, ...]:
     return times, slowest
 
 
-def _columns(builds: list[_Made]) -> Iterator[Column]:
+def _columns(builds: list[_BuiltSubjects]) -> Iterator[Column]:
     return (Column(title=", ".join(build.names)) for build in builds)
 
 
-def _made(context: ReportContext) -> list[_Made]:
+def _builds_of(context: ReportContext) -> list[_BuiltSubjects]:
     shared: dict[str, list[Subject]] = {}
     for subject in context.subjects:
         if subject.timings is not None:
             shared.setdefault(subject.build_digest, []).append(subject)
     return [
-        _Made(
+        _BuiltSubjects(
             names=tuple(subject.name for subject in subjects),
             subject=subjects[0],
             timings=subjects[0].timings,
@@ -71,7 +71,7 @@ def _made(context: ReportContext) -> list[_Made]:
     ]
 
 
-def _rows(builds: list[_Made], base: _Made | None) -> list[Row]:
+def _rows(builds: list[_BuiltSubjects], base: _BuiltSubjects | None) -> list[Row]:
     times = [build.timings for build in builds]
     compared = base if len(builds) > 1 else None
     lines = [("Wall time", [duration(time.seconds) for time in times])]
@@ -108,7 +108,7 @@ def _seconds(value: float | None) -> str:
     return "" if value is None else duration(value)
 
 
-def _target_rows(builds: list[_Made]) -> Iterator[Row]:
+def _target_rows(builds: list[_BuiltSubjects]) -> Iterator[Row]:
     # Of targets with one name the slowest counts, which comes first.
     by_build = [dict(reversed(build.timings.slowest)) for build in builds]
     longest: dict[str, float] = {}

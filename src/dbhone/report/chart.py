@@ -64,11 +64,11 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     table = page.parts[page.in_sample.index(in_sample)]
     return Picture(
         svg=svg(chart, prefix=f"s{int(in_sample)}"),
-        alternative=f"{_told(page, drawn)} The table {table.title} below has all figures.",
+        alternative=f"{_description(page, drawn)} The table {table.title} below has all figures.",
     )
 
 
-def glance_picture(page: Page) -> Picture | None:
+def overview_picture(page: Page) -> Picture | None:
     """Draw the summaries by which subjects are judged; None if there is nothing to draw."""
     part = scored_in_sample(page.analysis)
     every = page.analysis.throughput_summaries
@@ -84,11 +84,11 @@ def glance_picture(page: Page) -> Picture | None:
     return Picture(
         svg=svg(chart, prefix="g"),
         title=f"Throughput relative to {page.analysis.base}",
-        alternative=f"{_told(page, drawn_effects)} The table of the summary has all figures.",
+        alternative=f"{_description(page, drawn_effects)} The summary's table has all figures.",
     )
 
 
-def _told(page: Page, summaries: Sequence[Summary]) -> str:
+def _description(page: Page, summaries: Sequence[Summary]) -> str:
     """Return what a picture of summaries shows over all steps, of candidates if there are any."""
     scores = {effect.subject: effect for effect in summaries if effect.group is None}
     drawn = [subject for subject in page.ordered if subject.name in scores]

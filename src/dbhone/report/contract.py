@@ -12,7 +12,7 @@ from dbhone.analysis.verdict import Summary
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import BuildTimings, Run, Subject, Warning
 from dbhone.report.page import Page
-from dbhone.report.published_comparison import Beside, BesideRow
+from dbhone.report.published_comparison import PublishedComparison, PublishedRow
 
 SCHEMA = "dbhone-report/1"
 EFFECT_KEYS = (
@@ -49,7 +49,7 @@ def report(page: Page) -> dict[str, Any]:
         "needs": _needs(page.needs),
         "levels": [_level(level) for level in page.levels],
         "builds": [_build(subject) for subject in page.run.subjects],
-        "beside": [_beside(comparison) for comparison in page.beside],
+        "beside": [_beside(comparison) for comparison in page.published],
         "warnings": [_warning(alert) for alert in (*page.alerts, *page.footnotes)],
         "environment": _environment(page.run),
     }
@@ -169,7 +169,7 @@ def _change(change: Change) -> dict[str, Any]:
     }
 
 
-def _beside(comparison: Beside) -> dict[str, Any]:
+def _beside(comparison: PublishedComparison) -> dict[str, Any]:
     return {
         "name": comparison.name,
         "source": comparison.publication.source,
@@ -181,7 +181,7 @@ def _beside(comparison: Beside) -> dict[str, Any]:
     }
 
 
-def _beside_row(row: BesideRow) -> dict[str, Any]:
+def _beside_row(row: PublishedRow) -> dict[str, Any]:
     return {
         "what": row.what,
         "metric": row.metric,

@@ -9,7 +9,7 @@ import altair as alt
 from dbhone.report.context import label
 from dbhone.report.drawing import Lines, Picture, svg
 from dbhone.report.page import Page
-from dbhone.report.server_series import Meanwhile, Panel
+from dbhone.report.server_series import Panel, ServerSection
 from dbhone.report.wording import printable
 
 _WIDTH, _HEIGHT = 620, 86
@@ -17,7 +17,7 @@ _FIGURE = "format(datum.value, datum.value < 1000 ? '.3~r' : '~s')"
 """How an axis shows a figure, in Vega's words: 20k, but 0.2 and no 200m."""
 
 
-def course_picture(page: Page, section: Meanwhile, *, index: int) -> Picture:
+def course_picture(page: Page, section: ServerSection, *, index: int) -> Picture:
     """Draw the panels of one step; ``index`` tells the pictures of one page apart."""
     names = {subject.name: printable(label(subject)) for subject in page.ordered}
     heads = {_head(panel): panel for panel in section.panels}

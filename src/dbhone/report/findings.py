@@ -14,7 +14,7 @@ from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.parts import part
 from dbhone.analysis.sample_size import SampleSize, needs
 from dbhone.analysis.verdict import Analysis
-from dbhone.analysis.warnings import CONTROL_CODES, doubts
+from dbhone.analysis.warnings import CONTROL_CODES, find_warnings
 from dbhone.measurement.metric import (
     BYTES_READ,
     BYTES_WRITTEN,
@@ -32,7 +32,7 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report.context import serves
 from dbhone.report.history import history_of
-from dbhone.report.server_series import Meanwhile
+from dbhone.report.server_series import ServerSection
 from dbhone.report.wording import joined
 
 
@@ -62,7 +62,7 @@ class Findings:
     origins: tuple[Origin, ...]
 
 
-def found_in(run: Run, samples: SampleArray) -> Findings:
+def findings_of(run: Run, samples: SampleArray) -> Findings:
     """Analyse a run's samples, however little was measured."""
     analysis = _analysis(run, samples, ONE_RUN)
     order = run.version_order
@@ -75,12 +75,12 @@ def found_in(run: Run, samples: SampleArray) -> Findings:
         needs=needs(run, samples, analysis),
         lineage=lineage,
         history=history_of(run, samples, lineage),
-        warnings=doubts(run, samples, analysis),
+        warnings=find_warnings(run, samples, analysis),
         origins=(Origin(run=run, blocks=analysis.blocks),),
     )
 
 
-def found_together(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
+def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
     """Analyse runs that add up as one. Raises UsageError for those that do not."""
     whole = join([part(*run) for run in runs])
     alone = [_analysis(one_run.run, one_run.samples, ONE_RUN) for one_run in whole.parts]
@@ -104,7 +104,7 @@ def _warnings(whole: Joined, alone: Sequence[Analysis]) -> tuple[Warning, ...]:
     """Return the warnings of the single runs. Equal warnings of several runs become one."""
     titles: dict[Warning, list[str]] = {}
     for joined_run, analysis in zip(whole.parts, alone, strict=True):
-        for warning in doubts(joined_run.run, joined_run.samples, analysis):
+        for warning in find_warnings(joined_run.run, joined_run.samples, analysis):
             titles.setdefault(warning, []).append(joined_run.title)
     warnings = [
         replace(warning, text=f"{joined(names)}: {warning.text}")
@@ -159,7 +159,7 @@ _WHY = {INSTRUCTIONS.name: " (they need the CPU's performance counters)"}
 
 
 def unmeasured(
-    run: Run, samples: SampleArray, observed: Sequence[Observation], drawn: Sequence[Meanwhile]
+    run: Run, samples: SampleArray, observed: Sequence[Observation], drawn: Sequence[ServerSection]
 ) -> tuple[Warning, ...]:
     """Return a note on what was not measured of anything, none if there is nothing to tell.
 
@@ -185,7 +185,7 @@ def _known(samples: SampleArray, metric: Metric) -> bool:
 
 
 def _courses(
-    run: Run, observed: Sequence[Observation], drawn: Sequence[Meanwhile]
+    run: Run, observed: Sequence[Observation], drawn: Sequence[ServerSection]
 ) -> Iterator[str]:
     """Yield why there is no course over time; without observations only the file can tell."""
     if serves(run.steps) and not run.declared.observes:

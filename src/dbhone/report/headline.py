@@ -22,7 +22,7 @@ from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
 from dbhone.report.context import short_names, workload
 from dbhone.report.findings import Findings
-from dbhone.report.wording import compiler, joined, spoken
+from dbhone.report.wording import compiler, format_ratio, joined
 from dbhone.units import count_of
 
 _NAMED = 2
@@ -53,7 +53,9 @@ def apart(run: Run, analysis: Analysis, score: Summary) -> str:
 def _named(steps: Sequence[Effect], short: Mapping[str, str]) -> str:
     """Return the steps with their ratios, the largest differences first."""
     ordered = sorted(steps, key=lambda effect: (-abs(math.log(effect.ratio)), effect.step))
-    named = [f"{short[effect.step]} {spoken(effect.ratio, effect)}" for effect in ordered[:_NAMED]]
+    named = [
+        f"{short[effect.step]} {format_ratio(effect.ratio, effect)}" for effect in ordered[:_NAMED]
+    ]
     return joined(named) if len(steps) <= _NAMED else f"most on {joined(named)}"
 
 
@@ -92,7 +94,7 @@ class _Story:
     def reach(self, summary: Summary) -> str:
         if summary.low is None or summary.high is None:
             return f"{summary.blocks} blocks"
-        low, high = (spoken(bound, summary) for bound in (summary.low, summary.high))
+        low, high = (format_ratio(bound, summary) for bound in (summary.low, summary.high))
         confidence = f"{self.analysis.confidence * 100:.0f} %"
         chance = f"; {_BY_CHANCE}" if _looks_different(summary) else ""
         return f"{confidence} interval {low} to {high}, {summary.blocks} blocks{chance}"
@@ -258,7 +260,7 @@ def _slower(scores: Sequence[Summary]) -> Iterator[str]:
     if len(slower) > _MOST_NAMED:
         yield f"{len(slower)} of {len(scores)} are slower"
     elif slower:
-        named = [f"{score.subject} ({spoken(score.ratio, score)})" for score in slower]
+        named = [f"{score.subject} ({format_ratio(score.ratio, score)})" for score in slower]
         yield f"{joined(named)} {'is' if len(slower) == 1 else 'are'} slower"
 
 
@@ -274,7 +276,7 @@ def _looks_different(summary: Summary) -> bool:
 
 
 def _times(summary: Summary) -> str:
-    return f"{spoken(summary.ratio, summary)} times"
+    return f"{format_ratio(summary.ratio, summary)} times"
 
 
 def _where(story: _Story) -> str:

@@ -97,7 +97,7 @@ def _arrow(change: Change) -> str:
     return "↓" if change.ratio < 1 else "↑"
 
 
-def _told(change: Change, series: Series, *, alone: bool = False) -> str:
+def _change_words(change: Change, series: Series, *, alone: bool = False) -> str:
     """Return a change in words: ``fell to 0.55 between 5.7.22 and 8.0.12``.
 
     From what it fell or rose is told where its level alone would say the contrary, and of a later
@@ -128,7 +128,9 @@ def _sentence(history: History, short: Mapping[str, str]) -> str | None:
     known = [step for step in history.steps if step.findable is not None]
     if not known:
         return None
-    changed = sorted((step for step in history.steps if step.told), key=_largest, reverse=True)
+    changed = sorted(
+        (step for step in history.steps if step.shown_changes), key=_largest, reverse=True
+    )
     if not changed:
         return (
             f"no change was found in {count_of(len(known), 'step')} "
@@ -143,12 +145,12 @@ def _sentence(history: History, short: Mapping[str, str]) -> str | None:
 
 
 def _largest(series: Series) -> float:
-    return max(change.size for change in series.told)
+    return max(change.size for change in series.shown_changes)
 
 
 def _life(series: Series) -> str:
     """Return all changes of a series in words."""
-    return joined([_told(change, series) for change in series.told])
+    return joined([_change_words(change, series) for change in series.shown_changes])
 
 
 def _findable(known: Sequence[Series]) -> str:
@@ -184,21 +186,21 @@ def _table(context: ReportContext, history: History, short: Mapping[str, str]) -
 def _group_rows(context: ReportContext, series: Series) -> Iterator[Row]:
     part = "" if len(context.parts()) == 1 else f"{context.part_title(series.in_sample).lower()} "
     name = f"{_group(series)} {part}steps{' together' if series.group is None else ''}"
-    for change in series.told:
+    for change in series.shown_changes:
         yield _change_row(name, change, series)
-    if not series.told:
+    if not series.shown_changes:
         yield _unchanged_row(name, [series])
 
 
 def _step_rows(history: History, short: Mapping[str, str]) -> Iterator[Row]:
     place = {name: at for at, name in enumerate(history.versions)}
     changes = sorted(
-        ((change, series) for series in history.steps for change in series.told),
+        ((change, series) for series in history.steps for change in series.shown_changes),
         key=lambda pair: (pair[1].overall is pair[0], place[pair[0].after], -pair[0].size),
     )
     for change, series in changes:
         yield _change_row(short[series.step or ""], change, series)
-    others = [step for step in history.steps if not step.told]
+    others = [step for step in history.steps if not step.shown_changes]
     if others:
         yield _unchanged_row(count_of(len(others), "other step" if changes else "step"), others)
 
@@ -217,7 +219,7 @@ def _change_row(name: str, change: Change, series: Series) -> Row:
     )
     return Row(
         cells=(
-            Cell(text=f"{name} {_told(change, series, alone=True)}"),
+            Cell(text=f"{name} {_change_words(change, series, alone=True)}"),
             # How far it is from the oldest is no verdict: only the change is tested.
             _ratio_cell(change.level),
             replace(_ratio_cell(change), verdict=verdict.value, tone=tone),

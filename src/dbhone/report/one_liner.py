@@ -7,11 +7,11 @@ from dbhone.analysis.verdict import Summary, Verdict, find_winner, overall
 from dbhone.measurement.record import Role
 from dbhone.report.findings import Findings
 from dbhone.report.headline import headline
-from dbhone.report.wording import spoken
+from dbhone.report.wording import format_ratio
 from dbhone.units import count_of
 
 
-def brief(findings: Findings) -> str:
+def one_line(findings: Findings) -> str:
     """Return what was found, without its interval: the headline has that, and the report more."""
     text = _changes(findings.history) if findings.history is not None else _winner(findings)
     if text is None:
@@ -24,7 +24,7 @@ def _changes(history: History) -> str | None:
     known = [step for step in history.steps if step.findable is not None]
     if not known:
         return None
-    changed = sum(bool(step.told) for step in known)
+    changed = sum(bool(step.shown_changes) for step in known)
     steps = count_of(len(history.steps), "step")
     return f"{changed} of {steps} changed from {history.versions[0]} to {history.versions[-1]}"
 
@@ -33,22 +33,21 @@ def _winner(findings: Findings) -> str | None:
     run, analysis = findings.run, findings.analysis
     winner = find_winner(analysis, run.subjects)
     if winner is not None:
-        return (
-            f"{winner.subject} is {spoken(winner.ratio, winner)} times as fast as {analysis.base}"
-        )
+        ratio = format_ratio(winner.ratio, winner)
+        return f"{winner.subject} is {ratio} times as fast as {analysis.base}"
     candidates = [subject for subject in run.subjects if subject.role is Role.CANDIDATE]
     scores = [
         overall(analysis, candidate.name) for candidate in candidates if candidate.broken is None
     ]
     judged = [score for score in scores if score and score.verdict != Verdict.NOT_ENOUGH_DATA]
     if judged and len(candidates) == 1:
-        return _of_one(judged[0], analysis.base)
+        return _candidate_words(judged[0], analysis.base)
     return f"nothing is faster than {analysis.base}" if judged else None
 
 
-def _of_one(score: Summary, base: str) -> str:
+def _candidate_words(score: Summary, base: str) -> str:
     """Return what came of the only candidate, which is not faster."""
-    ratio = spoken(score.ratio, score)
+    ratio = format_ratio(score.ratio, score)
     if score.verdict == Verdict.SLOWER:
         return f"{score.subject} is slower than {base} ({ratio})"
     return f"no difference found between {score.subject} and {base} ({ratio})"

@@ -9,7 +9,7 @@ from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict, overall
 from dbhone.measurement.record import Role, Subject
 from dbhone.report.context import short_names
 from dbhone.report.page import Page
-from dbhone.report.wording import spoken
+from dbhone.report.wording import format_ratio
 from dbhone.units import count_of, listed
 
 
@@ -59,7 +59,7 @@ def outcome(page: Page, *, tolerance: float | None = None) -> Outcome:
 
 def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float | None) -> Outcome:
     base = page.analysis.base
-    pair = f"{candidate.name} runs {spoken(summary.ratio, summary)} times as fast as {base}"
+    pair = f"{candidate.name} runs {format_ratio(summary.ratio, summary)} times as fast as {base}"
     match summary.verdict:
         case Verdict.FASTER:
             sentence = f"{pair}: faster{_though(page, candidate)}"

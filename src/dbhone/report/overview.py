@@ -17,14 +17,16 @@ _LARGE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
+class OverviewItem:
     """One question's name, and its answer in a sentence or two."""
 
     name: str
     text: str
 
 
-def glance(findings: Findings, alerts: tuple[Warning, ...], notes: int) -> tuple[Glance, ...]:
+def overview(
+    findings: Findings, alerts: tuple[Warning, ...], notes: int
+) -> tuple[OverviewItem, ...]:
     """Return what was compared, how it was measured, and how far it can be trusted.
 
     ``alerts`` stand before everything, ``notes`` counts the other warnings. Empty without a base.
@@ -32,9 +34,9 @@ def glance(findings: Findings, alerts: tuple[Warning, ...], notes: int) -> tuple
     if findings.run.base is None:
         return ()
     return (
-        Glance(name="Compared", text=_compared(findings, findings.run.base)),
-        Glance(name="Measured", text=_measured(findings)),
-        Glance(name="To be trusted?", text=" ".join(_trust(findings, alerts, notes))),
+        OverviewItem(name="Compared", text=_compared(findings, findings.run.base)),
+        OverviewItem(name="Measured", text=_measured(findings)),
+        OverviewItem(name="To be trusted?", text=" ".join(_trust(findings, alerts, notes))),
     )
 
 

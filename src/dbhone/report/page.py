@@ -17,16 +17,20 @@ from dbhone.report import sections
 from dbhone.report.batches import seconds_table
 from dbhone.report.builds import build_tables
 from dbhone.report.context import ReportContext, differences_table, material
-from dbhone.report.findings import Findings, Origin, found_in, found_together, unmeasured
+from dbhone.report.findings import Findings, Origin, findings_of, findings_of_joined, unmeasured
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, group_table, history_view
 from dbhone.report.latencies import Latencies, latencies
 from dbhone.report.operations import operations_table
-from dbhone.report.overview import Glance, glance
-from dbhone.report.publication import parse_asked
-from dbhone.report.published_comparison import Beside, beside, beside_table
+from dbhone.report.overview import OverviewItem, overview
+from dbhone.report.publication import parse_choice
+from dbhone.report.published_comparison import (
+    PublishedComparison,
+    compare_with_published,
+    published_table,
+)
 from dbhone.report.reproduction import Repeat, environment, repeat
-from dbhone.report.server_series import Meanwhile, meanwhile, meanwhile_note
+from dbhone.report.server_series import ServerSection, server_sections, server_series_note
 from dbhone.report.settings import defaults_table, settings_table, shared_settings
 from dbhone.report.steps import metric_tables, step_table
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
@@ -47,15 +51,15 @@ class Page:
 
     ``needs`` is what the run lacks for verdicts, and for the precision that was wanted.
 
-    ``seconds`` is None unless the steps are whole statements. ``beside`` are published results
-    that were asked for, with their tables, ``beside_tables``.
+    ``seconds`` is None unless the steps are whole statements. ``published`` are published results
+    that were asked for, with their tables, ``published_tables``.
 
     What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
     threads, ``operations`` (what an operation takes, over all steps, and by group),
     ``latencies`` (percentiles of each step), ``step_metrics`` (single steps in other metrics),
-    ``observations`` (what was observed while they were measured), ``meanwhile`` (its courses on
-    some steps), ``method``, ``settings``.
-    ``glance`` is what was compared and how far it can be trusted, empty without a base;
+    ``observations`` (what was observed while they were measured), ``server_sections`` (its courses
+    on some steps), ``method``, ``settings``.
+    ``overview`` is what was compared and how far it can be trusted, empty without a base;
     ``differences`` are None where no two subjects differ.
     ``builds`` are the tables of build times, empty where they are not known. ``levels`` are all
     absolute figures, ``samples`` the single ones that everything was made of.
@@ -67,7 +71,7 @@ class Page:
     needs: SampleSize
     levels: tuple[Level, ...]
     headline: str
-    glance: tuple[Glance, ...]
+    overview: tuple[OverviewItem, ...]
     winner: Subject | None
     alerts: tuple[Warning, ...]
     footnotes: tuple[Warning, ...]
@@ -89,14 +93,14 @@ class Page:
     latencies: tuple[Latencies, ...]
     step_metrics: tuple[Table, ...]
     observations: tuple[Observation, ...]
-    meanwhile: tuple[Meanwhile, ...]
-    meanwhile_note: str
+    server_sections: tuple[ServerSection, ...]
+    server_series_note: str
     builds: tuple[Table, ...]
     differences: Table | None
     settings: Table | None
     defaults: Table | None
     shared_settings: tuple[tuple[str, str], ...]
-    beside: tuple[Beside, ...]
+    published: tuple[PublishedComparison, ...]
     subjects: Table
     ordered: tuple[Subject, ...]
     environment: tuple[tuple[str, str], ...]
@@ -104,9 +108,9 @@ class Page:
     repeat: tuple[Repeat, ...]
 
     @property
-    def beside_tables(self) -> tuple[Table, ...]:
+    def published_tables(self) -> tuple[Table, ...]:
         """Return the tables of published results beside the run's own."""
-        return tuple(beside_table(publication, self.run) for publication in self.beside)
+        return tuple(published_table(comparison, self.run) for comparison in self.published)
 
     @property
     def title(self) -> str:
@@ -138,12 +142,12 @@ def build_page(run: Run, samples: SampleArray, observations: tuple[Observation, 
 
     ``observations`` are only needed for formats that show them.
     """
-    return _page(found_in(run, samples), observations)
+    return _page(findings_of(run, samples), observations)
 
 
 def build_joined_page(runs: Sequence[tuple[Run, SampleArray]]) -> Page:
     """Analyse runs that add up as one. Raises UsageError for those that do not."""
-    return _page(found_together(runs), ())
+    return _page(findings_of_joined(runs), ())
 
 
 def with_published(page: Page, words: Sequence[str]) -> Page:
@@ -151,11 +155,12 @@ def with_published(page: Page, words: Sequence[str]) -> Page:
 
     Raises UsageError, UnknownName for what cannot be meant.
     """
-    publications = [parse_asked(word) for word in words]
+    publications = [parse_choice(word) for word in words]
     comparisons = (
-        beside(page.run, page.samples, page.analysis, publication) for publication in publications
+        compare_with_published(page.run, page.samples, page.analysis, publication)
+        for publication in publications
     )
-    return replace(page, beside=tuple(it for comparison in comparisons for it in comparison))
+    return replace(page, published=tuple(it for comparison in comparisons for it in comparison))
 
 
 def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
@@ -163,10 +168,10 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     levels = find_levels(findings.samples, confidence=analysis.confidence)
     context = _material(findings, levels)
     history = history_view(context, changes) if changes else None
-    alerts, notes = _doubts(findings)
+    alerts, notes = _alerts_and_notes(findings)
     parts = context.parts()
-    server_sections = meanwhile(context, observations)
-    footnotes = (*notes, *unmeasured(findings.run, findings.samples, observations, server_sections))
+    server_parts = server_sections(context, observations)
+    footnotes = (*notes, *unmeasured(findings.run, findings.samples, observations, server_parts))
     return Page(
         run=findings.run,
         samples=findings.samples,
@@ -174,7 +179,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         needs=findings.needs,
         levels=levels,
         headline=_headline(findings, alerts, history),
-        glance=glance(findings, alerts, len(footnotes)),
+        overview=overview(findings, alerts, len(footnotes)),
         winner=_winner(findings),
         alerts=alerts,
         footnotes=footnotes,
@@ -198,14 +203,14 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         latencies=latencies(context),
         step_metrics=tuple(table for part in parts for table in metric_tables(context, part)),
         observations=observations,
-        meanwhile=server_sections,
-        meanwhile_note=meanwhile_note(context, server_sections),
+        server_sections=server_parts,
+        server_series_note=server_series_note(context, server_parts),
         builds=build_tables(context),
         differences=differences_table(context),
         settings=settings_table(context),
         defaults=defaults_table(context),
         shared_settings=shared_settings(context),
-        beside=(),
+        published=(),
         subjects=sections.subject_table(context),
         ordered=context.subjects,
         environment=environment(findings),
@@ -224,9 +229,9 @@ def _material(findings: Findings, levels: tuple[Level, ...]) -> ReportContext:
     )
 
 
-def _doubts(findings: Findings) -> tuple[tuple[Warning, ...], tuple[Warning, ...]]:
+def _alerts_and_notes(findings: Findings) -> tuple[tuple[Warning, ...], tuple[Warning, ...]]:
     """Return what stands before all else, and the other warnings."""
-    # A history has no winner, and so no doubts of one.
+    # A history has no winner, and so no warnings about one.
     warnings = [
         warning
         for warning in findings.warnings
@@ -274,7 +279,7 @@ def tables(page: Page) -> tuple[Table, ...]:
         *swept,
         *page.operations_by_group,
         page.metrics,
-        *page.beside_tables,
+        *page.published_tables,
         *page.steps,
         *(latency.table for latency in page.latencies),
         *page.builds,

@@ -108,7 +108,7 @@ SYNTAX = "NAME or NAME:THEIRS=MINE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PublishedChoice:
     """What is to be set beside a run: a publication, and who stands for whom by the user's word."""
 
     name: str
@@ -125,7 +125,7 @@ class Pair:
     why: str
 
 
-def parse_asked(word: str) -> Asked:
+def parse_choice(word: str) -> PublishedChoice:
     """Return what ``NAME:THEIRS=MINE,…`` asks for. Raises UsageError, UnknownName."""
     name, colon, rest = word.partition(":")
     publication = load_publication(name)
@@ -142,10 +142,10 @@ def parse_asked(word: str) -> Asked:
         if theirs not in publication.candidates:
             raise UnknownName(f"subject of {name}", theirs, publication.candidates)
         texts[theirs] = own_name
-    return Asked(name=name, publication=publication, said=texts)
+    return PublishedChoice(name=name, publication=publication, said=texts)
 
 
-def pairs(request: Asked, run: Run) -> tuple[Pair, ...]:
+def pairs(request: PublishedChoice, run: Run) -> tuple[Pair, ...]:
     """Return who stands for whom, in the publication's order.
 
     Without the user's word it is every sound candidate of a variant, version or DBMS that the

@@ -13,7 +13,7 @@ from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import Run, Step
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.context import EMPTY, heading, workload
-from dbhone.report.publication import Asked, GroupFigures, Pair, Publication, fits, pairs
+from dbhone.report.publication import GroupFigures, Pair, Publication, PublishedChoice, fits, pairs
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import margin, ratio
 from dbhone.units import count_of
@@ -22,7 +22,7 @@ BUILD_TIME = "build time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BesideRow:
+class PublishedRow:
     """A published ratio and one's own, of the same quantity.
 
     ``what`` is a step, or a group with the figure of its steps' ratios; ``metric`` is that of the
@@ -51,7 +51,7 @@ class BesideRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class PublishedComparison:
     """One published subject beside one of the run's.
 
     ``unmatched`` counts the published ratios that have no like in the run, ``alone`` the run's
@@ -62,14 +62,14 @@ class Beside:
     publication: Publication
     pair: Pair
     base: str
-    rows: tuple[BesideRow, ...]
+    rows: tuple[PublishedRow, ...]
     unmatched: int
     alone: int
 
 
-def beside(
-    run: Run, samples: SampleArray, analysis: Analysis, request: Asked
-) -> tuple[Beside, ...]:
+def compare_with_published(
+    run: Run, samples: SampleArray, analysis: Analysis, request: PublishedChoice
+) -> tuple[PublishedComparison, ...]:
     """Set a publication beside what was found in a run, once for each pair of subjects.
 
     Raises UsageError if the run has no base to compare with, or no subject that is meant.
@@ -79,7 +79,7 @@ def beside(
             f"run {run.id} has no base, and so no ratios that {request.name} could stand beside"
         )
     return tuple(
-        _Side(run, samples, analysis, request.publication, pair).beside(request.name)
+        _Side(run, samples, analysis, request.publication, pair).comparison(request.name)
         for pair in pairs(request, run)
     )
 
@@ -108,9 +108,9 @@ class _Side:
         self.unmatched = 0
         self.used: set[str] = set()
 
-    def beside(self, name: str) -> Beside:
+    def comparison(self, name: str) -> PublishedComparison:
         rows = (*self.of_steps(), *self.of_groups(), *self.of_builds())
-        return Beside(
+        return PublishedComparison(
             name=name,
             publication=self.of,
             pair=self.pair,
@@ -121,7 +121,7 @@ class _Side:
             alone=len({step.name for step in self.run.steps} - self.used),
         )
 
-    def of_steps(self) -> Iterator[BesideRow]:
+    def of_steps(self) -> Iterator[PublishedRow]:
         known = {(workload(step), step.threads): step for step in self.run.steps if not step.key}
         for figures in self.of.steps:
             mine, base = figures.values[self.pair.theirs], figures.values[self.of.base]
@@ -132,7 +132,7 @@ class _Side:
                     self.unmatched += 1
                     continue
                 self.used.add(step.name)
-                yield BesideRow(
+                yield PublishedRow(
                     what=figures.step,
                     metric=figures.metric,
                     threads=threads,
@@ -143,7 +143,7 @@ class _Side:
                     high=effect.high,
                 )
 
-    def of_groups(self) -> Iterator[BesideRow]:
+    def of_groups(self) -> Iterator[PublishedRow]:
         for figures in self.of.groups:
             rows = [
                 row
@@ -166,7 +166,7 @@ class _Side:
             and step.threads == threads
         ]
 
-    def _group(self, figures: GroupFigures, steps: Sequence[Step]) -> Iterator[BesideRow]:
+    def _group(self, figures: GroupFigures, steps: Sequence[Step]) -> Iterator[PublishedRow]:
         own = average_ratio(
             self.samples,
             self.pair.mine.name,
@@ -189,7 +189,7 @@ class _Side:
             if mine is None:
                 self.unmatched += 1
                 continue
-            yield BesideRow(
+            yield PublishedRow(
                 what=f"{' and '.join(figures.groups)}: {line}",
                 metric=THROUGHPUT.name,
                 threads=steps[0].threads,
@@ -200,7 +200,7 @@ class _Side:
                 high=ends[1],
             )
 
-    def of_builds(self) -> Iterator[BesideRow]:
+    def of_builds(self) -> Iterator[PublishedRow]:
         """Yield the compilers' CPU time: the published builds made one thing at a time."""
         if not self.of.build_seconds:
             return
@@ -210,7 +210,7 @@ class _Side:
         if mine is None or other is None or not other.cpu_seconds:
             self.unmatched += 1
             return
-        yield BesideRow(
+        yield PublishedRow(
             what=BUILD_TIME,
             metric=BUILD_TIME,
             threads=None,
@@ -230,7 +230,7 @@ _WIDTH = 5
 _CACHED = "cached"
 
 
-def beside_table(comparison: Beside, run: Run) -> Table:
+def published_table(comparison: PublishedComparison, run: Run) -> Table:
     """Return the ratios, theirs and one's own, part by part and metric by metric."""
     theirs, mine = comparison.pair.theirs, comparison.pair.mine.name
     return Table(
@@ -249,7 +249,7 @@ def beside_table(comparison: Beside, run: Run) -> Table:
     )
 
 
-def _caption(comparison: Beside, run: Run) -> Iterator[str]:
+def _caption(comparison: PublishedComparison, run: Run) -> Iterator[str]:
     publication, pair = comparison.publication, comparison.pair
     dated = "" if publication.date == "not told" else f", {publication.date}"
     yield f"{publication.title}: {publication.author}, {publication.source}{dated}."
@@ -267,7 +267,7 @@ def _caption(comparison: Beside, run: Run) -> Iterator[str]:
     yield "The last column is where the published ratio lies to the interval found here."
 
 
-def _differences(comparison: Beside, run: Run) -> Iterator[str]:
+def _differences(comparison: PublishedComparison, run: Run) -> Iterator[str]:
     """Yield in what the two cannot be compared."""
     publication, base = comparison.publication, run.base
     if base is not None and not fits(publication, publication.base, base):
@@ -288,7 +288,7 @@ def _numbers(numbers: set[int]) -> str:
     return ", ".join(map(str, sorted(numbers)))
 
 
-def _rows(comparison: Beside, run: Run) -> Iterator[Row]:
+def _rows(comparison: PublishedComparison, run: Run) -> Iterator[Row]:
     parts = len({step.in_sample for step in run.steps}) > 1
     for (in_sample, metric), rows in groupby(
         comparison.rows, key=lambda row: (row.in_sample, row.metric)
@@ -306,7 +306,7 @@ def _title(metric: str) -> str:
     return known.title if known is THROUGHPUT else f"{known.title} (less is better)"
 
 
-def _row(row: BesideRow) -> Row:
+def _row(row: PublishedRow) -> Row:
     return Row(
         cells=(
             Cell(text=row.what),

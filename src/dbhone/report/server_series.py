@@ -42,7 +42,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meanwhile:
+class ServerSection:
     """One step: its panels on one axis of time. ``left_out`` counts those that are not shown."""
 
     step: Step
@@ -50,7 +50,9 @@ class Meanwhile:
     left_out: int
 
 
-def meanwhile(context: ReportContext, observations: Sequence[Observation]) -> tuple[Meanwhile, ...]:
+def server_sections(
+    context: ReportContext, observations: Sequence[Observation]
+) -> tuple[ServerSection, ...]:
     """Return what to draw of the steps that differ most; the rest is in the data."""
     observed = {observation.set for observation in observations}
     steps = [step for step in _by_effect(context) if step.set in observed][:_MOST_STEPS]
@@ -61,13 +63,13 @@ def meanwhile(context: ReportContext, observations: Sequence[Observation]) -> tu
         if len(course.at) >= _LEAST_SECONDS
     ]
     sections = (
-        _meanwhile(step, [step_course for step_course in courses if step_course.set == step.set])
+        _section(step, [step_course for step_course in courses if step_course.set == step.set])
         for step in steps
     )
     return tuple(section for section in sections if section.panels)
 
 
-def meanwhile_note(context: ReportContext, sections: Sequence[Meanwhile]) -> str:
+def server_series_note(context: ReportContext, sections: Sequence[ServerSection]) -> str:
     """Return how the pictures are read."""
     courses = (
         course for section in sections for panel in section.panels for course in panel.courses
@@ -99,12 +101,12 @@ def _by_effect(context: ReportContext) -> list[Step]:
     return sorted(context.run.steps, key=rank)
 
 
-def _meanwhile(step: Step, courses: Sequence[Course]) -> Meanwhile:
+def _section(step: Step, courses: Sequence[Course]) -> ServerSection:
     panels = [_panel(group) for group in _by_quantity(courses) if _moves(group)]
     general = [panel for panel in panels if panel.courses[0].quantity in OF_ALL]
     general.sort(key=lambda section: OF_ALL.index(section.courses[0].quantity))
     counters = _in_turn([panel for panel in panels if panel not in general])
-    return Meanwhile(
+    return ServerSection(
         step=step,
         panels=(*general, *counters[:_MOST_COUNTERS]),
         left_out=max(0, len(counters) - _MOST_COUNTERS),

@@ -69,7 +69,7 @@ class PageView:
         steps = page.steps if page.history is not None else ()
         return [
             *(page.summary, *history, *seconds, *page.parts, *steps),
-            *(*rates, *page.operations, *metrics, *page.beside_tables),
+            *(*rates, *page.operations, *metrics, *page.published_tables),
         ]
 
 

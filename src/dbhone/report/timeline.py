@@ -52,9 +52,9 @@ def _groups(page: Page) -> dict[str, _Found]:
 def _changed(view: HistoryView, page: Page) -> dict[str, _Found]:
     """Return the effects of the steps that changed most, by version."""
     sizes = {
-        series.step: max(change.size for change in series.told)
+        series.step: max(change.size for change in series.shown_changes)
         for series in view.found.steps
-        if series.step is not None and series.told
+        if series.step is not None and series.shown_changes
     }
     chosen = sorted(sizes, key=lambda step: -sizes[step])[:_LINES]
     lines: dict[str, dict[str, Effect | Summary]] = {view.short[step]: {} for step in chosen}

@@ -22,7 +22,7 @@ def ratio(value: float) -> str:
     return f"{value:.3f}"
 
 
-def spoken(value: float, effect: Effect | Summary) -> str:
+def format_ratio(value: float, effect: Effect | Summary) -> str:
     """Return a ratio, or an end of its interval, for a sentence.
 
     Two digits after the point, and three where two would blur the interval or the difference

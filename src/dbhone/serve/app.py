@@ -149,12 +149,14 @@ class App:
             endpoint, arguments = _ADDRESSES.bind_to_environ(request.environ).match()
             return self._show(endpoint, arguments.get("number", 0), request)
         except HTTPException:
-            return self._told(UsageError("there is no such page"))
+            return self._error_page(UsageError("there is no such page"))
         except HoneError as error:
-            return self._told(error)
+            return self._error_page(error)
         except Exception as error:  # noqa: BLE001 - one page that fails must not end the others
             self._listeners.fault(error)
-            return self._told(HoneError(f"a fault of hone itself: {type(error).__name__}: {error}"))
+            return self._error_page(
+                HoneError(f"a fault of hone itself: {type(error).__name__}: {error}")
+            )
 
     def _refusal(self, request: Request) -> Response | None:
         """Return what is said to those who are not answered, None to others."""
@@ -207,7 +209,7 @@ class App:
         response.set_etag(f"{self._id}-{report.number}")
         return response.make_conditional(request)
 
-    def _told(self, error: HoneError) -> Response:
+    def _error_page(self, error: HoneError) -> Response:
         return self._page("error.html", _status(error), error=error, again=0)
 
     def _page(self, name: str, status: HTTPStatus = HTTPStatus.OK, **shown: object) -> Response:

@@ -83,7 +83,7 @@ def read_filters(query: Mapping[str, str]) -> Filters:
 
 def choose(runs: Sequence[Listed], filters: Filters) -> Listing:
     """Return the page of the list that the filters ask for; past the last page, the last."""
-    runs_found = [run for run in reversed(runs) if _wanted(run, filters)]
+    runs_found = [run for run in reversed(runs) if _matches(run, filters)]
     pages = max(1, -(-len(runs_found) // PER_PAGE))
     page = min(filters.page, pages)
     return Listing(
@@ -103,7 +103,7 @@ def _sorted(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
-def _wanted(listed: Listed, filters: Filters) -> bool:
+def _matches(listed: Listed, filters: Filters) -> bool:
     run = listed.run
     texts = (str(run.id), run.title, run.experiment_name, *run.subjects)
     return (

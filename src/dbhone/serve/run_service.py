@@ -19,8 +19,8 @@ from dbhone.home import Home, is_alive
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import RunSummary, Store
-from dbhone.report.findings import found_in
-from dbhone.report.one_liner import brief
+from dbhone.report.findings import findings_of
+from dbhone.report.one_liner import one_line
 from dbhone.report.page import Page, build_joined_page, build_page
 from dbhone.report.rendering import render
 from dbhone.serve.listing import Filters, Listed, Listing, State, choose, doing, facts, state_of
@@ -204,7 +204,7 @@ class RunService:
 
     def _brief(self, store: Store, summary: RunSummary) -> str:
         def make() -> str:
-            return brief(found_in(*_with_samples(store, store.run(summary.id))))
+            return one_line(findings_of(*_with_samples(store, store.run(summary.id))))
 
         return self._briefs.get(summary.id, summary, make).value
 

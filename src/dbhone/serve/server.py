@@ -48,7 +48,7 @@ def take_place(host: str, port: int) -> Place:
     address = ipaddress.ip_address(actual.partition("%")[0])
     return Place(
         listening=listening,
-        address=f"http://{_shown(address)}:{taken}/",
+        address=f"http://{_address_text(address)}:{taken}/",
         hosts=Hosts(loopback=address.is_loopback, names=_names(host, address.is_loopback)),
     )
 
@@ -82,7 +82,7 @@ def _names(host: str, loopback: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((host, own, f"{own}.local")))
 
 
-def _shown(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+def _address_text(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     """Return the host to open; where all addresses are listened on, this machine's name."""
     if address.is_unspecified:
         return socket.gethostname()

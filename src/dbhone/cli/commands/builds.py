@@ -48,7 +48,7 @@ def command(context: Context, remove: bool, everything: bool) -> None:
             manifest.digest[:12],
             f"{manifest.dbms} {manifest.version}",
             manifest.variant + instrumented + copy,
-            build.told_compiler,
+            build.shown_compiler,
             f"{manifest.built_at.astimezone():%Y-%m-%d %H:%M}",
             duration(manifest.seconds),
             size(build.binary_bytes),

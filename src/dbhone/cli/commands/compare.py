@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.generated import Asked, asks, write_or_execute
+from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
 from dbhone.cli.progress import shown
 from dbhone.cli.running import answer, tolerance_option
 from dbhone.errors import UsageError
@@ -28,7 +28,7 @@ from dbhone.source.known_versions import known_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked(Asked):
+class _Options(GeneratedOptions):
     dbms: str | None
     train: tuple[str, ...]
     tolerance: float | None
@@ -58,33 +58,31 @@ def command(context: Context, /, first: str, second: str, **options: Any) -> int
     4 there is no answer: not enough data, a larger loss than is tolerated could hide, or the
     control differs.
     """
-    options_given = _Asked(**options)
-    page = write_or_execute(
-        context, _experiment(context, first, second, options_given), options_given
-    )
+    request = _Options(**options)
+    page = write_or_execute(context, _experiment(context, first, second, request), request)
     if page is None:
         return 0
-    return answer(context, page, options_given.tolerance)
+    return answer(context, page, request.tolerance)
 
 
-def _experiment(context: Context, first: str, second: str, asked: _Asked) -> Experiment:
+def _experiment(context: Context, first: str, second: str, options: _Options) -> Experiment:
     known = known_versions(context.home)
     sides = [parse_side(text, known) for text in (first, second)]
-    check_together(sides[0], sides[1], asked.train)
+    check_together(sides[0], sides[1], options.train)
     first_side, two = (
-        with_dbms(parsed, lambda side: _dbms(context, side, asked)) for parsed in sides
+        with_dbms(parsed, lambda side: _dbms(context, side, options)) for parsed in sides
     )
     request = CompareRequest(
         first=first_side,
         second=two,
-        train=asked.train,
-        workload=asked.workload,
-        design=asked.design,
+        train=options.train,
+        workload=options.workload,
+        design=options.design,
     )
     return parse(compare_text(request), name=COMPARISON, versions=known)
 
 
-def _dbms(context: Context, side: Side, request: _Asked) -> str:
+def _dbms(context: Context, side: Side, request: _Options) -> str:
     """Return of which DBMS a source is, by its tree if nobody says it."""
     if request.dbms is not None:
         return request.dbms

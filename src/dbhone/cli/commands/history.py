@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.generated import Asked, asks, write_or_execute
+from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
 from dbhone.cli.lines import words
 from dbhone.errors import UsageError
 from dbhone.experiment.join import JoinRequest, joining_name, joining_text
@@ -19,7 +19,7 @@ from dbhone.source.known_versions import known_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked(Asked):
+class _Options(GeneratedOptions):
     versions: str | None
     join: str | None
     anchor: str | None
@@ -50,30 +50,30 @@ def command(context: Context, /, dbms: str, **options: Any) -> None:
     With --join the versions join a history that was measured before, at the same work: beside
     them a version of that run is measured once more. `hone report RUN last` tells of both as one.
     """
-    asked = _Asked(**options)
-    experiment = (_new if asked.join is None else _joining)(context, dbms, asked)
-    page = write_or_execute(context, experiment, asked)
-    if page is not None and asked.join is not None:
+    request = _Options(**options)
+    experiment = (_new if request.join is None else _joining)(context, dbms, request)
+    page = write_or_execute(context, experiment, request)
+    if page is not None and request.join is not None:
         context.err.print(
-            f"'hone report {asked.join} last' tells of both runs as one history", soft_wrap=True
+            f"'hone report {request.join} last' tells of both runs as one history", soft_wrap=True
         )
 
 
-def _new(context: Context, dbms: str, asked: _Asked) -> Experiment:
-    if asked.anchor is not None:
+def _new(context: Context, dbms: str, options: _Options) -> Experiment:
+    if options.anchor is not None:
         raise UsageError("--anchor is for --join: the version by which new ones join a run")
     request = HistoryRequest(
         dbms=dbms,
-        versions=choose_versions(known_versions(context.home), dbms, words(asked.versions)),
-        workload=asked.workload,
-        design=asked.design,
+        versions=choose_versions(known_versions(context.home), dbms, words(options.versions)),
+        workload=options.workload,
+        design=options.design,
     )
     return parse(history_text(request), name=f"{dbms}-history")
 
 
-def _joining(context: Context, dbms: str, asked: _Asked) -> Experiment:
+def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
     given_options = [
-        name for name in ("suite", "size", "threads") if getattr(asked, name) is not None
+        name for name in ("suite", "size", "threads") if getattr(options, name) is not None
     ]
     if given_options:
         raise UsageError(
@@ -81,16 +81,16 @@ def _joining(context: Context, dbms: str, asked: _Asked) -> Experiment:
             " work"
         )
     known = known_versions(context.home)
-    versions = [known.find(dbms, word) for word in words(asked.versions)]
+    versions = [known.find(dbms, word) for word in words(options.versions)]
     with open_store(context) as store:
-        run = find_run(store, asked.join or "")
+        run = find_run(store, options.join or "")
     request = JoinRequest(
         run=run,
         dbms=dbms,
         versions=tuple(dict.fromkeys(versions)),
-        anchor=asked.anchor,
-        sets=words(asked.sets),
-        design=asked.design,
+        anchor=options.anchor,
+        sets=words(options.sets),
+        design=options.design,
     )
     return parse(joining_text(request), name=joining_name(request))
 

@@ -6,7 +6,7 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.lines import told
+from dbhone.cli.lines import labelled
 from dbhone.cli.running import Duration, source_option, with_design
 from dbhone.errors import HoneError
 from dbhone.experiment.estimates import BuildEstimator
@@ -61,11 +61,11 @@ def command(
 def _warn(context: Context, subject: SubjectDeclaration, error: HoneError) -> None:
     fate = "would be left out" if subject.optional else "cannot be measured here"
     context.out.print(
-        told("warning", f"{subject.name} {fate}: {error.message}", "bold yellow"),
+        labelled("warning", f"{subject.name} {fate}: {error.message}", "bold yellow"),
         soft_wrap=True,
     )
     if error.hint is not None:
-        context.out.print(told("next", error.hint), soft_wrap=True)
+        context.out.print(labelled("next", error.hint), soft_wrap=True)
 
 
 def _blocks(plan: Plan) -> str:

@@ -10,7 +10,7 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.lines import headed
 from dbhone.home import is_alive
 from dbhone.measurement.record import Run, RunState
-from dbhone.report.findings import found_in
+from dbhone.report.findings import findings_of
 from dbhone.units import duration, size
 
 
@@ -22,7 +22,7 @@ def command(context: Context, run: str) -> None:
     with open_store(context) as store:
         chosen_run = find_run(store, run)
         done = store.done(chosen_run.id)
-        warnings = found_in(chosen_run, store.samples(chosen_run.id)).warnings
+        warnings = findings_of(chosen_run, store.samples(chosen_run.id)).warnings
     blocks = len({invocation.block for invocation in done})
     failures = sum(invocation.failure is not None for invocation in done)
     out = context.out

@@ -10,7 +10,7 @@ from importlib import resources
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from dbhone.report.chart import glance_picture, step_picture, summary_picture
+from dbhone.report.chart import overview_picture, step_picture, summary_picture
 from dbhone.report.contract import report
 from dbhone.report.courses import course_picture
 from dbhone.report.curves import sweep_pictures
@@ -72,7 +72,7 @@ _ROOMS = (
 class _Pictures:
     """All pictures of a page: what there is nothing to draw of is None, or not there."""
 
-    glance: Picture | None
+    overview: Picture | None
     history: list[Picture]
     summaries: list[tuple[str, Picture]]
     sweeps: list[list[Picture]]
@@ -130,7 +130,7 @@ def _filled(
 
 def _pictures(page: Page) -> _Pictures:
     return _Pictures(
-        glance=glance_picture(page),
+        overview=overview_picture(page),
         history=history_pictures(page),
         summaries=_summary_pictures(page),
         sweeps=[
@@ -142,7 +142,7 @@ def _pictures(page: Page) -> _Pictures:
         ],
         courses=[
             course_picture(page, section, index=index)
-            for index, section in enumerate(page.meanwhile)
+            for index, section in enumerate(page.server_sections)
         ],
     )
 
@@ -156,10 +156,10 @@ def _contents(page: Page) -> list[tuple[str, str]]:
         ("threads", "Threads", bool(page.sweeps)),
         ("operations", "Per operation", bool(page.operations_by_group)),
         ("metrics", "Other metrics", page.metrics is not None),
-        ("beside", "Published", bool(page.beside)),
+        ("beside", "Published", bool(page.published)),
         ("steps", "Steps", bool(page.steps)),
         ("latency", "Latency", bool(page.latencies)),
-        ("meanwhile", "Meanwhile", bool(page.meanwhile)),
+        ("meanwhile", "Meanwhile", bool(page.server_sections)),
         ("builds", "Build times", bool(page.builds)),
         ("subjects", "Subjects", True),
         ("notes", "Notes", bool(page.footnotes)),

@@ -29,9 +29,9 @@ def _lines(page: Page) -> Iterator[str]:
     for alert in page.alerts:
         yield from (f"> **Warning:** {_escape(alert.text)}", "")
     yield from (f"**{_escape(page.headline)}**", "")
-    for item in page.glance:
+    for item in page.overview:
         yield f"- **{_escape(item.name)}** {_escape(item.text)}"
-    if page.glance:
+    if page.overview:
         yield ""
     if page.winner is not None:
         yield from (f"{_escape(page.winner_title)}: {_code(page.winner.build_path)}", "")

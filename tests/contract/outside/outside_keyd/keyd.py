@@ -17,7 +17,7 @@ from dbhone.dbms.base_server import (
     Settings,
     SizingHints,
 )
-from dbhone.dbms.base_settings import Wanted
+from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import ServerError, SourceError
 
 _LINE = re.compile(r"(\w+) = (.*)")
@@ -110,9 +110,11 @@ class Keyd(ServerDbms):
         """A line for each."""
         return "".join(f"{name} = {value}\n" for name, value in settings.items())
 
-    def read_settings_file(self, text: str) -> tuple[Wanted, ...]:
+    def read_settings_file(self, text: str) -> tuple[RequestedSetting, ...]:
         """Read such lines."""
-        return tuple(Wanted(name=name, value=value) for name, value in _LINE.findall(text))
+        return tuple(
+            RequestedSetting(name=name, value=value) for name, value in _LINE.findall(text)
+        )
 
     def settings_queries(
         self, installation: Installation, place: InstanceDir
