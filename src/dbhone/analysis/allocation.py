@@ -1,15 +1,11 @@
-"""How the time that is left is divided between steps, rounds and restarts.
+"""Divides the time that is left between steps, rounds and restarts.
 
-What differs between restarts, and what between rounds of one restart.
-
-How the time that is left is best spent: on which steps, and on restarts or on rounds.
-
-The variance of a step's log ratio, over restarts of r rounds each, is that between restarts plus
-r-th part of that within: a nested design (T. Kalibera and R. Jones, ISMM 2013, section 5). A
-restart takes time of its own before its first round, a round its slices. So a step whose rounds
-differ widely is told best by more rounds, one whose restarts differ by more restarts, and one that
-is known well by few of either. What is chosen lets the widest of all intervals become as narrow as
-the time allows. It looks at spreads alone, never at differences.
+A step's log ratio, over restarts of r rounds each, has the variance between restarts plus an r-th
+part of the variance within them: a nested design (T. Kalibera and R. Jones, ISMM 2013, section 5).
+A restart takes time before its first round, and a round takes its slices. A step whose rounds
+differ widely needs more rounds; one whose restarts differ needs more restarts. The choice makes the
+widest of all intervals as narrow as the time allows. It looks at spreads alone, never at
+differences.
 """
 
 from __future__ import annotations
@@ -27,13 +23,13 @@ from dbhone.measurement.sample_array import Array
 
 
 def known(restarts: Sequence[Array]) -> Known | None:
-    """Return what restarts tell of one step, None if they are too few or there is no pair.
+    """Return what restarts show of one step, None if there are too few of them or no pair.
 
-    Each is rounds x subjects, the base first: the logarithms of the slices' rates, NaN where one
-    is missing. Every other round of a restart gives ratios of its own; how far these lie from
-    the other rounds' tells what a round is worth, whatever the noise is like. What that does not
-    explain of how the restarts' ratios vary is between them (a method of moments). All are means
-    over the subjects.
+    Each restart is an array, rounds x subjects, the base first: the logarithms of the slices'
+    rates, NaN where one is missing. The even and the odd rounds of a restart give a ratio each; how
+    far these differ shows the variance of a round, whatever the noise is like. The rest of the
+    variance of the restarts' ratios is the variance between restarts (a method of moments). All
+    figures are means over the subjects.
     """
     usable = [
         restart for restart in restarts if len(restart) >= LEAST_ROUNDS and _has_pairs(restart)
@@ -67,10 +63,10 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What the restarts so far tell of one step's log ratio.
+    """What the restarts so far show of one step's log ratio.
 
-    ``error`` is the variance of its mean over them; ``between`` and ``within`` are the variances
-    of one restart's ratio that more rounds cannot lessen, and of one round's.
+    ``error`` is the variance of its mean over them. ``between`` is the variance of one restart's
+    ratio that more rounds cannot lessen; ``within`` is the variance of one round's.
     """
 
     error: float
@@ -80,7 +76,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What measuring takes, in seconds: a restart of all subjects, and a round of each step."""
+    """The time in seconds that a restart of all subjects takes, and a round of each step."""
 
     restart: float
     rounds: Mapping[str, float]
@@ -88,10 +84,10 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """What is chosen: so many further restarts, each with these rounds of each step.
+    """A choice: the number of further restarts, and each one's rounds of each step.
 
-    ``half`` is the half-width, of a logarithm, that the widest of all intervals will then have;
-    ``seconds`` is what it takes.
+    ``half`` is the half-width, of a logarithm, that the widest of all intervals will have;
+    ``seconds`` is the time that it takes.
     """
 
     restarts: int
@@ -102,9 +98,9 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a choice has to keep to.
+    """The bounds of a choice.
 
-    ``seconds`` are left; at least ``restarts`` more have to be made; a restart has no more than
+    ``seconds`` are left; at least ``restarts`` more have to be made; a restart has at most
     ``rounds`` of a step; no interval needs a smaller half-width than ``wanted``, of a logarithm.
     """
 
@@ -117,10 +113,10 @@ class Bounds:
 def allocate(
     known: Mapping[str, Known], cost: Cost, before: int, bounds: Bounds
 ) -> Allocation | None:
-    """Return how to go on after so many restarts, None if the time is too short for it.
+    """Return how to go on after some restarts, None if the time is too short for any more.
 
-    It is the shortest way to the wanted half-width, or if that cannot be reached in time, what
-    comes nearest to it.
+    It is the shortest way to the wanted half-width. If the time is too short for that, it is the
+    way that comes nearest to it.
     """
     first = max(bounds.restarts, MINIMUM_FOR_INTERVAL - before)
     least = cost.restart + sum(cost.rounds[step] * LEAST_ROUNDS for step in known)
@@ -136,7 +132,7 @@ def allocate(
 
 
 def _numbers(first: int, last: int) -> Iterator[int]:
-    """Return numbers from the first to the last, ever further apart."""
+    """Return numbers from the first to the last, at growing distances."""
     number = first
     while number <= last:
         yield number

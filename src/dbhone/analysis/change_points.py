@@ -37,7 +37,7 @@ _MOST = 2 / 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _What:
-    """What a series is of: indices of its steps, and its names."""
+    """What a series describes: the indices of its steps, and its names."""
 
     steps: tuple[int, ...]
     step: str | None
@@ -49,7 +49,7 @@ class _What:
 class _Row:
     """One series before it is analysed: each version's logarithms, by blocks.
 
-    ``noise`` is how far the A/A controls are from what they are.
+    ``noise`` is how far the A/A controls differ from the versions that they repeat.
     """
 
     what: _What
@@ -93,9 +93,9 @@ def find_changes(
 ) -> History:
     """Find where throughput changed between the versions of a lineage.
 
-    Subjects without measurements take no part. Where a control seems to differ from the version
-    that it is, only changes larger than that are told. The steps are one family of tests, the
-    groups another.
+    Subjects without measurements take no part. Where a control differs from the version that it
+    repeats, only changes larger than that difference are reported. The steps are one family of
+    tests, the groups another.
     """
     known = dict(zip(samples.subjects, samples.logs(THROUGHPUT), strict=True))
     chosen = [step for step in steps if step.name in samples.steps]
@@ -123,7 +123,7 @@ def _singles(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
 
 
 def _groups(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
-    """Yield all groups together, then each: held-out first, in-sample last, never mixed."""
+    """Yield all groups together, then each group: held-out first, in-sample last."""
     for in_sample in (False, True):
         part = [step for step in steps if step.in_sample is in_sample]
         present = [group for group in Group if any(step.group is group for step in part)]
@@ -139,9 +139,9 @@ def _groups(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
 
 
 def _row(known: Mapping[str, Array], lineage: Lineage, what: _What) -> _Row:
-    """Return a series. Versions and steps that few blocks of their run have are left out.
+    """Return a series without the versions and steps that few blocks of their run have.
 
-    Else there would be hardly a block in which all can be compared.
+    With them, hardly any block would have all that is compared.
     """
     links = lineage.links
     steps = np.array(what.steps, dtype=np.intp)
@@ -185,7 +185,7 @@ def _most(name: str, there: Mapping[str, NDArray[np.bool_]], links: Links) -> in
 
 
 def _is_reached(name: str, present: Sequence[str], links: Links) -> bool:
-    """Return whether what a version is compared by is there, too."""
+    """Return whether the anchors by which a version is compared are present, too."""
     return all(end in present for hop in links.hops(name, present[0]) for end in hop)
 
 
@@ -266,7 +266,7 @@ def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) 
 
 
 def _seemingly(row: _Row, tests: Sequence[_Test], ends: _Test) -> str | None:
-    """Return the version with which most of the change from end to end seems to have come."""
+    """Return the version that seems to have brought most of the change from end to end."""
     neighbours = [test for test in tests if test.after - test.before == 1]
     largest = max(neighbours, key=lambda level: level.centre / ends.centre)
     return row.versions[largest.after] if largest.centre / ends.centre >= _MOST else None
@@ -297,7 +297,7 @@ def _change(row: _Row, test: _Test, level: Segment) -> Change:
 
 
 def _findable(tests: Sequence[_Test], floor: float) -> float | None:
-    """Return the change that would have been found wherever it is, None if that is not known."""
+    """Return the smallest change that would have been found anywhere, None if it is not known."""
     thresholds = [test.threshold for test in tests if test.after - test.before == 1]
     if not thresholds or any(math.isnan(threshold) for threshold in thresholds):
         return None

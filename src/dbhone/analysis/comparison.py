@@ -33,7 +33,7 @@ CONFIDENCE = 0.95
 class _Frame:
     """What is compared with what: names and kinds, by index.
 
-    ``hops`` has for each subject the comparisons within runs that lead to the base.
+    ``hops`` has, for each subject, the comparisons within runs that lead to the base.
     """
 
     subjects: tuple[str, ...]
@@ -103,11 +103,11 @@ def analyse(
 ) -> Analysis:
     """Compare every other subject with the base, step by step and over all steps.
 
-    ``steps`` are the run's, ``controls`` those subjects that are the base over again. A metric
-    that was not measured yields nothing. ``links`` tell of the samples of several runs. What is
-    corrected together are the families of the throughput, and those of all other metrics
-    together, see ``families.py``. Raises HoneError if
-    the base is not among the subjects or a step is not described.
+    ``steps`` are the run's; ``controls`` are the subjects that are the base once more. A metric
+    that was not measured yields nothing. ``links`` describe samples of several runs. The families
+    of the throughput are corrected together, and those of all other metrics together
+    (``multiplicity.py``). Raises HoneError if the base is not among the subjects or a step is not
+    described.
     """
     frame = _frame(samples, base, controls, steps, links)
     compared: list[_Compared] = []
@@ -309,7 +309,7 @@ def _parts(
 def _family(frame: _Frame, subject: int, *, in_sample: bool, group: Group | None) -> Family:
     if subject in frame.controls:
         return Family.CONTROL
-    # By this one its subject wins or does not (see ``winner.py``).
+    # The subject wins or loses by this one, see ``verdict.find_winner``.
     judged = group is None and in_sample == bool(frame.in_sample.all())
     return Family.JUDGED if judged else Family.PARTS
 

@@ -30,10 +30,10 @@ _LEAST_P = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimates:
-    """One estimate for each row. All arrays have the rows' shape; NaN is "cannot be told".
+    """One estimate for each row. All arrays have the rows' shape; NaN means "not known".
 
-    ``centre`` and ``half`` are the estimate and its interval's half-width, on the rows' own
-    scale (logarithms); ``p`` tests that the centre is 0; ``count`` is how many values a row has.
+    ``centre`` and ``half`` are the estimate and its interval's half-width, on the rows' own scale
+    (logarithms). ``p`` tests that the centre is 0. ``count`` is the number of a row's values.
     ``error`` is the standard error, ``freedom`` the degrees of freedom of the centre's t.
     """
 
@@ -91,11 +91,10 @@ def estimate(rows: Array, confidence: float) -> Estimates:
 
 
 def summed(sums: Sequence[Sequence[Array]], confidence: float) -> Estimates:
-    """Estimate sums of independent quantities: of each, one row of values for each of its terms.
+    """Estimate sums of independent quantities; each term of a sum has one row of values.
 
-    All rows have one shape, of which the last axis is the blocks; hardly any sum has more than
-    one term. A sum's ``count`` is the smallest of its terms', its degrees of freedom are
-    Satterthwaite's.
+    All rows have one shape; its last axis is the blocks. Hardly any sum has more than one term. A
+    sum's ``count`` is the smallest of its terms', its degrees of freedom are Satterthwaite's.
     """
     summed_up = estimate(np.array([terms[0] for terms in sums]), confidence)
     for at, terms in enumerate(sums):

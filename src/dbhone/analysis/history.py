@@ -12,10 +12,10 @@ from dbhone.measurement.record import Group
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineage:
-    """What the subjects of a history are to each other.
+    """How the subjects of a history relate to each other.
 
-    ``versions`` are in their order, the oldest first. ``controls`` tells of each control which
-    version it is once more. ``links`` tell of the samples of several runs.
+    ``versions`` are in their order, the oldest first. ``controls`` names the version that each
+    control repeats. ``links`` describe samples of several runs.
     """
 
     versions: tuple[str, ...]
@@ -25,10 +25,10 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Versions in a row between which no change was found, pooled.
+    """Consecutive versions without a change between them, pooled.
 
-    ``ratio`` is their throughput to that of the first version of all, a geometric mean; ``low``
-    to ``high`` is its interval, None with fewer than 3 blocks.
+    ``ratio`` is their throughput relative to the first version of all, a geometric mean; ``low`` to
+    ``high`` is its interval, None with fewer than 3 blocks.
     """
 
     versions: tuple[str, ...]
@@ -64,12 +64,11 @@ class Series:
     """One step, or the steps of a group together, through the versions.
 
     ``step`` is None for a group; there ``group`` is None if it is all groups. ``versions`` are
-    those that were measured well enough. ``overall`` is the change from the first version to
-    the last where that is certain and no change between neighbours is; ``seemingly`` is the
-    version with which most of it seems to have come, a guess that nothing makes certain, None
-    where none stands out. ``findable`` is the
-    smallest change, as a fraction, that would have been found between whichever neighbours;
-    None with fewer than ``MINIMUM_BLOCKS`` blocks.
+    those that were measured in enough blocks. ``overall`` is the change from the first version to
+    the last, if it is certain and no change between neighbours is. ``seemingly`` is then the
+    version that seems to have brought most of it: a guess, None where none stands out. ``findable``
+    is the smallest change, as a fraction, that would have been found between any neighbours; None
+    with fewer than ``MINIMUM_BLOCKS`` blocks.
     """
 
     step: str | None
@@ -84,15 +83,16 @@ class Series:
 
     @property
     def shown_changes(self) -> tuple[Change, ...]:
-        """What is told of it: its changes, that from end to end where it is the only one."""
+        """Its changes; if there are none, the change from end to end, if that is certain."""
         return self.changes or ((self.overall,) if self.overall is not None else ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """All that was found. ``versions`` are in their order; ``groups`` begin with all groups.
+    """The changes of all steps and groups.
 
-    ``least`` is the smallest change that is told.
+    ``versions`` are in their order; ``groups`` begin with all groups together.
+    ``least`` is the smallest change that is reported.
     """
 
     versions: tuple[str, ...]

@@ -1,8 +1,8 @@
-"""How subjects are compared of which no run measured both: by way of a shared one, an anchor.
+"""Compares subjects that no run measured together, by way of a common comparator, the anchor.
 
-A ratio is always taken within the blocks of a run. Where an earlier run measured the anchor
-beside one subject and a later run beside another, the logarithms of the two ratios add up, and
-so do their variances, since the runs are independent.
+A ratio is always taken within the blocks of one run. If an earlier run measured the anchor beside
+one subject, and a later run measured it beside another, the logarithms of the two ratios add up. So
+do their variances, since the runs are independent.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ Hop = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """Which runs measured what, where samples come from several; nothing where from one.
+    """Which runs measured which subjects; empty for samples of a single run.
 
-    ``runs`` has the indices of the runs that measured a subject. ``anchors`` tells by what a
-    subject is compared with those that an earlier run measured; the subjects of the first run
-    have none.
+    ``runs`` has the indices of the runs that measured a subject. ``anchors`` names the subject by
+    which another is compared with those of earlier runs; the subjects of the first run have none.
     """
 
     runs: Mapping[str, frozenset[int]] = field(default_factory=dict)
     anchors: Mapping[str, str] = field(default_factory=dict)
 
     def together(self, one: str, other: str) -> frozenset[int]:
-        """Return the runs that measured both; of a single run's samples, that one."""
+        """Return the runs that measured both; of a single run's samples, that run."""
         if not self.runs:
             return frozenset((0,))
         return self.runs[one] & self.runs[other]
@@ -57,9 +56,9 @@ def contrast(
 ) -> list[Array]:
     """Return how far the weighted mean of subjects is from ``earlier``: the terms of a sum.
 
-    ``rows`` are the logarithms by subject, of which the last axis is the blocks; the weights add
-    up to 1. The terms are independent, each of other runs: what shares a run is one term, of the
-    blocks that all of it has.
+    ``rows`` are the logarithms by subject; their last axis is the blocks. The weights add up to 1.
+    The terms are independent, since each is of other runs. What shares a run is one term, over the
+    blocks that have all of it.
     """
     terms: dict[frozenset[int], Array] = {}
     for name, weight in weights.items():

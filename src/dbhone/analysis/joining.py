@@ -1,11 +1,12 @@
 """Runs that add up: several as one, by the subjects that they share.
 
-A subject may be joined to an earlier run only by way of an anchor: a subject that both runs
-measured, the same server with the same settings, on the same machine and at the same work. Then
-its ratio to the anchor and the anchor's to the others are known, each within a run.
+A subject joins an earlier run only by way of an anchor: a subject that both runs measured, the same
+server with the same settings, on the same machine and at the same work. Then each ratio to the
+anchor is known within a run.
 
-Where all runs are histories, subjects are the same by their names, which are versions; a version
-that is not the same server in two runs is an error there. Else they are the same by what they are.
+In histories, subjects are the same if their names are, since these are versions. It is an error if
+a version is not the same server in two runs. In other runs, subjects are the same if they have the
+same properties.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from dbhone.versions import age
 class Joined:
     """Several runs as one. ``parts`` are in the order in which they were joined.
 
-    ``run`` has the subjects of all, their common steps, and the controls of the run that the
-    base is from: the oldest version, or where not all runs are histories the base of the first
-    run. Another run's controls are taken for these if they are the same base over again.
-    ``samples`` are of these. ``lineage`` is of ``everything``, where all other controls are, too,
-    under names of their own; it has no versions where there is no history.
+    ``run`` has the subjects of all runs, their common steps, and the controls of the base's run.
+    The base is the oldest version, or that of the first run where not all runs are histories.
+    Another run's controls count as these if they repeat the same base. ``samples`` belong to
+    ``run``. ``lineage`` belongs to ``everything``, which has all other controls too, under names of
+    their own; it has no versions where there is no history.
     """
 
     run: Run
@@ -147,7 +148,7 @@ def _nothing_shared(chained: Sequence[Part], part: Part, *, history: bool) -> Us
 
 
 def _namesakes(chained: Sequence[Part], part: Part) -> str:
-    """Tell of a subject that another run has by name only, and in what the two differ."""
+    """Name a subject that another run has by name only, and how the two differ."""
     for earlier in chained:
         for name, subject in earlier.compared.items():
             other = part.compared.get(numbered(name, part))
@@ -209,7 +210,7 @@ def _check_alike(first: Part, part: Part) -> None:
 
 
 def _common_steps(parts: Sequence[Part]) -> tuple[Step, ...]:
-    """Return the steps that all runs have; trained on by one, they are in-sample in all."""
+    """Return the steps that all runs have; a step that one run trained on is in-sample."""
     trained = {step.name for part in parts for step in part.run.steps if step.in_sample}
     first, *others = (
         [replace(step, in_sample=step.name in trained) for step in part.run.steps] for part in parts
@@ -248,9 +249,9 @@ def _version_order(parts: Sequence[Part]) -> tuple[str, ...]:
 
 
 def _links(parts: Sequence[Part], names: Sequence[Mapping[str, str]], home: Part) -> Links:
-    """Tell which runs measured what, and by what each subject is compared with earlier runs'.
+    """Return which runs measured what, and by which anchor each subject is compared.
 
-    ``names`` has for each part what its subjects are called in the whole.
+    ``names`` has, for each part, the names of its subjects in the whole.
     """
     runs = {
         name: frozenset(at for at, called in enumerate(names) if name in called.values())
@@ -267,9 +268,9 @@ def _links(parts: Sequence[Part], names: Sequence[Mapping[str, str]], home: Part
 
 
 def _names(part: Part, home: Part) -> dict[str, str]:
-    """Return what a part's subjects are called in the whole.
+    """Return the names of a part's subjects in the whole.
 
-    A control of the same base is the whole's own, any other one is its run's.
+    A control of the same base is the whole's control; any other belongs to its run.
     """
     again: dict[str, str] = {}
     for control in _controls(part):

@@ -1,14 +1,11 @@
-"""Absolute figures: each subject's level on each step, and the averages of ratios.
+"""Absolute figures: each subject's level on each step, and arithmetic means of ratios.
 
-What a subject does in absolute terms: so many operations a second, so many seconds of CPU.
+Levels, such as operations per second, are for reading; effects are for judging. A level carries
+whatever the machine went through from block to block, which cancels in a ratio within a block.
 
-Levels are for reading, effects for judging: a level carries all that the machine went
-through from block to block, which cancels in a ratio within a block.
-
-The arithmetic mean of steps' ratios, as others publish it, with an interval.
-
-dbhone's own summaries are geometric means, of which the interval is known directly. Where steps
-differ widely the two means do, too, so that what others averaged is set beside the same mean.
+dbhone's own summaries are geometric means. Published results often are arithmetic means of steps'
+ratios, and the two differ where steps differ widely. So this module computes the arithmetic mean
+too, with an interval, for comparisons with published results.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The typical course of what was observed: over the blocks of a run, at each moment of a slice.
+"""The typical course of an observed quantity: its median over the blocks, moment by moment.
 
-Blocks are slices of the same length, each observed at about the same seconds since its begin.
-A course has at each moment the median over the blocks, and the middle half of them. It is for
-reading; what differs and what does not is judged by effects.
+Blocks are slices of the same length, each observed at about the same seconds after its begin. A
+course has the median and the quartiles over the blocks. It is for reading; verdicts are on effects.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ MOST_POINTS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """How one quantity typically went for one subject on one set.
+    """The typical course of one quantity for one subject on one set.
 
-    ``at`` are seconds since the slice's begin; ``values`` the medians over ``blocks`` blocks,
+    ``at`` are seconds since the slice's begin; ``values`` are the medians over ``blocks`` blocks,
     ``low`` to ``high`` the quartiles. All have the same length.
     """
 
@@ -43,9 +42,9 @@ def find_courses(
 ) -> tuple[Course, ...]:
     """Return the courses on some of the sets, by set, quantity and subject.
 
-    A count that a block's slice does not tell was nought in all of it. Moments at which less
-    than half of the blocks were observed, such as the end of the longest slice, are left out. Of
-    more than about ``most_points`` moments neighbours are averaged.
+    A count that is missing from a block was 0 in all of it. Moments at which fewer than half of the
+    blocks were observed are left out, such as the end of the longest slice. With more than about
+    ``most_points`` moments, neighbours are averaged.
     """
     chosen = [observation for observation in observations if observation.set in sets]
     courses: list[Course] = []
@@ -107,7 +106,7 @@ def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> 
 
 
 def _series_of(block: Observation, quantity: Quantity) -> Series | None:
-    """Return a block's series of a quantity; of a count that it does not have, one of noughts."""
+    """Return a block's series of a quantity; zeros for a count that the block does not have."""
     own = next((series for series in block.series if series.quantity == quantity), None)
     if own is not None or quantity.kind is not Kind.COUNT or not block.series:
         return own

@@ -1,13 +1,8 @@
-"""Families of comparisons: what is corrected together for being many.
+"""Corrects comparisons for their number, in families, by Holm's method.
 
-Families of comparisons, each corrected for being many on its own.
-
-A family answers one question. Within it at most one run in twenty raises a false alarm; each
-further family has its own twentieth, so there are few.
-
-Many comparisons, corrected for being many: S. Holm, Scand. J. Statist. 6 (1979) 65-70.
-
-How large a difference had to be to be found, where none was.
+A family answers one question. Within a family, at most one run in twenty raises a false alarm. Each
+further family has a twentieth of its own, so there are few. Source: S. Holm, Scand. J. Statist. 6
+(1979) 65-70.
 """
 
 from __future__ import annotations
@@ -28,9 +23,9 @@ def findable(error: Array, freedom: Array, adjusted: Array, confidence: float) -
     """Return for each row the smallest distance from 0 that would have been found.
 
     ``error`` and ``freedom`` are those of the rows' estimates, ``adjusted`` their p values after
-    Holm's correction; NaN takes no part and stays NaN. It is the distance of which the p value is
-    just what Holm's method asks of the best of those that were not found. A true difference of
-    just that size is found in half of all cases.
+    Holm's correction; NaN takes no part and stays NaN. The distance's p value is what Holm's method
+    asks of the best of those that were not found. Half of all runs find a true difference of this
+    size.
     """
     alpha = 1 - confidence
     left = max(int(np.count_nonzero(adjusted >= alpha)), 1)
@@ -77,9 +72,9 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tests:
-    """What their families say of rows: corrected p values, and what would have been found.
+    """The tests of rows: p values corrected within families, and the findable differences.
 
-    NaN for a row that has too few blocks for a verdict; it takes no part.
+    NaN stands for a row that has too few blocks for a verdict; it takes no part.
     """
 
     adjusted: Array

@@ -13,8 +13,8 @@ from dbhone.measurement.sample_array import SampleArray
 class Part:
     """A run that is to be joined.
 
-    ``compared`` are the subjects that were measured, without controls: the versions of a
-    ``history`` in their order, of another run the base and then the others.
+    ``compared`` are the measured subjects without controls: the versions of a ``history`` in their
+    order, otherwise the base and then the others.
     """
 
     run: Run
@@ -24,7 +24,7 @@ class Part:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """The run's name in messages."""
         return f"run {self.run.id}"
 
 
@@ -42,7 +42,7 @@ def part(run: Run, samples: SampleArray) -> Part:
 
 
 def differences(one: Subject, other: Subject) -> tuple[str, ...]:
-    """Return in what two subjects are not the same server, nothing if they are."""
+    """Return how two subjects differ as servers, nothing if they are the same server."""
     parts = (
         ("version", (one.dbms, one.version) != (other.dbms, other.version)),
         ("build", one.build_digest != other.build_digest),
@@ -53,16 +53,15 @@ def differences(one: Subject, other: Subject) -> tuple[str, ...]:
 
 
 def numbered(name: str, part: Part) -> str:
-    """Return what a subject is called whose name means something else in another run."""
+    """Return the name of a subject whose own name means something else in another run."""
     return f"{name} of {part.title}"
 
 
 def named_alike(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Return the parts, the oldest run first, with a name for each server that is its own.
+    """Return the parts, the oldest run first, with a unique name for each server.
 
-    Experiments name their subjects as they like: what is the same server gets the name that it
-    has in the first run, and what is another one under a name that is taken gets its run's
-    number to it.
+    Experiments name their subjects as they like. The same server gets the name that it has in the
+    first run. Another server under a name that is taken gets its run's number added.
     """
     named: list[Part] = []
     for earlier in sorted(parts, key=lambda part: part.run.id):

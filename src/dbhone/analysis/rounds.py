@@ -1,29 +1,22 @@
-"""Rounds of short slices: whether servers have settled, and the levels of all rounds.
+"""Rounds of short slices: how many come before the servers have settled, and the subjects' levels.
 
-How many rounds of short slices come before the subjects have settled.
+After a server's start, caches fill, threads are made, and a client's script is compiled. The first
+rounds may be slower than those that follow. A round has not settled if some subject's rate in it is
+further from the median of that subject's later rounds than their spread explains. Rounds are
+examined in order until one has settled. At most a third of them is left out, and none if fewer than
+six would remain. A round is left out for all subjects, which favours none. The rule is Conway's
+(Management Science 10 (1963) 47-61), with the median and the median deviation in the place of the
+extremes, which a single burst would decide.
 
-After a server's start caches fill, threads are made, and a client's script is compiled: the first
-rounds may be slower than all that follow. A round has not settled when some subject's rate in it
-is further from the median of that subject's later rounds than their spread explains. Rounds are
-looked at in their order, until one has settled; at most a third of them is left out, and none
-where fewer than six remain to tell. A round is left out for all subjects, and whichever of them
-it is that has not settled, so that leaving it out favours nobody.
+A round has one slice of each subject, moments apart. The logarithm of a slice's rate is modelled as
+its subject's level plus the round's effect plus noise. Levels and rounds are fitted together by
+Huber's M-estimate (P. J. Huber, Annals of Mathematical Statistics 35 (1964) 73-101; Robust
+Statistics, Wiley 1981, chapter 7), so that slices in a burst or a stall count less. With more than
+two subjects, a subject that is slower by a tenth is found slower by a tenth whatever the others do;
+differences from a round's median would not promise that.
 
-The rule is Conway's (Management Science 10 (1963) 47-61): leave out what lies outside of all that
-follows. The median and the median deviation take the place of the extremes, which one burst
-would decide.
-
-Levels of subjects that were measured in turn, round after round, during one restart.
-
-A round has one slice of each subject, moments apart. The logarithm of a slice's rate is taken
-as its subject's level, plus what the round was like for all, plus noise; levels and rounds are
-fitted together by Huber's M-estimate (P. J. Huber, Annals of Mathematical Statistics 35 (1964)
-73-101; Robust Statistics, Wiley 1981, chapter 7). Slices in a burst, a stall or another hump
-then count less, and a subject that is slower by a tenth is found slower by a tenth whatever the
-others do, which differences from a round's median do not promise for more than two.
-
-What slices of one restart have in common, such as how memory was laid out, no number of rounds
-can tell. So there is no interval here: it is over restarts (``estimate.py``).
+All slices of a restart share some conditions, such as the layout of memory, which no number of
+rounds can show. So this module gives no intervals: they are taken over restarts (``estimate.py``).
 """
 
 from __future__ import annotations
@@ -82,9 +75,9 @@ def log_rate(operations: float, seconds: float) -> float:
 def levels(logs: Array) -> Array:
     """Return one log level for each subject, from the logarithms of its slices' rates.
 
-    ``logs`` is rounds x subjects, NaN where a slice is missing; further axes before these are
-    many restarts at once. The levels' differences are what is fitted; together they lie
-    so that the median round has no effect. The level of a subject without slices is NaN.
+    ``logs`` is rounds x subjects, NaN where a slice is missing; further axes before these are many
+    restarts at once. The fit determines the levels' differences; their common height is such that
+    the median round has no effect. The level of a subject without slices is NaN.
     """
     if 0 in logs.shape:
         return np.full((*logs.shape[:-2], logs.shape[-1]), np.nan)
@@ -133,7 +126,7 @@ def _weights(residuals: Array, known: NDArray[np.bool_], bend: Array) -> Array:
 
 
 def _weighted_mean(values: Array, weights: Array, axis: int) -> Array:
-    """Return the means along an axis, which stays; 0 where nothing is known."""
+    """Return the means along an axis, which is kept; 0 where nothing is known."""
     total = weights.sum(axis=axis, keepdims=True)
     mean: Array = (values * weights).sum(axis=axis, keepdims=True) / np.where(total, total, 1.0)
     return mean
@@ -142,8 +135,8 @@ def _weighted_mean(values: Array, weights: Array, axis: int) -> Array:
 def _spread(logs: Array, known: NDArray[np.bool_]) -> Array:
     """Return the residuals' standard deviation, from the differences within rounds.
 
-    A difference has twice a slice's variance, and the fit of the rounds takes one degree of
-    freedom in as many as there are subjects. Where nothing can be told, 0.
+    A difference has twice a slice's variance. The fit of the rounds takes one degree of freedom in
+    as many as there are subjects. The result is 0 where it cannot be known.
     """
     first, second = np.triu_indices(logs.shape[-1], 1)
     differences = logs[..., first] - logs[..., second]
@@ -157,7 +150,7 @@ def _spread(logs: Array, known: NDArray[np.bool_]) -> Array:
 
 
 def _median(values: Array, axis: int) -> Array:
-    """Return the medians of what is known along an axis; NaN where nothing is."""
+    """Return the medians of the known values along an axis, NaN where none is known."""
     ordered = np.sort(values, axis=axis)  # NaN comes last
     count = np.count_nonzero(~np.isnan(values), axis=axis, keepdims=True)
     low = np.take_along_axis(ordered, np.maximum(count - 1, 0) // 2, axis=axis)

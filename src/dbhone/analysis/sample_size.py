@@ -1,4 +1,4 @@
-"""How much more has to be measured: for a verdict at all, and for the precision that was wanted."""
+"""How much more has to be measured: for a verdict at all, and for the wanted precision."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _PATIENCE = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSize:
-    """What a run lacks, if its noise stays as it is.
+    """What a run lacks if its noise stays as it is.
 
-    ``verdict_blocks`` are the blocks after which every effect on throughput has a verdict,
-    ``target_blocks`` those after which every one is as precise as ``target``; None while there
-    is no verdict, since so few blocks tell too little of the noise. ``block_seconds`` is how long
-    a block takes, None if not known.
+    ``verdict_blocks`` are the blocks after which every effect on throughput has a verdict.
+    ``target_blocks`` are those after which every effect is as precise as ``target``; None while
+    there is no verdict, since so few blocks show too little of the noise. ``block_seconds`` is the
+    time of a block, None if it is not known.
     """
 
     verdict_blocks: int
@@ -44,7 +44,7 @@ class SampleSize:
 
     @property
     def verdict_words(self) -> str:
-        """Return what is lacking for a verdict, as a sentence's end."""
+        """What is lacking for a verdict, as the end of a sentence."""
         return f"{self._words(self.verdict_blocks)} would give one"
 
     def _words(self, blocks: int) -> str:
@@ -54,12 +54,12 @@ class SampleSize:
 
     @property
     def target_words(self) -> str:
-        """Return what is lacking for the target alone, empty while that is not known."""
+        """What is lacking for the target alone; empty while that is not known."""
         return self._words(self.target_blocks) if self.target_blocks else ""
 
 
 def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
-    """Return what a run lacks of blocks; a subject that is broken needs none."""
+    """Return how many blocks a run lacks; a broken subject needs none."""
     analysis = analysis.without(_broken(run))
     counts = [effect.blocks for effect in analysis.throughput_effects]
     missing = max(MINIMUM_BLOCKS - min(counts, default=analysis.blocks), 0)
@@ -71,7 +71,7 @@ def needs(run: Run, samples: SampleArray, analysis: Analysis) -> SampleSize:
 
 
 def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warning]:
-    """Tell of blocks that are missing for verdicts, and of precision that was not reached."""
+    """Yield warnings of missing blocks, and of precision that was not reached."""
     analysis = analysis.without(_broken(run))
     effects = analysis.throughput_effects
     size = needs(run, samples, analysis)
@@ -119,7 +119,7 @@ def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterato
 
 
 def _would_do(sample_size: SampleSize) -> str:
-    """Return what would do for the target, or what to do where nobody waits for that."""
+    """Return what would reach the target, or what to do where that takes too long."""
     if not sample_size.target_words:
         return ""
     if (sample_size.seconds(sample_size.target_blocks) or 0) <= _PATIENCE:

@@ -1,12 +1,12 @@
-"""Blocks that do not go with the others of their step: outliers, and noise in two humps.
+"""Blocks that do not fit the others of their step: outliers, and noise in two humps.
 
-What is looked at is what the estimate is made of: the logarithm of each block's ratio to the
-base. Nothing is left out here; the footnotes say what the trimmed mean had to bear.
+The checks look at what the estimate is made of: the logarithm of each block's ratio to the base.
+Nothing is left out here; the footnotes say what the trimmed mean had to cope with.
 
-Two humps are told by the best split of the sorted ratios in two (Fisher, JASA 53 (1958) 789-798)
-and by how many of their own spreads lie between the two means, as Ashman's D (Ashman, Bird and
-Zepf, Astronomical Journal 108 (1994) 2348-2361) does. Of noise with one hump, normal or with
-heavy tails, that is 7 in one of 1,000 rows of 12 blocks, and less in longer ones.
+Two humps are detected by the best split of the sorted ratios (Fisher, JASA 53 (1958) 789-798) and
+by the distance of the two means in their own spreads, Ashman's D (Ashman, Bird and Zepf,
+Astronomical Journal 108 (1994) 2348-2361). Noise with one hump, normal or heavy-tailed, exceeds a D
+of 7 in one of 1,000 rows of 12 blocks, and more rarely in longer rows.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Humps:
-    """Two humps: the ratio of each, and how many blocks are in it; ``apart`` is Ashman's D."""
+    """Two humps: the ratio of each, and its number of blocks; ``apart`` is Ashman's D."""
 
     ratios: tuple[float, float]
     counts: tuple[int, int]
@@ -93,7 +93,7 @@ def _outliers(rows: list[_Row]) -> Iterator[Warning]:
 
 
 def _furthest(logs: Array) -> tuple[int, float, float]:
-    """Return how many values are far, and of the furthest how far in spreads, and the value."""
+    """Return how many values are far, the furthest one's distance in spreads, and its value."""
     away = np.abs(logs - np.median(logs))
     spread = DEVIATION * float(np.median(away))
     if spread == 0.0:
@@ -120,7 +120,7 @@ def _two_humped(rows: list[_Row]) -> Iterator[Warning]:
 
 
 def _humps(logs: Array) -> _Humps:
-    """Return the two humps that the sorted values fall apart into best, if they have any."""
+    """Return the two humps into which the sorted values split best, None if there are none."""
     count = len(logs)
     least = max(4, int(np.ceil(_SHARE * count)))
     sizes = np.arange(least, count - least + 1)

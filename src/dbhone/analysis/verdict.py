@@ -1,9 +1,7 @@
-"""What a comparison says: effects, summaries, verdicts, their precision, and the winner.
+"""What a comparison says: effects, summaries, verdicts, the winner, and how precise all that is.
 
-How precise a run is, and how much more it needs: the stopping rule's two questions.
-
-Stopping by precision, never by significance, keeps the verdicts honest: to look again and
-again and to stop at the first difference would find one where there is none.
+A run stops when it is precise enough, never when a difference is significant: whoever looks again
+and again, and stops at the first difference, finds one where there is none.
 """
 
 from __future__ import annotations
@@ -118,7 +116,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A step that a subject's summaries of a metric do without: too few blocks have it."""
+    """A step without which a subject's summaries of a metric are made: too few blocks have it."""
 
     metric: str
     subject: str
@@ -127,10 +125,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """All that was found in a run's samples.
+    """All effects, summaries and verdicts of a run's samples.
 
-    ``unusable`` counts measurements that were zero, negative or infinite and so have no
-    ratio; ``blocks`` the blocks of which the base has anything.
+    ``unusable`` counts measurements that were zero, negative or infinite and so have no ratio;
+    ``blocks`` counts the blocks in which the base was measured.
     """
 
     base: str
@@ -152,7 +150,7 @@ class Analysis:
         return tuple(summary for summary in self.summaries if summary.metric == THROUGHPUT.name)
 
     def without(self, subjects: Collection[str]) -> Analysis:
-        """Return the analysis as far as it is not of these subjects."""
+        """Return the analysis without these subjects."""
         return replace(
             self,
             effects=tuple(effect for effect in self.effects if effect.subject not in subjects),
@@ -163,7 +161,7 @@ class Analysis:
         )
 
     def judged(self, subject: str) -> tuple[Effect | Summary, ...]:
-        """Return what was found of a subject's throughput and has a verdict, summaries first."""
+        """Return a subject's summaries and effects of throughput that have a verdict."""
         judged: tuple[Effect | Summary, ...] = (
             *self.throughput_summaries,
             *self.throughput_effects,
@@ -177,7 +175,7 @@ class Analysis:
     def summary(
         self, subject: str, *, in_sample: bool, group: Group | None = None, metric: str
     ) -> Summary | None:
-        """Return the one summary of these, None if there is none."""
+        """Return the summary with these properties, None if there is none."""
         key = (subject, in_sample, group, metric)
         return next(
             (
@@ -250,7 +248,7 @@ def blocks_needed(analysis: Analysis, target: float) -> int | None:
 
 
 def _widest(effects: Sequence[Effect]) -> Iterable[Effect]:
-    """Return of the effects with as many blocks only the widest: no other needs more."""
+    """Return the widest of the effects that have equally many blocks: no other needs more."""
     best: dict[int, Effect] = {}
     for effect in effects:
         rival = best.get(effect.blocks)
@@ -288,7 +286,7 @@ def _width(blocks: int, confidence: float) -> float:
 
 
 def scored_in_sample(analysis: Analysis) -> bool:
-    """Return whether subjects are judged in-sample: only where there is no held-out step."""
+    """Return whether subjects are judged in-sample, which is so without held-out steps."""
     return all(summary.in_sample for summary in analysis.summaries)
 
 

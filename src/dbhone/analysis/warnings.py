@@ -1,11 +1,7 @@
-"""What a reader must know of a run before its figures are believed.
+"""What a reader must know before the figures of a run are believed.
 
-What a reader should doubt: warnings that only the figures of a whole run can tell.
-
-Each check returns warnings, data like those that came with the run. Those about the A/A
-control come first, since they put every other figure in doubt.
-
-What a reader should doubt in a run of servers: refused transactions, a busy client.
+Each check looks at the figures of a whole run and returns warnings, data like those that came with
+the run. Warnings of the A/A control come first, since they concern every other figure.
 """
 
 from __future__ import annotations
@@ -45,7 +41,7 @@ _CLIENT_SHARE = 0.3
 
 
 def driver_errors(samples: SampleArray) -> Iterator[Warning]:
-    """Tell of each subject how many transactions its server refused in what counts."""
+    """Yield a warning for each subject whose server refused transactions."""
     for name, errors in zip(samples.subjects, samples.usable(ERRORS), strict=True):
         refused = np.nan_to_num(errors) > 0
         count = int(np.count_nonzero(refused))
@@ -61,9 +57,9 @@ def driver_errors(samples: SampleArray) -> Iterator[Warning]:
 
 
 def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
-    """Tell on which steps the client takes much of a CPU that has nothing left.
+    """Return the warning that the client uses much of a busy CPU on some steps.
 
-    There a server that needs half the CPU is not twice as fast: the client's part stays.
+    There, a server that needs half the CPU is not twice as fast: the client's part stays.
     """
     if run.base is None or run.base.name not in samples.subjects:
         return
@@ -156,7 +152,7 @@ def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:
 
 
 def _control_differs(analysis: Analysis, control: str, what: str) -> Iterator[Warning]:
-    """Tell that a subject differs from the base though it is the same: ``what`` says how."""
+    """Yield a warning that a subject differs from the base that it repeats; ``what`` says how."""
     differing = [effect for effect in analysis.judged(control) if differs(effect)]
     if not differing:
         return
@@ -206,7 +202,7 @@ def _state(run: Run) -> Iterator[Warning]:
 
 
 def _compilers(run: Run) -> Iterator[Warning]:
-    """Tell that ready-made servers were not built alike, as far as their files say."""
+    """Yield a warning that ready-made servers were not built alike, as far as is known."""
     built: dict[str, list[str]] = {}
     for subject in run.subjects:
         if subject.ready_made and subject.compiler != READY_MADE:
@@ -232,7 +228,7 @@ def _broken(run: Run) -> Iterator[Warning]:
 
 
 def _short(run: Run, base: _Base | None) -> Iterator[Warning]:
-    """Tell which steps are so short on the base that a clock's tick or a timer shows.
+    """Yield a warning of steps so short on the base that a clock's tick or a timer shows.
 
     A server's step lasts as long as it is told to, however short its operations are.
     """
@@ -254,10 +250,10 @@ def _short(run: Run, base: _Base | None) -> Iterator[Warning]:
 
 
 def _drift(base: _Base | None) -> Iterator[Warning]:
-    """Tell whether the base itself became faster or slower as the blocks went by.
+    """Yield a warning if the base itself became faster or slower from block to block.
 
-    The trend is Theil and Sen's, tested by Mann and Kendall's normal approximation, over
-    pieces of consecutive blocks.
+    The trend is Theil and Sen's, tested by Mann and Kendall's normal approximation, over pieces of
+    consecutive blocks.
     """
     if base is None or base.logs.shape[1] < MINIMUM_BLOCKS:
         return
@@ -333,7 +329,7 @@ def _values(analysis: Analysis) -> Iterator[Warning]:
 
 
 def _left_out(analysis: Analysis) -> dict[tuple[str, tuple[str, ...]], list[str]]:
-    """Return the subjects by what their summaries do without: a metric, and its steps."""
+    """Return the subjects by the metric and the steps that their summaries leave out."""
     steps: dict[tuple[str, str], list[str]] = {}
     for effect in analysis.left_out:
         steps.setdefault((effect.metric, effect.subject), []).append(effect.step)

@@ -100,7 +100,7 @@ class Variant:
 def parse_variant(text: str) -> Variant:
     """Return the variant that ``text`` names; the order of the words does not matter.
 
-    A word is a transform or one of the names in ``compositions.py``. Raises UnknownName for
+    A word is a transform or one of the names in ``aliases.py``. Raises UnknownName for
     a word that is neither, and VariantError with the reason for two that do not go together.
     """
     if text.strip() == READY_MADE:

@@ -24,7 +24,7 @@ _NATIVE_IS_OFF = (8, 4)
 
 
 class MysqlServer(MysqlLife):
-    """A server out of a tree of MySQL's kind. How else it runs is in ``_mysql_life.py``."""
+    """A server out of a tree of MySQL's kind. ``_mysql_lifecycle.py`` says how it runs."""
 
     maker: Vendor
     builds: VersionRange

@@ -71,7 +71,7 @@ _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S*-MariaDB")
 
 
 class MariaDb(MysqlLife):
-    """MariaDB Server: how it is built. How it runs is in ``_mysql_life.py``."""
+    """MariaDB Server: how it is built. ``_mysql_lifecycle.py`` says how it runs."""
 
     name = "mariadb"
     title = "MariaDB"
