@@ -161,7 +161,13 @@ def locate(chosen: Path | None) -> Home:
         root = _ROOTS_HOME
     else:
         root = Path(platformdirs.user_data_dir("dbhone", appauthor=False))
-    root = root.expanduser().absolute()
+    try:
+        root = root.expanduser().absolute()
+    except RuntimeError:
+        raise MachineError(
+            "this account has no home folder, in which hone would keep its own",
+            hint="choose a folder with --home or DBHONE_HOME",
+        ) from None
     if any(character.isspace() for character in str(root)):
         raise UsageError(
             f"the home folder '{root}' has a space in its name, which build systems cannot bear",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from dbhone.measurement.store import Store
 from tests.experiment.test_load import GOOD
+from tests.measurement.store_records import begin
 
 LEVERS = """\
 title = "levers"
@@ -203,3 +206,61 @@ def test_a_named_config_is_shown_with_its_source_and_its_reasons(
     shown = hone(home, "configs", "kinoshita").stdout
     lines = [line.rstrip() for line in shown.splitlines()]
     assert lines == golden.read_text(encoding="utf-8").splitlines()
+
+
+def test_nothing_in_an_experiment_drives_the_terminal(home: Path, tmp_path: Path) -> None:
+    title = "\\u001b]0;owned\\u0007 \\u001b[2J \\u202e x"
+    (tmp_path / "x.toml").write_text(GOOD.replace("a small comparison", title))
+    shown = hone(home, "plan", "x.toml").stdout
+    assert "owned" in shown
+    assert not set("\x1b\x07\u202e") & set(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = " + "[" * 5000 + "]" * 5000, "nested too deep"),
+        ("x = " + "9" * 5000, "is not valid TOML"),
+        ("title = '\\ud800'\nbase = \"\\ud800\"", "is not valid TOML"),
+    ],
+)
+def test_values_beyond_all_measure_are_wrong_use(
+    home: Path, tmp_path: Path, text: str, told: str
+) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    for words in (("plan", "x.toml"), ("plan", "x.toml", "--source", "a=dir:.")):
+        done = hone(home, *words)
+        assert done.returncode in {1, 2}
+        assert "a fault of hone" not in done.stderr
+    assert told in hone(home, "plan", "x.toml").stderr
+
+
+def test_a_run_beyond_all_numbers_does_not_exist(home: Path) -> None:
+    with Store.open(make_home(home)) as store:
+        begin(store)
+    done = hone(home, "show", "9" * 30)
+    assert done.returncode == 2
+    assert "the newest is run 1" in done.stderr
+
+
+def make_home(home: Path) -> Path:
+    """Make a home's folder; return the path of its store."""
+    home.mkdir(mode=0o711)
+    return home / "store.db"
+
+
+def test_an_account_without_a_home_is_told_what_to_do(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dbhone", "--home", "~nobody-there/x", "runs"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "this account has no home folder" in done.stderr
+    assert "--home or DBHONE_HOME" in done.stderr
+    assert "fault" not in done.stderr
+
+
+def test_a_terminal_without_a_character_gets_its_number(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(GOOD.replace("a small comparison", "größer ±"))
+    command = [sys.executable, "-m", "dbhone", "--home", str(home), "plan", "x.toml"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, env=environment)
+    assert done.stdout.startswith(rb"gr\xf6\xdfer \xb1")
+    assert done.returncode == 0

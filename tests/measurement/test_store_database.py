@@ -389,3 +389,41 @@ class TestReading:
         path.rename(odd)
         with Store.open_to_read(odd) as store:
             assert len(store.runs()) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE runs SET created_at = 'yesterday'",
+        "UPDATE runs SET state = 'sleeping'",
+        "UPDATE subjects SET role = 'judge'",
+        "UPDATE subjects SET flags = '[1'",
+        "UPDATE invocations SET started_at = '2026-99-99 00:00:00'",
+        "UPDATE steps SET step_group = x'ff'",
+    ],
+)
+def test_a_value_that_no_hone_has_written_is_an_error_with_a_next_step(
+    path: Path, change: str
+) -> None:
+    execute(path, change)
+    with pytest.raises(StoreError, match="it holds a value that is wrong") as caught, read(path):
+        pass
+    assert caught.value.hint is not None
+    assert "restore a copy" in caught.value.hint
+
+
+def read(path: Path) -> Store:
+    with Store.open(path) as store:
+        store.run(1)
+        store.runs()
+        store.done(1)
+        store.samples(1)
+    return store
+
+
+def test_tables_that_are_not_those_of_their_revision_are_told_with_a_next_step(path: Path) -> None:
+    execute(path, "UPDATE alembic_version SET version_num = '0006'")
+    with pytest.raises(StoreError, match="duplicate column name") as caught:
+        Store.open(path)
+    assert caught.value.hint is not None
+    assert "move the file away" in caught.value.hint

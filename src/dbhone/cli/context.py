@@ -62,8 +62,11 @@ def find_run(store: Store, selector: str) -> Run:
         raise UsageError("there are no runs yet", hint="'hone try' makes one")
     if selector == "last":
         return store.run(newest)
-    if not selector.isdigit():
+    digits = selector.lstrip("0")
+    if not (selector.isascii() and selector.isdecimal()):
         raise UsageError(
             f"'{selector}' is not a run", hint=f"give a number up to {newest}, or last"
         )
-    return store.run(int(selector))
+    if len(digits) > len(str(newest)):
+        raise UsageError(f"there is no run {selector}", hint=f"the newest is run {newest}")
+    return store.run(int(digits or "0"))

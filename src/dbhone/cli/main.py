@@ -5,23 +5,27 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted; a command may return
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from dbhone import __version__, registry
 from dbhone.cli.context import Context
 from dbhone.errors import HoneError, Interrupted, disk_full
 from dbhone.home import locate
+from dbhone.safe_text import terminal_safe
 
 _DRAWER = "dbhone.cli.commands"
 _WIDTH_OF_FILES = 140
@@ -76,9 +80,21 @@ def hone(ctx: click.Context, home: Path | None, debug: bool) -> None:
     )
 
 
+class SafeConsole(Console):
+    """A console to which no text from outside can send a command: all that is printed goes here."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield the segments; those that are not the library's own commands are made safe."""
+        for segment in super().render(renderable, options):
+            safe = segment.text if segment.control else terminal_safe(segment.text)
+            yield segment if safe == segment.text else segment._replace(text=safe)
+
+
 def _console(*, stderr: bool) -> Console:
     """Return a console; into a file or a pipe, tables get more room than a terminal's default."""
-    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    console = SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_OF_FILES
     return console
@@ -86,6 +102,10 @@ def _console(*, stderr: bool) -> Console:
 
 def main() -> None:
     """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        # A character that the terminal's encoding lacks is written as its number.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
     sys.exit(_run(sys.argv[1:]))

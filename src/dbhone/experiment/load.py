@@ -84,13 +84,13 @@ def parse(
     """
     where = Locator(shown or name, text)
     try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ExperimentError(f"{where.name} is not valid TOML: {error}") from None
-    try:
-        declared = ExperimentFile.model_validate(values)
+        declared = ExperimentFile.model_validate(tomllib.loads(text))
     except ValidationError as error:
         raise where.refusal(error.errors()[0]) from None
+    except ValueError as error:  # a number with thousands of digits is one, too
+        raise ExperimentError(f"{where.name} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise ExperimentError(f"{where.name} has values that are nested too deep") from None
     declared = _with_known(where, declared, versions)
     folder = Path(name).parent if Path(name).is_absolute() else Path()
     experiment = Resolver(where, text, declared, folder).experiment()
@@ -139,7 +139,7 @@ def with_sources(text: str, given: Sequence[str]) -> str:
         return text
     try:
         document = tomlkit.parse(text)
-    except ParseError:
+    except (ParseError, RecursionError):
         return text
     sources = document.get(_TABLE)
     if not isinstance(sources, tomlkit.items.Table) or not sources:

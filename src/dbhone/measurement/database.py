@@ -10,6 +10,7 @@ import errno
 import shutil
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +48,11 @@ class Database:
 
         ``doing`` says in a message what was being done ("reading run 3").
         """
-        with reporting_errors(self.url, doing), self._reader.begin() as connection:
+        with (
+            reporting_errors(self.url, doing),
+            _reporting_wrong_values(self.url, doing),
+            self._reader.begin() as connection,
+        ):
             yield connection
 
     @contextlib.contextmanager
@@ -255,6 +260,12 @@ def _migrate(url: sa.URL) -> None:
             version = _version(connection, url)
             if version != SCHEMA:
                 _upgrade(connection, url, version)
+    except StoreError as error:
+        error.hint = error.hint or (
+            "its tables are not those of its revision: move the file away together with those that"
+            " end in -wal and -shm, or choose another home with --home or DBHONE_HOME"
+        )
+        raise
     finally:
         engine.dispose()
 
@@ -311,6 +322,19 @@ def reporting_errors(url: sa.URL, doing: str) -> Iterator[None]:
         raise explain(error, url, doing) from error
     except (UnicodeEncodeError, OverflowError) as error:
         raise StoreError(f"{doing} failed: the store cannot keep a value: {error}") from error
+
+
+@contextlib.contextmanager
+def _reporting_wrong_values(url: sa.URL, doing: str) -> Iterator[None]:
+    """Turn into ours the errors of values that no hone has written."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, OverflowError, zlib.error, RecursionError) as error:
+        raise StoreError(
+            f"the store {place(url)} failed while {doing}: it holds a value that is wrong: {error}",
+            hint="another program has changed it: restore a copy, or choose another home with"
+            " --home or DBHONE_HOME",
+        ) from error
 
 
 def explain(error: BaseException, url: sa.URL, doing: str) -> HoneError:

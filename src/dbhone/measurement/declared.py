@@ -33,7 +33,7 @@ def read_declared(text: str) -> Declared:
     """Return what the text of an experiment's file declares; nothing if it is no TOML."""
     try:
         file = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         file = {}
     order = _table(file, "history").get("order", ())
     return Declared(

@@ -239,30 +239,15 @@ class Store:
 
     def observations(self, run_id: int) -> tuple[Observation, ...]:
         """Return what was observed in the invocations that count, in the order of their making."""
-        rows = self._parts(run_id, SERIES, SERIES.c.quantity)
-        return tuple(
-            observation_of(list(group))
-            for _, group in itertools.groupby(rows, lambda row: row["id"])
-        )
+        with self._seeing(run_id) as connection:
+            rows = _parts(connection, run_id, SERIES, SERIES.c.quantity)
+            groups = itertools.groupby(rows, lambda row: row["id"])
+            return tuple(observation_of(list(group)) for _, group in groups)
 
     def sliced(self, run_id: int) -> tuple[Sliced, ...]:
         """Return the slices of the invocations that count and have any, in the order of making."""
-        return tuple(sliced_of(self._parts(run_id, SLICES, SLICES.c.round_number)))
-
-    def _parts(
-        self, run_id: int, table: sa.Table, order: sa.Column[Any]
-    ) -> Sequence[sa.RowMapping]:
-        """Return rows of a table of invocations' parts, with whose they are: those that count."""
-        place = (INVOCATIONS.c.id, INVOCATIONS.c.block, INVOCATIONS.c.set_name)
-        statement = (
-            sa.select(*place, SUBJECTS.c.name, table)
-            .join(INVOCATIONS, INVOCATIONS.c.id == table.c.invocation_id)
-            .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
-            .where(INVOCATIONS.c.run_id == run_id, COUNTS)
-            .order_by(INVOCATIONS.c.id, order)
-        )
         with self._seeing(run_id) as connection:
-            return connection.execute(statement).mappings().all()
+            return tuple(sliced_of(_parts(connection, run_id, SLICES, SLICES.c.round_number)))
 
     def raw_output(self, run_id: int, block: int, set: str, subject: str) -> bytes:
         """Return what the driver printed in the invocation that counts.
@@ -298,6 +283,21 @@ class Store:
         with self._database.writing(f"{doing} for run {run_id}") as connection:
             _require(connection, run_id)
             yield connection
+
+
+def _parts(
+    connection: sa.Connection, run_id: int, table: sa.Table, order: sa.Column[Any]
+) -> Sequence[sa.RowMapping]:
+    """Return the rows of a table of invocations' parts, with whose they are: those that count."""
+    place = (INVOCATIONS.c.id, INVOCATIONS.c.block, INVOCATIONS.c.set_name)
+    statement = (
+        sa.select(*place, SUBJECTS.c.name, table)
+        .join(INVOCATIONS, INVOCATIONS.c.id == table.c.invocation_id)
+        .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
+        .where(INVOCATIONS.c.run_id == run_id, COUNTS)
+        .order_by(INVOCATIONS.c.id, order)
+    )
+    return connection.execute(statement).mappings().all()
 
 
 def _require(connection: sa.Connection, run_id: int) -> None:

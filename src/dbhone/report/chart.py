@@ -18,7 +18,8 @@ from dbhone.measurement.record import Group, Role
 from dbhone.report.context import label
 from dbhone.report.drawing import Picture, named_axis, svg
 from dbhone.report.page import Page
-from dbhone.report.wording import ends, printable, ratio
+from dbhone.report.wording import ends, ratio
+from dbhone.safe_text import printable
 
 MOST_MARKS = 1500
 """A picture of more single effects than this would be neither legible nor small."""

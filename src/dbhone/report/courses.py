@@ -10,7 +10,7 @@ from dbhone.report.context import label
 from dbhone.report.drawing import Lines, Picture, svg
 from dbhone.report.page import Page
 from dbhone.report.server_series import Panel, ServerSection
-from dbhone.report.wording import printable
+from dbhone.safe_text import printable
 
 _WIDTH, _HEIGHT = 620, 86
 _FIGURE = "format(datum.value, datum.value < 1000 ? '.3~r' : '~s')"

@@ -12,7 +12,8 @@ from dbhone.report.drawing import Lines, Picture, svg
 from dbhone.report.page import Page
 from dbhone.report.steps import P95, RATE, Scale
 from dbhone.report.sweep import Sweep
-from dbhone.report.wording import capital, number, printable
+from dbhone.report.wording import capital, number
+from dbhone.safe_text import printable
 
 _WIDTH, _HEIGHT = 300, 190
 _MOST_TICKS = 6

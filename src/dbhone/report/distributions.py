@@ -14,7 +14,7 @@ from dbhone.report.context import label
 from dbhone.report.drawing import Lines, Picture, named_axis, svg
 from dbhone.report.latencies import ranges
 from dbhone.report.page import Page
-from dbhone.report.wording import printable
+from dbhone.safe_text import printable
 
 MOST_BARS = 400
 """A picture of more bars than this would be too high to be read."""

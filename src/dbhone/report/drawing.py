@@ -11,7 +11,7 @@ import vl_convert
 
 from dbhone.measurement.record import Role, Subject
 from dbhone.report.context import label
-from dbhone.report.wording import printable
+from dbhone.safe_text import printable
 
 _ROLES = re.compile(r' role="graphics-\w+"| aria-roledescription="[\w -]+"')
 """What the library says of single marks to those who listen: a picture has words of its own."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dbhone.registry import load, names
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
+from dbhone.safe_text import terminal_safe
 
 _DRAWER = "dbhone.report.formats"
 
@@ -24,4 +25,6 @@ def find_format(name: str) -> Format:
 
 def render(page: Page, format: str) -> bytes:
     """Return the page in the format of that name."""
-    return find_format(format).render(page)
+    chosen = find_format(format)
+    content = chosen.render(page)
+    return terminal_safe(content.decode()).encode() if chosen.is_text else content

@@ -15,7 +15,8 @@ from dbhone.analysis.verdict import Direction
 from dbhone.measurement.record import Subject
 from dbhone.report.page import Page, tables
 from dbhone.report.table import Cell, Table, plain
-from dbhone.report.wording import compiler, printable
+from dbhone.report.wording import compiler
+from dbhone.safe_text import printable
 
 _STYLES = {Direction.BETTER: "green", Direction.WORSE: "red"}
 _GAP = 2

@@ -12,7 +12,8 @@ from dbhone.analysis.verdict import Effect, Summary
 from dbhone.report.drawing import LABEL_LIMIT, Picture, svg
 from dbhone.report.history import HistoryView
 from dbhone.report.page import Page
-from dbhone.report.wording import capital, printable
+from dbhone.report.wording import capital
+from dbhone.safe_text import printable
 
 _WIDTH, _HEIGHT = 330, 210
 _LINES = 8

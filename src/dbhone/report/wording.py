@@ -115,15 +115,6 @@ def joined(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def printable(text: str) -> str:
-    """Return a text without control characters, newlines apart.
-
-    They could drive the reader's terminal, and the library that draws pictures ends the whole
-    process when it meets one.
-    """
-    return "".join(character for character in text if character.isprintable() or character == "\n")
-
-
 def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
     """Return how to read figures and verdicts; nothing if there is no figure.
 

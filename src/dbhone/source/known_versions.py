@@ -152,14 +152,16 @@ def _read(path: Path) -> str:
 def _parse(text: str, where: str, *, of_user: bool) -> dict[tuple[str, str], KnownVersion]:
     try:
         entries = _ENTRIES.validate_python(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{where} is not valid TOML: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]
         keys = ".".join(str(part) for part in first["loc"])
         raise UsageError(
             f"{where}: {keys}: {first['msg'][0].lower()}{first['msg'][1:]}", hint=_HINT
         ) from None
+    except ValueError as error:
+        raise UsageError(f"{where} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{where} has values that are nested too deep") from None
     return {
         (dbms, name): _known(dbms, name, entry, where, of_user=of_user)
         for dbms, versions in entries.items()

@@ -14,6 +14,8 @@ class Format(ABC):
     """The format's name, the same as its file's."""
     suffix: str
     """What its files' names end with, with the dot."""
+    is_text: bool = True
+    """Whether it is text for a terminal, from which all that drives one is taken out."""
     observes: bool = False
     """Whether it shows what was observed of servers: reading that of a long run takes a while."""
 

@@ -20,7 +20,7 @@ from dbhone.measurement.record import Step, Subject
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
 from dbhone.report.slices import UNITS, scaled
-from dbhone.report.wording import printable
+from dbhone.safe_text import printable
 
 _GAP = "  "
 _NO_INTERVAL = "¹"

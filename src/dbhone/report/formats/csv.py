@@ -8,6 +8,7 @@ import io
 from dbhone.report.contract import EFFECT_KEYS, effects
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
+from dbhone.safe_text import spreadsheet_safe
 
 
 class Csv(Format):
@@ -15,6 +16,7 @@ class Csv(Format):
 
     name = "csv"
     suffix = ".csv"
+    is_text = False
 
     def render(self, page: Page) -> bytes:
         """Return the lines; what there is none of is empty."""
@@ -23,7 +25,8 @@ class Csv(Format):
         writer.writeheader()
         for effect in effects(page):
             in_sample = "true" if effect["in_sample"] else "false"
-            writer.writerow({**effect, "in_sample": in_sample})
+            names = {key: spreadsheet_safe(effect[key]) for key in ("subject", "step")}
+            writer.writerow({**effect, **names, "in_sample": in_sample})
         return text.getvalue().encode("utf-8", "replace")
 
 

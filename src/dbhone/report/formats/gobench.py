@@ -10,7 +10,7 @@ from dbhone.report.context import workload
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
 from dbhone.report.slices import UNITS, Slice, slices
-from dbhone.report.wording import printable
+from dbhone.safe_text import printable
 
 _PARTING = re.compile(r"[\s/]+")
 

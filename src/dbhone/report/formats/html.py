@@ -93,6 +93,7 @@ class Html(Format):
 
     name = "html"
     suffix = ".html"
+    is_text = False
     observes = True
 
     def render(self, page: Page) -> bytes:

@@ -14,6 +14,7 @@ class Json(Format):
 
     name = "json"
     suffix = ".json"
+    is_text = False
 
     def render(self, page: Page) -> bytes:
         """Return the object, indented."""

@@ -7,6 +7,7 @@ import io
 
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
+from dbhone.safe_text import spreadsheet_safe
 
 _KEYS = ("subject", "set", "block", "series", "unit", "kind", "second", "value")
 
@@ -16,6 +17,7 @@ class SeriesCsv(Format):
 
     name = "series"
     suffix = ".csv"
+    is_text = False
     observes = True
 
     def render(self, page: Page) -> bytes:
@@ -24,7 +26,8 @@ class SeriesCsv(Format):
         writer = csv.writer(text, lineterminator="\r\n")
         writer.writerow(_KEYS)
         for observation in page.observations:
-            place = (observation.subject, observation.set, observation.block)
+            names = map(spreadsheet_safe, (observation.subject, observation.set))
+            place = (*names, observation.block)
             for series in observation.series:
                 quantity = series.quantity
                 what = (quantity.name, quantity.unit, quantity.kind.value)

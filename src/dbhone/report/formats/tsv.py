@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.report.wording import printable
+from dbhone.safe_text import printable
 
 
 class Tsv(Format):
