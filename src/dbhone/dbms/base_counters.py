@@ -13,7 +13,7 @@ NOTHING = re.compile(r"(?!)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One counter. A level is what something is now; what is none only grows."""
+    """One counter. A level may rise and fall; any other counter only grows."""
 
     name: str
     value: float
@@ -69,7 +69,7 @@ class CounterSource:
 
 
 def quoted(text: str) -> str:
-    """Return a text as SQL writes it."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 

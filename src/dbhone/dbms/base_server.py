@@ -40,7 +40,7 @@ class Installation:
     libraries: tuple[Path, ...] = ()
 
     def environment(self, *more: Path) -> dict[str, str]:
-        """Return what tells the loader where libraries are: these, and ``more`` that there are."""
+        """Return the variable that names the folders of libraries, those of ``more`` included."""
         folders = [*self.libraries, *(folder for folder in more if folder.is_dir())]
         return {"LD_LIBRARY_PATH": ":".join(map(str, folders))} if folders else {}
 
@@ -130,7 +130,7 @@ class ServerDbms(Dbms):
 
     @abstractmethod
     def version_in(self, printed: str) -> str | None:
-        """Return the version in what ``version_query`` printed, None if it is another DBMS's."""
+        """Return the version in the output of ``version_query``, None for another DBMS's."""
 
     @abstractmethod
     def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
@@ -153,23 +153,23 @@ class ServerDbms(Dbms):
 
     @abstractmethod
     def read_settings_file(self, text: str) -> tuple[RequestedSetting, ...]:
-        """Return what stands in a settings file of a user's own; of what stands twice the last.
+        """Return the settings of a user's own file; of a setting given twice, the last.
 
-        Raises SettingsError, naming the line, for what the server would not read either and for
-        what would have to be read from another file.
+        Raises SettingsError, naming the line, for what the server would not read either, and for a
+        setting that another file would have to supply.
         """
 
     @abstractmethod
     def settings_queries(
         self, installation: Installation, place: InstanceDir
     ) -> tuple[Program, ...]:
-        """Return what prints the settings that this server knows; the next if one fails."""
+        """Return the programs that print the server's settings; the next is tried if one fails."""
 
     @abstractmethod
     def known_settings(self, printed: str) -> dict[str, str]:
-        """Return the settings by name in what such a query printed, with what they are unset.
+        """Return the settings by name, with their defaults, in the output of such a query.
 
-        A value is empty where there is none.
+        A value is empty if there is no default.
         """
 
     @abstractmethod
@@ -198,7 +198,7 @@ class ServerDbms(Dbms):
         value: str,
         is_setting: Callable[[str], bool],  # noqa: ARG002 - for those that have other spellings
     ) -> tuple[str, str]:
-        """Return a setting in the spelling that the server lists it by, with its value there."""
+        """Return a setting and its value in the spelling in which the server lists it."""
         return setting, value
 
     def amount(self, size: int) -> str:

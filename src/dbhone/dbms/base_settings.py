@@ -22,7 +22,7 @@ LOOSE = "loose_"
 
 
 class Origin(StrEnum):
-    """Who asks for a setting."""
+    """Who requests a setting."""
 
     CONFIG = "config"
     """A named config: what a version lacks is left out."""
@@ -34,7 +34,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestedSetting:
-    """A setting that somebody asks for, with its name as written."""
+    """A requested setting, with its name as written."""
 
     name: str
     value: str
@@ -88,13 +88,13 @@ class SettingsTable(_Section):
     together: tuple[tuple[str, ...], ...] = ()
 
     def ignored(self, version: str) -> frozenset[str]:
-        """Return the names that this version still takes, and that do nothing in it."""
+        """Return the names that this version still accepts but ignores."""
         here = numbers(version)
         since = ((name, change.ignored) for name, change in self.settings.items() if change.ignored)
         return frozenset(name for name, first in since if numbers(first) <= here)
 
     def rivals(self, name: str) -> frozenset[str]:
-        """Return other names for what ``name`` says: of them, one goes before the others."""
+        """Return the other names of the same setting: one of them overrides the others."""
         linked = _linked(name, self._renames())
         for whole, product in self.products.items():
             parts = {product.size, product.count}
@@ -102,7 +102,7 @@ class SettingsTable(_Section):
         return frozenset(linked - {name})
 
     def related(self, name: str) -> frozenset[str]:
-        """Return ``name``, other names for the same or its parts, and what goes with it."""
+        """Return ``name``, other names of the same setting or its parts, and its companions."""
         links = self._renames()
         for whole, product in self.products.items():
             links += [(whole, product.size), (whole, product.count)]
@@ -114,7 +114,7 @@ class SettingsTable(_Section):
 
 
 def _linked(name: str, links: list[tuple[str, str]]) -> set[str]:
-    """Return ``name`` and all that links lead to from there."""
+    """Return ``name`` and all names that links lead to from there."""
     reached, before = {name}, 0
     while len(reached) > before:
         before = len(reached)
@@ -132,7 +132,7 @@ def settings_table(name: str) -> SettingsTable:
 
 
 def explain_change(change: Change, version: str, title: str) -> str:
-    """Say why ``version`` lacks a setting; nothing if the table does not know."""
+    """Return why ``version`` lacks a setting; empty if the table does not know."""
     here = numbers(version)
     if change.until and numbers(change.until) <= here:
         text = f"{title} has had no such setting since {change.until}"

@@ -11,10 +11,10 @@ _UNLIMITED = 1 << 60
 
 
 def folders(root: Path, controller: str) -> tuple[Path, ...]:
-    """Return the folders of our group and those above it, the nearest first; () if none is seen.
+    """Return the folders of our group and of those above it, the nearest first.
 
-    ``root`` is ``/``. ``controller`` is ``cpu`` or ``memory``: version 1 has a tree for each
-    of them, version 2 one for all.
+    The result is empty if none can be seen. ``root`` is ``/``. ``controller`` is ``cpu`` or
+    ``memory``: version 1 has a tree for each of them, version 2 one for all.
     """
     own_folder = _own(root, controller)
     if own_folder is None:

@@ -127,9 +127,9 @@ def _block_seconds(connection: sa.Connection, run_id: int) -> float | None:
 
 
 def _has_more(connection: sa.Connection, run_id: int) -> bool:
-    """Tell whether any measurement of the run has more than the common figures.
+    """Return whether any measurement of the run has more than the common figures.
 
-    A server's first measurement says so at once; to see that there are none is a fast scan.
+    A server's first measurement shows it at once; a scan shows quickly that there are none.
     """
     table = MEASUREMENTS.c
     more = (table[metric.name] for metric in FIGURES if metric not in _COMMON)

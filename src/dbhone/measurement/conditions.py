@@ -24,7 +24,7 @@ _FIELDS = 8
 
 
 class Condition(StrEnum):
-    """What ``between`` tells."""
+    """The conditions that ``between`` returns."""
 
     STEAL = "steal"
     """Share of all cores' time that the hypervisor gave to others while we wanted it."""
@@ -62,7 +62,7 @@ class CpuTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The machine at a moment; times in seconds since it started, None if it does not tell.
+    """The machine at a moment; times in seconds since it started, None if they are unknown.
 
     ``at`` is on the monotonic clock. ``pressure`` has the time of waiting by condition.
     """

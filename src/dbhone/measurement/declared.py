@@ -14,11 +14,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What a file says. ``history`` is the order of versions, none if the run is no history.
+    """What an experiment's file declares, as far as reports need it.
 
-    ``workload`` is that section as it stands there. ``subjects`` are all that are declared, of
-    which some may be missing in the run. With ``awake`` no CPU sleeps while something is measured;
-    ``observes`` says whether servers are observed meanwhile.
+    ``history`` is the order of versions, empty if the run is no history. ``workload`` is that
+    section of the file. ``subjects`` are all that are declared; some may be missing in the run.
+    With ``awake`` no CPU sleeps while something is measured. ``observes`` says whether servers are
+    observed meanwhile.
     """
 
     history: tuple[str, ...] = ()

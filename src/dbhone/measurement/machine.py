@@ -75,9 +75,9 @@ def read_machine(home: Path | None = None, *, root: Path = _ROOT) -> Machine:
 def fingerprint(model: str, cores: int, memory_bytes: int, kernel: str, identity: str) -> str:
     """Return the digest of what makes two hosts' measurements comparable.
 
-    ``identity`` tells this host from its twins. Memory counts in whole GiB: what the kernel
-    keeps for itself differs a little from start to start. Settings that change by themselves
-    or by a command (governor, turbo) do not count; they are told in ``details``.
+    ``identity`` tells this host from its twins. Memory counts in whole GiB, since the kernel's own
+    share differs a little from start to start. Settings that change by themselves or by a command
+    (governor, turbo) do not count; ``details`` has them.
     """
     memory = round(memory_bytes / _GIB)
     digest = digest_of([model, cores, memory, kernel, identity])
@@ -204,7 +204,7 @@ def number_list(text: str) -> tuple[int, ...]:
 
 
 def chosen(text: str) -> str:
-    """Return the word that a setting of the kernel marks: ``always [madvise] never``."""
+    """Return the word that a kernel setting marks as chosen: ``always [madvise] never``."""
     match = re.search(r"\[([^]]+)\]", text)
     return match.group(1) if match else ""
 

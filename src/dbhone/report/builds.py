@@ -16,7 +16,7 @@ _MOST_TARGETS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BuiltSubjects:
-    """One build, whichever subjects share it. The first of them speaks for all."""
+    """One build and the subjects that share it. The first of them stands for all."""
 
     names: tuple[str, ...]
     subject: Subject
@@ -24,7 +24,7 @@ class _BuiltSubjects:
 
 
 def build_tables(context: ReportContext) -> tuple[Table, ...]:
-    """Return what the builds took, and their slowest targets; nothing where it is not known."""
+    """Return the times of the builds and their slowest targets; nothing where they are unknown."""
     builds = _builds_of(context)
     if not builds:
         return ()

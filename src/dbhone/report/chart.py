@@ -46,8 +46,8 @@ _SHAPES = {
 def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     """Draw each subject's summaries, a panel for each group, the A/A control's as a band.
 
-    None if there is nothing to draw. The reach of the axis is that of all summaries, so that
-    the held-out and the in-sample picture can be compared.
+    Return None if there is nothing to draw. The axis covers all summaries, so that the held-out and
+    the in-sample picture can be compared.
     """
     every = page.analysis.throughput_summaries
     of_part = [effect for effect in every if effect.in_sample is in_sample]
@@ -90,7 +90,7 @@ def overview_picture(page: Page) -> Picture | None:
 
 
 def _description(page: Page, summaries: Sequence[Summary]) -> str:
-    """Return what a picture of summaries shows over all steps, of candidates if there are any."""
+    """Return what the picture shows over all steps, of candidates if there are any."""
     scores = {effect.subject: effect for effect in summaries if effect.group is None}
     drawn = [subject for subject in page.ordered if subject.name in scores]
     named = [subject for subject in drawn if subject.role is Role.CANDIDATE] or drawn
@@ -131,7 +131,7 @@ def _panel(summary: Summary) -> str:
 def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
     """Draw each step's effects, a panel for each subject, in the order of the table.
 
-    None if there is nothing to draw or too much (``MOST_MARKS``). Intervals may leave the
+    Return None if there is nothing to draw, or too much (``MOST_MARKS``). Intervals may leave the
     picture on noisy steps; ratios do not.
     """
     every = page.analysis.throughput_effects
@@ -176,7 +176,8 @@ def _point(effect: Effect | Summary) -> dict[str, Any]:
 def _reach(effects: Sequence[Effect | Summary], *, whole: bool) -> float:
     """Return how far the axis goes from 1 on the logarithmic scale.
 
-    ``whole`` intervals are within it; else all ratios and as much again of the intervals.
+    With ``whole``, all intervals are inside; otherwise all ratios are, and as much again of the
+    intervals.
     """
     ratios = max(abs(math.log(effect.ratio)) for effect in effects)
     ends = [end for effect in effects for end in (effect.low, effect.high) if end is not None]

@@ -20,7 +20,7 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportContext:
-    """What tables are made of. ``subjects`` are in the order in which they are shown.
+    """What tables are made from. ``subjects`` are in the order in which they are shown.
 
     ``effects`` and ``levels`` are by subject, step and metric. ``arrows`` are the signs of a
     history's changes, by subject and step.
@@ -131,7 +131,7 @@ def workload(step: Step) -> str:
 
 
 def short_names(run: Run) -> dict[str, str]:
-    """Return the steps' names as sentences have them: ``update-index``, where that is plain."""
+    """Return the steps' names for sentences: ``update-index``, where that is unambiguous."""
     words = {step.name: workload(step).partition("_")[0] for step in run.steps if not step.key}
     sets = {workload(step): words[step.name] for step in run.steps if not step.key}
     plain = {word for word, count in Counter(sets.values()).items() if count == 1}
@@ -143,7 +143,7 @@ def short_names(run: Run) -> dict[str, str]:
 
 
 def label(subject: Subject) -> str:
-    """Return a subject's name with what it is, if it is not a sound candidate."""
+    """Return a subject's name, with its role or state if it is no sound candidate."""
     notes = {Role.BASE: ["base"], Role.CONTROL: ["A/A"], Role.CANDIDATE: []}[subject.role]
     if subject.broken is not None:
         notes = [*notes, "broken"]
@@ -151,7 +151,7 @@ def label(subject: Subject) -> str:
 
 
 def subject_row(subject: Subject, cells: Iterable[Cell]) -> Row:
-    """Return a row that is a subject's."""
+    """Return a row that belongs to a subject."""
     name = Cell(text=label(subject), detail=subject.broken or "")
     return Row(cells=(name, *cells), control=subject.role is Role.CONTROL)
 
@@ -185,9 +185,9 @@ _Told = Callable[[Subject], str]
 
 
 def differences_table(context: ReportContext) -> Table | None:
-    """Return in what the subjects differ, None where there are not two of them.
+    """Return how the subjects differ, None if there are fewer than two.
 
-    Settings have a table of their own. What all have alike is in the caption.
+    Settings have a table of their own. The caption has what all subjects share.
     """
     subjects = context.subjects
     if len(subjects) < 2:
@@ -224,13 +224,13 @@ def _aspects(subjects: tuple[Subject, ...]) -> Mapping[str, _Told]:
 
 
 def _shared(subjects: tuple[Subject, ...]) -> tuple[str, ...]:
-    """Return the flags that all have."""
+    """Return the flags that all subjects share."""
     first, *others = subjects
     return tuple(flag for flag in first.flags if all(flag in other.flags for other in others))
 
 
 def _alike(said: Mapping[str, list[str]], flags: tuple[str, ...]) -> str:
-    """Return what all have alike, as a sentence."""
+    """Return what all subjects share, as a sentence."""
     same = dict.fromkeys(texts[0] for texts in said.values() if len(set(texts)) == 1)
     words = [*same, " ".join(flags)]
     return f" All have alike: {', '.join(word for word in words if word)}." if any(words) else ""

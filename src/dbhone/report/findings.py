@@ -46,10 +46,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What was found. ``run`` and ``samples`` are those of the whole, ``origins`` where from.
+    """All that is known of a run. ``run`` and ``samples`` are the whole's, ``origins`` its parts.
 
     ``needs`` is what it lacks for verdicts. ``history`` is None if there is none. ``warnings`` are
-    what is doubtful, the gravest first.
+    in the order of their weight.
     """
 
     run: Run
@@ -161,9 +161,9 @@ _WHY = {INSTRUCTIONS.name: " (they need the CPU's performance counters)"}
 def unmeasured(
     run: Run, samples: SampleArray, observed: Sequence[Observation], drawn: Sequence[ServerSection]
 ) -> tuple[Warning, ...]:
-    """Return a note on what was not measured of anything, none if there is nothing to tell.
+    """Return a note on what was not measured at all, nothing if there is nothing to report.
 
-    ``drawn`` are the courses over time that came of what was ``observed``.
+    ``drawn`` are the courses over time that were made from what was ``observed``.
     """
     if not _known(samples, THROUGHPUT):
         return ()
@@ -187,7 +187,7 @@ def _known(samples: SampleArray, metric: Metric) -> bool:
 def _courses(
     run: Run, observed: Sequence[Observation], drawn: Sequence[ServerSection]
 ) -> Iterator[str]:
-    """Yield why there is no course over time; without observations only the file can tell."""
+    """Yield why there is no course over time."""
     if serves(run.steps) and not run.declared.observes:
         yield "the course over time ([observe] is off)"
     elif observed and not drawn:

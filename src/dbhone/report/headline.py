@@ -31,9 +31,9 @@ _NAMED = 2
 def apart(run: Run, analysis: Analysis, score: Summary) -> str:
     """Return a sentence on the steps whose verdict is another difference than the score's.
 
-    ``score`` is a subject's figure over all steps that it is judged by; of these, those count
-    whose own verdict, corrected for their number, says faster where the score does not, or
-    slower where it does not. Empty if there is none.
+    ``score`` is the figure over all steps by which a subject is judged. A step counts if its own
+    corrected verdict is faster where the score's is not, or slower where the score's is not. The
+    sentence is empty if there is none.
     """
     steps = [
         effect
@@ -67,7 +67,7 @@ _BY_CHANCE = "one of several comparisons can show that by chance"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Story:
-    """What the sentence is told from."""
+    """What the headline is written from."""
 
     run: Run
     base: Subject
@@ -101,9 +101,9 @@ class _Story:
 
 
 def headline(findings: Findings, *, control_differs: bool, history: str | None = None) -> str:
-    """Return what was found, in a sentence or two that stand alone.
+    """Return the answer, in a sentence or two that stand alone.
 
-    ``history`` is what is said of a history's changes where there is something to say.
+    ``history`` is the sentence on a history's changes, if there is one.
     """
     run = findings.run
     if run.base is None:
@@ -155,7 +155,7 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
 
 
 def _of_controls(story: _Story, scores: list[Summary]) -> str:
-    """Return what came of a run that compared its base with nothing but itself."""
+    """Return the answer of a run that compared its base with nothing but itself."""
     base = story.base.name
     text = "; ".join(_control(story, score) for score in scores)
     return f"Nothing was compared with {base} but {base} itself: {text}."
@@ -189,7 +189,7 @@ def _winner(story: _Story, subject: Subject, score: Summary) -> str:
 
 
 def _of_one(story: _Story, score: Summary, hidden: Sequence[str]) -> str:
-    """Return what came of the only candidate, which is not faster; ``hidden`` is what may hide."""
+    """Return the answer for the only candidate, which is not faster; ``hidden`` may hide."""
     base, subject, reach = story.base.name, score.subject, story.reach(score)
     if score.verdict == Verdict.SLOWER:
         return f"{_is_slower(story, score)}."
@@ -208,7 +208,7 @@ def _is_slower(story: _Story, score: Summary) -> str:
 
 
 def _of_versions(story: _Story, versions: Sequence[str], changes: str) -> str:
-    """Return how the newest version does beside the oldest, and what changed between them."""
+    """Return how the newest version compares with the oldest, and what changed between them."""
     oldest, newest = versions[0], versions[-1]
     score = overall(story.analysis, newest) if story.base.name == oldest else None
     if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
@@ -269,7 +269,7 @@ def _would_be_found(difference: float) -> str:
 
 
 def _looks_different(summary: Summary) -> bool:
-    """Return whether its interval misses 1 though, corrected for others, it is no difference."""
+    """Return whether the interval misses 1 although the corrected verdict is no difference."""
     if summary.low is None or summary.high is None:
         return False
     return summary.verdict == Verdict.NO_DIFFERENCE and not summary.low <= 1 <= summary.high

@@ -23,10 +23,9 @@ _COLUMNS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryView:
-    """What a report says of a history.
+    """A history as a report shows it.
 
-    ``short`` has the steps' names for sentences; ``sentence`` is None where there is not enough
-    data.
+    ``short`` has the steps' names for sentences; ``sentence`` is None if there is not enough data.
     """
 
     found: History
@@ -36,7 +35,7 @@ class HistoryView:
 
 
 def history_of(run: Run, samples: SampleArray, lineage: Lineage) -> History | None:
-    """Return what was found of a history, None if there is none or too little was measured."""
+    """Return the changes of a history, None if it is none or too little was measured."""
     if len(lineage.versions) < 2 or not samples.has(THROUGHPUT):
         return None
     changes = find_changes(samples, lineage, steps=run.steps)
@@ -44,7 +43,7 @@ def history_of(run: Run, samples: SampleArray, lineage: Lineage) -> History | No
 
 
 def arrows(history: History) -> dict[tuple[str, str], str]:
-    """Return the sign that stands where a step changed, by version and step."""
+    """Return the signs of the steps' changes, by version and step."""
     return {
         (change.after, series.step): _arrow(change)
         for series in history.steps
@@ -54,7 +53,7 @@ def arrows(history: History) -> dict[tuple[str, str], str]:
 
 
 def history_view(context: ReportContext, history: History) -> HistoryView:
-    """Say what was found."""
+    """Return the view of a history."""
     short = short_names(context.run)
     return HistoryView(
         found=history,
@@ -100,9 +99,8 @@ def _arrow(change: Change) -> str:
 def _change_words(change: Change, series: Series, *, alone: bool = False) -> str:
     """Return a change in words: ``fell to 0.55 between 5.7.22 and 8.0.12``.
 
-    From what it fell or rose is told where its level alone would say the contrary, and of a later
-    change if it stands ``alone``. Where a change from end to end lies is said as a guess, for it
-    is one.
+    The former level is added where the new level alone would mislead, and for a later change that
+    stands ``alone``. The place of a change from end to end is worded as a guess.
     """
     verb = "fell" if change.ratio < 1 else "rose"
     words = f"to {_figure(change.level.ratio)}"
@@ -121,9 +119,9 @@ def _figure(value: float) -> str:
 
 
 def _sentence(history: History, short: Mapping[str, str]) -> str | None:
-    """Return the largest changes, or how large one could be that was not found.
+    """Return the largest changes, or how large a change could be that was not found.
 
-    The headline says before it from which version to which.
+    The headline before it names the first and the last version.
     """
     known = [step for step in history.steps if step.findable is not None]
     if not known:

@@ -12,7 +12,7 @@ from dbhone.units import count_of
 
 
 def one_line(findings: Findings) -> str:
-    """Return what was found, without its interval: the headline has that, and the report more."""
+    """Return the answer without its interval, which the headline has."""
     text = _changes(findings.history) if findings.history is not None else _winner(findings)
     if text is None:
         return headline(findings, control_differs=False)
@@ -46,7 +46,7 @@ def _winner(findings: Findings) -> str | None:
 
 
 def _candidate_words(score: Summary, base: str) -> str:
-    """Return what came of the only candidate, which is not faster."""
+    """Return the answer for the only candidate, which is not faster."""
     ratio = format_ratio(score.ratio, score)
     if score.verdict == Verdict.SLOWER:
         return f"{score.subject} is slower than {base} ({ratio})"

@@ -16,9 +16,10 @@ from dbhone.units import size
 def operations_table(context: ReportContext, in_sample: bool, *, by_group: bool) -> Table | None:
     """Return what an operation takes, over all steps of a part or also by group.
 
-    None if the part is not a server's or nothing of it was measured. What the base's median
-    step takes nearly nothing of, such as bytes where all data is cached, has no column, and where
-    only some groups do, a ratio in those alone: a ratio to nearly nothing tells nothing.
+    Return None if the part is not a server's, or if nothing of it was measured. A ratio to nearly
+    nothing says nothing. So a metric has no column if the base's median step uses nearly nothing of
+    it, such as bytes where all data is cached. A metric of which only some groups use enough has
+    ratios for those alone.
     """
     groups = context.groups(in_sample=in_sample)
     by_group = by_group and len(groups) > 1

@@ -33,11 +33,10 @@ class Outcome:
 def outcome(page: Page, *, tolerance: float | None = None) -> Outcome:
     """Return whether the one candidate of a page is slower than its base.
 
-    With a ``tolerance``, a fraction, it is "not slower" only if no larger loss could hide.
-
-    It is judged by the summary that a winner is found by: over all held-out steps, over the
-    in-sample ones only where there is no other. Whatever makes that summary doubtful as a whole
-    (something broke, the control differs) goes before it: then it is never "not slower".
+    With a ``tolerance``, a fraction, it is "not slower" only if no larger loss could hide. The
+    judged summary is the one that decides the winner: over all held-out steps, or over the
+    in-sample steps if there are no others. If something makes that summary doubtful as a whole (a
+    broken subject, a control that differs), the answer is never "not slower".
     """
     broken = next((subject for subject in page.run.subjects if subject.broken is not None), None)
     if broken is not None:
@@ -84,7 +83,7 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
 
 
 def _though(page: Page, candidate: Subject) -> str:
-    """Name the steps on which the candidate is slower, though it is not in all; nothing if none."""
+    """Name the steps on which the candidate is slower although it is not in all."""
     short = short_names(page.run)
     slower = [
         short[effect.step]

@@ -50,7 +50,7 @@ def _compared(findings: Findings, base: Subject) -> str:
 
 
 def _makers(subjects: Sequence[Subject]) -> Iterator[str]:
-    """Yield each DBMS with its versions, without them where the subjects have their names."""
+    """Yield each DBMS with its versions; without them if the subjects are named by version."""
     for name in dict.fromkeys(subject.dbms for subject in subjects):
         own = [
             subject
@@ -81,7 +81,7 @@ def _measured(findings: Findings) -> str:
 
 
 def _blocks(findings: Findings) -> str:
-    """Return how many blocks there are; of a run that was cut off, how many are whole."""
+    """Return the number of blocks, and how many of them are whole if the run was cut off."""
     counts: dict[bool, int] = {}
     for summary in findings.analysis.throughput_summaries:
         if summary.group is None:
@@ -105,7 +105,7 @@ def _trust(findings: Findings, alerts: tuple[Warning, ...], notes: int) -> Itera
 
 
 def _noise(findings: Findings) -> str:
-    """Tell how far the base is from itself, and the winner from it."""
+    """Return how far the base is from itself, and the winner from it."""
     analysis, run = findings.analysis, findings.run
     if not run.controls:
         return "Not known: there is no A/A control to show how much is noise."
@@ -128,7 +128,7 @@ def _noise(findings: Findings) -> str:
 
 
 def _missed(findings: Findings) -> float | None:
-    """Return the largest difference that might be there and would not have been found."""
+    """Return the largest difference that would not have been found."""
     subjects = [subject for subject in findings.run.subjects if subject.role is not Role.BASE]
     candidates = [subject for subject in subjects if subject.role is Role.CANDIDATE] or subjects
     scores = [overall(findings.analysis, subject.name) for subject in candidates]

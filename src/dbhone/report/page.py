@@ -119,7 +119,7 @@ class Page:
 
     @property
     def runs(self) -> str:
-        """Return what the page is of: ``run 7``, or ``runs 7 and 8 joined``."""
+        """The runs of the page in words: ``run 7``, or ``runs 7 and 8 joined``."""
         numbers = [str(origin.run.id) for origin in self.origins]
         return f"runs {joined(numbers)} joined" if len(numbers) > 1 else f"run {self.run.id}"
 
@@ -138,9 +138,9 @@ class Page:
 
 
 def build_page(run: Run, samples: SampleArray, observations: tuple[Observation, ...] = ()) -> Page:
-    """Analyse a run's samples and say what they tell, however little was measured.
+    """Analyse a run's samples and return the page, however little was measured.
 
-    ``observations`` are only needed for formats that show them.
+    Only formats that show ``observations`` need them.
     """
     return _page(findings_of(run, samples), observations)
 
@@ -153,7 +153,7 @@ def build_joined_page(runs: Sequence[tuple[Run, SampleArray]]) -> Page:
 def with_published(page: Page, words: Sequence[str]) -> Page:
     """Return the page with published results beside its own: ``NAME``, ``NAME:THEIRS=MINE``.
 
-    Raises UsageError, UnknownName for what cannot be meant.
+    Raises UsageError or UnknownName for invalid words.
     """
     publications = [parse_choice(word) for word in words]
     comparisons = (
@@ -267,7 +267,7 @@ def _part(context: ReportContext, history: History | None, in_sample: bool) -> T
 def tables(page: Page) -> tuple[Table, ...]:
     """Return a page's tables in the order in which they are shown.
 
-    Single steps in other metrics than throughput, which are many, are not among them.
+    The many tables of single steps in other metrics than throughput are not among them.
     """
     swept = (chart for sweep in page.sweeps for chart in (sweep.throughput, sweep.latency))
     charts = (

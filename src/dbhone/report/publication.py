@@ -24,7 +24,7 @@ Words = tuple[str, ...]
 
 
 class By(StrEnum):
-    """What tells a publication's subjects apart, and so which of one's own they stand for."""
+    """The property by which a publication distinguishes its subjects, and by which ours match."""
 
     VARIANT = "variant"
     VERSION = "version"
@@ -45,7 +45,7 @@ class StepFigures(_Section):
 
 
 class Spread(_Section):
-    """How the ratios of a group's steps to the base lie."""
+    """How the ratios of a group's steps to the base are distributed."""
 
     average: float
     median: float
@@ -109,7 +109,7 @@ SYNTAX = "NAME or NAME:THEIRS=MINE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedChoice:
-    """What is to be set beside a run: a publication, and who stands for whom by the user's word."""
+    """A publication to show beside a run, and the pairs of subjects that the user named."""
 
     name: str
     publication: Publication
@@ -126,7 +126,7 @@ class Pair:
 
 
 def parse_choice(word: str) -> PublishedChoice:
-    """Return what ``NAME:THEIRS=MINE,…`` asks for. Raises UsageError, UnknownName."""
+    """Return the choice in ``NAME:THEIRS=MINE,…``. Raises UsageError, UnknownName."""
     name, colon, rest = word.partition(":")
     publication = load_publication(name)
     texts: dict[str, str] = {}
@@ -146,11 +146,12 @@ def parse_choice(word: str) -> PublishedChoice:
 
 
 def pairs(request: PublishedChoice, run: Run) -> tuple[Pair, ...]:
-    """Return who stands for whom, in the publication's order.
+    """Return the pairs of published subjects and the run's, in the publication's order.
 
-    Without the user's word it is every sound candidate of a variant, version or DBMS that the
-    publication names, else the only candidate of both if it differs from its base in what was
-    compared there, and in nothing graver. Raises UsageError if there is no pair.
+    The user's pairs go first. Otherwise each sound candidate pairs with the published subject of
+    its variant, version or DBMS. If there is none, the only candidate of both pairs, provided that
+    it differs from its base in what was compared there and in nothing graver. Raises UsageError if
+    there is no pair.
     """
     own = [
         subject
@@ -185,7 +186,7 @@ def pairs(request: PublishedChoice, run: Run) -> tuple[Pair, ...]:
 
 
 def fits(publication: Publication, theirs: str, subject: Subject) -> bool:
-    """Return whether a published subject stands for one of the run's, by what that is."""
+    """Return whether a published subject stands for one of the run's, by its properties."""
     return _value(publication.by, subject) in publication.subjects[theirs]
 
 
@@ -218,7 +219,7 @@ _WORDS = {By.VARIANT: "variant", By.VERSION: "version", By.DBMS: "DBMS"}
 
 
 def _plain(variant: str) -> str:
-    """Return a variant without debug information, which leaves the code as it is."""
+    """Return a variant without debug information, which does not change the code."""
     return "+".join(word for word in variant.split("+") if word != "g")
 
 

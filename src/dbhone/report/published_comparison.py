@@ -70,7 +70,7 @@ class PublishedComparison:
 def compare_with_published(
     run: Run, samples: SampleArray, analysis: Analysis, request: PublishedChoice
 ) -> tuple[PublishedComparison, ...]:
-    """Set a publication beside what was found in a run, once for each pair of subjects.
+    """Compare a run with a publication, once for each pair of subjects.
 
     Raises UsageError if the run has no base to compare with, or no subject that is meant.
     """
@@ -268,7 +268,7 @@ def _caption(comparison: PublishedComparison, run: Run) -> Iterator[str]:
 
 
 def _differences(comparison: PublishedComparison, run: Run) -> Iterator[str]:
-    """Yield in what the two cannot be compared."""
+    """Yield why the two cannot be compared fully."""
     publication, base = comparison.publication, run.base
     if base is not None and not fits(publication, publication.base, base):
         own = {"variant": base.variant, "version": base.version, "dbms": base.dbms}

@@ -11,7 +11,7 @@ from dbhone.units import duration, size
 
 
 def environment(findings: Findings) -> tuple[tuple[str, str], ...]:
-    """Return what is known of the machine, the suite and the design, each with its name."""
+    """Return the machine, the suite and the design as pairs of name and value."""
     run, machine = findings.run, findings.run.machine
     pairs = {
         "CPU": f"{machine.cpu_model}, {machine.cores} cores",

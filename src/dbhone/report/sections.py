@@ -43,7 +43,7 @@ def _score(subject: Subject, summary: Summary | None) -> Cell:
 
 
 def summary_table(context: ReportContext) -> Table:
-    """Return the table that answers the question."""
+    """Return the table that answers the question of the run."""
     parts = context.parts()
     scores = {other.name: overall(context.analysis, other.name) for other in context.others}
     hidden = any(score is not None and _is_open(score) for score in scores.values())
@@ -84,12 +84,12 @@ def summary_table(context: ReportContext) -> Table:
 
 
 def _is_open(score: Summary) -> bool:
-    """Whether the verdict leaves open what a difference would have had to be."""
+    """Return whether the verdict leaves a difference open."""
     return score.verdict in (Verdict.NO_DIFFERENCE, Verdict.NOT_ENOUGH_DATA)
 
 
 def _would_find(score: Summary | None) -> Cell:
-    """Return what would have been found where nothing was, or what a verdict needs."""
+    """Return what would have been found where nothing was, or what a verdict lacks."""
     if score is None or not _is_open(score):
         return EMPTY
     if score.findable is not None:
@@ -138,7 +138,7 @@ def _groups(context: ReportContext, in_sample: bool) -> list[Group]:
 def spread_table(context: ReportContext, in_sample: bool) -> Table | None:
     """Return how the ratios of the steps lie in each group, as Mark Callaghan tabulates them.
 
-    None for a part of one step.
+    Return None for a part of one step.
     """
     if len(context.steps(in_sample=in_sample)) < 2:
         return None
@@ -216,7 +216,7 @@ def metrics_table(context: ReportContext) -> Table | None:
 
 
 def subject_table(context: ReportContext) -> Table:
-    """Return what each subject is and what it cost."""
+    """Return what each subject is, and what its build cost."""
     several = len({(subject.dbms, subject.version) for subject in context.subjects}) > 1
     titles = ["Variant", "Compiler", "Build", "Build time", "Trained on", "Training", "Profile"]
     levers = any(subject.levers for subject in context.subjects)
@@ -261,7 +261,7 @@ def _optional(value: float | None, show: Callable[[float], str]) -> str:
 
 
 def control_note(context: ReportContext) -> str | None:
-    """Return what the A/A control says of the noise, None without a control."""
+    """Return what the A/A control shows of the noise, None without a control."""
     notes = []
     for subject in context.subjects:
         if subject.role is not Role.CONTROL:
@@ -282,7 +282,7 @@ def control_note(context: ReportContext) -> str | None:
 
 
 def method_note(context: ReportContext) -> str | None:
-    """Return what has to be known of how servers are measured, None where there are none."""
+    """Return what a reader must know of how servers are measured, None without servers."""
     if not serves(context.run.steps):
         return None
     if any(warning.code == COLD for warning in context.run.warnings):

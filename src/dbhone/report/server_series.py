@@ -53,7 +53,7 @@ class ServerSection:
 def server_sections(
     context: ReportContext, observations: Sequence[Observation]
 ) -> tuple[ServerSection, ...]:
-    """Return what to draw of the steps that differ most; the rest is in the data."""
+    """Return the sections of the steps that differ most; the data has all others."""
     observed = {observation.set for observation in observations}
     steps = [step for step in _by_effect(context) if step.set in observed][:_MOST_STEPS]
     points = max(_LEAST_POINTS, min(MOST_POINTS, _POINTS_OF_ALL // max(1, len(context.subjects))))

@@ -27,9 +27,9 @@ def settings_table(context: ReportContext) -> Table | None:
 
 
 def defaults_table(context: ReportContext) -> Table | None:
-    """Return what nobody set and the servers take otherwise, None if nothing is known of that.
+    """Return the defaults that differ between the servers, None if nothing is known of them.
 
-    What a version does not have at all has no default to compare: it belongs to the version.
+    A setting that a version lacks has no default to compare.
     """
     subjects = [subject for subject in context.subjects if subject.defaults]
     if not subjects:
@@ -53,7 +53,7 @@ def _differing(
     title: str,
     caption: str,
 ) -> Table | None:
-    """Return the values of those names that not all subjects have alike, None if there are none."""
+    """Return the values of the names in which subjects differ, None if there are none."""
     values_by_name = {
         name: [values(subject).get(name, _ABSENT) for subject in subjects] for name in names
     }
@@ -77,7 +77,7 @@ def _differing(
 
 
 def _apart(values: list[str]) -> list[str]:
-    """Return long lists without what they have in common, other values as they are."""
+    """Return long lists without their common words, other values as they are."""
     if max(len(value) for value in values) <= _LONG or not any("," in value for value in values):
         return values
     lists = [value.split(",") for value in values]

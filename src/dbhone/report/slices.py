@@ -53,8 +53,8 @@ class Timing:
     """How long an operation took one subject on one step, in each block in which it is known.
 
     ``seconds`` are wall time for each operation: the inverse of throughput, that of all clients
-    together. ``memory`` has the peak memory in bytes beside each, ``cpu`` the subject's CPU seconds
-    for each operation; both are empty where they were not measured.
+    together. ``memory`` is the peak memory in bytes and ``cpu`` the subject's CPU seconds for each
+    operation, block by block; both are empty where they were not measured.
     """
 
     subject: Subject

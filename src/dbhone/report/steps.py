@@ -28,10 +28,10 @@ LEAST_BYTES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How a metric's absolute figures are shown: its unit's name, and how many it has.
+    """How a metric's absolute figures are shown: the name and the size of its unit.
 
-    ``least`` is what the base takes at least, in the metric's own unit, where a bare ratio to it
-    tells something.
+    ``least`` is the smallest figure of the base, in the metric's own unit, to which a bare ratio
+    means something.
     """
 
     metric: Metric
@@ -127,7 +127,7 @@ def _signed_cell(context: ReportContext, subject: Subject, step: Step, scale: Sc
 
 
 def ratio_cell(context: ReportContext, subject: Subject, step: Step, scale: Scale) -> Cell:
-    """Return the effect, or for what is not compared the bare ratio to the base."""
+    """Return the effect, or the bare ratio to the base if the metric is not compared."""
     if not scale.is_bare:
         return figure(context.effect(subject, step, scale.metric))
     ratio = bare_ratio(context, subject, step, scale)

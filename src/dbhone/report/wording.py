@@ -47,7 +47,7 @@ def figure(effect: Effect | Summary | None) -> Cell:
 
 
 def short_figure(effect: Effect | Summary | None) -> Cell:
-    """Return an effect as a cell for a wide table: with no more digits than it deserves."""
+    """Return an effect as a cell for a wide table, with no more digits than are known."""
     if effect is None:
         return Cell(text="")
     half = half_width(effect)
@@ -118,7 +118,7 @@ def joined(words: Sequence[str]) -> str:
 def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
     """Return how to read figures and verdicts; nothing if there is no figure.
 
-    What is measured of ``controls`` is corrected on its own.
+    Figures of ``controls`` are corrected on their own.
     """
     effects, summaries = analysis.throughput_effects, analysis.throughput_summaries
     if not effects + summaries:
@@ -147,7 +147,7 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
 
 
 def _trimming(blocks: int) -> str:
-    """Tell what the trimmed mean leaves out; nothing if that is nothing."""
+    """Return what the trimmed mean leaves out, empty if that is nothing."""
     cut = int(trimmed(np.array([blocks]))[0])
     if not cut:
         return ""
