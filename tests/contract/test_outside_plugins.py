@@ -137,7 +137,6 @@ except HoneError as error:
 
 
 @pytest.mark.integration
-@pytest.mark.xdist_group("hone")
 def test_a_third_protocol_is_built_verified_and_measured(tmp_path: Path) -> None:
     # A socket's path must be short, and the servers' account must be able to enter.
     with tempfile.TemporaryDirectory(prefix="hone-", dir="/var/tmp") as short:

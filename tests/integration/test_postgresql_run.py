@@ -21,7 +21,6 @@ from tests.integration.test_sqlite_run import counted, wait_for_line
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.xdist_group("hone"),  # one hone at a time holds the machine
     pytest.mark.skipif(shutil.which("sysbench") is None, reason="sysbench is not installed"),
     pytest.mark.timeout(3000),  # the first test waits for three builds
 ]

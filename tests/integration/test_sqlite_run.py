@@ -18,7 +18,7 @@ import pytest
 
 from tests.integration.hone import SMALL, Hone, processes_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("hone")]
+pytestmark = pytest.mark.integration
 BLOCKS, SETS, SUBJECTS = 6, 2, 3
 
 
