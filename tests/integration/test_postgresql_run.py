@@ -63,6 +63,7 @@ postgresql = "apt:postgresql"
 
 [subjects]
 rel = { dbms = "postgresql", source = "postgresql", variant = "o1" }
+control = { like = "rel" }
 other = { like = "rel", settings = { work_mem = "8MB" } }
 
 [workload]
@@ -72,7 +73,6 @@ sets = ["point-query"]
 
 [design]
 budget = "30m"
-control = false
 blocks = { min = 2, max = 2 }
 """
 SUBJECTS = {"rel", "control", "pgo"}
@@ -246,8 +246,8 @@ def test_a_server_that_crashes_is_told_and_the_run_goes_on(hone: Hone) -> None:
     running = hone.start("run", "tiny.toml")
     assert running.stderr is not None
     wait_for_line(running.stderr, "block 1 ")
-    # With the second one up, the first has been started and waits for its slice.
-    while len(servers := servers_of(hone.sessions())) < 2:
+    # With the third one up, the first has been started and waits for its slice.
+    while len(servers := servers_of(hone.sessions())) < len(SUBJECTS):
         time.sleep(0.01)
     os.kill(servers[0], signal.SIGKILL)
     said = running.stderr.read()
@@ -262,7 +262,7 @@ def test_a_server_that_crashes_is_told_and_the_run_goes_on(hone: Hone) -> None:
     assert any("crashed" in failure and ".log" in failure for (failure,) in failures)
 
 
-@pytest.mark.parametrize("moment", ["verify  other", "block 1 "])
+@pytest.mark.parametrize("moment", ["verify  control", "block 1 "])
 def test_a_killed_run_leaves_nothing_and_goes_on(hone: Hone, moment: str) -> None:
     running = hone.start("run", "tiny.toml")
     assert running.stderr is not None
@@ -277,7 +277,7 @@ def test_a_killed_run_leaves_nothing_and_goes_on(hone: Hone, moment: str) -> Non
     with sqlite3.connect(hone.home / "store.db") as connection:
         (number,) = connection.execute("SELECT max(id) FROM runs").fetchone()
     connection.close()
-    assert len(counted(hone, number)) == 4
+    assert len(counted(hone, number)) == 6
     assert not list((hone.home / "scratch").iterdir())
 
 
