@@ -1,12 +1,15 @@
 """The only place that starts programs.
 
 Every program runs under a supervisor (``supervisor.py``), so that nothing of it outlives hone, even
-when hone is killed with SIGKILL. There is no shell anywhere: a program is a tuple of words.
+when hone is killed with SIGKILL. A stranger's program runs in a sandbox besides (``sandbox.py``).
+No user's or stranger's text goes through a shell: a program is a tuple of words.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import functools
 import os
 import pwd
 import select
@@ -22,12 +25,15 @@ from pathlib import Path
 from typing import IO
 
 from dbhone.errors import MachineError, ToolError
+from dbhone.sandbox import PACKAGE, PROGRAM, Sandbox, trial_argv
 
 SESSION_VARIABLE = "DBHONE_SESSION"
-_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_SUPERVISOR = (sys.executable, "-I", "-S", str(Path(__file__).with_name("supervisor.py")))
 _NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", SESSION_VARIABLE})
 _CAPTURE_LIMIT = 64 * 1024 * 1024
 _GRACE = 10.0
+_NOBODY = (65534, 65534)
+_TRIAL_TIMEOUT = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +47,8 @@ class Command:
     ever. ``stdin`` is a file that the program reads; without one its input is empty. ``account``
     is the user id and the group id that the program runs as, which only root may set. hone opens
     the working folder and the log as itself before that. The program runs on ``cpus`` only. An
-    ``idle`` program runs only on CPUs that nothing else uses.
+    ``idle`` program runs only on CPUs that nothing else uses. A program with a ``sandbox`` is shut
+    in, if the machine can do that (``can_enclose``).
     """
 
     argv: tuple[str, ...]
@@ -54,6 +61,7 @@ class Command:
     account: tuple[int, int] | None = None
     cpus: frozenset[int] | None = None
     idle: bool = False
+    sandbox: Sandbox | None = None
 
     def environment(self) -> dict[str, str]:
         """Return the whole environment that the program gets."""
@@ -86,6 +94,13 @@ class Command:
             "-" if self.cpus is None else ",".join(map(str, sorted(self.cpus))),
             "idle" if self.idle else "-",
         )
+
+    def check_program(self) -> None:
+        """Raise ToolError if there is no such program to run."""
+        program, path = self.argv[0], self.environment().get("PATH")
+        if shutil.which(str(self.cwd / program) if "/" in program else program, path=path) is None:
+            reason = errno.EACCES if (self.cwd / program).exists() else errno.ENOENT
+            raise ToolError(f"cannot run {program}: {os.strerror(reason)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,24 +170,25 @@ class Process:
     def _spawn(self, command: Command, *, capture: bool) -> None:
         if not command.cwd.is_dir():
             raise MachineError(f"the folder {command.cwd} does not exist")
+        environment, words = _supervised(command)
         control_reader, control_writer = os.pipe()
         status_reader, status_writer = os.pipe()
-        supervisor = (sys.executable, "-I", "-S", str(_SUPERVISOR))
-        pipes = (str(control_reader), str(status_writer))
-        argv = (*supervisor, *pipes, *command.constraints(), "--", *command.argv)
         try:
             with (
                 _sinks(command.log, capture=capture) as (output, errors),
                 (command.stdin or Path(os.devnull)).open("rb") as source,
+                _in_memory(environment) as environment_file,
             ):
+                descriptors = (control_reader, status_writer, environment_file)
                 self._popen = subprocess.Popen(
-                    argv,
+                    (*_SUPERVISOR, *map(str, descriptors), *words),
                     cwd=command.cwd,
-                    env=command.environment(),
+                    # The program's own environment may name a stranger's libraries.
+                    env=_least_environment(),
                     stdin=source,
                     stdout=output,
                     stderr=errors,
-                    pass_fds=(control_reader, status_writer),
+                    pass_fds=descriptors,
                     start_new_session=True,
                 )
         except BaseException:
@@ -194,6 +210,8 @@ class Process:
         program = self.command.argv[0]
         if word == "failed":
             raise ToolError(f"cannot run {program}: {os.strerror(int(rest))}")
+        if word == "unenclosed":
+            raise MachineError(f"the sandbox of {program} cannot be made", log=self.command.log)
         raise MachineError(f"cannot run {program}: its supervisor ended at once")
 
     def _status_line(self) -> str:
@@ -274,6 +292,60 @@ class Process:
             timed_out=self._timed_out,
             overflowed=overflowed,
         )
+
+
+def _supervised(command: Command) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Return the environment of what the supervisor starts, and the words that tell it what."""
+    account, *rest = command.constraints()
+    if command.sandbox is None or not can_enclose():
+        return command.environment(), (account, *rest, "-", "--", *command.argv)
+    command.check_program()
+    limits = ",".join(f"{name}={value}" for name, value in command.sandbox.limits().items())
+    argv = command.sandbox.argv(
+        command.argv,
+        bwrap=shutil.which(PROGRAM) or PROGRAM,
+        cwd=command.cwd,
+        environment=command.environment(),
+        account=command.account,
+    )
+    return _least_environment(), ("-", *rest, limits, "--", *argv)
+
+
+def _least_environment() -> dict[str, str]:
+    """Return hone's own environment, as far as its helpers need it."""
+    return {name: value for name, value in os.environ.items() if name in _NEEDED}
+
+
+@contextlib.contextmanager
+def _in_memory(environment: Mapping[str, str]) -> Iterator[int]:
+    """Yield a descriptor from which a child reads the variables, each ended by a zero byte."""
+    descriptor = os.memfd_create("environment")
+    try:
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.writelines(os.fsencode(f"{name}={value}\0") for name, value in environment.items())
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@functools.cache
+def why_not_enclosed() -> str | None:
+    """Return why this machine cannot make sandboxes, None if it can; it is tried once."""
+    if shutil.which(PROGRAM) is None:
+        return f"{PROGRAM} is missing (package {PACKAGE})"
+    account = _NOBODY if os.geteuid() == 0 else None
+    argv = trial_argv(shutil.which(PROGRAM) or PROGRAM, account)
+    tried = run(Command(argv=argv, cwd=Path("/"), isolated=True, timeout=_TRIAL_TIMEOUT))
+    if tried.ok:
+        return None
+    said = tried.text().strip().splitlines()
+    return f"{PROGRAM} {tried.ending()}" + (f", saying: {said[-1]}" if said else "")
+
+
+def can_enclose() -> bool:
+    """Return whether this machine can make sandboxes."""
+    return why_not_enclosed() is None
 
 
 @contextlib.contextmanager

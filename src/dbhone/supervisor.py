@@ -6,23 +6,29 @@ however it ends, the kernel closes that pipe; the supervisor sees it and kills t
 all its descendants. It can reach descendants that daemonised, because it is their
 "child subreaper" (prctl(2)): orphans below it become its own children.
 
-Usage: ``python -I -S supervisor.py CONTROL_FD STATUS_FD ACCOUNT CPUS SCHEDULING -- PROGRAM …``
+Usage: ``python -I -S supervisor.py CONTROL_FD STATUS_FD ENVIRONMENT_FD ACCOUNT CPUS SCHEDULING
+LIMITS -- PROGRAM …``
 
-The program (not the supervisor itself) runs as ACCOUNT, ``UID:GID``, and only on CPUS, ``0,2``.
-With ``idle`` as its SCHEDULING it runs only on CPUs that nothing else uses. ``-`` leaves each as it
-is.
+The program (not the supervisor itself) gets the variables that ENVIRONMENT_FD holds, each ended by
+a zero byte. It runs as ACCOUNT, ``UID:GID``, and only on CPUS, ``0,2``. With ``idle`` as its
+SCHEDULING it runs only on CPUs that nothing else uses. LIMITS, ``RLIMIT_CORE=0,…``, say that the
+program is bubblewrap, which makes a sandbox: then it is the enclosed program that has these limits,
+gets the signals, and whose process id is told. ``-`` leaves each as it is.
 
 Over CONTROL_FD hone sends one byte for each signal to the program. Over STATUS_FD the supervisor
-sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it could not be started, and
-``exit STATUS USER SYSTEM`` when it has ended and its descendants are gone, with STATUS as
-waitpid(2) gives it and the CPU seconds of both kinds.
+sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it could not be started,
+``unenclosed`` when its sandbox could not be made, and ``exit STATUS USER SYSTEM`` when it has ended
+and its descendants are gone, with STATUS as waitpid(2) gives it and the CPU seconds of both kinds.
 
 This file imports nothing of dbhone and little else: it starts once for each program.
 """
 
 import ctypes
 import errno
+import fcntl
 import os
+import re
+import resource
 import select
 import signal
 import sys
@@ -30,6 +36,12 @@ import sys
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_INFO_FD, _GO_FD = 8, 9  # as in sandbox.py
+_CHILD_PID = re.compile(rb'"child-pid": *([0-9]+)')
+_OUT_OF_MEMORY_SCORE = "500"  # the kernel rather ends an enclosed program than anything else
+_FREE_FD = 32  # above the numbers that a program gets
+_POLL = 0.001
+_SIGNALLED = 128  # bubblewrap's exit code for a program that a signal ended is this and its number
 
 
 def _prctl(option: int, value: int) -> None:
@@ -42,14 +54,18 @@ def _children(parent: int) -> list[int]:
         return [int(word) for word in file.read().split()]
 
 
-def _send(pid: int, number: int) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass  # it has just ended
+class _Usage:
+    """The CPU seconds of all that was reaped."""
+
+    def __init__(self) -> None:
+        self.user = self.system = 0.0
+
+    def add(self, usage: resource.struct_rusage) -> None:
+        self.user += usage.ru_utime
+        self.system += usage.ru_stime
 
 
-def _kill_all_children() -> None:
+def _kill_all_children(usage: _Usage) -> None:
     """Kill until no descendant is left: orphans of the killed become our children in turn."""
     while True:
         for pid in _children(os.getpid()):
@@ -58,7 +74,7 @@ def _kill_all_children() -> None:
             except ProcessLookupError:
                 pass
         try:
-            os.wait3(0)
+            usage.add(os.wait3(0)[2])
         except ChildProcessError:
             return
 
@@ -81,17 +97,37 @@ def _constrain(cpus: str, scheduling: str) -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def _execute(argv: list[str]) -> None:
+def _limit(limits: str) -> None:
+    """Set the limits of an enclosed program, never higher than those that it inherits."""
+    for name, _, value in (limit.partition("=") for limit in limits.split(",")):
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        most = int(value) if hard == resource.RLIM_INFINITY else min(int(value), hard)
+        resource.setrlimit(kind, (most, most))
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write(_OUT_OF_MEMORY_SCORE)
+    except OSError:
+        pass
+
+
+def _read_environment(descriptor: int) -> dict[bytes, bytes]:
+    with open(descriptor, "rb") as file:
+        variables = (word.partition(b"=") for word in file.read().split(b"\0") if word)
+        return {name: value for name, _, value in variables}
+
+
+def _execute(argv: list[str], environment: dict[bytes, bytes]) -> None:
     """Become the program, looked for in PATH as execvp(3) does. Raises OSError.
 
-    Python's own os.execvp imports modules, which the account may not be able to read.
+    Python's own os.execvpe imports modules, which the account may not be able to read.
     """
     if "/" in argv[0]:
-        os.execv(argv[0], argv)
+        os.execve(argv[0], argv, environment)
     reason = OSError(errno.ENOENT, "not found")
-    for folder in os.environ.get("PATH", "/usr/bin:/bin").split(":"):
+    for folder in os.fsdecode(environment.get(b"PATH", b"/usr/bin:/bin")).split(":"):
         try:
-            os.execv(f"{folder or '.'}/{argv[0]}", argv)
+            os.execve(f"{folder or '.'}/{argv[0]}", argv, environment)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -99,26 +135,44 @@ def _execute(argv: list[str]) -> None:
     raise reason
 
 
-def _start(argv: list[str], constraints: list[str], status: int, wakeups: tuple[int, int]) -> int:
-    """Start the program; return its process id, or end the supervisor if it cannot be started."""
-    account, cpus, scheduling = constraints
+class _Program:
+    """What is to be started, as the command line has it."""
+
+    def __init__(self, words: list[str]) -> None:
+        environment, self.account, self.cpus, self.scheduling, self.limits, _, *self.argv = words
+        self.environment = _read_environment(int(environment))
+        self.enclosed = self.limits != "-"
+
+    def run(self, supervisor: int) -> None:
+        """Become the program, in a child of the supervisor. Raises OSError."""
+        _constrain(self.cpus, self.scheduling)
+        if self.enclosed:
+            _limit(self.limits)
+        _become(self.account)
+        # After the account: a change of credentials clears it, see prctl(2).
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != supervisor:  # it was killed before PR_SET_PDEATHSIG took effect
+            os._exit(127)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        _execute(self.argv, self.environment)
+
+
+def _start(program: _Program, status: int, inherited: dict[int, int]) -> int:
+    """Start the program with descriptors that it inherits, each by the number that it gets.
+
+    Return its process id, or end the supervisor if it cannot be started.
+    """
     failure_reader, failure_writer = os.pipe()
     supervisor = os.getpid()
     pid = os.fork()
     if pid == 0:
+        failure_writer = fcntl.fcntl(failure_writer, fcntl.F_DUPFD_CLOEXEC, _FREE_FD)
         try:
-            _constrain(cpus, scheduling)
-            _become(account)
-            # After the account: a change of credentials clears it, see prctl(2).
-            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != supervisor:  # it was killed before PR_SET_PDEATHSIG took effect
-                os._exit(127)
-            signal.set_wakeup_fd(-1)
-            for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, signal.SIG_DFL)
-            for descriptor in (*wakeups, failure_reader):
-                os.close(descriptor)
-            _execute(argv)
+            for number, descriptor in inherited.items():
+                os.dup2(descriptor, number)
+            program.run(supervisor)
         except OSError as error:
             os.write(failure_writer, str(error.errno).encode())
         finally:
@@ -130,31 +184,100 @@ def _start(argv: list[str], constraints: list[str], status: int, wakeups: tuple[
         os.waitpid(pid, 0)
         os.write(status, b"failed " + failure + b"\n")
         os._exit(0)
-    os.write(status, f"pid {pid}\n".encode())
     return pid
 
 
-def _watch(pid: int, control: int, wakeup: int) -> str:
-    """Reap until the program ends or hone does; return the exit line."""
+class _Target:
+    """The process that gets the signals; one that was enclosed is not our child."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._descriptor = os.pidfd_open(pid)
+
+    def send(self, number: int) -> None:
+        try:
+            signal.pidfd_send_signal(self._descriptor, number)
+        except ProcessLookupError:
+            pass  # it has just ended
+
+
+def _start_enclosed(program: _Program, status: int, control: int) -> tuple[int, _Target | None]:
+    """Start bubblewrap; return its process id and the enclosed program, None if there is none."""
+    info_reader, info_writer = (_moved(descriptor) for descriptor in os.pipe())
+    go_reader, go_writer = (_moved(descriptor) for descriptor in os.pipe())
+    bubblewrap = _start(program, status, {_INFO_FD: info_writer, _GO_FD: go_reader})
+    os.close(info_writer)
+    os.close(go_reader)
+    first = _first_process(info_reader)
+    target = None if first is None else _enclosed_child(first, bubblewrap, control)
+    # The program begins once it is known, so that none is too short to be found.
+    os.close(go_writer)
+    return bubblewrap, target
+
+
+def _moved(descriptor: int) -> int:
+    """Move a descriptor away from the numbers by which the program gets some."""
+    moved: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FREE_FD)
+    os.close(descriptor)
+    return moved
+
+
+def _first_process(info: int) -> int | None:
+    """Return the sandbox's first process, by what bubblewrap tells of it."""
+    told = b""
+    while b"}" not in told:
+        piece = os.read(info, 512)
+        if not piece:
+            break
+        told += piece
+    os.close(info)
+    found = _CHILD_PID.search(told)
+    return int(found[1]) if found else None
+
+
+def _enclosed_child(first: int, bubblewrap: int, control: int) -> _Target | None:
+    """Wait until the sandbox's first process has a child, which becomes the program."""
+    while True:
+        try:
+            children = _children(first)
+            if children:
+                return _Target(children[0])
+        except OSError:
+            return None
+        ended = os.waitid(os.P_PID, bubblewrap, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is not None or select.select([control], [], [], _POLL)[0]:
+            return None
+
+
+def _watch(pid: int, target: _Target, control: int, wakeup: int, usage: _Usage) -> int | None:
+    """Reap until the program ends or hone does; return its status, None if hone has ended."""
     while True:
         ready, _, _ = select.select([control, wakeup], [], [])
         if wakeup in ready:
             os.read(wakeup, 512)
         while True:
             try:
-                reaped, status, usage = os.wait4(-1, os.WNOHANG)
+                reaped, status, used = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
-                return "exit 0 0 0"
-            if reaped == pid:
-                return f"exit {status} {usage.ru_utime:.6f} {usage.ru_stime:.6f}"
+                return 0
             if reaped == 0:
                 break
+            usage.add(used)
+            if reaped == pid:
+                return status
         if control in ready:
             signals = os.read(control, 64)
             if not signals:
-                return ""
+                return None
             for number in signals:
-                _send(pid, number)
+                target.send(number)
+
+
+def _status_of_enclosed(status: int) -> int:
+    """Return the status of the enclosed program, by that of bubblewrap."""
+    code = os.waitstatus_to_exitcode(status)
+    number = code - _SIGNALLED
+    return number if number in set(signal.Signals) else status
 
 
 def main() -> None:
@@ -169,16 +292,33 @@ def main() -> None:
     os.set_blocking(wakeup_writer, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
-    pid = _start(sys.argv[7:], sys.argv[3:6], status, (wakeup_reader, wakeup_writer))
+    program = _Program(sys.argv[3:])
+    target: _Target | None
+    if program.enclosed:
+        pid, target = _start_enclosed(program, status, control)
+    else:
+        pid = _start(program, status, {})
+        target = _Target(pid)
     for descriptor in (0, 1, 2):
         os.close(descriptor)
-    line = _watch(pid, control, wakeup_reader)
-    _kill_all_children()
-    if line:
-        try:
-            os.write(status, line.encode() + b"\n")
-        except BrokenPipeError:
-            pass
+    if target is None:
+        _kill_all_children(_Usage())
+        _tell(status, "unenclosed")
+        return
+    _tell(status, f"pid {target.pid}")
+    usage = _Usage()
+    ended = _watch(pid, target, control, wakeup_reader, usage)
+    _kill_all_children(usage)
+    if ended is not None:
+        ended = _status_of_enclosed(ended) if program.enclosed else ended
+        _tell(status, f"exit {ended} {usage.user:.6f} {usage.system:.6f}")
+
+
+def _tell(status: int, line: str) -> None:
+    try:
+        os.write(status, line.encode() + b"\n")
+    except BrokenPipeError:
+        pass  # hone has ended
 
 
 if __name__ == "__main__":

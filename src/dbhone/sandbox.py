@@ -1,0 +1,186 @@
+"""Shuts a program in: what it sees of the machine, and what it may do there.
+
+A stranger's program gets namespaces of its own for processes, mounts, network and IPC, which
+bubblewrap makes (bwrap(1)). It sees the system's programs and libraries, the files that it is
+given, and an empty ``/tmp``. It has no network except a loopback device that leads nowhere; clients
+reach a server by its socket, which is a file. When the sandbox ends, the kernel ends every process
+in it.
+
+This module says how. ``process.py`` starts the sandbox, if the machine can make one.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+TRUST_VARIABLE = "DBHONE_TRUST"
+"""Set to 1, strangers' programs run on a machine that cannot make sandboxes."""
+PROGRAM = "bwrap"
+PACKAGE = "bubblewrap"
+MOST_PROCESSES = 16384
+"""Processes and threads that the account of an enclosed program may have in all."""
+
+INFO_FD, GO_FD = 8, 9
+"""Where bubblewrap tells of its child, and where the child waits until it is known."""
+_WAIT = f'read -r _ <&{GO_FD}; exec {GO_FD}<&- "$@"'
+_SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_CONFIGURATION = (
+    "alternatives",
+    "fonts",
+    "group",
+    "host.conf",
+    "hosts",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "perl",
+    "protocols",
+    "services",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "timezone",
+)
+"""What programs read below ``/etc``; nothing of it is secret."""
+_SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
+_SCRATCH_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """What an enclosed program may use besides the system's programs and libraries.
+
+    It may change what is in the ``writable`` folders, and read the ``readable`` files and folders.
+    Those that do not exist are left out. None of its files may be longer than ``file_bytes``.
+    """
+
+    writable: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+    file_bytes: int | None = None
+
+    def argv(
+        self,
+        program: tuple[str, ...],
+        *,
+        bwrap: str,
+        cwd: Path,
+        environment: Mapping[str, str],
+        account: tuple[int, int] | None,
+    ) -> tuple[str, ...]:
+        """Return the command line that makes the sandbox and runs a program in it.
+
+        Neither bubblewrap nor what changes the account runs in the program's ``environment``:
+        it may name a stranger's libraries.
+        """
+        return (
+            bwrap,
+            *_namespaces(account),
+            *self._mounts(),
+            *("--chdir", str(cwd), "--info-fd", str(INFO_FD), "--"),
+            *("/bin/sh", "-c", _WAIT, "sh"),
+            *_become(account),
+            *("/usr/bin/env", "-i", *(f"{name}={value}" for name, value in environment.items())),
+            *program,
+        )
+
+    def _mounts(self) -> Iterator[str]:
+        yield from _system()
+        given = {path.absolute(): "--bind" for path in self.writable}
+        given |= {path.absolute(): "--ro-bind" for path in self.readable if path not in given}
+        mounted = [Path("/usr")]
+        for path in sorted(given, key=lambda path: len(path.parts)):
+            if not path.exists() or (given[path] == "--ro-bind" and _lies_in(path, mounted)):
+                continue
+            for parent in tuple(path.parents)[-2::-1]:
+                if not _lies_in(parent, mounted):
+                    # Without this, bubblewrap makes folders that the account cannot pass.
+                    yield from ("--perms", "0755", "--dir", str(parent))
+            yield from (given[path], str(path), str(path))
+            mounted.append(path)
+
+    def limits(self) -> dict[str, int]:
+        """Return the limits of an enclosed program by their names in getrlimit(2)."""
+        limits = {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_NPROC": MOST_PROCESSES,
+            "RLIMIT_DATA": psutil.virtual_memory().total,
+        }
+        return limits if self.file_bytes is None else limits | {"RLIMIT_FSIZE": self.file_bytes}
+
+
+def trial_argv(bwrap: str, account: tuple[int, int] | None) -> tuple[str, ...]:
+    """Return the command line that makes a sandbox in which nothing is done."""
+    return (bwrap, *_namespaces(account), *_system(), "--", *_become(account), "/bin/true")
+
+
+def _lies_in(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _namespaces(account: tuple[int, int] | None) -> tuple[str, ...]:
+    own = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts")
+    # Root needs no user namespace. It keeps the rights by which it becomes the account, or loses
+    # all; hone's own user has none in the first place.
+    rights = ("--cap-drop", "ALL") if account is None else ()
+    return (*own, "--unshare-cgroup-try", "--die-with-parent", *rights)
+
+
+def _become(account: tuple[int, int] | None) -> tuple[str, ...]:
+    if account is None:
+        return ()
+    uid, gid = (str(number) for number in account)
+    rights = ("--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--no-new-privs")
+    return ("/usr/bin/setpriv", "--reuid", uid, "--regid", gid, "--clear-groups", *rights, "--")
+
+
+def _system() -> Iterator[str]:
+    """Yield the mounts that every program needs: the system's files, read-only, and scratch."""
+    yield from ("--ro-bind", "/usr", "/usr")
+    for name in _SYSTEM_LINKS:
+        if Path(name).is_symlink():
+            yield from ("--symlink", str(Path(name).readlink()), name)
+        else:
+            yield from ("--ro-bind-try", name, name)
+    yield from ("--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssl")
+    for name in _CONFIGURATION:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+    yield from ("--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys")
+    yield from ("--perms", "0755", "--dir", "/var")
+    for name in _SCRATCH:
+        yield from ("--perms", "1777", "--size", str(_SCRATCH_BYTES), "--tmpfs", name)
+
+
+def program_folders(programs: Iterable[Path | str]) -> tuple[Path, ...]:
+    """Return the folders that programs need to run, where they are not the system's.
+
+    It is the prefix above a ``bin`` folder, but never a whole home folder: then only ``bin``.
+    Programs that PATH does not lead to are passed over.
+    """
+    return tuple(dict.fromkeys(folder for program in programs for folder in _folders_of(program)))
+
+
+def _folders_of(program: Path | str) -> Iterator[Path]:
+    found = shutil.which(program)
+    if found is None:
+        return
+    for path in (Path(found).absolute(), Path(found).resolve()):
+        folder = path.parent
+        if folder.name == "bin" and not Path.home().is_relative_to(folder.parent):
+            folder = folder.parent
+        if not folder.is_relative_to("/usr") and len(folder.parts) > 2:
+            yield folder
+
+
+def python_folders() -> tuple[Path, ...]:
+    """Return the folders that hone's own Python needs to run, and dbhone's files."""
+    prefixes = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parent)
+    return (*prefixes, *program_folders((sys.executable,)))

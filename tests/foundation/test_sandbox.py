@@ -1,0 +1,290 @@
+"""A sandbox: what an enclosed program sees and may do, and that nothing of it gets out."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbhone import process
+from dbhone.errors import ToolError
+from dbhone.process import Command, Finished, Process, can_enclose, run, why_not_enclosed
+from dbhone.sandbox import Sandbox, program_folders, python_folders
+from tests.foundation.test_process import is_running, wait_until_gone
+
+enclosing = pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
+pytestmark = enclosing
+
+
+def _account() -> tuple[int, int] | None:
+    """Return an account other than root, as which enclosed programs run if root runs the tests."""
+    entry = pwd.getpwnam("nobody")
+    return (entry.pw_uid, entry.pw_gid) if os.geteuid() == 0 else None
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder that the enclosed program may write to, and reach."""
+    own = tmp_path / "own"
+    own.mkdir()
+    account = _account()
+    if account is not None:
+        os.chown(own, *account)
+    yield own
+
+
+def shell(code: str, folder: Path, *readable: Path, **more: object) -> Finished:
+    return run(command(code, folder, *readable, **more))
+
+
+def command(code: str, folder: Path, *readable: Path, **more: object) -> Command:
+    sandbox = Sandbox(writable=(folder,), readable=readable)
+    words = {"sandbox": sandbox, "account": _account(), "isolated": True, **more}
+    return Command(argv=("sh", "-c", code), cwd=folder, **words)  # type: ignore[arg-type]
+
+
+def python(code: str, folder: Path) -> Command:
+    sandbox = Sandbox(writable=(folder,), readable=python_folders())
+    argv = (sys.executable, "-I", "-c", code)
+    return Command(argv=argv, cwd=folder, sandbox=sandbox, account=_account(), isolated=True)
+
+
+def test_its_output_and_exit_code_are_returned(folder: Path) -> None:
+    finished = shell("echo hello; exit 3", folder)
+    assert (finished.text(), finished.status) == ("hello\n", 3)
+
+
+def test_an_exit_code_that_no_signal_has_stays(folder: Path) -> None:
+    assert shell("exit 255", folder).status == 255
+
+
+def test_a_signal_that_ends_it_is_told(folder: Path) -> None:
+    assert shell("kill -SEGV $$", folder).status == -signal.SIGSEGV
+
+
+def test_its_cpu_time_is_counted(folder: Path) -> None:
+    finished = shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done", folder)
+    assert 0.05 < finished.usage.cpu < 10
+
+
+def test_a_missing_program_is_a_tool_error(folder: Path) -> None:
+    with pytest.raises(ToolError, match="cannot run no-such-program: No such file"):
+        run(Command(argv=("no-such-program",), cwd=folder, sandbox=Sandbox(writable=(folder,))))
+
+
+def test_it_writes_into_its_own_folder(folder: Path) -> None:
+    assert shell("echo kept > file", folder).ok
+    assert (folder / "file").read_text() == "kept\n"
+
+
+def test_it_writes_nowhere_else(folder: Path) -> None:
+    beside = folder.parent / "beside"
+    beside.mkdir(mode=0o777)
+    beside.chmod(0o777)
+    for place in (beside, folder.parent, Path("/usr/lib"), Path("/etc"), Path("/")):
+        assert not shell(f"echo x > {place}/new", folder, beside).ok
+        assert not (place / "new").exists()
+
+
+def test_it_sees_no_file_of_the_machine_but_the_systems(folder: Path) -> None:
+    secret = folder.parent / "secret"
+    secret.write_text("key")
+    secret.chmod(0o666)
+    assert not shell(f"cat {secret}", folder).ok
+    for path in ("/root", "/home", "/etc/shadow", "/etc/ssh", "/var/lib", "/run"):
+        assert shell(f"test ! -e {path}", folder).ok, path
+
+
+def test_it_reads_what_it_is_given(folder: Path) -> None:
+    given = folder.parent / "given"
+    given.write_text("text")
+    given.chmod(0o666)
+    assert shell(f"cat {given}", folder, given).text() == "text"
+    assert not shell(f"echo changed > {given}", folder, given).ok
+
+
+def test_what_it_is_given_may_be_missing(folder: Path) -> None:
+    assert shell("true", folder, folder.parent / "none").ok
+
+
+def test_temporary_files_are_its_own(folder: Path) -> None:
+    name = f"dbhone-{os.getpid()}"
+    for place in ("/tmp", "/var/tmp", "/dev/shm"):
+        assert shell(f"echo x > {place}/{name}", folder).ok
+        assert not (Path(place) / name).exists()
+
+
+def test_it_has_no_network(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5)"
+        assert "Connection refused" in run(python(code, folder)).text()
+    names = shell("cat /proc/net/dev", folder).text().splitlines()[2:]
+    assert [line.split(":")[0].strip() for line in names] == ["lo"]
+
+
+def test_it_reaches_no_abstract_socket_of_the_machine(folder: Path) -> None:
+    name = f"dbhone-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0{name}")
+        server.listen()
+        code = rf"import socket; socket.socket(socket.AF_UNIX).connect('\0{name}')"
+        assert "Connection refused" in run(python(code, folder)).text()
+
+
+def test_its_socket_in_its_folder_takes_connections_from_outside(folder: Path) -> None:
+    code = "import socket\ns = socket.socket(socket.AF_UNIX); s.bind('s'); s.listen(); s.accept()"
+    with Process(python(code, folder), capture=True) as server:
+        while not (folder / "s").exists():
+            assert server.alive()
+            time.sleep(0.01)
+        with socket.socket(socket.AF_UNIX) as client:
+            while client.connect_ex(str(folder / "s")):  # it has bound, and does not listen yet
+                time.sleep(0.01)
+        assert server.finish().ok
+
+
+def test_it_sees_and_signals_no_process_of_the_machine(folder: Path) -> None:
+    with subprocess.Popen(["sleep", "600"], user=(_account() or (None,))[0]) as neighbour:
+        finished = shell(
+            f"ls -d /proc/{neighbour.pid}; kill -9 {neighbour.pid}; kill -9 -1", folder
+        )
+        assert not finished.ok
+        assert neighbour.poll() is None
+        neighbour.kill()
+
+
+def test_it_has_no_rights_of_root(folder: Path) -> None:
+    status = shell("cat /proc/self/status", folder, account=None).text()
+    rights = dict(line.split(":\t", 1) for line in status.splitlines() if line.startswith("Cap"))
+    assert {int(rights[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")} == {0}
+    assert "NoNewPrivs:\t1" in status
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the account")
+def test_it_runs_as_the_account(folder: Path) -> None:
+    status = shell("cat /proc/self/status; id -G", folder).text()
+    uid, gid = _account() or (0, 0)
+    assert f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}" in status
+    assert status.splitlines()[-1] == str(gid)
+    assert f"CapBnd:\t{0:016x}" in status
+
+
+def test_a_file_with_the_rights_of_its_owner_gives_none(folder: Path) -> None:
+    if os.geteuid() == 0:
+        shutil.copy("/usr/bin/id", folder / "id")
+        (folder / "id").chmod(0o4755)
+        assert shell("./id -u", folder).text().strip() == str((_account() or (0,))[0])
+
+
+def test_the_environment_reaches_the_program_alone(folder: Path) -> None:
+    """A stranger's library, loaded into what makes the sandbox, would run as root."""
+    env = {"LD_PRELOAD": "/no/such/library.so", "NAME": "a value = with\nall kinds"}
+    finished = shell('printf %s "$NAME"', folder, env=env)
+    assert finished.text().endswith("a value = with\nall kinds")
+    # The loader complains once, in the shell: printf is part of it.
+    assert finished.text().count("no/such/library.so") == 1
+
+
+def test_its_limits_hold(folder: Path) -> None:
+    sandbox = Sandbox(writable=(folder,), file_bytes=1 << 20)
+    finished = shell("ulimit -c; ulimit -f; head -c 2M /dev/zero > file", folder, sandbox=sandbox)
+    assert finished.text().splitlines()[:2] == ["0", "2048"]
+    assert (folder / "file").stat().st_size == 1 << 20
+
+
+def test_it_gets_signals_and_can_be_stopped(folder: Path) -> None:
+    code = "trap 'echo got; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
+    with Process(command(code, folder), capture=True) as running:
+        assert running.stdout is not None
+        assert os.read(running.stdout.fileno(), 100) == b"ready\n"
+        running.signal(signal.SIGSTOP)
+        status = Path(f"/proc/{running.pid}/status")
+        while "State:\tT" not in status.read_text():
+            time.sleep(0.01)
+        running.signal(signal.SIGCONT)
+        running.signal(signal.SIGTERM)
+        assert running.finish().status == 7
+
+
+def test_it_takes_everything_with_it_that_it_started(folder: Path) -> None:
+    code = "setsid sh -c 'sleep 600 & sleep 600' & sleep 0.1; echo"
+    with Process(command(code, folder), capture=True) as running:
+        first = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        children: list[str] = []
+        while running.alive() and not (children := first.read_text().split()):
+            time.sleep(0.001)
+        running.finish()
+    for pid in children:
+        wait_until_gone(int(pid))
+
+
+@pytest.mark.parametrize("victim", ["hone", "supervisor", "bubblewrap"])
+def test_it_ends_with_whoever_holds_it(folder: Path, victim: str) -> None:
+    code = (
+        "import pathlib, sys\n"
+        "from dbhone.process import Command, Process\n"
+        "from dbhone.sandbox import Sandbox\n"
+        f"folder = pathlib.Path({str(folder)!r})\n"
+        f"command = Command(argv=('sleep', '600'), cwd=folder, account={_account()},"
+        " sandbox=Sandbox(writable=(folder,)))\n"
+        "running = Process(command, capture=True)\n"
+        "print(running.pid, running._popen.pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    argv = [sys.executable, "-c", code]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hone:
+        assert hone.stdout is not None
+        program, supervisor = map(int, hone.stdout.readline().split())
+        children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+        assert is_running(program)
+        victims = {"hone": hone.pid, "supervisor": supervisor, "bubblewrap": int(children[0])}
+        os.kill(victims[victim], signal.SIGKILL)
+        for pid in (program, int(children[0])):
+            wait_until_gone(pid)
+        if victim != "bubblewrap":
+            wait_until_gone(supervisor)
+        hone.kill()
+
+
+def test_a_machine_without_bubblewrap_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert process.why_not_enclosed.__wrapped__() == "bwrap is missing (package bubblewrap)"
+
+
+def test_a_machine_that_cannot_make_namespaces_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    refusing = tmp_path / "bwrap"
+    refusing.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace'; exit 1\n")
+    refusing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    why = process.why_not_enclosed.__wrapped__()
+    assert why == (
+        "bwrap ended with exit code 1, saying: bwrap: No permissions to create new namespace"
+    )
+
+
+def test_a_program_brings_the_prefix_that_it_needs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    prefix, home = tmp_path / "compiler", tmp_path / "home"
+    for path in (prefix / "bin" / "gcc", home / "bin" / "gcc"):
+        path.parent.mkdir(parents=True)
+        path.write_text("")
+        path.chmod(0o755)
+    monkeypatch.setenv("HOME", str(home))
+    assert program_folders([prefix / "bin" / "gcc"]) == (prefix,)
+    assert program_folders([home / "bin" / "gcc"]) == (home / "bin",)
+    assert program_folders(["/usr/bin/env", "/no/such/program"]) == ()
