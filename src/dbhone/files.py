@@ -95,6 +95,21 @@ def freeze(root: Path) -> None:
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o222)
 
 
+def open_to_all(root: Path) -> None:
+    """Let every account enter the folders from ``root`` on, and read the files."""
+    for folder, _, names in walk(root):
+        folder.chmod(stat.S_IMODE(folder.stat().st_mode) | 0o555)
+        for path in (folder / name for name in names):
+            mode = stat.S_IMODE(path.lstat().st_mode)
+            if not path.is_symlink():
+                path.chmod(mode | (0o555 if mode & stat.S_IXUSR else 0o444))
+
+
+def is_open_to_all(path: Path) -> bool:
+    """Return whether every account may enter a folder, once it has come there."""
+    return path.stat().st_mode & 0o005 == 0o005
+
+
 def make_writable(root: Path) -> None:
     """Let the owner change everything below ``root``, a copy of a frozen folder."""
     for folder, _, names in walk(root):

@@ -299,6 +299,7 @@ def _supervised(command: Command) -> tuple[Mapping[str, str], tuple[str, ...]]:
     account, *rest = command.constraints()
     if command.sandbox is None or not can_enclose():
         return command.environment(), (account, *rest, "-", "--", *command.argv)
+    assert os.geteuid() != 0 or command.account is not None, "root is never enclosed: it owns /proc"
     command.check_program()
     limits = ",".join(f"{name}={value}" for name, value in command.sandbox.limits().items())
     argv = command.sandbox.argv(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from dbhone.compilation.artifacts import copy_tree
+from dbhone.compilation.artifacts import copy_tree, is_made
+from dbhone.dbms.base import Artifact
 
 
 def test_links_stay_links_inside_and_become_files_from_outside(tmp_path: Path) -> None:
@@ -14,11 +16,46 @@ def test_links_stay_links_inside_and_become_files_from_outside(tmp_path: Path) -
     (made / "lib" / "libz.so").symlink_to("libz.so.1")
     (tmp_path / "other.so").write_text("outside")
     (made / "lib" / "other.so").symlink_to(tmp_path / "other.so")
-    copy_tree(made, tmp_path / "kept")
+    copy_tree(made, tmp_path / "kept", tmp_path)
     kept = tmp_path / "kept" / "lib"
     assert (kept / "libz.so").readlink() == Path("libz.so.1")
     assert not (kept / "other.so").is_symlink()
     assert (kept / "other.so").read_text() == "outside"
+
+
+def test_links_outside_lead_to_what_everybody_may_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a key")
+    (tmp_path / "secret").chmod(0o600)
+    (tmp_path / "folder").mkdir()
+    made = tmp_path / "made"
+    made.mkdir()
+    for name, place in {
+        "secret": tmp_path / "secret",
+        "shadow": Path("/etc/shadow"),
+        "folder": tmp_path / "folder",
+        "device": Path("/dev/zero"),
+        "hosts": Path("/etc/hosts"),
+    }.items():
+        (made / name).symlink_to(place)
+    os.mkfifo(made / "fifo")
+    copy_tree(made, tmp_path / "kept")
+    kept = tmp_path / "kept"
+    assert {path.name for path in kept.iterdir()} == {"hosts"}
+    assert (kept / "hosts").read_bytes() == Path("/etc/hosts").read_bytes()
+
+
+def test_an_artifact_is_made_where_the_build_is(tmp_path: Path) -> None:
+    tree, objects = tmp_path / "tree", tmp_path / "objects"
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "key").write_text("a key")
+    for folder in (tree, objects):
+        folder.mkdir()
+    (objects / "program").symlink_to(tmp_path / "private" / "key")
+    (objects / "folder").symlink_to(tmp_path / "private")
+    os.mkfifo(objects / "fifo")
+    for name, whole in (("program", False), ("folder", True), ("fifo", False), ("none", False)):
+        artifact = Artifact(name="a", made=Path(name), kept=Path("a"), tree=whole)
+        assert not is_made(artifact, objects, tree), name
 
 
 def test_links_that_lead_nowhere_are_left_out(tmp_path: Path) -> None:

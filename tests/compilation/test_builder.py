@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,8 +16,9 @@ from dbhone.compilation.toolchain import Compiler
 from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree
 from dbhone.home import Home, Session, open_session
+from dbhone.process import can_enclose, why_not_enclosed
 from dbhone.untrusted_files import remove_tree
-from tests.compilation.tiny import WORK, Tiny, make_spec, make_tree
+from tests.compilation.tiny import MAIN, WORK, Tiny, make_spec, make_tree
 
 
 def ignore(text: str) -> None:
@@ -270,3 +272,43 @@ def test_a_folder_of_libraries_that_is_none_is_reported(
     monkeypatch.setenv("DBHONE_LIBRARIES", str(tmp_path / "nowhere"))
     with pytest.raises(MachineError, match=r"DBHONE_LIBRARIES names .*nowhere, which is no folder"):
         make_spec(make_tree(tmp_path / "source")).digest()
+
+
+@pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
+def test_a_build_script_reaches_nothing_outside_of_its_folder(
+    tmp_path: Path, session: Session
+) -> None:
+    """It writes to the home, reads keys, calls a neighbour, signals hone and opens connections."""
+    (tmp_path / "key").write_text("a key")
+    marked = tmp_path / "marked"
+    attack = f"""
+        touch {marked} {session.home.root}/x {session.home.builds}/x ~/.dbhone-was-here
+        cat {tmp_path}/key ~/.ssh/* /etc/shadow
+        kill -9 {os.getpid()}
+        echo x > /proc/sys/kernel/core_pattern
+        echo x > /dev/tcp/127.0.0.1/22
+        ln -s {tmp_path}/key stolen
+        echo > {tmp_path}/source/main.c
+        cat /proc/net/dev | wc -l
+        mkfifo waiting
+        chmod 4755 waiting
+    """
+    steps = ("bash", "-c", attack + "\nexit 0")
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(configure=steps))
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text()
+    build = builder.make(spec, session, ignore)
+    assert not marked.exists()
+    assert not (session.home.root / "x").exists()
+    assert not (session.home.builds / "x").exists()
+    assert not (Path.home() / ".dbhone-was-here").exists()
+    assert Path("/proc/sys/kernel/core_pattern").read_text() == pattern
+    assert "a key" not in build.log.read_text()
+    assert (tmp_path / "source" / "main.c").read_text() == MAIN
+
+
+@pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
+def test_records_that_a_build_forged_are_an_error(tmp_path: Path, session: Session) -> None:
+    forging = ("sh", "-c", 'for file in ../result/*; do echo nonsense >> "$file"; done')
+    spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(configure=forging))
+    with pytest.raises(BuildError, match="wrote to hone's record of its compile commands"):
+        builder.make(spec, session, ignore)

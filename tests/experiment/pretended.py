@@ -20,14 +20,6 @@ printf '   0.025s\\n       TOTAL.......   0.037s\\n'
 exit 0
 """
 GARBAGE = "#!/bin/sh\necho garbage\n"
-DYING = GOOD.replace(
-    "#!/bin/sh\n",
-    """#!/bin/sh
-# It does well four times, and never again.
-echo >> "$0.times"
-[ "$(wc -l < "$0.times")" -gt 4 ] && exit 1
-""",
-)
 
 
 def pretended_build(folder: Path, script: str = GOOD) -> Build:

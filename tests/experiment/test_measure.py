@@ -28,10 +28,11 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Design, Group, Role, Run, Step, Subject
 from dbhone.measurement.store import NewRun, Store
+from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.task import Task
 from tests.analysis.columns import columns
 from tests.compilation.tiny import make_tree
-from tests.experiment.pretended import DYING, GARBAGE, pretended_build
+from tests.experiment.pretended import GARBAGE, pretended_build
 from tests.experiment.test_load_servers import GOOD as SERVERS
 
 # A pretended driver can be as regular as a clock: only the number of blocks may end it.
@@ -248,10 +249,25 @@ def test_a_subject_that_fails_twice_running_takes_no_further_part(
     assert "pgo" not in set(samples.measured_subjects())
 
 
+def break_after(starts: int, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a build's driver do well so many times, and never again."""
+    program = build.path("speedtest1")
+    left = itertools.count(starts - 1, -1)
+
+    def drive_and_break(command: DriverCommand) -> DriverResult:
+        result = drive(command)
+        if command.program == program and next(left) == 0:
+            program.write_text(GARBAGE)
+        return result
+
+    monkeypatch.setattr("dbhone.experiment.embedded_target.drive", drive_and_break)
+
+
 def test_a_subject_that_broke_keeps_nobody_from_the_target(
-    bench: Bench, builds: dict[str, Build], tmp_path: Path
+    bench: Bench, builds: dict[str, Build], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    builds["pgo"] = pretended_build(tmp_path / "builds" / "dying", DYING)
+    builds["pgo"] = pretended_build(tmp_path / "builds" / "breaking")
+    break_after(4, builds["pgo"], monkeypatch)
     design = replace(DESIGN, target=0.99, min_blocks=6, max_blocks=12)
     assert bench.measure(builds, design).run() == "target"
     samples = bench.store.samples(bench.run.id)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_its_cpu_time_is_counted(folder: Path) -> None:
 
 def test_a_missing_program_is_a_tool_error(folder: Path) -> None:
     with pytest.raises(ToolError, match="cannot run no-such-program: No such file"):
-        run(Command(argv=("no-such-program",), cwd=folder, sandbox=Sandbox(writable=(folder,))))
+        run(replace(command("", folder), argv=("no-such-program",)))
 
 
 def test_it_writes_into_its_own_folder(folder: Path) -> None:
@@ -164,10 +165,24 @@ def test_it_sees_and_signals_no_process_of_the_machine(folder: Path) -> None:
 
 
 def test_it_has_no_rights_of_root(folder: Path) -> None:
-    status = shell("cat /proc/self/status", folder, account=None).text()
+    status = shell("cat /proc/self/status", folder).text()
     rights = dict(line.split(":\t", 1) for line in status.splitlines() if line.startswith("Cap"))
     assert {int(rights[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")} == {0}
     assert "NoNewPrivs:\t1" in status
+
+
+def test_it_changes_nothing_of_the_kernel(folder: Path) -> None:
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text()
+    for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/sys/power/state"):
+        assert not shell(f"echo x > {path}", folder).ok
+    assert not shell("chmod 0 /dev/null", folder).ok
+    assert Path("/proc/sys/kernel/core_pattern").read_text() == pattern
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
+def test_root_is_never_enclosed(folder: Path) -> None:
+    with pytest.raises(AssertionError, match="root is never enclosed"):
+        shell("true", folder, account=None)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the account")

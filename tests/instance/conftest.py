@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.account import Account, server_account
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import MachineError
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data, settings
-from dbhone.instance.account import Account, server_account
 from dbhone.instance.levers.base import LeverContext
 from dbhone.instance.place import make_place
 from dbhone.instance.server import Server

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.account import Account
 from dbhone.home import Session
 from dbhone.instance import data
-from dbhone.instance.account import Account
 from dbhone.instance.data import Saved
 from dbhone.instance.place import make_place
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.account import Account
 from dbhone.errors import MachineError
 from dbhone.home import Home, Session, open_session
-from dbhone.instance.account import Account
 from dbhone.instance.place import make_place, remove_place
 
 

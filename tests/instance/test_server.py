@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dbhone.account import server_account
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint
@@ -21,7 +22,6 @@ from dbhone.dbms.base_server import Installation, InstanceDir, Program
 from dbhone.errors import MachineError, ServerError
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data
-from dbhone.instance.account import server_account
 from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.server import Server
 from tests.foundation.test_process import is_running, wait_until_gone
@@ -173,7 +173,7 @@ def test_nothing_of_a_server_outlives_a_hone_that_is_killed(machine: Machine) ->
     code = (
         "import pathlib, sys, time\n"
         "from dbhone.home import Home, open_session\n"
-        "from dbhone.instance.account import server_account\n"
+        "from dbhone.account import server_account\n"
         "from tests.instance import conftest, lives\n"
         "dbms, prefix = {'postgresql': (lives.Postgresql(), lives.POSTGRESQL),"
         " 'mariadb': (lives.Mariadb(), lives.MARIADB)}[sys.argv[2]]\n"

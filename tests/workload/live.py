@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from dbhone import registry
+from dbhone.account import server_account
 from dbhone.dbms.base import DRAWER
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import Installation, ServerDbms, SizingHints, server_systems
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data, settings
-from dbhone.instance.account import server_account
 from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.server import Server
 from dbhone.process import Command, Finished, run

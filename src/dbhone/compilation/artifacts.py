@@ -1,6 +1,7 @@
 """Copies the artifacts of a build out of the folder in which it was compiled.
 
-A server may run as another account than hone, so all accounts can read the copies.
+A server may run as another account than hone, so all accounts can read the copies. The folder is a
+stranger's: its links must not lead to what is nobody else's business.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ _PROGRAM = 0o755
 _DATA = 0o644
 
 
-def is_made(artifact: Artifact, objects: Path) -> bool:
-    """Return whether the build made this artifact."""
-    path = objects / artifact.made
-    return path.is_dir() if artifact.tree else path.is_file()
+def is_made(artifact: Artifact, objects: Path, tree: Path) -> bool:
+    """Return whether a build of the source ``tree`` made this artifact in ``objects``."""
+    path = (objects / artifact.made).resolve()
+    if artifact.tree:
+        return path.is_dir() and path.is_relative_to(objects.resolve())
+    return _may_copy(path, (objects.resolve(), tree.resolve()))
 
 
-def keep(artifact: Artifact, objects: Path, result: Path) -> KeptFile:
-    """Copy an artifact from the folder ``objects`` into the folder ``result``."""
-    source, target = objects / artifact.made, result / artifact.kept
+def keep(artifact: Artifact, objects: Path, tree: Path, result: Path) -> KeptFile:
+    """Copy an artifact that was made in ``objects``, of a source tree, into ``result``."""
+    source, target = (objects / artifact.made).resolve(), result / artifact.kept
     target.parent.mkdir(parents=True, exist_ok=True)
     if artifact.tree:
-        copy_tree(source, target)
+        copy_tree(source, target, tree)
         size, digest = tree_size(target), digest_of_tree(target)
     else:
         shutil.copyfile(source, target)
@@ -40,36 +43,44 @@ def keep(artifact: Artifact, objects: Path, result: Path) -> KeptFile:
     return KeptFile(path=str(artifact.kept), bytes=size, sha256=digest, tree=artifact.tree)
 
 
-def open_to_all(root: Path) -> None:
-    """Let every account enter the folders below ``root`` and read the files."""
-    for folder, _, names in walk(root):
-        folder.chmod(_FOLDER)
-        for path in (folder / name for name in names):
-            if not path.is_symlink():
-                path.chmod(stat.S_IMODE(path.stat().st_mode) | 0o444)
-
-
-def copy_tree(source: Path, target: Path) -> None:
+def copy_tree(source: Path, target: Path, *origins: Path) -> None:
     """Copy a folder so that everybody can read it.
 
     A link stays a link if it leads to a file or folder inside ``source``. A link to a file outside
-    becomes a copy of the file. Other links are left out.
+    becomes a copy of the file, if that is in one of the folders ``origins``, from which the folder
+    was made, or if everybody may read it. Other links, and what is no ordinary file, are left out.
     """
     root = source.resolve()
+    roots = (root, *(origin.resolve() for origin in origins))
     for folder, _, names in walk(root):
         copy = target / folder.relative_to(root)
         copy.mkdir(exist_ok=True)
         for name in names:
-            _copy_entry(folder / name, copy / name, root)
+            _copy_entry(folder / name, copy / name, roots)
 
 
-def _copy_entry(source: Path, target: Path, root: Path) -> None:
+def _copy_entry(source: Path, target: Path, roots: tuple[Path, ...]) -> None:
     if source.is_symlink():
         original = Path(os.path.realpath(source))  # unlike resolve, bears links that run in circles
-        if original.is_relative_to(root) and original.exists():
+        if original.is_relative_to(roots[0]) and original.exists():
             target.symlink_to(os.path.relpath(original, source.parent))
             return
-        if not original.is_file():
-            return
+        source = original
+    if not _may_copy(source, roots):
+        return
     shutil.copyfile(source, target)
     target.chmod(_PROGRAM if os.access(source, os.X_OK) else _DATA)
+
+
+def _may_copy(path: Path, roots: tuple[Path, ...]) -> bool:
+    """Return whether a path without links is an ordinary file, below a root or everybody's."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    if not stat.S_ISREG(mode):
+        return False
+    if any(path.is_relative_to(root) for root in roots):
+        return True
+    passable = all(folder.stat().st_mode & stat.S_IXOTH for folder in path.parents)
+    return passable and bool(mode & stat.S_IROTH)

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone import process
+from dbhone.account import check_readable, enclosed_account, ids_of, own
 from dbhone.compilation import manifest as records
-from dbhone.compilation.artifacts import is_made, keep, open_to_all
+from dbhone.compilation.artifacts import is_made, keep
 from dbhone.compilation.failure import first_error, lacks_header
 from dbhone.compilation.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
 from dbhone.compilation.profile import training_environment
@@ -23,8 +24,10 @@ from dbhone.compilation.spec import BuildSpec, Tools
 from dbhone.compilation.transforms.base import Flags, Pass
 from dbhone.dbms.base import BuildStep, Phase, Recipe
 from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, ToolError
-from dbhone.files import freeze, publish
+from dbhone.files import freeze, is_open_to_all, open_to_all, publish
 from dbhone.home import Home, Session
+from dbhone.sandbox import Sandbox, program_folders, python_folders
+from dbhone.untrusted_files import read_untrusted
 
 _RECORDER = Path(__file__).with_name("recorder.py")
 _OBJECTS = "objects"
@@ -32,7 +35,11 @@ _GLANCE = 2.0
 """Seconds after which it is told again how far compiling is."""
 _PACKAGES = {"ninja": "ninja-build", "tclsh": "tcl"}
 _UPSETTING = re.compile(r"[^\w/.@+~-]")
-_NO_SPACE = "no space left on device"
+_NO_SPACE = ("no space left on device", "file too large")
+_LEFT_FREE = 1 << 30
+"""Bytes of a disk that no file of a build may take."""
+_LONGEST_LOG = 1 << 28
+"""Bytes of a log that are looked at."""
 _MISSING_PROFILE = re.compile(rb"profile count data file not found|no profile data available")
 _FOREIGN_PROFILE = re.compile(
     rb"\[-W(?:error=)?coverage-mismatch\]|hash mismatch|profile data may be (?:corrupted|out)"
@@ -123,6 +130,34 @@ class _Making:
         self.commands = self.result / records.COMMANDS
         for folder in (self.objects, self.result, self.work / "tmp"):
             folder.mkdir()
+        self.commands.touch()
+        self.account = enclosed_account()
+        for path in (self.objects, self.work / "tmp", self.commands):
+            own(path, self.account)
+        self.sandbox = self._sandbox()
+
+    def _sandbox(self) -> Sandbox:
+        """Return what encloses the steps: a stranger's build scripts run in them."""
+        spec = self.spec
+        required = spec.dbms.required_programs(spec.tree.path)
+        searched = (Path(folder) for folder in os.environ.get("PATH", "").split(":") if folder)
+        given = [spec.tree.path, *([] if spec.profile is None else [spec.profile.folder])]
+        for folder in given:
+            if self.account is not None and not is_open_to_all(folder):
+                open_to_all(folder)
+        check_readable((_RECORDER,), self.account)
+        return Sandbox(
+            writable=(self.objects, self.work / "tmp", self.commands),
+            readable=(
+                *given,
+                *(self.work / name for name in ("cc", "c++")),
+                *spec.named_files(),
+                *program_folders((*required, *spec.programs())),
+                *python_folders(),
+                *searched,
+            ),
+            file_bytes=max(0, shutil.disk_usage(self.work).free - _LEFT_FREE),
+        )
 
     def run(self, jobs: int) -> Build:
         flags = self.spec.flags(str(self.objects))
@@ -172,7 +207,7 @@ class _Making:
             f'exec {record} {real} "$@"\n'
         )
         path.write_text(script, encoding="utf-8")
-        path.chmod(0o700)
+        path.chmod(0o755)
         return path
 
     def _step(self, step: BuildStep) -> float:
@@ -189,7 +224,13 @@ class _Making:
             **training_environment(self.spec.compiler.family, self.work / "tmp"),
         }
         command = process.Command(
-            argv=step.argv, cwd=self.objects, env=env, isolated=True, log=self.log
+            argv=step.argv,
+            cwd=self.objects,
+            env=env,
+            isolated=True,
+            log=self.log,
+            sandbox=self.sandbox,
+            account=ids_of(self.account),
         )
         with process.Process(command, capture=False) as running:
             while not running.wait(_GLANCE):
@@ -202,8 +243,8 @@ class _Making:
 
     def _failure(self, step: BuildStep, finished: process.Finished) -> HoneError:
         kept = self._keep_log()
-        text = self.log.read_text(encoding="utf-8", errors="replace")
-        if _NO_SPACE in text.lower():
+        text = read_untrusted(self.log, limit=_LONGEST_LOG).decode("utf-8", "replace")
+        if any(sign in text.lower() for sign in _NO_SPACE):
             return MachineError(
                 "no space left on the disk while building",
                 hint="free some ('hone builds --prune' removes builds), then run the same again",
@@ -289,7 +330,7 @@ class _Making:
         profile = self.spec.profile
         if profile is None or self.spec.pass_ is not Pass.USE:
             return None
-        text = self.log.read_bytes()
+        text = read_untrusted(self.log, limit=_LONGEST_LOG)
         if _FOREIGN_PROFILE.search(text):
             raise ProfileError(
                 "the profile does not match the source that is built", log=self._keep_log()
@@ -317,10 +358,10 @@ class _Making:
     def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:
         files = {}
         for artifact in recipe.artifacts:
-            if not is_made(artifact, self.objects):
+            if not is_made(artifact, self.objects, self.spec.tree.path):
                 raise BuildError(
                     f"the build ended without an error but made no {artifact.made}",
                     log=self._keep_log(),
                 )
-            files[artifact.name] = keep(artifact, self.objects, self.result)
+            files[artifact.name] = keep(artifact, self.objects, self.spec.tree.path, self.result)
         return files

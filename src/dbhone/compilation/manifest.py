@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from dbhone.compilation.inputs import BuildInputs, inputs_of_old_manifest
 from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.errors import BuildError
 from dbhone.files import write_whole
 from dbhone.source.elf import read_compiler
 
@@ -219,11 +220,19 @@ class Build:
 
 
 def read_commands(path: Path) -> tuple[CompileCommand, ...]:
-    """Return the records of a file of compile commands; an absent file has none."""
+    """Return the records of a file of compile commands; an absent file has none.
+
+    Raises BuildError for a file to which the build itself wrote.
+    """
     if not path.exists():
         return ()
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return tuple(CompileCommand.model_validate(json.loads(line)) for line in lines)
+    try:
+        return tuple(CompileCommand.model_validate(json.loads(line)) for line in lines)
+    except (ValueError, RecursionError):
+        raise BuildError(
+            "the build wrote to hone's record of its compile commands: do not trust its source"
+        ) from None
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

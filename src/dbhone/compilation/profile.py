@@ -20,7 +20,7 @@ from dbhone.compilation.manifest import Build
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, Family
 from dbhone.errors import ProfileError, ToolError
-from dbhone.files import digest_of, digest_of_tree, publish, write_whole
+from dbhone.files import digest_of, digest_of_tree, open_to_all, publish, write_whole
 from dbhone.home import Session
 from dbhone.untrusted_files import open_untrusted, walk
 
@@ -184,6 +184,7 @@ def collect(training: Training, session: Session) -> Profile:
 def _keep(facts: ProfileFacts, data: Path, key: str, session: Session) -> Profile:
     draft = session.workdir("profile")
     data.rename(draft / _DATA)
+    open_to_all(draft)
     write_whole(draft / "profile.json", facts.model_dump_json(indent=2) + "\n")
     final = session.home.profiles / facts.digest
     publish(draft, final)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ _TREE = "{tree}"
 _LIBRARIES = "{libraries}"
 _USE_LINKER = "-fuse-ld="
 _LINKER_PROGRAM = "ld."
+_PATH = re.compile(r"(?:^|[=:])(/[^=:]+)")
 """A compiler that is told to use the linker NAME runs the program ``ld.NAME``."""
 
 
@@ -137,6 +139,18 @@ class BuildSpec:
             ranlib=self.compiler.find_binary_tool("ranlib"),
             nm=self.compiler.find_binary_tool("nm"),
         )
+
+    def programs(self) -> tuple[Path, ...]:
+        """Return the compilers and what belongs to them, such as the linker."""
+        tools = self.tools(compiler=self.compiler.path, cxx_compiler=self.compiler.path)
+        linker = () if self.inputs.linker is None else (_LINKER_PROGRAM + self.inputs.linker,)
+        return (*dataclasses.astuple(tools), *map(Path, linker))
+
+    def named_files(self) -> tuple[Path, ...]:
+        """Return the files and folders of this machine that the user names for the build."""
+        libraries = library_folder()
+        named = (path for option in self.inputs.options for path in _PATH.findall(option))
+        return (*map(Path, named), *(() if libraries is None else (libraries,)))
 
     def recipe(self, flags: Flags, tools: Tools, jobs: int) -> Recipe:
         """Return the steps that make this build with these flags and this many jobs.

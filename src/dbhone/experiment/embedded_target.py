@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import ClassVar
 
 from dbhone import process
+from dbhone.account import Account, enclosed_account, ids_of, own
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
 from dbhone.experiment.events import Detail
 from dbhone.experiment.model import Experiment, Training
 from dbhone.experiment.order import BlockSeed
-from dbhone.experiment.target import ResultDigest, Schedule, Target, TrainingJob, training_tasks
+from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.target import (
+    BuildResult,
+    ResultDigest,
+    Schedule,
+    Target,
+    TrainingJob,
+    training_tasks,
+)
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.place import fresh_database
 from dbhone.measurement.record import Step
+from dbhone.sandbox import Sandbox
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, StepResult, load_driver_of
 from dbhone.workload.task import Scale, Task
@@ -37,6 +49,16 @@ class EmbeddedTarget(Target):
     driver: EmbeddedDriver
     _block_seed = BlockSeed()
 
+    def __init__(
+        self,
+        experiment: Experiment,
+        builds: Mapping[str, BuildResult],
+        session: Session,
+        recorder: RunRecorder,
+    ) -> None:
+        super().__init__(experiment, builds, session, recorder)
+        self._account = enclosed_account()
+
     @classmethod
     def training_seconds(cls, training: Training) -> float:
         """Return a guess: how long a set takes, only running it tells."""
@@ -53,10 +75,13 @@ class EmbeddedTarget(Target):
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
         """Run each set once: an embedded driver does always the same."""
         driver = load_driver_of(EmbeddedDriver, job.driver.name)
+        account = enclosed_account()
+        own(job.counters, account)
         for task in training_tasks(job.training):
             notify(f"training on {task.set}")
-            result = _drive(session, driver, job.build, task, _TRAINING_TIMEOUT, env=job.env)
-            result.require_report()
+            with fresh_database(session, account) as database:
+                command = _command(driver, job.build, task, database, _TRAINING_TIMEOUT, account)
+                drive(_in_training(command, job)).require_report()
         return 1
 
     def verify(self, subject: str) -> ResultDigest:
@@ -71,17 +96,11 @@ class EmbeddedTarget(Target):
         )
 
     def _verification(self, build: Build, task: Task) -> str:
-        with fresh_database(self.session) as database:
-            command = DriverCommand(
-                driver=self.driver,
-                program=build.path(self.driver.artifact),
-                task=task,
-                database=database,
-                folder=database.parent,
-                version=build.manifest.version,
-                timeout=_VERIFICATION_TIMEOUT,
-                verify=True,
+        with fresh_database(self.session, self._account) as database:
+            command = _command(
+                self.driver, build, task, database, _VERIFICATION_TIMEOUT, self._account
             )
+            command = dataclasses.replace(command, verify=True)
             report = drive(command).require_report()
             if report.verification is None:
                 raise DriverError(f"{self.driver.name} gave no verification for {task.set}")
@@ -94,6 +113,8 @@ class EmbeddedTarget(Target):
                     cwd=database.parent,
                     isolated=True,
                     timeout=_VERIFICATION_TIMEOUT,
+                    sandbox=command.sandbox,
+                    account=command.account,
                 )
             )
             if not finished.ok or finished.text().strip() != check.expected:
@@ -154,29 +175,35 @@ class EmbeddedTarget(Target):
 
     def _drive(self, subject: str, task: Task, timeout: float) -> DriverResult:
         build, task = self.builds[subject], self._block_seed.apply_to(task)
-        return _drive(self.session, self.driver, build, task, timeout)
+        with fresh_database(self.session, self._account) as database:
+            return drive(_command(self.driver, build, task, database, timeout, self._account))
 
 
-def _drive(
-    session: Session,
+def _command(
     driver: EmbeddedDriver,
     build: Build,
     task: Task,
+    database: Path,
     timeout: float,
-    *,
-    env: Mapping[str, str] | None = None,
-) -> DriverResult:
-    """Run an embedded DBMS's driver once on a new database file, which is removed in the end."""
-    with fresh_database(session) as database:
-        return drive(
-            DriverCommand(
-                driver=driver,
-                program=build.path(driver.artifact),
-                task=task,
-                database=database,
-                folder=database.parent,
-                version=build.manifest.version,
-                timeout=timeout,
-                env=tuple((env or {}).items()),
-            )
-        )
+    account: Account | None,
+) -> DriverCommand:
+    """Return how to run a driver once on a new database; it sees its build and that only."""
+    return DriverCommand(
+        driver=driver,
+        program=build.path(driver.artifact),
+        task=task,
+        database=database,
+        folder=database.parent,
+        version=build.manifest.version,
+        timeout=timeout,
+        sandbox=Sandbox(readable=(build.folder,), writable=(database.parent,)),
+        account=ids_of(account),
+    )
+
+
+def _in_training(command: DriverCommand, job: TrainingJob) -> DriverCommand:
+    """Let an instrumented driver write its counters."""
+    assert command.sandbox is not None
+    writable = (*command.sandbox.writable, job.counters)
+    sandbox = dataclasses.replace(command.sandbox, writable=writable)
+    return dataclasses.replace(command, env=tuple(job.env.items()), sandbox=sandbox)

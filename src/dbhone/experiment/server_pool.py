@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbhone import process
+from dbhone.account import check_readable, ids_of, server_account
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
@@ -21,13 +22,13 @@ from dbhone.errors import DriverError, ServerError, ToolError
 from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
-from dbhone.instance.account import server_account
 from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.memory import Yardstick, memory_for, scaled
 from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.programs import prepared_environment
 from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
+from dbhone.sandbox import Sandbox, program_folders
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
@@ -39,6 +40,7 @@ from dbhone.workload.task import DataSet, Scale, Task
 _LOAD_TIMEOUT = 24 * 3600.0
 _VERIFY_TIMEOUT = 3600.0
 _SLACK = 60.0
+_CLIENTS_FOLDER = Path("/")
 
 Notify = Callable[[str], None]
 
@@ -88,13 +90,17 @@ class ServerWorkload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSpec:
-    """A server that is to run: its DBMS, programs, requested settings and levers."""
+    """A server that is to run: its DBMS, programs, requested settings and levers.
+
+    An instrumented one writes its counters to the folder ``counters``.
+    """
 
     dbms: ServerDbms
     installation: Installation
     settings: tuple[RequestedSetting, ...]
     env: Mapping[str, str]
     levers: AppliedLevers = field(default_factory=AppliedLevers)
+    counters: Path | None = None
 
 
 class ServerPool:
@@ -105,11 +111,15 @@ class ServerPool:
         self.workload = workload
         self._notify = notify
         self.account = server_account()
+        # A client that nothing shuts in had better not share its user with the servers.
+        self._client_account = ids_of(self.account) if process.can_enclose() else None
         self.program = self._driver_program()
         self._held: dict[str, data.Saved] = {}
         scripts = workload.driver.load_scripts(workload.data)
         # Part of the key of loaded data, which every start of a server needs.
         self._scripts = [digest_of_file(path) for path in scripts]
+        if self._client_account is not None:
+            check_readable(scripts, self.account)
 
     def _driver_program(self) -> Path:
         driver = self.workload.driver
@@ -153,6 +163,7 @@ class ServerPool:
                 # What an instrumented server counts while nobody trains it is thrown away.
                 env={**prepared_environment(place), **spec.env},
                 levers=spec.levers,
+                counters=spec.counters,
             )
             with server:
                 yield server
@@ -246,10 +257,12 @@ class ServerPool:
         """Run the driver for something that is not measured; return what it printed."""
         command = process.Command(
             argv=argv,
-            cwd=self.session.scratch,
+            cwd=_CLIENTS_FOLDER,
             env={"LC_ALL": "C"},
             isolated=True,
             timeout=_LOAD_TIMEOUT,
+            sandbox=self._client_sandbox(server),
+            account=self._client_account,
         )
         finished = process.run(command)
         # If several threads work on a command, sysbench reports a failure only in what it prints.
@@ -280,11 +293,20 @@ class ServerPool:
             program=self.program,
             task=task,
             database=server.endpoint,
-            folder=self.session.scratch,
+            folder=_CLIENTS_FOLDER,
             version=server.installation.version,
             cpus=server.levers.whole.client_cpus,
             timeout=task.run.timeout + _SLACK,
+            sandbox=self._client_sandbox(server),
+            account=self._client_account,
         )
+
+    def _client_sandbox(self, server: Server) -> Sandbox:
+        """Return what encloses a server's clients: a server may try to take them over."""
+        endpoint, driver = server.endpoint, self.workload.driver
+        scripts = driver.readable(self.workload.data)
+        programs = program_folders((self.program,))
+        return Sandbox(readable=(endpoint.socket.parent, *scripts, *programs))
 
     def warm_up(self, server: Server) -> None:
         """Fill the server's caches. Raises DriverError if a client fails."""

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
+from dbhone.account import own
 from dbhone.compilation.profile import (
     ProfileCounts,
     newly_executed,
@@ -33,7 +34,6 @@ from dbhone.experiment.target import (
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.experiment.warnings import ServerSetup, settings_notes
 from dbhone.home import Session
-from dbhone.instance.account import own
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.memory import check_memory
 from dbhone.instance.programs import title_of
@@ -103,7 +103,11 @@ class ServerTarget(Target):
         own(job.counters, pool.account)
         dbms = load_server_dbms(job.dbms.name)
         spec = ServerSpec(
-            dbms=dbms, installation=installation_of(dbms, job.build), settings=(), env=job.env
+            dbms=dbms,
+            installation=installation_of(dbms, job.build),
+            settings=(),
+            env=job.env,
+            counters=job.counters,
         )
         before: ProfileCounts | None = None
         for number in range(1, _MOST_TRAINING_ROUNDS + 1):

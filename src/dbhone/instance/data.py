@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
+from dbhone.account import Account, check_reachable, own
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.errors import MachineError, ServerError, disk_full
 from dbhone.files import digest_of, publish
 from dbhone.home import Home, Session
-from dbhone.instance.account import Account, check_reachable, own
 from dbhone.instance.programs import check_space, keep_log, read_log, run_program, title_of
 
 _INITIALISE_TIMEOUT = 900.0
@@ -109,7 +109,9 @@ def make(
     check_reachable(installation.server.parent, account)
     log = place.log.with_name("initialise.log")
     for program in dbms.initialise(installation, place):
-        finished = run_program(program, place, account, timeout=_INITIALISE_TIMEOUT, log=log)
+        finished = run_program(
+            program, installation, place, account, timeout=_INITIALISE_TIMEOUT, log=log
+        )
         if not finished.ok:
             text = read_log(log)
             kept = keep_log(log, session.home, f"{dbms.name}-initialise")

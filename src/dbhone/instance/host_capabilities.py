@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from dbhone.account import server_account
 from dbhone.errors import MachineError
-from dbhone.instance.account import server_account
 from dbhone.instance.levers.base import HostCapabilities, Lever
 from dbhone.source.libraries import find_system_library
 

@@ -12,10 +12,10 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from dbhone.account import Account, check_reachable, own
 from dbhone.dbms.base_server import InstanceDir
 from dbhone.errors import MachineError
 from dbhone.home import Session, make_folder
-from dbhone.instance.account import Account, check_reachable, own
 from dbhone.untrusted_files import remove_tree
 
 _LONGEST_NAME = ".s.PGSQL.5432"
@@ -85,12 +85,13 @@ def _check_length(sockets: Path) -> None:
 
 
 @contextlib.contextmanager
-def fresh_database(session: Session) -> Iterator[Path]:
+def fresh_database(session: Session, account: Account | None) -> Iterator[Path]:
     """Yield the path of a database file that does not exist yet, in a folder of its own.
 
-    The folder is private and goes when the instance ends.
+    The folder is the account's and private, and goes when the instance ends.
     """
     folder = session.workdir("data")
+    own(folder, account)
     try:
         yield folder / "database"
     finally:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dbhone.account import check_reachable, server_account
 from dbhone.compilation import builder
 from dbhone.compilation import manifest as records
-from dbhone.compilation.artifacts import copy_tree, open_to_all
+from dbhone.compilation.artifacts import copy_tree
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, KeptFile, Manifest
 from dbhone.compilation.transforms.base import Pass
@@ -25,11 +26,11 @@ from dbhone.files import (
     digest_of_file,
     digest_of_tree,
     freeze,
+    open_to_all,
     publish,
     tree_size,
 )
 from dbhone.home import Home, Session
-from dbhone.instance.account import check_reachable, server_account
 from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.programs import run_program
 from dbhone.measurement.record import READY_MADE
@@ -71,7 +72,7 @@ def adopt(tree: SourceTree, session: Session) -> Build:
     draft.chmod(0o711)  # the server's account passes it
     result = draft / "result"
     result.mkdir()
-    installation = _install(server, folders, result)
+    installation = _install(server, folders, tree, result)
     identity = _identify(installation, session)
     manifest = _manifest(tree, installation, identity, result, time.monotonic() - began)
     records.write_manifest(result, manifest)
@@ -85,16 +86,18 @@ def adopt(tree: SourceTree, session: Session) -> Build:
     return build
 
 
-def _install(server: PrebuiltServer, folders: tuple[Path, ...], result: Path) -> Installation:
+def _install(
+    server: PrebuiltServer, folders: tuple[Path, ...], tree: SourceTree, result: Path
+) -> Installation:
     """Copy the server's prefix, and the folders of its own libraries that lie outside of it."""
     kept = result / _KEPT
-    copy_tree(server.prefix, kept)
+    copy_tree(server.prefix, kept, tree.path)
     libraries = []
     for number, folder in enumerate(folders):
         if folder.is_relative_to(server.prefix):
             libraries.append(kept / folder.relative_to(server.prefix))
         else:
-            copy_tree(folder, kept / f"libraries-{number}")
+            copy_tree(folder, kept / f"libraries-{number}", tree.path)
             libraries.append(kept / f"libraries-{number}")
     open_to_all(result)
     return Installation(
@@ -115,7 +118,7 @@ def _identify(installation: Installation, session: Session) -> _Identity:
         output = ""
         for dbms in server_systems().values():
             query = dbms.version_query(installation)
-            finished = run_program(query, place, account, timeout=_QUERY_TIMEOUT)
+            finished = run_program(query, installation, place, account, timeout=_QUERY_TIMEOUT)
             output = finished.text().strip() or finished.ending()
             version = dbms.version_in(output) if finished.ok else None
             if version is not None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import uuid
 from pathlib import Path
 
 from dbhone import process
+from dbhone.account import Account, ids_of
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
 from dbhone.errors import MachineError
 from dbhone.home import Home
-from dbhone.instance.account import Account, ids_of
 from dbhone.instance.place import admit
+from dbhone.sandbox import Sandbox
 from dbhone.untrusted_files import read_untrusted
 
 
@@ -21,15 +23,35 @@ def title_of(dbms: ServerDbms, installation: Installation) -> str:
     return f"{dbms.title} {installation.version}".strip()
 
 
+def sandbox_of(
+    installation: Installation,
+    place: InstanceDir,
+    *,
+    writable: tuple[Path, ...] = (),
+    readable: tuple[Path, ...] = (),
+) -> Sandbox:
+    """Return what encloses the programs of a server: they see it, and their own place only."""
+    programs = (installation.prefix, installation.server, *installation.libraries)
+    return Sandbox(
+        writable=(place.data, place.sockets, place.scratch, *writable),
+        readable=(*programs, place.settings, *readable),
+        file_bytes=max(0, shutil.disk_usage(place.data).free - _LEFT_FREE),
+    )
+
+
 def run_program(
     program: Program,
+    installation: Installation,
     place: InstanceDir,
     account: Account | None,
     *,
     timeout: float,
     log: Path | None = None,
 ) -> process.Finished:
-    """Run a program; without a ``log`` its output is returned. ``timeout`` is in seconds."""
+    """Run a program of a server in its sandbox; without a ``log`` its output is returned.
+
+    ``timeout`` is in seconds.
+    """
     command = process.Command(
         argv=program.argv,
         cwd=place.scratch,
@@ -44,6 +66,7 @@ def run_program(
         timeout=timeout,
         stdin=_input(program, place, account),
         account=ids_of(account),
+        sandbox=sandbox_of(installation, place),
     )
     return process.run(command)
 
@@ -67,7 +90,11 @@ def _input(program: Program, place: InstanceDir, account: Account | None) -> Pat
 
 _LONGEST_KEPT = 64 * 1024 * 1024
 """Bytes of a log that are kept."""
-_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|[Dd]isk (is )?full\b")
+_LEFT_FREE = 1 << 30
+"""Bytes of a disk that no file of a server may take."""
+_NO_SPACE = re.compile(
+    r"No space left on device|Disk quota exceeded|[Dd]isk (is )?full\b|File too large"
+)
 
 
 def read_log(log: Path, *, start: int = 0) -> str:

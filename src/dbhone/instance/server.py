@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 
+from dbhone.account import Account, check_reachable, ids_of
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.errors import ServerError
 from dbhone.home import Home
-from dbhone.instance.account import Account, check_reachable, ids_of
 from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.observed_state import read_observed_state
 from dbhone.instance.place import admit
-from dbhone.instance.programs import check_space, keep_log, read_log, title_of
+from dbhone.instance.programs import check_space, keep_log, read_log, sandbox_of, title_of
 from dbhone.process import Command, Finished, Process
+from dbhone.sandbox import MOST_PROCESSES
 
 _POLL = 0.02
 _STOP_TIMEOUT = 300.0
+_TOO_MANY = re.compile(
+    r"could not fork|[Cc]an't create a new thread|Resource temporarily unavailable"
+)
 
 
 @dataclass
@@ -28,7 +34,8 @@ class Server:
 
     Entering starts it and waits until it takes connections, ``timeout`` seconds at most.
     Leaving stops it cleanly, or kills it if an exception is under way. ``values`` are its
-    settings; ``env`` is added to its small environment. Raises ServerError, with its log kept, when
+    settings; ``env`` is added to its small environment. An instrumented server writes to the folder
+    ``counters``, too. Raises ServerError, with its log kept, when
     it does not start, crashes, does not stop, or when one of its ``levers`` had no effect;
     MachineError when its log says that the disk is full.
     """
@@ -42,6 +49,7 @@ class Server:
     home: Home
     env: Mapping[str, str] = field(default_factory=dict)
     levers: AppliedLevers = field(default_factory=AppliedLevers)
+    counters: Path | None = None
     timeout: float = 120.0
     stop_timeout: float = _STOP_TIMEOUT
 
@@ -82,6 +90,12 @@ class Server:
                 log=self.place.log,
                 account=ids_of(self.account),
                 cpus=self.levers.whole.cpus,
+                sandbox=sandbox_of(
+                    self.installation,
+                    self.place,
+                    writable=() if self.counters is None else (self.counters,),
+                    readable=self.levers.whole.preload,
+                ),
             ),
             capture=False,
         )
@@ -176,5 +190,10 @@ class Server:
         if finished is not None and finished.status == -signal.SIGKILL:
             return (
                 "the kernel kills what takes too much memory: see dmesg, or choose a smaller cache"
+            )
+        if _TOO_MANY.search(text):
+            return (
+                f"the account that servers run as may have {MOST_PROCESSES} processes and threads"
+                " in all: choose fewer clients, or look what else it runs"
             )
         return None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from dbhone.account import check_reachable, server_account
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.dbms.base_settings import (
     LOOSE,
@@ -16,7 +17,6 @@ from dbhone.dbms.base_settings import (
     settings_table,
 )
 from dbhone.errors import ServerError, SettingsError, nearest
-from dbhone.instance.account import check_reachable, server_account
 from dbhone.instance.programs import run_program, title_of
 from dbhone.instance.translation import Translator
 
@@ -42,7 +42,7 @@ def _query(dbms: ServerDbms, installation: Installation, place: InstanceDir) -> 
     check_reachable(installation.server.parent, account)
     answers = []
     for program in dbms.settings_queries(installation, place):
-        finished = run_program(program, place, account, timeout=_QUERY_TIMEOUT)
+        finished = run_program(program, installation, place, account, timeout=_QUERY_TIMEOUT)
         known = dbms.known_settings(finished.text())
         # An answer without the cache's setting was misread; settings would be dropped by mistake.
         if dbms.cache_setting in known:

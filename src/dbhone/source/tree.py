@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, disk_full
-from dbhone.files import digest_of, digest_of_tree, freeze, publish, write_whole
+from dbhone.files import digest_of, digest_of_tree, freeze, open_to_all, publish, write_whole
 from dbhone.home import Home, Session
 from dbhone.source.archive import links_out
 from dbhone.source.fetch import Fetch, Notify, SourceReference
@@ -112,6 +112,7 @@ def publish_tree(draft: Path, home: Home, *, reference: str, resolved: str) -> S
     write_whole(draft / "source.json", _to_json(published))
     if not _is_whole(final):
         remove_tree(final)
+        open_to_all(tree)
         freeze(tree)
         publish(draft, final)
     return published

@@ -10,6 +10,7 @@ from dbhone import process
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, MachineError
 from dbhone.measurement import counters, process_stats
+from dbhone.sandbox import Sandbox
 from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
 from dbhone.workload.task import Task
 
@@ -42,7 +43,7 @@ class DriverCommand:
     ``database`` is the file to make, or the endpoint of a server; ``version`` what the DBMS
     must say it is, if it says. ``folder`` is where the driver runs. ``timeout`` is in
     seconds; ``env`` is added to the little environment that it gets. ``cpus`` are the only ones
-    that it may run on.
+    that it may run on. It runs in the ``sandbox``, and as ``account``, as ``process.Command`` says.
     """
 
     driver: Driver
@@ -55,6 +56,8 @@ class DriverCommand:
     verify: bool = False
     env: tuple[tuple[str, str], ...] = ()
     cpus: frozenset[int] | None = None
+    sandbox: Sandbox | None = None
+    account: tuple[int, int] | None = None
 
     @property
     def request(self) -> DriverRequest:
@@ -78,6 +81,8 @@ class DriverCommand:
             isolated=True,
             timeout=self.timeout,
             cpus=self.cpus,
+            sandbox=self.sandbox,
+            account=self.account,
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from dbhone.errors import DriverError
 from dbhone.measurement import process_stats
-from dbhone.process import Finished, Process
+from dbhone.process import Command, Finished, Process
 from dbhone.untrusted_files import read_untrusted
 from dbhone.workload.counting import CountFile, Counts
 from dbhone.workload.drive import DriverCommand, failure
@@ -41,11 +42,21 @@ class PausableClient:
         self._log = folder / "printed"
         self._counts = CountFile(folder / "counts", command.task.run.threads)
         argv = driver.counting_argv(command.request, self._counts.path)
-        self._process_command = dataclasses.replace(
-            command.process_command(argv, log=self._log), timeout=None
+        self._process_command = self._admitted(
+            dataclasses.replace(command.process_command(argv, log=self._log), timeout=None)
         )
         self._process: Process | None = None
         self._used = 0.0
+
+    def _admitted(self, command: Command) -> Command:
+        """Let the driver write its counts, and nothing else that is in the folder."""
+        if command.account is not None:
+            os.chown(self._counts.path, *command.account)
+        if command.sandbox is None:
+            return command
+        writable = (*command.sandbox.writable, self._counts.path)
+        sandbox = dataclasses.replace(command.sandbox, writable=writable)
+        return dataclasses.replace(command, sandbox=sandbox)
 
     def __enter__(self) -> PausableClient:
         self._process = Process(self._process_command, capture=False)

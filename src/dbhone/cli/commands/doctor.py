@@ -12,6 +12,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from dbhone.account import check_reachable, server_account
 from dbhone.cli.context import Context, pass_context
 from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.toolchain import Compiler, find_bolt, find_compiler
@@ -19,7 +20,6 @@ from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.errors import HoneError
 from dbhone.home import Session
 from dbhone.instance import idle_inhibitor
-from dbhone.instance.account import check_reachable, server_account
 from dbhone.instance.applied_levers import survey
 from dbhone.instance.levers.base import LeverContext
 from dbhone.instance.page_cache import check_evictable

@@ -199,6 +199,11 @@ class ServerDriver(Driver):
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the files that decide what is loaded; kept data is valid until they change."""
 
+    def readable(self, data: DataSet) -> tuple[Path, ...]:
+        """Return the files and folders that clients read, besides their program."""
+        del data
+        return ()
+
     @abstractmethod
     def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that lets the server finish work that a load or writes left behind."""

@@ -199,6 +199,10 @@ class Sysbench(ServerDriver):
                 unread += [(script.parent / name).resolve() for name in used]
         return tuple(scripts)
 
+    def readable(self, data: DataSet) -> tuple[Path, ...]:
+        """Return the scripts, of which those of a suite use those of others."""
+        return (_SUITES, _tables_of(data).scripts)
+
     def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
         tables = _tables_of(data)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.account import Account, check_reachable, own, server_account
 from dbhone.errors import MachineError
-from dbhone.instance.account import Account, check_reachable, own, server_account
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 

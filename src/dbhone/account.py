@@ -1,18 +1,22 @@
-"""The account that servers run as.
+"""The account that strangers' programs run as.
 
 A server must not run as root. If hone runs as root, servers run as an account of their own;
-otherwise they run as hone's user.
+otherwise they run as hone's user. What is built from strangers' sources runs as that account, too,
+and so do the builds themselves, wherever a sandbox shuts them in.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import MachineError
+from dbhone.process import can_enclose
 from dbhone.untrusted_files import walk
 
 VARIABLE = "DBHONE_ACCOUNT"
@@ -57,6 +61,20 @@ def server_account() -> Account | None:
     return Account(name, entry.pw_uid, entry.pw_gid)
 
 
+def enclosed_account() -> Account | None:
+    """Return the account that enclosed programs other than servers run as.
+
+    It is the servers', or ``nobody`` where there is none: a sandbox hides the other files and
+    processes of its account. None when hone does not run as root, or can make no sandbox.
+    """
+    if os.geteuid() != 0 or not can_enclose():
+        return None
+    with contextlib.suppress(MachineError):
+        return server_account()
+    entry = pwd.getpwnam("nobody")
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+
+
 def ids_of(account: Account | None) -> tuple[int, int] | None:
     """Return the account as ``process.Command`` takes it."""
     return None if account is None else account.ids
@@ -84,6 +102,17 @@ def check_reachable(path: Path, account: Account | None) -> None:
                 f"the account '{account.name}', which servers run as, cannot enter {folder}",
                 hint="choose a home that others can enter, such as /var/lib/dbhone:"
                 " --home or DBHONE_HOME",
+            )
+
+
+def check_readable(paths: Iterable[Path], account: Account | None) -> None:
+    """Raise MachineError if the account cannot read one of these files."""
+    for path in paths:
+        if account is not None and not path.stat().st_mode & stat.S_IROTH:
+            raise MachineError(
+                f"the account '{account.name}', which strangers' programs run as, cannot read"
+                f" {path}",
+                hint=f"let others read it: chmod -R a+rX {path.parent}",
             )
 
 
