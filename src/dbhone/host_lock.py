@@ -9,28 +9,99 @@ A run releases the lock between two pieces of work for a moment only. A second s
 of the queue, so that another hone gets the lock then. A process takes the head of the queue first,
 and keeps it until it has the lock. The last holder finds the head taken, and queues behind it.
 
-The holder listens on its socket, but accepts no connection. The kernel tells a process that
-connects who the holder is (SO_PEERCRED in unix(7)).
+The holder of a socket listens on it, but accepts no connection. The kernel tells a process that
+connects who the holder is (SO_PEERCRED in unix(7)). Every user can take an abstract socket: another
+user's process that is no hone is named at once, and nobody is waited for longer than a day.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import math
+import os
+import pwd
 import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from dbhone.errors import MachineError
+
 _LOCK = "\0dbhone-turn"
 _QUEUE_HEAD = "\0dbhone-turn-next"
 _POLL = 0.2
+_LOOK = 600.0
+"""Seconds after which a holder is looked at again."""
+_PATIENCE = 24 * 3600.0
 _CREDENTIALS = struct.Struct("3i")
 _UNKNOWN = "another hone"
 _NAMES = ("hone", "dbhone", "__main__.py")
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """The process that holds the lock; the words of its command are empty if nobody may see them.
+
+    ``pid`` is 0 if it is unknown, or if the lock is free by now.
+    """
+
+    pid: int
+    uid: int
+    words: tuple[str, ...]
+
+    def describe(self) -> str:
+        """Return it in words, from hone's own name on."""
+        if not self.pid:
+            return _UNKNOWN
+        start = self._name()
+        command = "" if start is None else f": hone {' '.join(self.words[start + 1 :])}".rstrip()
+        return f"{_UNKNOWN} (process {self.pid}{command})"
+
+    def check(self) -> None:
+        """Raise MachineError if it is another user's process and looks like no hone."""
+        if not self.pid or self.uid == os.geteuid() or not self.words or self._name() is not None:
+            return
+        command = " ".join(" ".join(self.words).split())[:80]
+        raise MachineError(
+            f"process {self.pid} of user {_user(self.uid)} ({command}) holds hone's host lock, and"
+            " is no hone",
+            hint="end that process, or ask its user to",
+        )
+
+    def _name(self) -> int | None:
+        names = (at for at, word in enumerate(self.words) if Path(word).name in _NAMES)
+        return next(names, None)
+
+
+class _Waiting:
+    """Waits for the lock's holder: tells of it once, and looks at it now and then."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.began = time.monotonic()
+        self._tell: Callable[[str], None] | None = tell
+        self._looked = -math.inf
+
+    def wait(self, address: str) -> None:
+        """Wait a moment. Raises MachineError for a holder that is not worth waiting for."""
+        now = time.monotonic()
+        if now - self._looked > _LOOK:
+            self._looked = now
+            holder = _holder(address)
+            holder.check()
+            if self._tell is not None:
+                self._tell(holder.describe())
+            self._tell = None
+            if now - self.began > _PATIENCE:
+                raise MachineError(
+                    f"{holder.describe()} has held hone's host lock for a day",
+                    hint="look what it does; end it if it hangs",
+                )
+        time.sleep(_POLL)
 
 
 @contextlib.contextmanager
@@ -38,30 +109,22 @@ def hold_host_lock(waiting: Callable[[str], None]) -> Iterator[float]:
     """Hold the host lock.
 
     If another hone holds it, ``waiting`` is called once with a description of that hone, such as
-    "another hone (process 4711: hone run mysql-builds)". Yields the seconds spent waiting.
+    "another hone (process 4711: hone run mysql-builds)". Yields the seconds spent waiting. Raises
+    MachineError after a day, and at once if another user's process that is no hone holds it.
     """
-    began = time.monotonic()
-    notified = False
-
-    def notify() -> None:
-        nonlocal notified
-        if not notified:
-            waiting(_holder())
-        notified = True
-
+    patience = _Waiting(waiting)
     with _socket() as lock:
         with _socket() as queue_head:
-            _bind(queue_head, _QUEUE_HEAD, notify)
-            _bind(lock, _LOCK, notify)
-            lock.listen()
-        yield time.monotonic() - began
+            _bind(queue_head, _QUEUE_HEAD, patience)
+            _bind(lock, _LOCK, patience)
+        yield time.monotonic() - patience.began
 
 
 def _socket() -> socket.socket:
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 
 
-def _bind(unbound: socket.socket, address: str, busy: Callable[[], None]) -> None:
+def _bind(unbound: socket.socket, address: str, patience: _Waiting) -> None:
     """Bind a socket, which only one process can do at a time; wait for that."""
     while True:
         try:
@@ -70,29 +133,28 @@ def _bind(unbound: socket.socket, address: str, busy: Callable[[], None]) -> Non
             if error.errno != errno.EADDRINUSE:
                 raise
         else:
+            unbound.listen()
             return
-        busy()
-        time.sleep(_POLL)
+        patience.wait(address)
 
 
-def _holder() -> str:
-    """Describe the holder, without a process if it is unknown or the lock is free by now."""
+def _holder(address: str) -> _Holder:
     with _socket() as probe:
         probe.setblocking(False)
         try:
-            probe.connect(_LOCK)
+            probe.connect(address)
             credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         except OSError:
-            return _UNKNOWN
-    pid, _, _ = _CREDENTIALS.unpack(credentials)
-    return f"{_UNKNOWN} (process {pid}{_command(pid)})" if pid else _UNKNOWN
-
-
-def _command(pid: int) -> str:
-    """Return a process's command from hone's own name on; an empty text if it cannot be read."""
+            return _Holder(0, 0, ())
+    pid, uid, _ = _CREDENTIALS.unpack(credentials)
     try:
-        words = psutil.Process(pid).cmdline()
+        return _Holder(pid, uid, tuple(psutil.Process(pid).cmdline()))
     except psutil.Error:
-        return ""
-    starts = [index for index, word in enumerate(words) if Path(word).name in _NAMES]
-    return f": hone {' '.join(words[starts[0] + 1 :])}".rstrip() if starts else ""
+        return _Holder(pid, uid, ())
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

@@ -8,7 +8,10 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from dbhone import host_lock
+from dbhone.errors import MachineError
 from dbhone.host_lock import hold_host_lock
 
 
@@ -58,7 +61,10 @@ def test_who_waits_comes_before_who_had_the_turn_last() -> None:
 
 _HOLDER = """
 import sys
+import pytest
+
 from dbhone import host_lock
+from dbhone.errors import MachineError
 host_lock._LOCK, host_lock._QUEUE_HEAD = ("\\0" + name for name in sys.argv[3:])
 with host_lock.hold_host_lock(lambda _: None):
     print("held", flush=True)
@@ -88,3 +94,42 @@ def test_whoever_waits_learns_which_command_holds_the_lock(tmp_path: Path) -> No
             pass
     command = " ".join(["hone run mysql-builds", *ours])
     assert notified == [f"another hone (process {other.pid}: {command})"]
+
+
+_SQUATTER = """
+import socket, sys, time
+taken = socket.socket(socket.AF_UNIX)
+taken.bind("\\0" + sys.argv[1])
+taken.listen()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+@pytest.mark.parametrize("name", ["_LOCK", "_QUEUE_HEAD"])
+def test_a_stranger_who_holds_the_lock_is_named_at_once(name: str) -> None:
+    address = getattr(host_lock, name).removeprefix("\0")
+    with subprocess.Popen(
+        ["/usr/bin/python3", "-c", _SQUATTER, address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        user="nobody",
+    ) as squatter:
+        assert squatter.stdout is not None
+        assert squatter.stdout.readline() == b"held\n"
+        says = rf"process {squatter.pid} of user nobody \(/usr/bin/python3 .*is no hone"
+        with pytest.raises(MachineError, match=says), hold_host_lock(lambda _: None):
+            pass
+        squatter.communicate()
+
+
+def test_nobody_is_waited_for_longer_than_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_lock, "_PATIENCE", 0.0)
+    monkeypatch.setattr(host_lock, "_LOOK", 0.0)
+    with (
+        hold_host_lock(lambda _: None),
+        pytest.raises(MachineError, match=f"process {os.getpid()}.* has held .* for a day"),
+        hold_host_lock(lambda _: None),
+    ):
+        pass
