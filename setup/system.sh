@@ -52,6 +52,7 @@ _browser_packages() {
 # None of these packages starts a service.
 _server_packages() {
     has sysbench || echo sysbench
+    has bwrap || echo bubblewrap
     for _program in bison flex perl; do
         has "$_program" || echo "$_program"
     done

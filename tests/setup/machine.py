@@ -25,7 +25,7 @@ _ESSENTIAL = (
 # What builds need and the checks want, which only has to be there.
 _PRETENDED = (
     *("make", "tclsh", "dpkg-source", "git", "ld.lld", "llvm-profdata", "chromium"),
-    *("sysbench", "bison", "flex", "perl", "meson", "ninja", "mariadbd"),
+    *("sysbench", "bwrap", "bison", "flex", "perl", "meson", "ninja", "mariadbd"),
 )
 
 # Makes what uv would make, and tells of it.

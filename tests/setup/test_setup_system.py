@@ -167,6 +167,7 @@ def is_root_without_accounts(machine: Machine) -> None:
         (("llvm-profdata",), "llvm"),
         (("chromium",), "chromium"),
         (("sysbench",), "sysbench"),
+        (("bwrap",), "bubblewrap"),
         (("bison", "flex", "perl"), "bison flex perl"),
     ],
 )

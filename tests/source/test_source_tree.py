@@ -14,9 +14,11 @@ from dbhone.errors import MachineError, SourceError
 from dbhone.files import digest_of_tree
 from dbhone.home import Home, Session, open_session
 from dbhone.process import Command, run
+from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.source.fetch import Fetch
 from dbhone.source.kinds import git
-from dbhone.source.tree import SourceTree, acquire
+from dbhone.source.reference import parse_reference
+from dbhone.source.tree import SourceTree, acquire, check_trust
 from dbhone.untrusted_files import remove_tree
 
 REFERENCE = "git:/nowhere@v1"
@@ -228,3 +230,18 @@ def test_a_log_is_kept_only_when_an_error_names_it(
     with pytest.raises(SourceError):
         get(session)
     assert [log.read_text() for log in session.home.logs.iterdir()] == kept
+
+
+def test_a_strangers_tree_needs_a_sandbox_or_the_users_trust(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(TRUST_VARIABLE, raising=False)
+    monkeypatch.setattr("dbhone.source.tree.why_not_enclosed", lambda: "bwrap is missing")
+    stranger = parse_reference("npm:some-server@1.0.0")
+    with pytest.raises(MachineError, match=r"must run in a sandbox.*: bwrap is missing") as raised:
+        check_trust(stranger)
+    assert "hone --trust" in (raised.value.hint or "")
+    for own in ("apt:sqlite3", "deb:mariadb-server-core", f"dir:{tmp_path}"):
+        check_trust(parse_reference(own))
+    monkeypatch.setenv(TRUST_VARIABLE, "1")
+    check_trust(stranger)

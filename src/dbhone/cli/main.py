@@ -26,6 +26,7 @@ from dbhone.cli.context import Context
 from dbhone.errors import HoneError, Interrupted, disk_full
 from dbhone.home import locate
 from dbhone.safe_text import terminal_safe
+from dbhone.sandbox import TRUST_VARIABLE
 
 _DRAWER = "dbhone.cli.commands"
 _WIDTH_OF_FILES = 140
@@ -65,13 +66,20 @@ class _Commands(click.Group):
     help="Folder for sources, builds and results: else DBHONE_HOME, else your data folder"
     " (root: /var/lib/dbhone).",
 )
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Run programs of sources from the net even where no sandbox can shut them in.",
+)
 @click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
 @click.pass_context
-def hone(ctx: click.Context, home: Path | None, debug: bool) -> None:
+def hone(ctx: click.Context, home: Path | None, trust: bool, debug: bool) -> None:
     """Build a faster database server from the same source, and prove it.
 
     Begin with `hone try`: it takes your distribution's SQLite from source to a verdict.
     """
+    if trust:
+        os.environ[TRUST_VARIABLE] = "1"
     ctx.obj = Context(
         home_option=home,
         debug=debug,

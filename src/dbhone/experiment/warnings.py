@@ -16,6 +16,7 @@ from dbhone.instance.settings import ResolvedSettings, Translated
 from dbhone.measurement.conditions import Condition
 from dbhone.measurement.record import COLD, Slice, Sliced
 from dbhone.measurement.store import Done
+from dbhone.process import can_enclose
 from dbhone.units import count_of
 from dbhone.workload.suite import Regime
 
@@ -65,6 +66,12 @@ def conditions_notes(experiment: Experiment) -> Iterator[tuple[str, str]]:
             COLD,
             "every server was cold: it had just been started, and its data was on the disk only;"
             " nothing here says how fast a server is that has run for a while",
+        )
+    if not can_enclose():
+        yield (
+            "not-enclosed",
+            "servers, clients and builds ran without sandboxes: a subject could have disturbed or"
+            " read the others",
         )
     if experiment.awake:
         yield (

@@ -11,13 +11,16 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dbhone.errors import HoneError, SourceError, disk_full
+from dbhone.errors import HoneError, MachineError, SourceError, disk_full
 from dbhone.files import digest_of, digest_of_tree, freeze, open_to_all, publish, write_whole
 from dbhone.home import Home, Session
+from dbhone.process import why_not_enclosed
+from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.source.archive import links_out
 from dbhone.source.fetch import Fetch, Notify, SourceReference
 from dbhone.source.kinds.base import SourceKind
@@ -49,9 +52,10 @@ def acquire(text: str, session: Session, *, refresh: bool = False, notify: Notif
 
     ``notify`` gets lines about what is being done; it is not called for a tree that is kept.
     With ``refresh`` the tree is fetched again. Raises UsageError, SourceError, ToolError or
-    MachineError.
+    MachineError, as for a stranger's tree on a machine that cannot make sandboxes.
     """
     reference = parse_reference(text)
+    check_trust(reference)
     if not refresh and not kind_of(reference.kind).always_fresh:
         kept = _recall(reference, session.home)
         if kept is not None:
@@ -65,6 +69,22 @@ def acquire(text: str, session: Session, *, refresh: bool = False, notify: Notif
     finally:
         with contextlib.suppress(OSError):
             remove_tree(scratch)
+
+
+def check_trust(reference: SourceReference) -> None:
+    """Raise MachineError if a stranger's programs would run here with nothing to shut them in.
+
+    They may if they come by a trusted kind, or if the user has said that he trusts them.
+    """
+    reason = why_not_enclosed()
+    trusted = kind_of(reference.kind).trusted or os.environ.get(TRUST_VARIABLE) == "1"
+    if reason is not None and not trusted:
+        raise MachineError(
+            f"what {reference.text} brings must run in a sandbox, which this machine cannot make:"
+            f" {reason}",
+            hint="'hone doctor' says what to install; 'hone --trust …' lets it run as it is,"
+            " with all that its account may do",
+        )
 
 
 def recall(text: str, home: Home) -> SourceTree | None:

@@ -26,6 +26,8 @@ from dbhone.instance.page_cache import check_evictable
 from dbhone.measurement import counters
 from dbhone.measurement.conditions import Condition, between, read_conditions
 from dbhone.measurement.machine import read_machine
+from dbhone.process import why_not_enclosed
+from dbhone.sandbox import PACKAGE, PROGRAM
 from dbhone.units import size
 
 _PROGRAMS = {
@@ -67,6 +69,7 @@ def command(context: Context) -> None:
             *_programs(),
             *_compilers(session),
             _account(session),
+            _sandboxes(),
             *_levers(),
             *_terms(session),
             *_machine(session),
@@ -100,6 +103,18 @@ def _account(session: Session) -> _Finding:
         return _Finding(what="account", good=False, text=error.message, remedy=error.hint or "")
     name = account.name if account else "you"
     return _Finding(what="account", good=True, text=f"servers run as {name}")
+
+
+def _sandboxes() -> _Finding:
+    """Say whether strangers' programs can be shut in."""
+    reason = why_not_enclosed()
+    if reason is None:
+        text = "servers, their clients and builds are shut in (tried)"
+        return _Finding(what="sandboxes", good=True, text=text)
+    missing = shutil.which(PROGRAM) is None
+    remedy = f"apt-get install {PACKAGE}" if missing else "allow user namespaces to this account"
+    text = f"sources from the net are refused, unless you say --trust: {reason}"
+    return _Finding(what="sandboxes", good=False, text=text, remedy=remedy)
 
 
 def _compilers(session: Session) -> Iterator[_Finding]:

@@ -22,7 +22,9 @@ class SourceKind:
     reference: text that ``parse`` accepts and that means the same tree for ever. It raises
     SourceError, ToolError or MachineError. A kind that is ``always_fresh`` is fetched each time,
     and its references may change their meaning; the trees of other kinds are remembered by their
-    references. A kind that is ``ready_made`` brings programs, not their source.
+    references. A kind that is ``ready_made`` brings programs, not their source. What comes by a
+    ``trusted`` kind is the user's own or his distribution's; what comes by others is built and run
+    in sandboxes only, unless the user says otherwise.
     """
 
     syntax: str
@@ -30,3 +32,4 @@ class SourceKind:
     fetch: Callable[[Fetch], str]
     always_fresh: bool = False
     ready_made: bool = False
+    trusted: bool = False

@@ -122,6 +122,11 @@ class Keybench(ServerDriver):
         del data
         return (_SCRIPT,)
 
+    def readable(self, data: DataSet) -> tuple[Path, ...]:
+        """The program's text."""
+        del data
+        return (_SCRIPT,)
+
     def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """There is nothing to wait for."""
         return self._command(program, endpoint, data, "settle")
