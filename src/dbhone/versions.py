@@ -6,7 +6,10 @@ import re
 from dataclasses import dataclass
 
 Numbers = tuple[int, ...]
-_LEADING = re.compile(r"\d+(?:\.\d+)*")
+_NUMBER = r"\d{1,18}"
+"""No version has a longer number, and Python makes none of thousands of digits."""
+_LEADING = re.compile(rf"{_NUMBER}(?:\.{_NUMBER})*")
+_PARTS = re.compile(rf"{_NUMBER}|[A-Za-z]+")
 
 
 def numbers(version: str) -> Numbers:
@@ -17,7 +20,7 @@ def numbers(version: str) -> Numbers:
 
 def age(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return a key that sorts names of versions by age, such as 8.0.0-rc before 8.0.0."""
-    parts = re.findall(r"\d+|[A-Za-z]+", name)
+    parts = _PARTS.findall(name)
     return (
         *((1, int(part), "") if part.isdigit() else (-1, 0, part) for part in parts),
         (0, 0, ""),

@@ -31,6 +31,9 @@ from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, STEPS, 
 
 _COMMON = (THROUGHPUT, CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
 """What is measured of an embedded DBMS too."""
+_EXACT = 2**53
+"""Whole numbers up to this one are exact as floating-point numbers."""
+_MOST_BLOCKS = 2**31 - 1
 Select: TypeAlias = sa.Select[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ids: TypeAlias = NDArray[np.int64]
@@ -38,23 +41,29 @@ Named: TypeAlias = tuple[Ids, tuple[str, ...]]
 
 
 def load(connection: sa.Connection, run_id: int) -> SampleArray:
-    """Return the samples of a run, in the order in which they were measured."""
+    """Return the samples of a run, in the order in which they were measured.
+
+    Raises ValueError for numbers that no hone has written.
+    """
     subjects = _subjects(connection, run_id)
     steps = _steps(connection, run_id)
-    invocations = _matrix(connection, _invocations(run_id)).astype(np.int64)
+    invocations = _whole_numbers(_matrix(connection, _invocations(run_id)))
     figures = FIGURES if _has_more(connection, run_id) else _COMMON
     rows = _matrix(connection, _measurements(run_id, figures))
-    place = _find(rows[:, 0].astype(np.int64), invocations[:, 0])
+    place = _find(_whole_numbers(rows[:, 0]), invocations[:, 0])
     counts = place >= 0
     if not counts.all():
         rows, place = rows[counts], place[counts]
-    subject = _find(invocations[:, 2], subjects[0])
+    subject = _find(invocations[:, 2], subjects[0])[place]
+    step = _find(_whole_numbers(rows[:, 1]), steps[0])
+    if (subject < 0).any() or (step < 0).any():
+        raise ValueError("a measurement is of no subject or step of its run")
     return SampleArray.of_columns(
         subjects=subjects[1],
         steps=steps[1],
-        subject=subject[place].astype(np.int32),
-        step=_find(rows[:, 1].astype(np.int64), steps[0]).astype(np.int32),
-        block=invocations[place, 1].astype(np.int32),
+        subject=subject.astype(np.int32),
+        step=step.astype(np.int32),
+        block=_whole_numbers(invocations[place, 1], most=_MOST_BLOCKS).astype(np.int32),
         values=_values(rows[:, 2:], figures),
         block_seconds=_block_seconds(connection, run_id),
     )
@@ -159,6 +168,13 @@ def _matrix(connection: sa.Connection, statement: Select) -> Floats:
     finally:
         cursor.close()
     return values.reshape(-1, len(statement.selected_columns))
+
+
+def _whole_numbers(values: NDArray[Any], *, most: int = _EXACT) -> Ids:
+    """Return ids or numbers of blocks. Raises ValueError for what is none."""
+    if not (np.abs(values) <= most).all():  # NaN is not either
+        raise ValueError(f"a number is missing, or beyond {most}")
+    return values.astype(np.int64)
 
 
 def _find(wanted: Ids, ids: Ids) -> Ids:

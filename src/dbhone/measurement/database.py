@@ -238,7 +238,10 @@ def _version(connection: sa.Connection, url: sa.URL) -> str | None:
         return None
     if _VERSIONS.name not in names:
         raise _foreign(place(url))
-    return connection.scalar(sa.select(_VERSIONS.c.version_num))
+    version: object = connection.scalar(sa.select(_VERSIONS.c.version_num))
+    if version is not None and not isinstance(version, str):
+        raise ValueError(f"the revision of its tables is {version!r}")
+    return version
 
 
 def _foreign(name: str) -> StoreError:
@@ -255,6 +258,7 @@ def _migrate(url: sa.URL) -> None:
     try:
         with (
             reporting_errors(url, "bringing its tables up to date"),
+            _reporting_wrong_values(url, "bringing its tables up to date"),
             engine.execution_options(hone_writes=True).begin() as connection,
         ):
             version = _version(connection, url)

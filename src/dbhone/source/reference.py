@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from dbhone import registry
@@ -42,6 +43,7 @@ def known_syntax() -> tuple[str, ...]:
 
 
 def _hint_for(text: str) -> str:
-    if text and Path(text).expanduser().exists():
-        return f"for a local folder write dir:{text}"
+    with contextlib.suppress(OSError, RuntimeError):  # too long a name, or an unknown user's home
+        if text and Path(text).expanduser().exists():
+            return f"for a local folder write dir:{text}"
     return f"write it as {', '.join(known_syntax())}"
