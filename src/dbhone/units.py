@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from dbhone.errors import UsageError
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?\s*")
+_DURATION = re.compile(r"(\d{1,15}(?:\.\d+)?)\s*(ms|s|m|min|h|d)?\s*")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 
 
 def parse_duration(text: str) -> float:

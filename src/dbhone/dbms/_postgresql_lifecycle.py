@@ -46,7 +46,7 @@ _BAD_SETTING = re.compile(
     r"invalid value for parameter|unrecognized configuration parameter|syntax error in file"
     r"|outside the valid range|requires a |parameter .* cannot be|invalid list syntax"
 )
-_AMOUNT = re.compile(r"(\d+)\s*(B|kB|MB|GB|TB|)")
+_AMOUNT = re.compile(r"(\d{1,15})\s*(B|kB|MB|GB|TB|)")
 _UNITS = {"B": 1, "": 8192, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
 """Bytes; a bare number counts blocks."""
 

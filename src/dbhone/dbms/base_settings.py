@@ -15,7 +15,10 @@ from importlib import resources
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dbhone.errors import SettingsError
 from dbhone.versions import numbers
+
+_LONGEST_VALUE = 4000
 
 LOOSE = "loose_"
 """Before a setting's name: leave it out, with a footnote, where a version lacks it."""
@@ -39,6 +42,13 @@ class RequestedSetting:
     name: str
     value: str
     origin: Origin = Origin.EXPERIMENT
+
+    def __post_init__(self) -> None:
+        if len(self.value) > _LONGEST_VALUE:
+            raise SettingsError(
+                f"the value of {self.name} has {len(self.value):,} characters,"
+                f" and at most {_LONGEST_VALUE:,} make sense"
+            )
 
 
 class _Section(BaseModel):

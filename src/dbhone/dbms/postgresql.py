@@ -25,7 +25,7 @@ _STAGED = _STAGE / _PREFIX.removeprefix("/")
 _KEPT = Path("install")
 _OLDEST = 13
 _NAME = re.compile(r"^PACKAGE_NAME='PostgreSQL'$", re.MULTILINE)
-_VERSION = re.compile(r"^PACKAGE_VERSION='((\d+)[^']*)'$", re.MULTILINE)
+_VERSION = re.compile(r"^PACKAGE_VERSION='((\d{1,9})[^']*)'$", re.MULTILINE)
 _HINT = "give a whole source tree of PostgreSQL 13 or newer"
 
 

@@ -167,7 +167,10 @@ def _report(
         raise failure(command, finished)
     if not finished.output.strip():
         raise DriverError(f"{name} printed nothing")
-    report = command.driver.read(command.request, chunks)
+    try:
+        report = command.driver.read(command.request, chunks)
+    except (ValueError, ArithmeticError) as error:
+        raise DriverError(f"{name} printed what makes no sense: {error}") from error
     if report.version not in (None, command.version):
         raise DriverError(f"{name} ran {report.version}, but {command.version} was built")
     return report

@@ -15,14 +15,14 @@ from dbhone.workload.drivers.base import Latency
 PERCENTILE = 95
 """The percentile that sysbench is asked for."""
 
-_NUMBER = r"\d+\.\d+"
+_NUMBER = r"\d{1,15}\.\d+"
 _RATE = rf"\({_NUMBER} per sec\.\)"
 _FACTS = re.compile(
     r" *(?P<name>transactions|ignored errors|reconnects|total number of events"
     rf"|total time|time elapsed|{PERCENTILE}th percentile|sum|operations):"
-    rf" +(?P<value>\d+(?:\.\d+)?)s? *(?:{_RATE})?"
+    rf" +(?P<value>\d{{1,15}}(?:\.\d+)?)s? *(?:{_RATE})?"
 )
-_BUCKET = re.compile(r" *(\d+\.\d{3}) \|\** +(\d+)")
+_BUCKET = re.compile(r" *(\d{1,15}\.\d{3}) \|\** +(\d{1,15})")
 _INTERVAL = re.compile(
     rf"\[ \d+s \] thds: \d+ tps: ({_NUMBER}) qps: {_NUMBER}"
     rf" \(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\)"

@@ -25,9 +25,9 @@ from dbhone.workload.drivers.base import (
 _RESOLUTION = 0.001
 _SHORTEST = 0.00001
 _HEADER = re.compile(r"-- Speedtest1 for SQLite (\S+) ")
-_STEP = re.compile(r" {0,3}(\d{1,4}) - (.*?)\.* +(\d+\.\d{3})s")
+_STEP = re.compile(r" {0,3}(\d{1,4}) - (.*?)\.* +(\d{1,15}\.\d{3})s")
 _NAME = re.compile(r" {0,3}\d{1,4} - .*\.* ")
-_TOTAL = re.compile(r" +TOTAL\.+ +(\d+\.\d{3})s")
+_TOTAL = re.compile(r" +TOTAL\.+ +(\d{1,15}\.\d{3})s")
 _HASH = re.compile(r"Verification Hash: (\d+ [0-9a-f]+)")
 _NOISE = re.compile(r' +Begin testset "\w+"')
 _SETS = re.compile(r'strcmp\(\s*zThisTest\s*,\s*"(\w+)"\s*\)\s*==\s*0')

@@ -22,11 +22,11 @@ from dbhone.workload.drivers.base import (
 )
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "suites" / "batch" / "scripts"
-_NUMBER = r"\d+(?:\.\d+)?"
+_NUMBER = r"\d{1,15}(?:\.\d+)?"
 _VERSION = re.compile(r"version\|(\d+\.\d+\.\d+)")
 _STEP = re.compile(r"step\|([\w-]+)\|(.+)")
 _TIMER = re.compile(rf"Run Time: real ({_NUMBER}) user ({_NUMBER}) sys ({_NUMBER})")
-_ROWS = re.compile(r"rows\|(\d+)")
+_ROWS = re.compile(r"rows\|(\d{1,15})")
 _ANSWER = re.compile(r"answer\|\S+")
 _END = "end"
 _SHORTEST = 0.0001
