@@ -26,6 +26,9 @@ PACKAGE = "bubblewrap"
 MOST_PROCESSES = 16384
 """Processes and threads that the account of an enclosed program may have in all."""
 
+LEFT_FREE = 1 << 30
+"""Bytes of a disk that no file of an enclosed program may take, less on a small one."""
+
 INFO_FD, GO_FD = 8, 9
 """Where bubblewrap tells of its child, and where the child waits until it is known."""
 _WAIT = f'read -r _ <&{GO_FD}; exec {GO_FD}<&- "$@"'
@@ -157,6 +160,12 @@ def _system() -> Iterator[str]:
     yield from ("--perms", "0755", "--dir", "/var")
     for name in _SCRATCH:
         yield from ("--perms", "1777", "--size", str(_SCRATCH_BYTES), "--tmpfs", name)
+
+
+def longest_file(folder: Path) -> int:
+    """Return a limit for files in a folder that leaves its disk some space, in bytes."""
+    free = shutil.disk_usage(folder).free
+    return free - min(LEFT_FREE, free // 8)
 
 
 def program_folders(programs: Iterable[Path | str]) -> tuple[Path, ...]:

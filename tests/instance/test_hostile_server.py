@@ -99,16 +99,11 @@ def _read(path: Path) -> bytes:
 
 
 def test_it_fills_no_disk(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dbhone.instance.programs._LEFT_FREE", _free(session) - (1 << 20))
+    monkeypatch.setattr("dbhone.instance.programs.longest_file", lambda folder: 1 << 20)
     server = pretended(Hostile("head -c 1G /dev/zero > ../data/much"), session)
     with pytest.raises(MachineError, match="no space left for the data directory"), server:
         server.check()
-    assert (server.place.data / "much").stat().st_size <= 2 << 20
-
-
-def _free(session: Session) -> int:
-    status = os.statvfs(session.home.root)
-    return status.f_bavail * status.f_frsize
+    assert (server.place.data / "much").stat().st_size == 1 << 20
 
 
 def test_what_it_leaves_behind_is_read_and_removed_without_harm(session: Session) -> None:

@@ -178,7 +178,7 @@ def replace_driver(hone: Hone, digest: str, script: str) -> Path:
     """Put a script in the place of a build's speedtest1, as large as it was."""
     path = hone.home / "builds" / digest / "bin" / "speedtest1"
     size = path.stat().st_size
-    path.parent.chmod(0o700)
+    path.parent.chmod(0o755)
     path.rename(path.with_name("kept"))
     path.write_text(script + "\n" + "#" * (size - len(script) - 1))
     path.chmod(0o755)

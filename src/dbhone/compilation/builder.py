@@ -26,7 +26,7 @@ from dbhone.dbms.base import BuildStep, Phase, Recipe
 from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, ToolError
 from dbhone.files import freeze, is_open_to_all, open_to_all, publish
 from dbhone.home import Home, Session
-from dbhone.sandbox import Sandbox, program_folders, python_folders
+from dbhone.sandbox import Sandbox, longest_file, program_folders, python_folders
 from dbhone.untrusted_files import read_untrusted
 
 _RECORDER = Path(__file__).with_name("recorder.py")
@@ -36,8 +36,6 @@ _GLANCE = 2.0
 _PACKAGES = {"ninja": "ninja-build", "tclsh": "tcl"}
 _UPSETTING = re.compile(r"[^\w/.@+~-]")
 _NO_SPACE = ("no space left on device", "file too large")
-_LEFT_FREE = 1 << 30
-"""Bytes of a disk that no file of a build may take."""
 _LONGEST_LOG = 1 << 28
 """Bytes of a log that are looked at."""
 _MISSING_PROFILE = re.compile(rb"profile count data file not found|no profile data available")
@@ -156,7 +154,7 @@ class _Making:
                 *python_folders(),
                 *searched,
             ),
-            file_bytes=max(0, shutil.disk_usage(self.work).free - _LEFT_FREE),
+            file_bytes=longest_file(self.work),
         )
 
     def run(self, jobs: int) -> Build:

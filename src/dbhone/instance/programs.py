@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import uuid
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDb
 from dbhone.errors import MachineError
 from dbhone.home import Home
 from dbhone.instance.place import admit
-from dbhone.sandbox import Sandbox
+from dbhone.sandbox import Sandbox, longest_file
 from dbhone.untrusted_files import read_untrusted
 
 
@@ -35,7 +34,7 @@ def sandbox_of(
     return Sandbox(
         writable=(place.data, place.sockets, place.scratch, *writable),
         readable=(*programs, place.settings, *readable),
-        file_bytes=max(0, shutil.disk_usage(place.data).free - _LEFT_FREE),
+        file_bytes=longest_file(place.data),
     )
 
 
@@ -90,8 +89,6 @@ def _input(program: Program, place: InstanceDir, account: Account | None) -> Pat
 
 _LONGEST_KEPT = 64 * 1024 * 1024
 """Bytes of a log that are kept."""
-_LEFT_FREE = 1 << 30
-"""Bytes of a disk that no file of a server may take."""
 _NO_SPACE = re.compile(
     r"No space left on device|Disk quota exceeded|[Dd]isk (is )?full\b|File too large"
 )
