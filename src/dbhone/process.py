@@ -19,19 +19,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from dbhone.errors import MachineError, ToolError
-from dbhone.sandbox import PACKAGE, PROGRAM, Sandbox, trial_argv
+from dbhone.sandbox import PACKAGE, PROGRAM, Sandbox, argv_of, trial_argv
 
 SESSION_VARIABLE = "DBHONE_SESSION"
 _SUPERVISOR = (sys.executable, "-I", "-S", str(Path(__file__).with_name("supervisor.py")))
 _NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", SESSION_VARIABLE})
 _CAPTURE_LIMIT = 64 * 1024 * 1024
 _GRACE = 10.0
+_NO_LIMITS = "-"
 _NOBODY = (65534, 65534)
 _TRIAL_TIMEOUT = 20.0
 
@@ -170,18 +171,19 @@ class Process:
     def _spawn(self, command: Command, *, capture: bool) -> None:
         if not command.cwd.is_dir():
             raise MachineError(f"the folder {command.cwd} does not exist")
-        environment, words = _supervised(command)
+        start = _Start.of(command)
         control_reader, control_writer = os.pipe()
         status_reader, status_writer = os.pipe()
         try:
             with (
                 _sinks(command.log, capture=capture) as (output, errors),
                 (command.stdin or Path(os.devnull)).open("rb") as source,
-                _in_memory(environment) as environment_file,
+                _in_memory(start.environment) as environment_file,
+                _in_memory(start.options) as options_file,
             ):
-                descriptors = (control_reader, status_writer, environment_file)
+                descriptors = (control_reader, status_writer, environment_file, options_file)
                 self._popen = subprocess.Popen(
-                    (*_SUPERVISOR, *map(str, descriptors), *words),
+                    (*_SUPERVISOR, *map(str, descriptors), *start.words, "--", *start.argv),
                     cwd=command.cwd,
                     # The program's own environment may name a stranger's libraries.
                     env=_least_environment(),
@@ -294,22 +296,46 @@ class Process:
         )
 
 
-def _supervised(command: Command) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Return the environment of what the supervisor starts, and the words that tell it what."""
-    account, *rest = command.constraints()
-    if command.sandbox is None or not can_enclose():
-        return command.environment(), (account, *rest, "-", "--", *command.argv)
-    assert os.geteuid() != 0 or command.account is not None, "root is never enclosed: it owns /proc"
-    command.check_program()
-    limits = ",".join(f"{name}={value}" for name, value in command.sandbox.limits().items())
-    argv = command.sandbox.argv(
-        command.argv,
-        bwrap=shutil.which(PROGRAM) or PROGRAM,
-        cwd=command.cwd,
-        environment=command.environment(),
-        account=command.account,
-    )
-    return _least_environment(), ("-", *rest, limits, "--", *argv)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """What the supervisor starts: the program, or bubblewrap with its ``options``.
+
+    ``words`` tell how: the account, the CPUs, the scheduling, and the limits of what is enclosed.
+    """
+
+    argv: tuple[str, ...]
+    environment: tuple[str, ...]
+    words: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, command: Command) -> _Start:
+        account, *rest = command.constraints()
+        sandbox = command.sandbox
+        if sandbox is None or not can_enclose():
+            environment = _listed(command.environment())
+            return cls(
+                argv=command.argv, environment=environment, words=(account, *rest, _NO_LIMITS)
+            )
+        assert os.geteuid() != 0 or command.account is not None, "root is never enclosed"
+        command.check_program()
+        limits = ",".join(f"{name}={value}" for name, value in sandbox.limits().items())
+        argv = argv_of(
+            command.argv,
+            bwrap=shutil.which(PROGRAM) or PROGRAM,
+            environment=command.environment(),
+            account=command.account,
+        )
+        return cls(
+            argv=argv,
+            environment=_listed(_least_environment()),
+            words=("-", *rest, limits),
+            options=sandbox.options(command.cwd, command.account),
+        )
+
+
+def _listed(environment: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name}={value}" for name, value in environment.items())
 
 
 def _least_environment() -> dict[str, str]:
@@ -318,12 +344,12 @@ def _least_environment() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _in_memory(environment: Mapping[str, str]) -> Iterator[int]:
-    """Yield a descriptor from which a child reads the variables, each ended by a zero byte."""
-    descriptor = os.memfd_create("environment")
+def _in_memory(words: Iterable[str]) -> Iterator[int]:
+    """Yield a descriptor from which a child reads the words, each ended by a zero byte."""
+    descriptor = os.memfd_create("words")
     try:
         with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.writelines(os.fsencode(f"{name}={value}\0") for name, value in environment.items())
+            file.writelines(os.fsencode(f"{word}\0") for word in words)
         os.lseek(descriptor, 0, os.SEEK_SET)
         yield descriptor
     finally:

@@ -29,8 +29,9 @@ MOST_PROCESSES = 16384
 LEFT_FREE = 1 << 30
 """Bytes of a disk that no file of an enclosed program may take, less on a small one."""
 
-INFO_FD, GO_FD = 8, 9
-"""Where bubblewrap tells of its child, and where the child waits until it is known."""
+OPTIONS_FD, INFO_FD, GO_FD = 7, 8, 9
+"""Where bubblewrap reads its options and tells of its child, and where the child waits until it is
+known."""
 _WAIT = f'read -r _ <&{GO_FD}; exec {GO_FD}<&- "$@"'
 _SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _CONFIGURATION = (
@@ -70,43 +71,24 @@ class Sandbox:
     readable: tuple[Path, ...] = ()
     file_bytes: int | None = None
 
-    def argv(
-        self,
-        program: tuple[str, ...],
-        *,
-        bwrap: str,
-        cwd: Path,
-        environment: Mapping[str, str],
-        account: tuple[int, int] | None,
-    ) -> tuple[str, ...]:
-        """Return the command line that makes the sandbox and runs a program in it.
-
-        Neither bubblewrap nor what changes the account runs in the program's ``environment``:
-        it may name a stranger's libraries.
-        """
-        return (
-            bwrap,
-            *_namespaces(account),
-            *self._mounts(),
-            *("--chdir", str(cwd), "--info-fd", str(INFO_FD), "--"),
-            *("/bin/sh", "-c", _WAIT, "sh"),
-            *_become(account),
-            *("/usr/bin/env", "-i", *(f"{name}={value}" for name, value in environment.items())),
-            *program,
-        )
+    def options(self, cwd: Path, account: tuple[int, int] | None) -> tuple[str, ...]:
+        """Return bubblewrap's options; ``cwd`` is where the program begins."""
+        begin = ("--chdir", str(cwd), "--info-fd", str(INFO_FD))
+        return (*_namespaces(account), *_system(), *self._mounts(), *begin)
 
     def _mounts(self) -> Iterator[str]:
-        yield from _system()
         given = {path.absolute(): "--bind" for path in self.writable}
         given |= {path.absolute(): "--ro-bind" for path in self.readable if path not in given}
-        mounted = [Path("/usr")]
+        mounted = [Path("/usr"), *map(Path, _SYSTEM_LINKS)]
+        made: set[Path] = set()
         for path in sorted(given, key=lambda path: len(path.parts)):
             if not path.exists() or (given[path] == "--ro-bind" and _lies_in(path, mounted)):
                 continue
             for parent in tuple(path.parents)[-2::-1]:
-                if not _lies_in(parent, mounted):
+                if parent not in made and not _lies_in(parent, mounted):
                     # Without this, bubblewrap makes folders that the account cannot pass.
                     yield from ("--perms", "0755", "--dir", str(parent))
+                    made.add(parent)
             yield from (given[path], str(path), str(path))
             mounted.append(path)
 
@@ -118,6 +100,27 @@ class Sandbox:
             "RLIMIT_DATA": psutil.virtual_memory().total,
         }
         return limits if self.file_bytes is None else limits | {"RLIMIT_FSIZE": self.file_bytes}
+
+
+def argv_of(
+    program: tuple[str, ...],
+    *,
+    bwrap: str,
+    environment: Mapping[str, str],
+    account: tuple[int, int] | None,
+) -> tuple[str, ...]:
+    """Return the command line that runs a program in a sandbox with the options in OPTIONS_FD.
+
+    Neither bubblewrap nor what changes the account runs in the program's ``environment``: it may
+    name a stranger's libraries.
+    """
+    return (
+        *(bwrap, "--args", str(OPTIONS_FD), "--"),
+        *("/bin/sh", "-c", _WAIT, "sh"),
+        *_become(account),
+        *("/usr/bin/env", "-i", *(f"{name}={value}" for name, value in environment.items())),
+        *program,
+    )
 
 
 def trial_argv(bwrap: str, account: tuple[int, int] | None) -> tuple[str, ...]:

@@ -6,14 +6,15 @@ however it ends, the kernel closes that pipe; the supervisor sees it and kills t
 all its descendants. It can reach descendants that daemonised, because it is their
 "child subreaper" (prctl(2)): orphans below it become its own children.
 
-Usage: ``python -I -S supervisor.py CONTROL_FD STATUS_FD ENVIRONMENT_FD ACCOUNT CPUS SCHEDULING
-LIMITS -- PROGRAM …``
+Usage: ``python -I -S supervisor.py CONTROL_FD STATUS_FD ENVIRONMENT_FD OPTIONS_FD ACCOUNT CPUS
+SCHEDULING LIMITS -- PROGRAM …``
 
 The program (not the supervisor itself) gets the variables that ENVIRONMENT_FD holds, each ended by
 a zero byte. It runs as ACCOUNT, ``UID:GID``, and only on CPUS, ``0,2``. With ``idle`` as its
 SCHEDULING it runs only on CPUs that nothing else uses. LIMITS, ``RLIMIT_CORE=0,…``, say that the
-program is bubblewrap, which makes a sandbox: then it is the enclosed program that has these limits,
-gets the signals, and whose process id is told. ``-`` leaves each as it is.
+program is bubblewrap, which makes a sandbox by the options in OPTIONS_FD: then it is the enclosed
+program that has these limits, gets the signals, and whose process id is told. ``-`` leaves each as
+it is.
 
 Over CONTROL_FD hone sends one byte for each signal to the program. Over STATUS_FD the supervisor
 sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it could not be started,
@@ -36,7 +37,7 @@ import sys
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_INFO_FD, _GO_FD = 8, 9  # as in sandbox.py
+_OPTIONS_FD, _INFO_FD, _GO_FD = 7, 8, 9  # as in sandbox.py
 _CHILD_PID = re.compile(rb'"child-pid": *([0-9]+)')
 _OUT_OF_MEMORY_SCORE = "500"  # the kernel rather ends an enclosed program than anything else
 _FREE_FD = 32  # above the numbers that a program gets
@@ -139,8 +140,11 @@ class _Program:
     """What is to be started, as the command line has it."""
 
     def __init__(self, words: list[str]) -> None:
-        environment, self.account, self.cpus, self.scheduling, self.limits, _, *self.argv = words
+        environment, options, *constraints, _ = words[: words.index("--") + 1]
+        self.account, self.cpus, self.scheduling, self.limits = constraints
+        self.argv = words[words.index("--") + 1 :]
         self.environment = _read_environment(int(environment))
+        self.options = _moved(int(options))
         self.enclosed = self.limits != "-"
 
     def run(self, supervisor: int) -> None:
@@ -205,7 +209,8 @@ def _start_enclosed(program: _Program, status: int, control: int) -> tuple[int, 
     """Start bubblewrap; return its process id and the enclosed program, None if there is none."""
     info_reader, info_writer = (_moved(descriptor) for descriptor in os.pipe())
     go_reader, go_writer = (_moved(descriptor) for descriptor in os.pipe())
-    bubblewrap = _start(program, status, {_INFO_FD: info_writer, _GO_FD: go_reader})
+    inherited = {_OPTIONS_FD: program.options, _INFO_FD: info_writer, _GO_FD: go_reader}
+    bubblewrap = _start(program, status, inherited)
     os.close(info_writer)
     os.close(go_reader)
     first = _first_process(info_reader)
