@@ -12,19 +12,21 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
+import random
 import statistics
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from benchmarks.alarms import PLANTED, WORK, listed, measured, row
+from benchmarks.alarms import PLANTED, WORK, listed, measured
 from dbhone import process
 from dbhone.account import enclosed_account, ids_of
 from dbhone.experiment.server_pool import ServerPool
 from dbhone.home import locate
 from dbhone.instance.server import Server
+from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
 from dbhone.report.findings import findings_of, findings_of_joined
 from dbhone.sandbox import Sandbox
 from dbhone.workload.drive import DriverCommand
@@ -46,6 +48,8 @@ planted = {{ like = "server", settings = {{ {setting} = "{value}" }} }}
 [workload]
 """
 _STARTS = 200
+_PAIRS = 60
+_CALLS = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000000", "status=none")
 
 
 def main() -> None:
@@ -73,14 +77,16 @@ def main() -> None:
     ]
     with _outside(setting, value):
         runs = list(measured(texts, locate(options.home)))
-    rows = [row(findings_of(*each)) for each in runs]
-    if len(runs) > 1:
-        rows.append(row(findings_of_joined(runs)))
-    for each in rows:
-        for name, found in (("inside", each.control), (f"outside ({PLANTED})", each.planted)):
-            if found is not None:
-                print(f"{name} / inside: {found.ratio:.4f} [{found.low:.4f}, {found.high:.4f}]")
+    found = findings_of_joined(runs) if len(runs) > 1 else findings_of(*runs[0])
+    for metric in (THROUGHPUT, CPU_SECONDS):
+        for subject, what in (("control", "inside"), (PLANTED, "outside")):
+            summary = found.analysis.summary(subject, in_sample=False, metric=metric.name)
+            if summary is not None:
+                ends = f"[{summary.low:.4f}, {summary.high:.4f}]"
+                print(f"{metric.name}, {what} / inside: {summary.ratio:.4f} {ends}")
     print("to start and end a program: {:.1f} ms outside, {:.1f} ms inside".format(*_starts()))
+    ratio, error = _system_calls()
+    print(f"CPU time of system calls, inside / outside: {ratio:.4f} ± {2 * error:.4f}")
 
 
 @contextmanager
@@ -99,7 +105,9 @@ def _outside(setting: str, value: str) -> Iterator[None]:
 
     def requested(pool: ServerPool, server: Server, task: Task) -> DriverCommand:
         command = request(pool, server, task)
-        return dataclasses.replace(command, sandbox=None) if marked(server) else command
+        return (
+            dataclasses.replace(command, sandbox=None, account=None) if marked(server) else command
+        )
 
     with (
         mock.patch.object(Server, "__enter__", started),
@@ -110,16 +118,37 @@ def _outside(setting: str, value: str) -> Iterator[None]:
 
 def _starts() -> tuple[float, float]:
     """Return the median times of a program that does nothing, in milliseconds."""
+    times = [_pair(("true",), _seconds) for _ in range(_STARTS)]
+    outside, inside = (statistics.median(column) for column in zip(*times, strict=True))
+    return 1000 * outside, 1000 * inside
+
+
+def _system_calls() -> tuple[float, float]:
+    """Return the ratio of the CPU times of two million system calls, and its standard error.
+
+    What bubblewrap itself uses is in it: a few milliseconds of a second.
+    """
+    logs = []
+    for _ in range(_PAIRS):
+        outside, inside = _pair(_CALLS, lambda finished: finished.usage.cpu)
+        logs.append(math.log(inside / outside))
+    return math.exp(statistics.fmean(logs)), statistics.stdev(logs) / math.sqrt(_PAIRS)
+
+
+def _seconds(finished: process.Finished) -> float:
+    return finished.seconds
+
+
+def _pair(
+    argv: tuple[str, ...], figure: Callable[[process.Finished], float]
+) -> tuple[float, float]:
+    """Run a program outside and inside, in random order; return a figure of both."""
     account = ids_of(enclosed_account())
-    outside = process.Command(argv=("true",), cwd=Path("/"), account=account)
-    inside = dataclasses.replace(outside, sandbox=Sandbox())
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(_STARTS):
-        for command, seen in zip((outside, inside), times, strict=True):
-            began = time.perf_counter()
-            process.run(command)
-            seen.append(1000 * (time.perf_counter() - began))
-    return statistics.median(times[0]), statistics.median(times[1])
+    outside = process.Command(argv=argv, cwd=Path("/"), account=account)
+    commands = {0: outside, 1: dataclasses.replace(outside, sandbox=Sandbox())}
+    order = random.sample(sorted(commands), 2)
+    found = {at: figure(process.run(commands[at])) for at in order}
+    return found[0], found[1]
 
 
 if __name__ == "__main__":
