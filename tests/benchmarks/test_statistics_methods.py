@@ -60,7 +60,8 @@ def test_rounds_do_not_see_what_strikes_both_servers_alike() -> None:
     calm = quiet(np.random.default_rng(4), 3, PLAN)
     moods = np.random.default_rng(5).normal(0, 1, (*calm.logs.shape[:-1], 1))
     before, after = in_rounds(calm), in_rounds(_piece(calm.logs + moods))
-    assert np.diff(after) == pytest.approx(np.diff(before), abs=1e-4)
+    assert np.abs(after - before).max() > 0.3
+    assert np.diff(after) == pytest.approx(np.diff(before), abs=0.08)
 
 
 def test_a_machine_that_becomes_slower_is_a_slower_subject_to_whoever_measures_in_turn() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from dbhone.dbms._mysql_protocol import MYSQL
@@ -14,6 +16,7 @@ from dbhone.experiment.warnings import (
     host_noise_notes,
     settings_notes,
     slice_notes,
+    stall_notes,
 )
 from dbhone.instance.settings import ResolvedSettings, Translated
 from dbhone.measurement.record import Sliced
@@ -177,3 +180,27 @@ def test_notes_tell_of_slices_and_how_many_rounds_were_left_out() -> None:
     assert notes["unsettled"].startswith("3 of 20 rounds at the beginning of passes were left out")
     notes = dict(slice_notes([sliced(0, "a", 1), sliced(0, "b", 1)]))
     assert notes["unsettled"].startswith("1 of 10 rounds at the beginning of passes was left out")
+
+
+def running(subject: str, operations: Sequence[int]) -> Sliced:
+    slices = tuple(
+        replace(a_slice(number), operations=count) for number, count in enumerate(operations)
+    )
+    return Sliced(block=0, set="insert", subject=subject, slices=slices)
+
+
+def test_a_subject_that_stands_still_is_told_with_what_that_costs() -> None:
+    usual = [100, 102, 98, 100] * 5
+    now_and_then = [*usual[:18], 0, 0]
+    (note,) = stall_notes([running("rel", usual), running("pgo", now_and_then)])
+    assert (note.code, note.subject) == ("stalls", "pgo")
+    assert "stood still, or nearly, in 2 of 20 slices of insert, 0.5 of 5 s" in note.text
+    assert "that takes 10% of its throughput there" in note.text
+
+
+def test_what_stops_all_subjects_is_no_stall_of_one() -> None:
+    usual = [100, 102, 98, 100] * 5
+    stopped = [*usual[:18], 1, 1]
+    assert not list(stall_notes([running("rel", stopped), running("pgo", stopped)]))
+    assert not list(stall_notes([running("rel", usual), running("pgo", usual)]))
+    assert not list(stall_notes([]))

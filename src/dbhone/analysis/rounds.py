@@ -8,12 +8,10 @@ six would remain. A round is left out for all subjects, which favours none. The 
 (Management Science 10 (1963) 47-61), with the median and the median deviation in the place of the
 extremes, which a single burst would decide.
 
-A round has one slice of each subject, moments apart. The logarithm of a slice's rate is modelled as
-its subject's level plus the round's effect plus noise. Levels and rounds are fitted together by
-Huber's M-estimate (P. J. Huber, Annals of Mathematical Statistics 35 (1964) 73-101; Robust
-Statistics, Wiley 1981, chapter 7), so that slices in a burst or a stall count less. With more than
-two subjects, a subject that is slower by a tenth is found slower by a tenth whatever the others do;
-differences from a round's median would not promise that.
+A subject's level is its operations divided by its seconds, of all its slices that count: a server
+that stands still in some of them is slower by just that. A round has one slice of each subject,
+moments apart, so what a moment does to all of them is in all levels alike. Which slices stood still
+is found here, too, so that a reader is told why a level is what it is.
 
 All slices of a restart share some conditions, such as the layout of memory, which no number of
 rounds can show. So this module gives no intervals: they are taken over restarts (``estimate.py``).
@@ -22,6 +20,7 @@ rounds can show. So this module gives no intervals: they are taken over restarts
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,13 +54,10 @@ def _is_far(first: Array, later: Array) -> bool:
     return bool((np.abs(first[known] - middle) > _FAR * spread).any())
 
 
-_BEND = 1.0
-"""Residuals up to so many standard deviations of normal noise count in full."""
 DEVIATION = 1.4826
 """The standard deviation of normal noise, in medians of the distance from its centre."""
-_ROUNDING = 1e-12
-_SETTLED = 1e-8
-_MOST_TURNS = 500
+_STANDSTILL = math.log(2)
+"""A slice that is slower than this, as a difference of logarithms, stood still for half of it."""
 
 
 def log_rate(operations: float, seconds: float) -> float:
@@ -76,84 +72,30 @@ def levels(logs: Array) -> Array:
     """Return one log level for each subject, from the logarithms of its slices' rates.
 
     ``logs`` is rounds x subjects, NaN where a slice is missing; further axes before these are many
-    restarts at once. The fit determines the levels' differences; their common height is such that
-    the median round has no effect. The level of a subject without slices is NaN.
+    restarts at once. The slices are equally long, so that the mean rate is operations by seconds.
+    Rounds in which a slice is missing tell nothing of differences, and are left out. The level of a
+    subject without slices is NaN, and so are all where no round is whole.
     """
-    if 0 in logs.shape:
-        return np.full((*logs.shape[:-2], logs.shape[-1]), np.nan)
-    tables = logs.reshape(-1, *logs.shape[-2:])
-    known = ~np.isnan(tables)
-    subjects, rounds = _fitted(tables, known)
-    usual = _median(np.where(known.any(axis=-1), rounds, np.nan), -1)
-    effects: Array = np.where(known.any(axis=-2), subjects + usual[:, None], np.nan)
-    return effects.reshape(*logs.shape[:-2], logs.shape[-1])
+    known = ~np.isnan(logs)
+    measured = known.any(axis=-2, keepdims=True)
+    whole = (known | ~measured).all(axis=-1, keepdims=True) & measured
+    count = np.count_nonzero(whole, axis=-2)
+    total = np.exp(np.where(whole, logs, -np.inf)).sum(axis=-2)
+    found: Array = np.log(np.where(count, total, np.nan) / np.maximum(count, 1))
+    return found
 
 
-def _fitted(tables: Array, known: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return the subjects' levels and the rounds' effects, of each table."""
-    values = np.where(known, tables, 0.0)
-    bend = np.maximum(_BEND * _spread(tables, known), _ROUNDING)[:, None, None]
-    # Few rounds may leave a choice among equally good fits. From a start that moves with
-    # subjects and rounds as the fit does, the choice does too.
-    away = tables - _weighted_mean(values, known.astype(np.float64), -1)
-    subjects = np.nan_to_num(_median(away, -2))[:, None, :]
-    rounds = np.nan_to_num(_median(np.where(known, tables - subjects, np.nan), -1))[..., None]
-    moving = np.arange(len(tables))
-    for _ in range(_MOST_TURNS):
-        moving_parts = (values[moving], known[moving], bend[moving])
-        before = subjects[moving]
-        rounds[moving], after = _turn(*moving_parts, rounds[moving], before)
-        subjects[moving] = after
-        moving = moving[np.abs(after - before).max(axis=(-2, -1)) >= _SETTLED]
-        if not len(moving):
-            break
-    return subjects[:, 0, :], rounds[..., 0]
+def stalled(logs: Array) -> NDArray[np.bool_]:
+    """Return which slices stood still for half of their time or more, rounds x subjects.
 
-
-def _turn(
-    values: Array, known: NDArray[np.bool_], bend: Array, rounds: Array, subjects: Array
-) -> tuple[Array, Array]:
-    """Fit the rounds to the subjects, and then the subjects to these rounds, once."""
-    weights = _weights(values - rounds - subjects, known, bend)
-    rounds = _weighted_mean(values - subjects, weights, -1)
-    weights = _weights(values - rounds - subjects, known, bend)
-    return rounds, _weighted_mean(values - rounds, weights, -2)
-
-
-def _weights(residuals: Array, known: NDArray[np.bool_], bend: Array) -> Array:
-    """Return 1 for small residuals, less for large ones, so that each pulls as one at the bend."""
-    return np.where(known, bend / np.maximum(np.abs(residuals), bend), 0.0)
-
-
-def _weighted_mean(values: Array, weights: Array, axis: int) -> Array:
-    """Return the means along an axis, which is kept; 0 where nothing is known."""
-    total = weights.sum(axis=axis, keepdims=True)
-    mean: Array = (values * weights).sum(axis=axis, keepdims=True) / np.where(total, total, 1.0)
-    return mean
-
-
-def _spread(logs: Array, known: NDArray[np.bool_]) -> Array:
-    """Return the residuals' standard deviation, from the differences within rounds.
-
-    A difference has twice a slice's variance. The fit of the rounds takes one degree of freedom in
-    as many as there are subjects. The result is 0 where it cannot be known.
+    Such a slice has less than half of its subject's usual rate, and the other subjects' slices of
+    its round do not: what stops all is the machine's.
     """
-    first, second = np.triu_indices(logs.shape[-1], 1)
-    differences = logs[..., first] - logs[..., second]
-    if not differences.size:
-        return np.zeros(logs.shape[:-2])
-    distances = np.abs(differences - _median(differences, -2)[..., None, :])
-    middle = np.nan_to_num(_median(distances.reshape(*logs.shape[:-2], -1), -1))
-    subjects = np.maximum(np.count_nonzero(known.any(axis=-2), axis=-1), 1)
-    spread: Array = DEVIATION * middle * np.sqrt((subjects - 1) / (2 * subjects))
-    return spread
-
-
-def _median(values: Array, axis: int) -> Array:
-    """Return the medians of the known values along an axis, NaN where none is known."""
-    ordered = np.sort(values, axis=axis)  # NaN comes last
-    count = np.count_nonzero(~np.isnan(values), axis=axis, keepdims=True)
-    low = np.take_along_axis(ordered, np.maximum(count - 1, 0) // 2, axis=axis)
-    high = np.take_along_axis(ordered, np.minimum(count // 2, values.shape[axis] - 1), axis=axis)
-    middle: Array = ((low + high) / 2).squeeze(axis)
-    return middle
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a round or a subject without slices
+        away = logs - np.nanmedian(logs, axis=0)
+        columns = range(logs.shape[1])
+        others = [np.nanmedian(np.delete(away, at, axis=1), axis=1) for at in columns]
+    common = np.minimum(np.nan_to_num(np.array(others).T), 0.0)
+    far: NDArray[np.bool_] = away - common < -_STANDSTILL
+    return far

@@ -61,6 +61,7 @@ from dbhone.experiment.warnings import (
     conditions_notes,
     host_noise_notes,
     slice_notes,
+    stall_notes,
 )
 from dbhone.home import Session
 from dbhone.measurement.record import IDENTICAL, Role, Run, RunState
@@ -379,8 +380,11 @@ class Execution:
         """Keep the footnotes on how the run was measured."""
         for code, text in host_noise_notes(self._store.done(self._run.id)):
             self._recorder.warn(code, text)
-        for code, text in slice_notes(self._store.sliced(self._run.id)):
+        sliced = self._store.sliced(self._run.id)
+        for code, text in slice_notes(sliced):
             self._recorder.warn(code, text)
+        for note in stall_notes(sliced):
+            self._recorder.warn(note.code, note.text, subject=note.subject)
         if self._service.waited > 1:
             text = f"{self._service.waited:.0f} s were spent waiting for another hone"
             self._recorder.warn("waited", text)

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from dbhone.analysis.rounds import levels, unsettled
+from dbhone.analysis.rounds import unsettled
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.model import Slices
@@ -291,18 +291,15 @@ class _InterleavedTrial:
                 self._clients[name].slice(number, position, rounds.seconds, self._began)
 
     def results(self) -> dict[str, SubjectResult]:
-        """Return each subject's result; levels are fitted to those without an error."""
+        """Return each subject's result, without the rounds in which one had not settled."""
         sound = [client for client in self._clients.values() if client.error is None]
         logs = np.array([[reading.log_rate for reading in client.readings] for client in sound]).T
         left_out = self._tried
-        fitted: dict[str, float] = {}
         if sound:
             left_out += unsettled(logs[self._tried :])
-            names = (client.name for client in sound)
-            fitted = dict(zip(names, levels(logs[left_out:]), strict=True))
         results = {name: SubjectResult.failed(name, why) for name, why in self._refused.items()}
         for name, client in self._clients.items():
-            results[name] = client.result(left_out, fitted.get(name, 0.0))
+            results[name] = client.result(left_out)
             if client.sampler is not None:
                 self._servers.note_trouble(name, client.sampler.trouble)
         return results

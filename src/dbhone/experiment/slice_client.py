@@ -149,11 +149,8 @@ class SliceClient:
         observer = self.sampler.cpu_seconds if self.sampler else 0.0
         return server + self.client.total_cpu_seconds + observer
 
-    def result(self, left_out: int, level: float) -> SubjectResult:
-        """Return its result, without the first ``left_out`` rounds.
-
-        ``level`` is the logarithm of the operations per second that was fitted to the other rounds.
-        """
+    def result(self, left_out: int) -> SubjectResult:
+        """Return its result, without the first ``left_out`` rounds."""
         slices = tuple(
             reading.record(counted=reading.round >= left_out) for reading in self.readings
         )
@@ -169,7 +166,6 @@ class SliceClient:
             used=summed(used) if len(used) == len(counted) else None,
             observed=self.sampler,
             slices=slices,
-            level=float(np.exp(level)),
         )
 
     def _driver_result(self, counted: Sequence[SliceReading]) -> DriverResult:

@@ -41,8 +41,8 @@ class SubjectResult:
 
     ``used`` is what its server used meanwhile, None for an embedded DBMS; ``observed`` holds the
     series that were observed, None if nothing was observed. ``slices`` are those of paused
-    clients, empty if the driver measured by itself; ``level`` is then the throughput that was
-    fitted to them, in operations per second. ``conditions`` are what the machine did meanwhile.
+    clients, empty if the driver measured by itself. ``conditions`` are what the machine did
+    meanwhile.
     """
 
     subject: str
@@ -50,7 +50,6 @@ class SubjectResult:
     used: UsedBetween | None = None
     observed: Sampler | SliceSampler | None = None
     slices: tuple[Slice, ...] = ()
-    level: float | None = None
     position: int = 0
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     conditions: Mapping[str, float] = field(default_factory=dict)
@@ -118,7 +117,7 @@ class SubjectResult:
         server_cpu = used.cpu_seconds if used else result.cpu_seconds
         return Measurement(
             step=step,
-            throughput=result.throughput if self.level is None else self.level,
+            throughput=result.throughput,
             cpu_seconds=_per_operation(server_cpu, result),
             instructions=None if used else _per_operation(result.instructions, result),
             peak_memory_bytes=used.peak_memory_bytes if used else result.peak_memory_bytes,

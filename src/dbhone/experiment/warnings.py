@@ -9,6 +9,9 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from dbhone.analysis.rounds import log_rate, stalled
 from dbhone.dbms.base_protocol import Protocol
 from dbhone.dbms.base_settings import pairs
 from dbhone.experiment.model import Experiment
@@ -17,8 +20,12 @@ from dbhone.measurement.conditions import Condition
 from dbhone.measurement.record import COLD, Slice, Sliced
 from dbhone.measurement.store import Done
 from dbhone.process import can_enclose
-from dbhone.units import count_of
+from dbhone.units import count_of, listed
 from dbhone.workload.suite import Regime
+
+_LEAST_LOST = 0.01
+"""The share of a step's throughput that stalls must take to be told."""
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +99,7 @@ class ServerSetup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsNote:
+class Footnote:
     """A footnote; ``subject`` is None if it is about all."""
 
     code: str
@@ -100,7 +107,7 @@ class SettingsNote:
     subject: str | None = None
 
 
-def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[SettingsNote, ...]:
+def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[Footnote, ...]:
     """Return footnotes on settings that differ from those requested, or between subjects.
 
     ``setups`` are by subject.
@@ -114,18 +121,18 @@ def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple
     return tuple(name for name in names if before.get(name) != now.get(name))
 
 
-def _adapted(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
+def _adapted(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
     for name, setup in setups.items():
         chosen = setup.chosen
         if chosen.translated:
-            yield SettingsNote(
+            yield Footnote(
                 code="setting-translated",
                 text=f"{name}: {setup.title} has other names for some settings:"
                 f" {'; '.join(_translation(setting) for setting in chosen.translated)}",
                 subject=name,
             )
         if chosen.dropped:
-            yield SettingsNote(
+            yield Footnote(
                 code="setting-dropped",
                 text=f"{name} ran without {', '.join(chosen.dropped)}: {setup.title} has no such"
                 f" setting{'s' if len(chosen.dropped) > 1 else ''}",
@@ -139,17 +146,17 @@ def _translation(setting: Translated) -> str:
     return f"{setting.name} = {setting.value} is set as {pairs(setting.values)}"
 
 
-def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
+def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
     ignored = dict.fromkeys(name for setup in setups.values() for name in setup.chosen.ignored)
     if ignored:
-        yield SettingsNote(
+        yield Footnote(
             code="setting-ignored",
             text=f"of the settings file, hone passed over what it decides itself:"
             f" {', '.join(ignored)}",
         )
 
 
-def _unlike(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
+def _unlike(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
     """Yield which of hone's proposals some servers lack that others of their protocol have."""
     lacking: dict[tuple[str, ...], list[str]] = {}
     for protocol in dict.fromkeys(setup.protocol for setup in setups.values()):
@@ -160,7 +167,7 @@ def _unlike(setups: Mapping[str, ServerSetup]) -> Iterator[SettingsNote]:
                 lacking.setdefault(without, []).append(setting)
     if lacking:
         parts = (f"{', '.join(who)} without {', '.join(what)}" for who, what in lacking.items())
-        yield SettingsNote(
+        yield Footnote(
             code="settings-differ",
             text="not all versions have what hone sets by itself, so these ran with fewer settings"
             f" than the others: {'; '.join(parts)}",
@@ -179,6 +186,80 @@ def host_noise_notes(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
             yield limit.code, limit.text.format(mean=statistics.fmean(seen), most=max(seen))
 
 
+@dataclass(slots=True)
+class _Course:
+    """What a subject did on a set, in all slices and in those in which it stood still."""
+
+    slices: int = 0
+    seconds: float = 0.0
+    operations: int = 0
+    stalled: int = 0
+    stalled_seconds: float = 0.0
+    stalled_operations: int = 0
+
+    def add(self, one: Slice, *, stalled: bool) -> None:
+        self.slices += 1
+        self.seconds += one.seconds
+        self.operations += one.operations
+        self.stalled += stalled
+        self.stalled_seconds += one.seconds * stalled
+        self.stalled_operations += one.operations * stalled
+
+    @property
+    def lost(self) -> float:
+        """The share of the throughput that it would have without those slices."""
+        usual = (self.operations - self.stalled_operations) * self.seconds
+        return 1 - self.operations * (self.seconds - self.stalled_seconds) / usual if usual else 0.0
+
+
+def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Footnote]:
+    """Yield a footnote on each subject that stood still so often that its figures show it."""
+    found: dict[str, dict[str, _Course]] = {}
+    trials: dict[tuple[int, str], list[Sliced]] = {}
+    for entry in sliced:
+        trials.setdefault((entry.block, entry.set), []).append(entry)
+    for trial in trials.values():
+        for entry, one, still in _judged_slices(trial):
+            sets = found.setdefault(entry.subject, {})
+            sets.setdefault(entry.set, _Course()).add(one, stalled=still)
+    for subject, sets in found.items():
+        worst = sorted(sets, key=lambda name: sets[name].lost, reverse=True)
+        told = [name for name in worst if sets[name].lost >= _LEAST_LOST]
+        if told:
+            yield Footnote(code="stalls", text=_stalls(subject, sets, told), subject=subject)
+
+
+def _judged_slices(trial: Sequence[Sliced]) -> Iterator[tuple[Sliced, Slice, bool]]:
+    """Yield each slice that counts, with whether its subject stood still in it."""
+    rounds = sorted({one.round for entry in trial for one in entry.slices if one.counted})
+    rows = {number: row for row, number in enumerate(rounds)}
+    logs = np.full((len(rounds), len(trial)), np.nan)
+    counted = [
+        (entry, one, (rows[one.round], column))
+        for column, entry in enumerate(trial)
+        for one in entry.slices
+        if one.counted
+    ]
+    for _, one, place in counted:
+        logs[place] = log_rate(one.operations, one.seconds)
+    still = stalled(logs)
+    return ((entry, one, bool(still[place])) for entry, one, place in counted)
+
+
+def _stalls(subject: str, sets: Mapping[str, _Course], told: Sequence[str]) -> str:
+    name, others = told[0], told[1:]
+    worst = sets[name]
+    also = [f"{other} ({sets[other].lost:.0%})" for other in others[:_MOST_NAMED]]
+    more = f", and on {listed(also)}" if also else ""
+    rest = f" and {len(others) - len(also)} more" if len(others) > len(also) else ""
+    return (
+        f"{subject} stood still, or nearly, in {worst.stalled} of"
+        f" {count_of(worst.slices, 'slice')} of {name}, {worst.stalled_seconds:.1f} of"
+        f" {worst.seconds:.0f} s, in which the others went on: that takes {worst.lost:.0%} of its"
+        f" throughput there{more}{rest}; its figures and its ratios contain it"
+    )
+
+
 def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
     """Yield the code and the text of each footnote about these slices."""
     trials: dict[tuple[int, str], tuple[Slice, ...]] = {}
@@ -193,8 +274,7 @@ def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
         "short-slices",
         "it was measured in short slices: the clients of all subjects stayed connected, and all but"
         f" one's were paused; a slice took {typical:.2g} s, and a step had"
-        f" {count_of(rounds, 'round')} in a block, each with a slice of every subject; slices in a"
-        " burst or a stall count less",
+        f" {count_of(rounds, 'round')} in a block, each with a slice of every subject",
     )
     left_out = sum(not slice.counted for slices in trials.values() for slice in slices)
     total = sum(len(slices) for slices in trials.values())

@@ -34,8 +34,7 @@ class Figure:
 class Slice:
     """What was measured of one subject on one step in one block, in the metrics compared.
 
-    Of several short slices the throughput is the level that was fitted to them. ``block`` is the
-    block's number; ``figures`` are as many as are known, one at least.
+    ``block`` is the block's number; ``figures`` are as many as are known, one at least.
     """
 
     subject: Subject

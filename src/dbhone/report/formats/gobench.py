@@ -18,8 +18,7 @@ _PARTING = re.compile(r"[\s/]+")
 class GoBenchmark(Format):
     """Go's benchmark format (golang.org/design/14313-benchmark-format).
 
-    There is a line for each subject, step and block; where that was several short slices,
-    throughput is the level that was fitted to them.
+    There is a line for each subject, step and block.
 
     A name is ``GROUP/set=…/key=…/subject=…-THREADS``. Held-out and in-sample steps differ in the
     configuration, by which benchstat parts its tables: it never averages over both.
