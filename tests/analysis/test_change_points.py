@@ -63,6 +63,14 @@ class TestAChange:
         assert [each.ratio for each in series.segments] == pytest.approx([1.0, 0.55], rel=0.05)
         assert series.changes[0].level is series.segments[1]
 
+    def test_has_both_versions_own_ratios_whatever_lies_beside_them(self) -> None:
+        """What was only not found, such as a fall by 4 %, is no part of another's figure."""
+        values = noisy(3, (4, 2, 20), (1.0, 1.0, 1.5, 1.44), spread=0.002)
+        (change,) = _found(values).steps[0].changes
+        assert (change.start.versions, change.end.versions) == (("b",), ("c",))
+        assert change.end.ratio == pytest.approx(1.5, rel=0.003)
+        assert change.level.ratio == pytest.approx(1.47, rel=0.003)
+
     def test_and_its_undoing_are_two_changes(self) -> None:
         values = _planted(0.5, step=0, after=1)
         values[3:, 0] *= 2.0

@@ -143,12 +143,20 @@ class TestTables:
         assert change.endswith(" +")
 
     def test_a_fall_that_ends_above_the_oldest_is_told_with_where_it_began(self) -> None:
-        low, high = (
+        low, high, own = (
             Segment(versions=versions, ratio=ratio, low=ratio / 1.1, high=ratio * 1.1)
-            for versions, ratio in ((("8.0",), 1.04), (("5.6", "5.7"), 1.31))
+            for versions, ratio in ((("8.0",), 1.04), (("5.6", "5.7"), 1.2), (("5.7",), 1.31))
         )
         change = Change(
-            before="5.7", after="8.0", ratio=0.7, low=0.6, high=0.8, p_adjusted=0.01, level=low
+            before="5.7",
+            after="8.0",
+            ratio=0.7,
+            low=0.6,
+            high=0.8,
+            p_adjusted=0.01,
+            level=low,
+            start=own,
+            end=low,
         )
         series = Series(
             step="scan",
@@ -212,6 +220,10 @@ def test_json_has_segments_and_changes(page: Page) -> None:
     ]
     truth = TRUTH["8.0.12", "update-index_range=100"]
     assert step["segments"][1]["ratio"] == pytest.approx(truth, rel=0.05)
+    fall = step["changes"][0]
+    assert fall["start"]["versions"] == ["5.7.22"]
+    assert fall["end"]["versions"] == ["8.0.12"]
+    assert fall["end"]["ratio"] == pytest.approx(truth, rel=0.05)
 
 
 def test_a_winner_is_not_looked_for_and_not_doubted(page: Page) -> None:

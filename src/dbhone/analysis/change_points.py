@@ -257,9 +257,12 @@ def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) 
         versions=row.versions,
         segments=tuple(segments),
         changes=tuple(
-            _change(row, own_cut, level) for own_cut, level in zip(cuts, segments[1:], strict=True)
+            _change(row, cut, level, confidence)
+            for cut, level in zip(cuts, segments[1:], strict=True)
         ),
-        overall=_change(row, ends, _segment(row, slice(last, None), confidence)) if ends else None,
+        overall=_change(row, ends, _segment(row, slice(last, None), confidence), confidence)
+        if ends
+        else None,
         seemingly=_seemingly(row, tests, ends) if ends else None,
         findable=_findable(tests, floor),
     )
@@ -284,7 +287,10 @@ def _segment(row: _Row, piece: slice, confidence: float) -> Segment:
     )
 
 
-def _change(row: _Row, test: _Test, level: Segment) -> Change:
+def _change(row: _Row, test: _Test, level: Segment, confidence: float) -> Change:
+    start, end = (
+        _segment(row, slice(place, place + 1), confidence) for place in (test.before, test.after)
+    )
     return Change(
         before=row.versions[test.before],
         after=row.versions[test.after],
@@ -293,6 +299,8 @@ def _change(row: _Row, test: _Test, level: Segment) -> Change:
         high=math.exp(test.centre + test.half),
         p_adjusted=test.p_adjusted,
         level=level,
+        start=start,
+        end=end,
     )
 
 

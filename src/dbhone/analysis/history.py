@@ -25,7 +25,7 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Consecutive versions without a change between them, pooled.
+    """A version, or consecutive versions without a change between them, pooled.
 
     ``ratio`` is their throughput relative to the first version of all, a geometric mean; ``low`` to
     ``high`` is its interval, None with fewer than 3 blocks.
@@ -42,7 +42,8 @@ class Change:
     """A change between two versions.
 
     ``ratio`` is the later version's throughput to the earlier one's, ``low`` to ``high`` its
-    interval; ``p_adjusted`` tests that it is 1. ``level`` is the segment that begins with it.
+    interval; ``p_adjusted`` tests that it is 1. ``level`` is the segment that begins with it;
+    ``start`` and ``end`` are the two versions' own ratios to the first version of all.
     """
 
     before: str
@@ -52,6 +53,8 @@ class Change:
     high: float
     p_adjusted: float
     level: Segment
+    start: Segment
+    end: Segment
 
     @property
     def size(self) -> float:

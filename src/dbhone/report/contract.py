@@ -166,6 +166,8 @@ def _change(change: Change) -> dict[str, Any]:
         "high": _number(change.high),
         "p_adjusted": _number(change.p_adjusted),
         "level": _segment(change.level),
+        "start": _segment(change.start),
+        "end": _segment(change.end),
     }
 
 

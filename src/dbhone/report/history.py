@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbhone.analysis.change_points import find_changes
+from dbhone.analysis.change_points import LEAST_CHANGE, find_changes
 from dbhone.analysis.history import Change, History, Lineage, Segment, Series
 from dbhone.analysis.verdict import Direction, Verdict, half_width
 from dbhone.measurement.metric import THROUGHPUT
@@ -99,19 +100,25 @@ def _arrow(change: Change) -> str:
 def _change_words(change: Change, series: Series, *, alone: bool = False) -> str:
     """Return a change in words: ``fell to 0.55 between 5.7.22 and 8.0.12``.
 
-    The former level is added where the new level alone would mislead, and for a later change that
-    stands ``alone``. The place of a change from end to end is worded as a guess.
+    The figures are the versions' own, to the oldest. The former is added where the new one alone
+    would mislead, and for a later change that stands ``alone``. The place of a change from end to
+    end is worded as a guess.
     """
     verb = "fell" if change.ratio < 1 else "rose"
-    words = f"to {_figure(change.level.ratio)}"
+    words = f"to {_figure(change.end.ratio)}"
     if change is series.overall:
         how = f"seemingly with {series.seemingly}" if series.seemingly else "little by little"
         return f"{verb} {words} in all, {how}"
-    before = series.segments[series.segments.index(change.level) - 1]
-    contrary = (change.ratio < 1) is not (change.level.ratio < 1)
-    if contrary if before is series.segments[0] else alone:
-        words = f"from {_figure(before.ratio)} {words}"
+    contrary = (change.ratio < 1) is not (change.end.ratio < 1)
+    first = change is series.changes[0]
+    if contrary or _has_moved(change.start) if first else alone:
+        words = f"from {_figure(change.start.ratio)} {words}"
     return f"{verb} {words} between {change.before} and {change.after}"
+
+
+def _has_moved(part: Segment) -> bool:
+    """Return whether the version is off the oldest, though no change on the way was found."""
+    return abs(math.log(part.ratio)) > math.log1p(LEAST_CHANGE)
 
 
 def _figure(value: float) -> str:
@@ -169,9 +176,9 @@ def _table(context: ReportContext, history: History, short: Mapping[str, str]) -
         caption=f"Each version is compared with the one before it, in the same blocks. A change is "
         f"of {history.least:.0%} or more, of more than the A/A control shows, and so certain that "
         "chance would hardly bring one in the whole run (Holm, over all neighbours and steps; "
-        "groups are a family of their own). Versions without a change between them are taken "
-        f"together; their ratio is to {history.versions[0]}'s throughput. Where no change was "
-        "found, the last column tells how large it would have had to be.",
+        "groups are a family of their own). The ratio is the "
+        f"later version's own, to {history.versions[0]}'s throughput. Where no change was found, "
+        "the last column tells how large it would have had to be.",
         columns=(
             Column(title="What was found", numeric=False),
             Column(title=f"Ratio to {history.versions[0]}"),
@@ -219,7 +226,7 @@ def _change_row(name: str, change: Change, series: Series) -> Row:
         cells=(
             Cell(text=f"{name} {_change_words(change, series, alone=True)}"),
             # How far it is from the oldest is no verdict: only the change is tested.
-            _ratio_cell(change.level),
+            _ratio_cell(change.end),
             replace(_ratio_cell(change), verdict=verdict.value, tone=tone),
         )
     )
