@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbhone.analysis.verdict import Verdict
+from dbhone.analysis.verdict import Verdict, overall
 from dbhone.measurement.record import Role, Run
 from dbhone.report.outcome import Answer, outcome
 from dbhone.report.page import Page, build_page
@@ -68,15 +68,22 @@ def test_a_run_without_a_candidate_has_no_answer() -> None:
     assert outcome(build_page(run, server_samples(run))).answer is Answer.NOT_KNOWN
 
 
-def test_the_loss_that_could_hide_is_the_intervals_end() -> None:
+def test_the_loss_that_could_hide_is_the_intervals_end_or_the_controls() -> None:
     page = compared_page(1.0)
-    found = next(
-        each
-        for each in page.analysis.summaries
-        if each.subject == "lto" and each.group is None and not each.in_sample
-    )
-    assert found.low is not None
-    assert f"{(1 - found.low) * 100:.1f} %" in outcome(page).sentence
+    found, control = (overall(page.analysis, name) for name in ("lto", "control"))
+    assert found is not None and control is not None
+    assert found.low is not None and control.low is not None and control.high is not None
+    loss = max(1 - found.low, 1 - control.low, 1 - 1 / control.high)
+    assert f"{loss * 100:.1f} %" in outcome(page).sentence
+
+
+def test_a_control_that_reads_further_off_than_the_candidate_limits_the_answer() -> None:
+    page = compared_page(1.0, control=0.99)
+    control = overall(page.analysis, "control")
+    assert control is not None and control.low is not None
+    said = f"could hide is {(1 - control.low) * 100:.1f} %, as far as the control may read"
+    assert said in outcome(page).sentence
+    assert outcome(page, tolerance=0.99 * (1 - control.low)).answer is Answer.NOT_KNOWN
 
 
 def test_a_larger_loss_than_is_tolerated_is_no_answer() -> None:

@@ -295,6 +295,34 @@ def overall(analysis: Analysis, subject: str) -> Summary | None:
     return analysis.summary(subject, in_sample=scored_in_sample(analysis), metric=THROUGHPUT.name)
 
 
+def possible_range(summary: Summary, controls: Iterable[Summary]) -> tuple[float, float]:
+    """Return the smallest and the largest ratio that a run does not exclude.
+
+    They are the ends of the interval, or of a control's: the base once more may read as far off as
+    that, to either side.
+    """
+    ends = [
+        end
+        for control in controls
+        for bound in (control.low, control.high)
+        if bound
+        for end in (bound, 1 / bound)
+    ]
+    low = summary.ratio if summary.low is None else summary.low
+    high = summary.ratio if summary.high is None else summary.high
+    return min([low, *ends]), max([high, *ends])
+
+
+def controls_of(analysis: Analysis, subjects: Iterable[Subject]) -> tuple[Summary, ...]:
+    """Return the overall summaries of the sound controls."""
+    found = (
+        overall(analysis, subject.name)
+        for subject in subjects
+        if subject.role is Role.CONTROL and subject.broken is None
+    )
+    return tuple(summary for summary in found if summary is not None)
+
+
 def find_winner(analysis: Analysis, subjects: Iterable[Subject]) -> Summary | None:
     """Return the overall summary of the winner, None if no build is faster than the base.
 

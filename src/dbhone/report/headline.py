@@ -13,9 +13,11 @@ from dbhone.analysis.verdict import (
     Effect,
     Summary,
     Verdict,
+    controls_of,
     differs,
     find_winner,
     overall,
+    possible_range,
     scored_in_sample,
 )
 from dbhone.measurement.metric import THROUGHPUT
@@ -143,10 +145,11 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
     best = winner or max(judged, key=lambda score: score.ratio)
     strays = apart(story.run, story.analysis, best)
     # What noise may hide is of use where no step shows a difference.
-    hidden = () if strays else tuple(_open(best, judged))
+    noise = controls_of(story.analysis, story.run.subjects)
+    hidden = () if strays else tuple(_open(best, judged, noise))
     if winner is not None:
         subject = next(subject for subject in whole if subject.name == winner.subject)
-        text = _winner(story, subject, winner)
+        text = f"{_winner(story, subject, winner)}{_flattery(winner, judged)}"
     elif len(candidates) == 1:
         text = _of_one(story, best, hidden)
     else:
@@ -186,6 +189,16 @@ def _winner(story: _Story, subject: Subject, score: Summary) -> str:
     if trained.verdict in (Verdict.FASTER, Verdict.SLOWER):
         return f"{text}, and {_times(trained)} on {sets}, which {which}."
     return f"{text}; on {sets}, which {which}, the verdict is: {trained.verdict}."
+
+
+def _flattery(winner: Summary, judged: Sequence[Summary]) -> str:
+    """Return a sentence if others are so close that chance decided which of them is the winner."""
+    if winner.low is None:
+        return ""
+    close = sum(score.high is not None and score.high > winner.low for score in judged)
+    if close < 2:
+        return ""
+    return f" It is the best of {close} that are close: chance flatters its figure."
 
 
 def _of_one(story: _Story, score: Summary, hidden: Sequence[str]) -> str:
@@ -235,14 +248,19 @@ def _nothing_faster(
     return f"{'; '.join([text, *hidden, *_slower(scores)])}."
 
 
-def _open(best: Summary, scores: Sequence[Summary]) -> Iterator[str]:
-    """Yield what noise may hide: what would have been found, then the ends of the intervals."""
+def _open(best: Summary, scores: Sequence[Summary], controls: Sequence[Summary]) -> Iterator[str]:
+    """Yield what noise may hide: what would have been found, then the ends of the intervals.
+
+    Where the control's interval reaches further, it is that which counts.
+    """
     if best.findable is not None:
         yield _would_be_found(best.findable)
     unsure = [score for score in scores if score.verdict == Verdict.NO_DIFFERENCE]
+    known = [score for score in unsure if score.low is not None]
+    ranges = [(*possible_range(score, controls), score.subject) for score in known]
     ends = {
-        "gain": [(score.high - 1, score.subject) for score in unsure if score.high is not None],
-        "loss": [(1 - score.low, score.subject) for score in unsure if score.low is not None],
+        "gain": [(high - 1, subject) for _, high, subject in ranges],
+        "loss": [(1 - low, subject) for low, _, subject in ranges],
     }
     largest = {what: max(sizes) for what, sizes in ends.items() if sizes}
     texts = [

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict, overall
+from dbhone.analysis.verdict import (
+    MINIMUM_BLOCKS,
+    Summary,
+    Verdict,
+    controls_of,
+    overall,
+    possible_range,
+)
 from dbhone.measurement.record import Role, Subject
 from dbhone.report.context import short_names
 from dbhone.report.page import Page
@@ -66,13 +73,17 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
         case Verdict.SLOWER:
             return Outcome(answer=Answer.SLOWER, sentence=f"{pair}: slower")
         case Verdict.NO_DIFFERENCE:
-            loss = max(0.0, 1 - (summary.low if summary.low is not None else summary.ratio))
+            controls = controls_of(page.analysis, page.run.subjects)
+            loss = max(0.0, 1 - possible_range(summary, controls)[0])
+            alone = max(0.0, 1 - possible_range(summary, ())[0])
+            whose = ", as far as the control may read" if loss > alone else ""
             hides = tolerance is not None and loss > tolerance
             much = f", more than the {tolerance:.1%} that are tolerated" if hides else ""
             return Outcome(
                 answer=Answer.NOT_KNOWN if hides else Answer.NOT_SLOWER,
                 sentence=f"no difference found between {candidate.name} and {base}; the largest"
-                f" loss that could hide is {loss * 100:.1f} %{much}{_though(page, candidate)}",
+                f" loss that could hide is {loss * 100:.1f} %{whose}{much}"
+                f"{_though(page, candidate)}",
             )
         case _:
             return Outcome(
