@@ -73,7 +73,8 @@ class Sandbox:
 
     def options(self, cwd: Path, account: tuple[int, int] | None) -> tuple[str, ...]:
         """Return bubblewrap's options; ``cwd`` is where the program begins."""
-        begin = ("--chdir", str(cwd), "--info-fd", str(INFO_FD))
+        # What holds the mounts together is a file system in memory, which nobody needs to write to.
+        begin = ("--remount-ro", "/", "--chdir", str(cwd), "--info-fd", str(INFO_FD))
         return (*_namespaces(account), *_system(), *self._mounts(), *begin)
 
     def _mounts(self) -> Iterator[str]:
