@@ -194,8 +194,8 @@ def test_a_subject_that_stands_still_is_told_with_what_that_costs() -> None:
     now_and_then = [*usual[:18], 0, 0]
     (note,) = stall_notes([running("rel", usual), running("pgo", now_and_then)])
     assert (note.code, note.subject) == ("stalls", "pgo")
-    assert "stood still, or nearly, in 2 of 20 slices of insert, 0.5 of 5 s" in note.text
-    assert "that takes 10% of its throughput there" in note.text
+    assert "stood still, or nearly, in 2 of 20 slices of insert (0.5 of 5 s)" in note.text
+    assert "which takes 10% of its throughput there" in note.text
 
 
 def test_what_stops_all_subjects_is_no_stall_of_one() -> None:

@@ -254,9 +254,9 @@ def _stalls(subject: str, sets: Mapping[str, _Course], told: Sequence[str]) -> s
     rest = f" and {len(others) - len(also)} more" if len(others) > len(also) else ""
     return (
         f"{subject} stood still, or nearly, in {worst.stalled} of"
-        f" {count_of(worst.slices, 'slice')} of {name}, {worst.stalled_seconds:.1f} of"
-        f" {worst.seconds:.0f} s, in which the others went on: that takes {worst.lost:.0%} of its"
-        f" throughput there{more}{rest}; its figures and its ratios contain it"
+        f" {count_of(worst.slices, 'slice')} of {name} ({worst.stalled_seconds:.1f} of"
+        f" {worst.seconds:.0f} s) while the others went on, which takes {worst.lost:.0%} of its"
+        f" throughput there{more}{rest}; its figures contain that"
     )
 
 
