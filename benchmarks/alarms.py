@@ -83,25 +83,32 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--budget", default="8m", help="of each run")
     options = parser.parse_args()
-    setting, _, value = options.plant.partition("=")
-    texts = [
-        (_EXPERIMENT + WORK).format(
-            dbms=options.dbms,
-            source=options.source,
-            setting=setting,
-            value=value,
-            steps=listed(_STEPS),
-            budget=options.budget,
-            seed=seed,
-        )
-        for seed in range(1, options.runs + 1)
-    ]
+    texts = experiments(_EXPERIMENT, options, options.plant, _STEPS)
     runs, rows = [], []
     for each in measured(texts, locate(options.home)):
         runs.append(each)
         rows.append(row(findings_of(*each)))
         print(line(rows[-1]), flush=True)
     print("\n".join(conclusion(rows, runs)))
+
+
+def experiments(
+    template: str, options: argparse.Namespace, setting: str, steps: Sequence[str]
+) -> list[str]:
+    """Return the experiments of all runs; one subject has the ``setting``, NAME=VALUE."""
+    name, _, value = setting.partition("=")
+    return [
+        (template + WORK).format(
+            dbms=options.dbms,
+            source=options.source,
+            setting=name,
+            value=value,
+            steps=listed(steps),
+            budget=options.budget,
+            seed=seed,
+        )
+        for seed in range(1, options.runs + 1)
+    ]
 
 
 def listed(words: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from benchmarks.alarms import PLANTED, WORK, listed, measured
+from benchmarks.alarms import PLANTED, experiments, measured
 from dbhone import process
 from dbhone.account import enclosed_account, ids_of
 from dbhone.experiment.server_pool import ServerPool
@@ -62,19 +62,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--budget", default="8m", help="of each run")
     options = parser.parse_args()
+    texts = experiments(_EXPERIMENT, options, options.mark, _STEPS)
     setting, _, value = options.mark.partition("=")
-    texts = [
-        (_EXPERIMENT + WORK).format(
-            dbms=options.dbms,
-            source=options.source,
-            setting=setting,
-            value=value,
-            steps=listed(_STEPS),
-            budget=options.budget,
-            seed=seed,
-        )
-        for seed in range(1, options.runs + 1)
-    ]
     with _outside(setting, value):
         runs = list(measured(texts, locate(options.home)))
     found = findings_of_joined(runs) if len(runs) > 1 else findings_of(*runs[0])

@@ -11,6 +11,7 @@ This module says how. ``process.py`` starts the sandbox, if the machine can make
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -70,6 +71,10 @@ class Sandbox:
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     file_bytes: int | None = None
+
+    def with_writable(self, *paths: Path) -> Sandbox:
+        """Return the same sandbox, in which these may be changed, too."""
+        return dataclasses.replace(self, writable=(*self.writable, *paths))
 
     def options(self, cwd: Path, account: tuple[int, int] | None) -> tuple[str, ...]:
         """Return bubblewrap's options; ``cwd`` is where the program begins."""

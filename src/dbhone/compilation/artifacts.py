@@ -16,7 +16,6 @@ from dbhone.dbms.base import Artifact
 from dbhone.files import digest_of_file, digest_of_tree, tree_size
 from dbhone.untrusted_files import walk
 
-_FOLDER = 0o755
 _PROGRAM = 0o755
 _DATA = 0o644
 

@@ -25,8 +25,9 @@ _TREE = "{tree}"
 _LIBRARIES = "{libraries}"
 _USE_LINKER = "-fuse-ld="
 _LINKER_PROGRAM = "ld."
-_PATH = re.compile(r"(?:^|[=:])(/[^=:]+)")
 """A compiler that is told to use the linker NAME runs the program ``ld.NAME``."""
+_PATH = re.compile(r"(?:^|[=:])(/[^=:]+)")
+"""A path in an option, such as ``-DWITH_SSL=/opt/ssl``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,15 +17,7 @@ from dbhone.errors import DriverError
 from dbhone.experiment.events import Detail
 from dbhone.experiment.model import Experiment, Training
 from dbhone.experiment.order import BlockSeed
-from dbhone.experiment.recorder import RunRecorder
-from dbhone.experiment.target import (
-    BuildResult,
-    ResultDigest,
-    Schedule,
-    Target,
-    TrainingJob,
-    training_tasks,
-)
+from dbhone.experiment.target import ResultDigest, Schedule, Target, TrainingJob, training_tasks
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -49,15 +42,10 @@ class EmbeddedTarget(Target):
     driver: EmbeddedDriver
     _block_seed = BlockSeed()
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        builds: Mapping[str, BuildResult],
-        session: Session,
-        recorder: RunRecorder,
-    ) -> None:
-        super().__init__(experiment, builds, session, recorder)
-        self._account = enclosed_account()
+    @functools.cached_property
+    def _account(self) -> Account | None:
+        """The account that builds' programs run as."""
+        return enclosed_account()
 
     @classmethod
     def training_seconds(cls, training: Training) -> float:
@@ -204,6 +192,5 @@ def _command(
 def _in_training(command: DriverCommand, job: TrainingJob) -> DriverCommand:
     """Let an instrumented driver write its counters."""
     assert command.sandbox is not None
-    writable = (*command.sandbox.writable, job.counters)
-    sandbox = dataclasses.replace(command.sandbox, writable=writable)
+    sandbox = command.sandbox.with_writable(job.counters)
     return dataclasses.replace(command, env=tuple(job.env.items()), sandbox=sandbox)

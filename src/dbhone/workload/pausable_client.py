@@ -54,9 +54,9 @@ class PausableClient:
             os.chown(self._counts.path, *command.account)
         if command.sandbox is None:
             return command
-        writable = (*command.sandbox.writable, self._counts.path)
-        sandbox = dataclasses.replace(command.sandbox, writable=writable)
-        return dataclasses.replace(command, sandbox=sandbox)
+        return dataclasses.replace(
+            command, sandbox=command.sandbox.with_writable(self._counts.path)
+        )
 
     def __enter__(self) -> PausableClient:
         self._process = Process(self._process_command, capture=False)
