@@ -41,7 +41,7 @@ from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
 from dbhone.experiment.slice_client import SliceClient
 from dbhone.home import Home, Session, open_session
 from dbhone.host_lock import hold_host_lock
-from dbhone.measurement.sample_array import Array
+from dbhone.measurement.sample_array import Array, Logs
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import ServerDriver, load_driver
 from dbhone.workload.task import Scale, Task
@@ -195,7 +195,7 @@ def report(found: dict[tuple[str, str], list[list[tuple[float, float]]]]) -> Non
 
 def _interval(logs: Array) -> tuple[float, float]:
     """Return the ratio and half its 95 % interval, by dbhone's estimate."""
-    found = estimate(logs[None, :], 0.95)
+    found = estimate(Logs.without_rounds(logs[None, :]), 0.95)
     return math.exp(float(found.centre[0])), float(found.half[0])
 
 

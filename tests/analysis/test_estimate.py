@@ -1,3 +1,5 @@
+"""The estimator: against formulas written out, and against what its intervals promise."""
+
 import math
 import statistics
 
@@ -5,83 +7,117 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special, stats
+from scipy import optimize, stats
 
-from dbhone.analysis.estimate import degrees, estimate, trimmed
+from dbhone.analysis.estimate import Estimates, estimate, summed, width
+from dbhone.measurement.sample_array import Logs
 from tests.analysis.blocks import Array
-
-# Self-awareness data of P. Dana (1990), an example of R. R. Wilcox, Introduction to Robust
-# Estimation and Hypothesis Testing: the 20 % trimmed mean is 282.7 and, from the Winsorised
-# spread, its standard error 56.1.
-DANA = [
-    *(77.0, 87, 88, 114, 151, 210, 219, 246, 253, 262),
-    *(296, 299, 306, 376, 428, 515, 666, 1310, 2611),
-]
 
 rows = st.lists(
     st.floats(-1, 1, allow_nan=False).map(lambda value: round(value, 6)), min_size=3, max_size=40
 )
+noisy_rows = st.lists(
+    st.tuples(st.floats(-1, 1).map(lambda value: round(value, 6)), st.floats(1e-4, 1.0)),
+    min_size=3,
+    max_size=20,
+)
 
 
-def _slow(row: list[float]) -> tuple[float, float]:
-    """Return the trimmed mean and its standard error as the formulas are written."""
-    count = len(row)
-    cut = min(int(0.2 * count + 1e-9), max((count - 8) // 2, 0))
-    ordered = sorted(row)
-    middle = ordered[cut : count - cut]
-    pulled = [middle[0]] * cut + middle + [middle[-1]] * cut
-    mean = statistics.fmean(pulled)
-    squares = sum((each - mean) ** 2 for each in pulled)
-    kept = len(middle)
-    return statistics.fmean(middle), math.sqrt(squares / (kept * (kept - 1)))
+def plain(values: Array) -> Estimates:
+    """Estimate rows of which no rounds are known."""
+    return estimate(Logs.without_rounds(values), 0.95)
 
 
-def test_published_trimmed_mean_and_standard_error() -> None:
-    found = estimate(np.array([DANA]), 0.95)
-    assert found.centre[0] == pytest.approx(282.7, abs=0.05)
-    kept, share = 19 - 2 * 3, 0.6
-    freedom = degrees(np.array([19]))[0]
-    error = found.half[0] / special.stdtrit(freedom, 0.975)
-    # Yuen's standard error uses the blocks kept, Tukey and McLaughlin's the share kept.
-    spread = error * math.sqrt(kept * (kept - 1) / 18)
-    assert spread / (share * math.sqrt(19)) == pytest.approx(56.1, abs=0.05)
+def _meta_analysis(values: list[float], within: list[float]) -> tuple[float, float, float]:
+    """Return the centre, its error and the degrees of freedom, as the formulas are written."""
+    middle = statistics.median(within)
+    noise = np.maximum(within, middle)
+    ratios = np.array(values)
+
+    def squares(between: float) -> float:
+        weights = 1 / (noise + between)
+        centre = np.average(ratios, weights=weights)
+        return float(np.sum(weights * (ratios - centre) ** 2)) - (len(ratios) - 1)
+
+    between = optimize.brentq(squares, 0.0, 1e3, xtol=1e-15) if squares(0.0) > 0 else 0.0
+    weights = 1 / (noise + between)
+    centre = float(np.average(ratios, weights=weights))
+    scatter = float(np.sum(weights * (ratios - centre) ** 2)) / (len(ratios) - 1)
+    effective = weights.sum() ** 2 / np.sum(weights**2)
+    return centre, math.sqrt(scatter / weights.sum()), float(effective - 1)
 
 
 @given(rows)
-def test_agrees_with_formulas_written_out(row: list[float]) -> None:
-    centre, error = _slow(row)
-    found = estimate(np.array([row]), 0.95)
-    freedom = float(degrees(np.array([len(row)]))[0])
-    assert found.centre[0] == pytest.approx(centre, abs=1e-12)
-    half = stats.t.ppf(0.975, freedom) * (0.0 if error <= 1e-12 else error)
+def test_without_rounds_it_is_the_mean_with_students_interval(row: list[float]) -> None:
+    found = plain(np.array([row]))
+    assert found.centre[0] == pytest.approx(statistics.fmean(row), abs=1e-12)
+    error = statistics.stdev(row) / math.sqrt(len(row))
+    half = stats.t.ppf(0.975, len(row) - 1) * (0.0 if error <= 1e-12 else error)
     assert found.half[0] == pytest.approx(half, rel=1e-9, abs=1e-11)
 
 
-@given(rows, st.integers(0, 5), st.randoms())
-def test_order_and_gaps_do_not_matter(row: list[float], gaps: int, random: object) -> None:
-    padded = [*row, *[math.nan] * gaps]
+@given(noisy_rows)
+def test_with_rounds_it_is_a_random_effects_mean(row: list[tuple[float, float]]) -> None:
+    values, within = [value for value, _ in row], [noise for _, noise in row]
+    found = estimate(Logs(values=np.array([values]), within=np.array([within])), 0.95)
+    centre, error, freedom = _meta_analysis(values, within)
+    assert found.centre[0] == pytest.approx(centre, abs=1e-7)
+    assert found.error[0] == pytest.approx(error, rel=1e-4, abs=1e-9)
+    assert found.freedom[0] == pytest.approx(freedom, rel=1e-4)
+
+
+def test_a_noisy_block_counts_for_less() -> None:
+    values = np.array([[0.05, 0.051, 0.049, 0.05, 0.052, 0.048, 0.9]])
+    quiet, burst = 1e-6, 0.1
+    within = np.array([[quiet] * 6 + [burst]])
+    found = estimate(Logs(values=values, within=within), 0.95)
+    assert found.centre[0] == pytest.approx(0.05, abs=0.03)
+    assert plain(values).centre[0] > 0.15
+
+
+def test_a_slow_start_is_not_left_out() -> None:
+    """Its own rounds agree: it is no noise, but what one user in eight gets."""
+    values = np.array([[0.0, 0.001, -0.001, 0.0, 0.002, -0.002, 0.0, -0.8]])
+    found = estimate(Logs(values=values, within=np.full(values.shape, 1e-6)), 0.95)
+    assert found.centre[0] == pytest.approx(-0.1, abs=1e-6)
+
+
+def test_rounds_that_only_some_blocks_have_are_not_used() -> None:
+    values = np.array([[0.0, 0.1, 0.2, 0.3]])
+    within = np.array([[1e-6, math.nan, 1e-3, 1e-3]])
+    assert estimate(Logs(values=values, within=within), 0.95).centre[0] == pytest.approx(0.15)
+
+
+@given(noisy_rows, st.integers(0, 5), st.randoms())
+def test_order_and_gaps_do_not_matter(
+    row: list[tuple[float, float]], gaps: int, random: object
+) -> None:
+    padded = [*row, *[(math.nan, math.nan)] * gaps]
     random.shuffle(padded)  # type: ignore[attr-defined]
-    plain, other = estimate(np.array([row]), 0.95), estimate(np.array([padded]), 0.95)
-    assert other.count[0] == len(row)
-    assert other.centre[0] == pytest.approx(plain.centre[0], abs=1e-12)
-    assert other.half[0] == pytest.approx(plain.half[0], abs=1e-11)
+    straight, shuffled = (
+        estimate(Logs(values=table[None, :, 0], within=table[None, :, 1]), 0.95)
+        for table in (np.array(row), np.array(padded))
+    )
+    assert shuffled.count[0] == len(row)
+    assert shuffled.centre[0] == pytest.approx(straight.centre[0], abs=1e-9)
+    assert shuffled.half[0] == pytest.approx(straight.half[0], rel=1e-6, abs=1e-9)
 
 
 @given(rows)
 def test_p_value_lies_above_zero_and_not_above_one(row: list[float]) -> None:
-    assert 0 < estimate(np.array([row]), 0.95).p[0] <= 1
+    assert 0 < plain(np.array([row])).p[0] <= 1
 
 
 @given(rows)
 def test_p_value_is_below_alpha_exactly_when_interval_misses_zero(row: list[float]) -> None:
-    found = estimate(np.array([row]), 0.95)
+    found = plain(np.array([row]))
     distance = abs(found.centre[0]) - found.half[0]
     if abs(distance) > 1e-9:
         assert (found.p[0] < 0.05) == (distance > 0)
 
 
 def test_too_few_values_have_no_interval() -> None:
-    found = estimate(np.array([[0.1, 0.2, math.nan], [math.nan] * 3]), 0.95)
+    found = plain(np.array([[0.1, 0.2, math.nan], [math.nan] * 3]))
     assert found.centre[0] == pytest.approx(0.15)
     assert np.isnan(found.centre[1])
     assert np.isnan(found.half).all()
@@ -89,29 +125,31 @@ def test_too_few_values_have_no_interval() -> None:
 
 
 def test_nothing_measured_is_no_error() -> None:
-    found = estimate(np.empty((2, 0)), 0.95)
+    found = plain(np.empty((2, 0)))
     assert found.count.tolist() == [0, 0]
     assert np.isnan(found.centre).all()
 
 
 def test_equal_values_have_an_interval_of_no_width() -> None:
-    found = estimate(np.array([[0.0] * 8, [0.1] * 8]), 0.95)
+    found = plain(np.array([[0.0] * 8, [0.1] * 8]))
     assert found.half.tolist() == [0, 0]
     assert found.p[0] == 1
     assert 0 < found.p[1] < 1e-100
 
 
-def test_outliers_hardly_move_the_estimate() -> None:
-    calm = np.array([0.05, 0.049, 0.051, 0.05, 0.048, 0.052, 0.05, 0.049, 0.051, 0.05] * 2)
-    struck = calm.copy()
-    struck[:4] = (-3.0, 2.0, 5.0, -4.0)
-    found = estimate(np.array([calm, struck]), 0.95)
-    assert found.centre[1] == pytest.approx(found.centre[0], abs=0.002)
+def test_a_sum_has_the_variances_of_its_terms() -> None:
+    one, other = np.random.default_rng(1).normal(0, 0.02, (2, 1, 8))
+    terms = [Logs.without_rounds(row[0]) for row in (one, other)]
+    found = summed([terms], 0.95)
+    parts = [plain(row) for row in (one, other)]
+    assert found.centre[0] == pytest.approx(sum(float(part.centre[0]) for part in parts))
+    assert found.error[0] == pytest.approx(math.hypot(*(float(part.error[0]) for part in parts)))
+    assert 7 <= found.freedom[0] <= 14
 
 
-def test_a_fifth_is_trimmed_but_eight_are_kept() -> None:
-    counts = np.array([3, 9, 10, 12, 14, 15, 20, 25, 100])
-    assert trimmed(counts).tolist() == [0, 0, 1, 2, 2, 3, 4, 5, 20]
+def test_the_width_of_an_interval_is_that_of_as_many_blocks() -> None:
+    values = np.array([[-1.0, 1.0] * 4])
+    assert width(8, 0.95) * values.std(ddof=1) == pytest.approx(float(plain(values).half[0]))
 
 
 def _heavy(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
@@ -127,12 +165,25 @@ def test_intervals_cover_the_truth_as_often_as_they_say(blocks: int, noise: str)
     rng = np.random.default_rng(blocks)
     shape = (20_000, blocks)
     values = rng.normal(0, 0.02, shape) if noise == "quiet" else _heavy(rng, shape)
-    found = estimate(values, 0.95)
+    found = plain(values)
     assert 0.93 <= np.mean(np.abs(found.centre) <= found.half) <= 0.99
+
+
+@pytest.mark.parametrize("blocks", [6, 10, 14])
+@pytest.mark.parametrize("between", [0.0, 0.02])
+def test_intervals_cover_the_truth_where_noise_comes_in_bursts(blocks: int, between: float) -> None:
+    rng = np.random.default_rng(blocks)
+    shape = (20_000, blocks)
+    spread = np.where(rng.random(shape) < 0.3, 0.1, 0.01)
+    values = rng.normal(0, between, shape) + rng.normal(0, spread)
+    within = spread**2 * rng.chisquare(19, shape) / 19
+    found = estimate(Logs(values=values, within=within), 0.95)
+    assert 0.93 <= np.mean(np.abs(found.centre) <= found.half) <= 0.99
+    assert np.median(found.half) < 0.8 * np.median(plain(values).half)
 
 
 @pytest.mark.parametrize("blocks", [6, 10, 14, 25])
 def test_p_values_keep_their_promise_far_out_in_the_tail(blocks: int) -> None:
     """A correction for hundreds of comparisons looks nowhere else."""
     values = np.random.default_rng(blocks).normal(0, 1, (400_000, blocks))
-    assert np.mean(estimate(values, 0.95).p < 0.0005) == pytest.approx(0.0005, rel=0.35)
+    assert np.mean(plain(values).p < 0.0005) == pytest.approx(0.0005, rel=0.35)

@@ -7,11 +7,12 @@ import pytest
 
 from dbhone.analysis.estimate import Estimates, estimate
 from dbhone.analysis.multiplicity import Family, Rows, holm, judge
+from dbhone.measurement.sample_array import Logs
 
 
 def _estimates(*centres: float, blocks: int = 8) -> Estimates:
     noise = np.random.default_rng(4).normal(0, 0.01, (len(centres), blocks))
-    return estimate(noise + np.array(centres)[:, None], 0.95)
+    return estimate(Logs.without_rounds(noise + np.array(centres)[:, None]), 0.95)
 
 
 def test_each_family_is_corrected_on_its_own() -> None:

@@ -57,9 +57,9 @@ def test_a_finer_target_needs_more_blocks(blocks: int, target: float, factor: fl
 
 def test_estimate_of_blocks_is_about_right() -> None:
     spread, target = 0.03, 0.01
-    few = analysed(samples(noisy(7, (2, 1, 40), (1, 1), spread=spread)))
+    few = analysed(samples(noisy(7, (2, 1, 100), (1, 1), spread=spread)))
     needed = blocks_needed(few, target)
     assert needed is not None
     assert 0 < needed < 1000
-    many = analysed(samples(noisy(8, (2, 1, 40 + needed), (1, 1), spread=spread)))
+    many = analysed(samples(noisy(8, (2, 1, 100 + needed), (1, 1), spread=spread)))
     assert precision(many) == pytest.approx(target, rel=0.5)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from dbhone.measurement.record import Sliced
 from dbhone.measurement.store import Store
 from tests.measurement.store_records import a_slice, begin, invocation
@@ -39,3 +42,32 @@ def test_a_clock_that_is_too_fine_is_rounded_to_microseconds(tmp_path: Path) -> 
         store.record(run_id, replace(invocation(1, "rel"), slices=(fine,)))
         ((found,),) = (each.slices for each in store.sliced(run_id))
         assert (found.began, found.seconds) == (0.123457, 0.25)
+
+
+def test_rounds_show_how_noisy_a_measurement_is_without_what_strikes_all_alike(
+    tmp_path: Path,
+) -> None:
+    rates = {"rel": (100, 210, 90, 400), "pgo": (110, 200, 99, 380)}
+    with Store.open(tmp_path / "store.db") as store:
+        run_id = begin(store)
+        for name, operations in rates.items():
+            slices = tuple(
+                replace(a_slice(number), seconds=0.5, operations=count)
+                for number, count in enumerate(operations)
+            )
+            measured = invocation(0, name)
+            store.record(
+                run_id,
+                replace(measured, measurements=measured.measurements[:1], slices=slices),
+            )
+        within = store.samples(run_id).within
+    differences = np.diff([np.log(each) for each in rates.values()], axis=0)[0]
+    assert within[:, 0, 0].sum() == pytest.approx(differences.var(ddof=1) / 4)
+    assert np.isnan(within[:, 1:]).all()
+
+
+def test_a_measurement_without_rounds_has_no_noise_that_is_known(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        run_id = begin(store)
+        store.record(run_id, invocation(0, "rel"))
+        assert np.isnan(store.samples(run_id).within).all()

@@ -52,7 +52,7 @@ def test_it_can_be_trusted_as_far_as_the_control_shows() -> None:
     assert said.startswith(
         "As far as the control shows, yes: rel against itself (A/A, control) differs by 0."
     )
-    assert "lto+pgo differs by 6.1 % (±1.5 %)" in said
+    assert "lto+pgo differs by 6.1 % (±1.1 %)" in said
     assert said.endswith("4 notes below say what to mind.")
 
 

@@ -1,28 +1,25 @@
 """Other ways to judge the same slices, which were considered.
 
-``WEIGHTED`` is a robust random-effects mean over restarts. A restart's variance is what
-restarts differ by, which is the same for all, and what its rounds say of itself; restarts are
-standardised by it, those further off than ``_BEND`` are pulled in (P. J. Huber's proposal 2,
-Annals of Mathematical Statistics 35 (1964) 73-101), and the interval is J. Hartung and G.
-Knapp's (Statistics in Medicine 20 (2001) 3875-3889), with the degrees of freedom of the
-effective number of restarts. A restart is not held to be quieter than most are, since a spread
-over few rounds is often small by chance.
+``TRIMMED`` is a trimmed mean over restarts: a fifth is cut off at each end, but eight are kept (J.
+W. Tukey and D. H. McLaughlin, Sankhya A 25 (1963) 331-352). dbhone used it until November 2026.
+``MODERATED`` has the plain mean of all restarts; its variance is shrunk towards what the rounds of
+all steps let expect (G. K. Smyth, Statistical Applications in Genetics and Molecular Biology 3
+(2004), article 3).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import digamma, polygamma, stdtr, stdtrit
 
 from benchmarks.statistics.methods.base import ALPHA, Judged, Method
 from benchmarks.statistics.methods.dbhone import in_rounds, judge, judged
 from benchmarks.statistics.piece import Array, Piece
 from dbhone.analysis.estimate import Estimates
-from dbhone.analysis.rounds import DEVIATION
 
-_BEND = 1.5
-_HALVINGS, _TURNS = 14, 12
+_TRIMMED, _KEPT = 0.2, 8
+_NEWTON_STEPS = 50
+_MOST_FREEDOM = 1e6
 
 
 def every_round(piece: Piece) -> Array:
@@ -38,71 +35,45 @@ def in_plain_means(piece: Piece) -> Array:
     return means
 
 
-def with_variances(piece: Piece) -> Array:
-    """Return each restart's levels, and third the variance of their difference by its rounds."""
-    levels = in_rounds(piece)
-    differences = (piece.logs[..., 1] - piece.logs[..., 0]).swapaxes(1, 2)
-    away = differences - (levels[..., 1] - levels[..., 0])[..., None]
-    bend = DEVIATION * np.median(np.abs(away), axis=-1, keepdims=True)
-    pull = np.square(np.clip(away, -bend, bend)).sum(axis=-1)
-    within = np.maximum(np.count_nonzero(np.abs(away) < bend, axis=-1), 1)
-    return np.concatenate([levels, (pull / within**2)[..., None]], axis=-1)
+def _judge_alike(seen: Array) -> Judged:
+    return judge(seen[..., :2])
 
 
-def _judge_means(seen: Array) -> Judged:
-    rows = seen[..., 1] - seen[..., 0]
+def _judge_trimmed(seen: Array) -> Judged:
+    rows = np.sort(seen[..., 1] - seen[..., 0], axis=-1)
     count = rows.shape[-1]
-    error = rows.std(axis=-1, ddof=1) / np.sqrt(count)
-    return judged(_student(rows.mean(axis=-1), error, np.full(error.shape, count - 1.0), count))
+    cut = min(int(_TRIMMED * count + 1e-9), max((count - _KEPT) // 2, 0))
+    kept = count - 2 * cut
+    pulled = np.clip(rows, rows[..., [cut]], rows[..., [count - cut - 1]])
+    squares = np.square(pulled - pulled.mean(axis=-1, keepdims=True)).sum(axis=-1)
+    error = np.sqrt(squares / (kept * (kept - 1)))
+    centre = rows[..., cut : count - cut].mean(axis=-1)
+    # Half a degree less for each trimmed pair keeps the promise far out in the tail.
+    freedom = np.full(error.shape, kept - 1 - 0.5 * cut)
+    return judged(_student(centre, error, freedom, count))
 
 
-def _judge_weighted(seen: Array) -> Judged:
-    rows, own = seen[..., 1] - seen[..., 0], seen[..., 2]
-    own = np.maximum(own, np.median(own, axis=-1, keepdims=True))
-    variances = own + _between(rows, own)[..., None]
-    centre, pulled, inside = _centred(rows, variances)
-    count, kept = rows.shape[-1], np.count_nonzero(inside, axis=-1)
-    precision = 1 / variances
-    total = precision.sum(axis=-1)
-    effective = np.square(total) / np.square(precision).sum(axis=-1)
-    scatter = np.square(pulled).sum(axis=-1) / (count - 1) * np.square(count / kept)
-    freedom = np.maximum(effective - 1 - (count - kept) / 2, 1.0)
-    return judged(_student(centre, np.sqrt(scatter / total), freedom, count))
+def _judge_moderated(seen: Array) -> Judged:
+    rows, expected = seen[..., 1] - seen[..., 0], seen[..., 2].mean(axis=-1)
+    count = rows.shape[-1]
+    own = float(count - 1)
+    variance = np.maximum(rows.var(axis=-1, ddof=1), np.finfo(np.float64).tiny)
+    logs = np.log(variance / expected) - digamma(own / 2) + np.log(own / 2)
+    beyond = logs.var(axis=-1, ddof=1, keepdims=True) - polygamma(1, own / 2)
+    prior = np.where(beyond > 0, 2 * _inverse_trigamma(np.maximum(beyond, 1e-9)), _MOST_FREEDOM)
+    prior = np.minimum(prior, _MOST_FREEDOM)
+    centred = logs.mean(axis=-1, keepdims=True) + digamma(prior / 2) - np.log(prior / 2)
+    shrunk = (prior * np.exp(centred) * expected + own * variance) / (prior + own)
+    return judged(_student(rows.mean(axis=-1), np.sqrt(shrunk / count), prior + own, count))
 
 
-def _between(rows: Array, own: Array) -> Array:
-    """Return the variance by which restarts differ beyond their own, found by bisection.
-
-    It is such that the pulled squares are as large as normal noise would make them, or none.
-    """
-    low = np.zeros(rows.shape[:-1])
-    high = 4 * rows.shape[-1] * rows.var(axis=-1)
-    wanted = (rows.shape[-1] - 1) * _pulled_variance()
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        _, pulled, _ = _centred(rows, own + middle[..., None])
-        more = np.square(pulled).sum(axis=-1) > wanted
-        low, high = np.where(more, middle, low), np.where(more, high, middle)
-    return low
-
-
-def _centred(rows: Array, variances: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Return the weighted centre, the standardised distances pulled in, and which were not."""
-    deviations = np.sqrt(variances)
-    centre = np.median(rows, axis=-1)
-    for _ in range(_TURNS):
-        distances = np.abs(rows - centre[..., None]) / deviations
-        weights = _BEND / np.maximum(distances, _BEND) / variances
-        centre = (weights * rows).sum(axis=-1) / weights.sum(axis=-1)
-    distances = (rows - centre[..., None]) / deviations
-    return centre, np.clip(distances, -_BEND, _BEND), np.abs(distances) < _BEND
-
-
-def _pulled_variance() -> float:
-    """Return the variance of standard normal noise that is pulled in to the bend."""
-    density = np.exp(-(_BEND**2) / 2) / np.sqrt(2 * np.pi)
-    beyond = float(ndtr(-_BEND))
-    return float(1 - 2 * _BEND * density - 2 * beyond + 2 * _BEND**2 * beyond)
+def _inverse_trigamma(values: Array) -> Array:
+    """Return where the trigamma function has these values, by Newton's method (Smyth, appendix)."""
+    found = 0.5 + 1 / values
+    for _ in range(_NEWTON_STEPS):
+        here = polygamma(1, found)
+        found = found + here * (1 - here / values) / polygamma(2, found)
+    return found
 
 
 def _student(centre: Array, error: Array, freedom: Array, count: int) -> Estimates:
@@ -120,9 +91,6 @@ EVERY_ROUND = Method(title="each round a block", seen=every_round, judge=judge)
 PLAIN_LEVELS = Method(
     title="plain means in a restart", seen=in_plain_means, judge=judge, in_blocks=True
 )
-PLAIN_OVER = Method(
-    title="plain mean over restarts", seen=in_rounds, judge=_judge_means, in_blocks=True
-)
-WEIGHTED = Method(
-    title="weighted restarts", seen=with_variances, judge=_judge_weighted, in_blocks=True
-)
+ALL_ALIKE = Method(title="restarts alike", seen=in_rounds, judge=_judge_alike, in_blocks=True)
+TRIMMED = Method(title="trimmed mean", seen=in_rounds, judge=_judge_trimmed, in_blocks=True)
+MODERATED = Method(title="moderated t", seen=in_rounds, judge=_judge_moderated, in_blocks=True)

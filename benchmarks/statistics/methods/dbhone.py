@@ -12,6 +12,7 @@ from dbhone.analysis.estimate import Estimates, estimate
 from dbhone.analysis.multiplicity import holm
 from dbhone.analysis.rounds import levels
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
+from dbhone.measurement.sample_array import Logs
 
 _ORDER = 1
 """The seed of the random order of subjects in a pass."""
@@ -19,8 +20,11 @@ _ORDER = 1
 
 @lru_cache(maxsize=1)  # several methods judge the same levels of one piece
 def in_rounds(piece: Piece) -> Array:
-    """Return each restart's levels, fitted to rounds of short slices."""
-    return levels(piece.logs).swapaxes(1, 2)
+    """Return each restart's levels, and third the variance of their difference by its rounds."""
+    differences = piece.logs[..., 1] - piece.logs[..., 0]
+    within = differences.var(axis=-1, ddof=1) / differences.shape[-1]
+    both = np.concatenate([levels(piece.logs), within[..., None]], axis=-1)
+    return both.swapaxes(1, 2)
 
 
 def in_passes(piece: Piece) -> Array:
@@ -35,12 +39,22 @@ def in_passes(piece: Piece) -> Array:
 
 def judge(seen: Array) -> Judged:
     """Tell what dbhone tells of each step, corrected for being one of several."""
-    return judged(estimate(seen[..., 1] - seen[..., 0], 1 - ALPHA))
+    return judged(estimate(_differences(seen), 1 - ALPHA))
 
 
 def judge_over_steps(seen: Array) -> Judged:
     """Tell what dbhone tells of all steps as one."""
-    return judge(seen.mean(axis=1, keepdims=True))
+    steps = _differences(seen)
+    mean = Logs(values=steps.values.swapaxes(0, 1), within=steps.within.swapaxes(0, 1)).mean()
+    return judged(estimate(mean[:, None], 1 - ALPHA))
+
+
+def _differences(seen: Array) -> Logs:
+    """Return the log ratios of what was seen, with their variances where there are rounds."""
+    values = seen[..., 1] - seen[..., 0]
+    if seen.shape[-1] == 2:
+        return Logs.without_rounds(values)
+    return Logs(values=values, within=seen[..., 2])
 
 
 def judged(found: Estimates) -> Judged:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from benchmarks.statistics.methods.best_of import BEST_OF
 from benchmarks.statistics.methods.considered import (
+    ALL_ALIKE,
     EVERY_ROUND,
+    MODERATED,
     PLAIN_LEVELS,
-    PLAIN_OVER,
-    WEIGHTED,
+    TRIMMED,
 )
 from benchmarks.statistics.methods.dbhone import OVER_STEPS, PASSES, ROUNDS
 from benchmarks.statistics.methods.mann_whitney import MANN_WHITNEY
@@ -15,4 +16,4 @@ from benchmarks.statistics.methods.one_run import ONE_RUN
 from benchmarks.statistics.methods.welch import WELCH
 
 METHODS = (ROUNDS, OVER_STEPS, PASSES, ONE_RUN, BEST_OF, MANN_WHITNEY, WELCH)
-CONSIDERED = (ROUNDS, EVERY_ROUND, PLAIN_LEVELS, PLAIN_OVER, WEIGHTED)
+CONSIDERED = (ROUNDS, EVERY_ROUND, PLAIN_LEVELS, ALL_ALIKE, TRIMMED, MODERATED)

@@ -27,7 +27,7 @@ from dbhone.analysis.multiplicity import findable, holm
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Group, Step
-from dbhone.measurement.sample_array import Array, SampleArray
+from dbhone.measurement.sample_array import Logs, SampleArray
 
 LEAST_CHANGE = 0.05
 """A change by less than this is nobody's headline, however surely it is there."""
@@ -53,7 +53,7 @@ class _Row:
     """
 
     what: _What
-    logs: Mapping[str, Array]
+    logs: Mapping[str, Logs]
     links: Links
     noise: float
 
@@ -62,7 +62,7 @@ class _Row:
         """The versions, in their order."""
         return tuple(self.logs)
 
-    def distance(self, versions: Sequence[str], earlier: str) -> list[Array]:
+    def distance(self, versions: Sequence[str], earlier: str) -> list[Logs]:
         """Return how far versions are, on average, from an earlier one: the terms of a sum."""
         weights = dict.fromkeys(versions, 1 / len(versions))
         return contrast(self.logs, weights, earlier, self.links)
@@ -97,7 +97,8 @@ def find_changes(
     repeats, only changes larger than that difference are reported. The steps are one family of
     tests, the groups another.
     """
-    known = dict(zip(samples.subjects, samples.logs(THROUGHPUT), strict=True))
+    logs = samples.logs(THROUGHPUT)
+    known = {name: logs[row] for row, name in enumerate(samples.subjects)}
     chosen = [step for step in steps if step.name in samples.steps]
     singles, grouped = (
         [_row(known, lineage, what) for what in rows]
@@ -138,7 +139,7 @@ def _groups(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
                 )
 
 
-def _row(known: Mapping[str, Array], lineage: Lineage, what: _What) -> _Row:
+def _row(known: Mapping[str, Logs], lineage: Lineage, what: _What) -> _Row:
     """Return a series without the versions and steps that few blocks of their run have.
 
     With them, hardly any block would have all that is compared.
@@ -146,7 +147,7 @@ def _row(known: Mapping[str, Array], lineage: Lineage, what: _What) -> _Row:
     links = lineage.links
     steps = np.array(what.steps, dtype=np.intp)
     present_cells = {
-        name: ~np.isnan(known[name][steps]) for name in lineage.versions if name in known
+        name: ~np.isnan(known[name].values[steps]) for name in lineage.versions if name in known
     }
     counts = {name: np.count_nonzero(cells, axis=-1) for name, cells in present_cells.items()}
     enough = {name: _most(name, present_cells, links) / 2 for name in present_cells}
@@ -159,13 +160,13 @@ def _row(known: Mapping[str, Array], lineage: Lineage, what: _What) -> _Row:
     if not len(kept):
         return _Row(what=what, logs={}, links=links, noise=0.0)
     noise = [
-        _distance((known[name][kept] - known[version][kept]).mean(axis=0))
+        _distance((known[name][kept] - known[version][kept]).mean())
         for name, version in lineage.controls.items()
         if name in known and version in present
     ]
     return _Row(
         what=what,
-        logs={name: known[name][kept].mean(axis=0) for name in present},
+        logs={name: known[name][kept].mean() for name in present},
         links=links,
         noise=max(noise, default=0.0),
     )
@@ -189,7 +190,7 @@ def _is_reached(name: str, present: Sequence[str], links: Links) -> bool:
     return all(end in present for hop in links.hops(name, present[0]) for end in hop)
 
 
-def _distance(logs: Array) -> float:
+def _distance(logs: Logs) -> float:
     centre = abs(float(estimate(logs, 0.95).centre))
     return 0.0 if math.isnan(centre) else centre
 
@@ -218,7 +219,7 @@ def _pairs(count: int) -> Iterator[tuple[int, int]]:
 
 
 def _tests(
-    differences: Sequence[Sequence[Array]], places: Sequence[tuple[int, int]], confidence: float
+    differences: Sequence[Sequence[Logs]], places: Sequence[tuple[int, int]], confidence: float
 ) -> Iterator[_Test]:
     """Test each difference, given by its terms, corrected together."""
     estimates = summed(differences, confidence)

@@ -23,7 +23,7 @@ from dbhone.analysis.verdict import (
 from dbhone.errors import HoneError
 from dbhone.measurement.metric import METRICS, THROUGHPUT, Better, Metric
 from dbhone.measurement.record import Group, Step
-from dbhone.measurement.sample_array import Array, SampleArray
+from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
 CONFIDENCE = 0.95
 """Of all intervals and verdicts."""
@@ -118,20 +118,18 @@ def analyse(
             continue
         logs = samples.logs(metric)
         unusable += samples.without_logs(metric)
-        blocks = max(blocks, _blocks_of(logs[frame.base]))
-        pairs_of_metric = _against_base(frame, logs)
-        pairs, rows = _pairs(frame, pairs_of_metric)
-        parts, sums = _parts(frame, metric, (logs, pairs_of_metric), left_out)
+        blocks = max(blocks, _blocks_of(logs.values[frame.base]))
+        estimates = _against_base(frame, logs)
+        pairs, rows = _pairs(frame, estimates)
+        parts, sums = _parts(frame, metric, logs, estimates, left_out)
         comparison = _Compared(metric=metric, pairs=pairs, rows=rows, parts=parts, sums=sums)
         compared.append(comparison)
     effects: list[Effect] = []
     summaries: list[Summary] = []
     for comparison, (tests, judged) in zip(compared, _tested(compared), strict=True):
-        effects += _effects(
-            frame, comparison.metric, comparison.pairs, (comparison.rows.estimates, tests)
-        )
-        summaries += _summaries(
-            frame, comparison.metric, comparison.parts, (comparison.sums.estimates, judged)
+        effects += _effects(frame, comparison, tests)
+        summaries += (
+            _summary(frame, comparison, judged, row) for row in range(len(comparison.parts))
         )
     return Analysis(
         base=base,
@@ -203,7 +201,7 @@ def _frame(
     )
 
 
-def _against_base(frame: _Frame, logs: Array) -> Estimates:
+def _against_base(frame: _Frame, logs: Logs) -> Estimates:
     """Estimate each subject's distance from the base on each step."""
     return summed(
         [[logs[above] - logs[below] for above, below in hops] for hops in frame.hops], CONFIDENCE
@@ -226,13 +224,8 @@ def _pairs(frame: _Frame, estimates: Estimates) -> tuple[list[tuple[int, int]], 
     return pairs, Rows(estimates=_picked(estimates, pairs), families=tuple(families))
 
 
-def _effects(
-    frame: _Frame,
-    metric: Metric,
-    pairs: Sequence[tuple[int, int]],
-    judged: tuple[Estimates, Tests],
-) -> list[Effect]:
-    rows, tests = judged
+def _effects(frame: _Frame, compared: _Compared, tests: Tests) -> list[Effect]:
+    metric, estimates = compared.metric, compared.rows.estimates
     return [
         Effect(
             subject=frame.subjects[subject],
@@ -240,14 +233,14 @@ def _effects(
             group=frame.groups[step],
             in_sample=bool(frame.in_sample[step]),
             metric=metric.name,
-            ratio=float(np.exp(rows.centre[row])),
-            low=_bound(rows, row, -1),
-            high=_bound(rows, row, +1),
-            blocks=int(rows.count[row]),
-            p_value=_optional(rows.p[row]),
-            **_judgement(tests, row, metric, rows.centre[row]),
+            ratio=float(np.exp(estimates.centre[row])),
+            low=_bound(estimates, row, -1),
+            high=_bound(estimates, row, +1),
+            blocks=int(estimates.count[row]),
+            p_value=_optional(estimates.p[row]),
+            **_judgement(tests, row, metric, estimates.centre[row]),
         )
-        for row, (subject, step) in enumerate(pairs)
+        for row, (subject, step) in enumerate(compared.pairs)
     ]
 
 
@@ -267,13 +260,13 @@ def _picked(estimates: Estimates, pairs: Sequence[tuple[int, int]]) -> Estimates
 def _parts(
     frame: _Frame,
     metric: Metric,
-    data: tuple[Array, Estimates],
+    logs: Logs,
+    estimates: Estimates,
     left_out: set[LeftOut],
 ) -> tuple[list[_Part], Rows]:
     """Return the parts of the subjects' steps, and the estimates of their means."""
-    logs, estimates = data
     parts: list[_Part] = []
-    series: list[list[Array]] = []
+    series: list[list[Logs]] = []
     for subject in frame.others():
         for in_sample, group, steps in frame.parts():
             counts = estimates.count[subject, steps]
@@ -288,7 +281,7 @@ def _parts(
             centres = estimates.centre[subject, kept]
             series.append(
                 [
-                    (logs[above, kept] - logs[below, kept]).mean(axis=0)
+                    (logs[above, kept] - logs[below, kept]).mean()
                     for above, below in frame.hops[subject]
                 ]
             )
@@ -302,7 +295,8 @@ def _parts(
                     family=_family(frame, subject, in_sample=in_sample, group=group),
                 )
             )
-    means = summed(series, CONFIDENCE) if series else estimate(np.empty((0, 1)), CONFIDENCE)
+    nothing = Logs.without_rounds(np.empty((0, 1)))
+    means = summed(series, CONFIDENCE) if series else estimate(nothing, CONFIDENCE)
     return parts, Rows(estimates=means, families=tuple(part.family for part in parts))
 
 
@@ -314,17 +308,9 @@ def _family(frame: _Frame, subject: int, *, in_sample: bool, group: Group | None
     return Family.JUDGED if judged else Family.PARTS
 
 
-def _summaries(
-    frame: _Frame, metric: Metric, parts: Sequence[_Part], judged: tuple[Estimates, Tests]
-) -> list[Summary]:
-    return [_summary(frame, metric, part, (*judged, row)) for row, part in enumerate(parts)]
-
-
-def _summary(
-    frame: _Frame, metric: Metric, part: _Part, line: tuple[Estimates, Tests, int]
-) -> Summary:
-    rows, tests, row = line
-    centre = rows.centre[row] if rows.count[row] else part.fallback
+def _summary(frame: _Frame, compared: _Compared, tests: Tests, row: int) -> Summary:
+    metric, part, estimates = compared.metric, compared.parts[row], compared.sums.estimates
+    centre = estimates.centre[row] if estimates.count[row] else part.fallback
     ratios = part.ratios
     return Summary(
         subject=frame.subjects[part.subject],
@@ -332,10 +318,10 @@ def _summary(
         in_sample=part.in_sample,
         metric=metric.name,
         ratio=float(np.exp(centre)),
-        low=_bound(rows, row, -1),
-        high=_bound(rows, row, +1),
-        blocks=int(rows.count[row]),
-        p_value=_optional(rows.p[row]),
+        low=_bound(estimates, row, -1),
+        high=_bound(estimates, row, +1),
+        blocks=int(estimates.count[row]),
+        p_value=_optional(estimates.p[row]),
         **_judgement(tests, row, metric, centre),
         steps=len(ratios),
         mean=float(ratios.mean()),

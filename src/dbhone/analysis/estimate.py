@@ -1,11 +1,16 @@
-"""The estimator: a trimmed mean over blocks, with its t interval and p value.
+"""The estimator: a mean over blocks that counts noisy blocks for less, with its t interval.
 
-``docs/statistics.md`` tells the method and why it was chosen; its coverage, false alarms and
-power are shown by ``benchmarks/statistics``. Sources: J. W. Tukey and D. H.
-McLaughlin, Sankhya A 25 (1963) 331-352, for the interval; K. K. Yuen, Biometrika 61 (1974)
-165-170, for its standard error; K. R. Patel, G. S. Mudholkar and J. L. I. Fernando, JASA 83
-(1988) 1203-1210, for fitting the degrees of freedom; F. E. Satterthwaite, Biometrics Bulletin 2
-(1946) 110-114, for those of a sum.
+A block's log ratio differs from the truth by what its servers' starts bring, alike in all blocks,
+and by the noise of its own rounds, which differs from block to block. Where rounds show that noise,
+the mean is that of a random-effects meta-analysis, whose studies are the blocks; without rounds all
+blocks count alike. No block is left out: a start that is slow is one of those that users get.
+
+``docs/statistics.md`` tells why this method was chosen; ``benchmarks/statistics`` shows its
+coverage, false alarms and power. Sources: R. C. Paule and J. Mandel, Journal of Research of the
+National Bureau of Standards 87 (1982) 377-385, for the variance between blocks; J. Hartung and G.
+Knapp, Statistics in Medicine 20 (2001) 3875-3889, for the standard error; L. Kish, Survey Sampling
+(1965) section 11.7, for the effective number of blocks; F. E. Satterthwaite, Biometrics Bulletin 2
+(1946) 110-114, for the degrees of freedom of a sum.
 """
 
 from __future__ import annotations
@@ -17,15 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from dbhone.measurement.sample_array import Array
+from dbhone.measurement.sample_array import Array, Logs
 
 MINIMUM_FOR_INTERVAL = 3
 """With fewer blocks a spread cannot be told at all."""
-_TRIMMED = 0.2
-_KEPT = 8
 _ROUNDING = 1e-12
 """Spreads and differences of logarithms below this are rounding, not measurement."""
 _LEAST_P = float(np.finfo(np.float64).tiny)
+_HALVINGS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,27 +54,9 @@ class Estimates:
             getattr(self, field.name)[at] = getattr(row, field.name)
 
 
-def trimmed(count: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return how many values are trimmed at each end: a fifth, but eight are kept.
-
-    With fewer than eight in the middle the t distribution has so few degrees of freedom that
-    no difference survives a correction for hundreds of comparisons.
-    """
-    kept: NDArray[np.intp] = np.maximum((count - _KEPT) // 2, 0)
-    share: NDArray[np.intp] = np.floor(_TRIMMED * count + 1e-9).astype(np.intp)
-    return np.minimum(share, kept)
-
-
-def degrees(count: NDArray[np.intp]) -> Array:
-    """Return the degrees of freedom of the trimmed mean's t.
-
-    Tukey and McLaughlin's h - 1 (h values are kept) lets through up to twice as many false
-    alarms far out in the tail as it promises, and a correction for many comparisons looks
-    only there. Half a degree less for each trimmed pair keeps the promise.
-    """
-    cut = trimmed(count)
-    result: Array = (count - 2 * cut - 1) - 0.5 * cut
-    return result
+def width(blocks: int, confidence: float) -> float:
+    """Return the half-width of an interval over so many equally noisy blocks of spread 1."""
+    return float(reach(np.array(blocks - 1.0), confidence)) / float(np.sqrt(blocks))
 
 
 def reach(freedom: Array, confidence: float) -> Array:
@@ -78,25 +64,77 @@ def reach(freedom: Array, confidence: float) -> Array:
     return np.asarray(stdtrit(freedom, (1 + confidence) / 2), dtype=np.float64)
 
 
-def estimate(rows: Array, confidence: float) -> Estimates:
-    """Estimate the centre of each row of ``rows``, an array whose last axis is the blocks.
+def estimate(rows: Logs, confidence: float) -> Estimates:
+    """Estimate the centre of each row of ``rows``, whose last axis is the blocks.
 
     NaN values are left out. A row of which all values are equal has an interval of no width.
     """
-    count = np.asarray(np.count_nonzero(~np.isnan(rows), axis=-1), dtype=np.intp)
-    centre, error = _centre_and_error(rows, count)
-    known = count >= MINIMUM_FOR_INTERVAL
-    freedom = np.where(known, degrees(count), np.nan)
-    return _judged(centre, np.where(known, error, np.nan), freedom, count, confidence)
+    known = ~np.isnan(rows.values)
+    count = np.asarray(np.count_nonzero(known, axis=-1), dtype=np.intp)
+    weights = _weights(rows, known, count)
+    total = np.maximum(weights.sum(axis=-1), _LEAST_P)
+    values = np.where(known, rows.values, 0.0)
+    centre = np.where(count > 0, (weights * values).sum(axis=-1) / total, np.nan)
+    squares = (weights * np.square(values - np.nan_to_num(centre)[..., None])).sum(axis=-1)
+    error = np.sqrt(squares / total / np.maximum(count - 1, 1))
+    error = np.where(error <= _ROUNDING, 0.0, error)
+    enough = count >= MINIMUM_FOR_INTERVAL
+    effective = np.square(total) / np.maximum(np.square(weights).sum(axis=-1), _LEAST_P)
+    freedom = np.where(enough, effective - 1, np.nan)
+    return _judged(centre, np.where(enough, error, np.nan), freedom, count, confidence)
 
 
-def summed(sums: Sequence[Sequence[Array]], confidence: float) -> Estimates:
+def _weights(rows: Logs, known: NDArray[np.bool_], count: NDArray[np.intp]) -> Array:
+    """Return the blocks' weights, zero for blocks that are not known; the largest is 1.
+
+    They are the inverse of the blocks' variances. A spread over few rounds is often small by
+    chance, so no block is held to be quieter than most of its row are.
+    """
+    weights = known.astype(np.float64)
+    told = (known & (rows.within >= 0) & (rows.within < np.inf)).sum(axis=-1) == count
+    usable = told & (count >= MINIMUM_FOR_INTERVAL)
+    if not usable.any():
+        return weights
+    values = np.where(known, rows.values, np.nan)[usable]
+    within = np.where(known, rows.within, np.nan)[usable]
+    within = np.maximum(within, np.nanmedian(within, axis=-1, keepdims=True))
+    variances = np.maximum(within + _between(values, within)[..., None], _ROUNDING**2)
+    quietest = np.nanmin(variances, axis=-1, keepdims=True)
+    weights[usable] = np.nan_to_num(quietest / variances)
+    return weights
+
+
+def _between(values: Array, within: Array) -> Array:
+    """Return the variance by which blocks differ beyond their own noise, by Paule and Mandel.
+
+    It is such that the weighted squares are as large as they are on average, or none.
+    """
+    wanted = np.count_nonzero(~np.isnan(values), axis=-1) - 1
+    low = np.zeros(values.shape[:-1])
+    high = np.square(np.nanmax(values, axis=-1) - np.nanmin(values, axis=-1)) * (wanted + 1)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        more = _weighted_squares(values, within + middle[..., None]) > wanted
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return low
+
+
+def _weighted_squares(values: Array, variances: Array) -> Array:
+    weights = 1 / np.maximum(variances, _ROUNDING**2)
+    centre = np.nansum(weights * values, axis=-1) / np.nansum(
+        np.where(np.isnan(values), np.nan, weights), axis=-1
+    )
+    squares: Array = np.nansum(weights * np.square(values - centre[..., None]), axis=-1)
+    return squares
+
+
+def summed(sums: Sequence[Sequence[Logs]], confidence: float) -> Estimates:
     """Estimate sums of independent quantities; each term of a sum has one row of values.
 
     All rows have one shape; its last axis is the blocks. Hardly any sum has more than one term. A
     sum's ``count`` is the smallest of its terms', its degrees of freedom are Satterthwaite's.
     """
-    summed_up = estimate(np.array([terms[0] for terms in sums]), confidence)
+    summed_up = estimate(Logs.stacked([terms[0] for terms in sums]), confidence)
     for at, terms in enumerate(sums):
         if len(terms) > 1:
             summed_up.put(at, _added([estimate(term, confidence) for term in terms], confidence))
@@ -130,24 +168,3 @@ def _judged(
         t = np.where(np.abs(centre) <= _ROUNDING, 0.0, np.abs(centre) / error)
     p = np.where(known, np.clip(2 * stdtr(usable, -t), _LEAST_P, 1.0), np.nan)
     return Estimates(centre=centre, error=error, freedom=freedom, half=half, p=p, count=count)
-
-
-def _centre_and_error(rows: Array, count: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Return the trimmed means and their standard errors, from the Winsorised spread."""
-    if rows.shape[-1] == 0:
-        nothing = np.full(rows.shape[:-1], np.nan)
-        return nothing, nothing
-    cut = trimmed(count)
-    kept = np.maximum(count - 2 * cut, 1)
-    ordered = np.sort(rows, axis=-1)  # NaN comes last
-    low = np.take_along_axis(ordered, cut[..., None], axis=-1)
-    last = np.maximum(count - cut - 1, 0)
-    high = np.take_along_axis(ordered, last[..., None], axis=-1)
-    pulled = np.clip(ordered, low, high)
-    total = np.nansum(pulled, axis=-1)
-    centre = (total - cut * (low[..., 0] + high[..., 0])) / kept
-    middle = total / np.maximum(count, 1)
-    pulled -= middle[..., None]
-    squares = np.nansum(np.square(pulled, out=pulled), axis=-1)
-    error = np.sqrt(squares / np.maximum(kept * (kept - 1), 1))
-    return np.where(count > 0, centre, np.nan), np.where(error <= _ROUNDING, 0.0, error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dbhone.measurement.sample_array import Array
+from dbhone.measurement.sample_array import Logs
 
 Hop = tuple[str, str]
 """A comparison within runs: the later subject with the earlier one."""
@@ -52,21 +52,21 @@ ONE_RUN = Links()
 
 
 def contrast(
-    rows: Mapping[str, Array], weights: Mapping[str, float], earlier: str, links: Links
-) -> list[Array]:
+    rows: Mapping[str, Logs], weights: Mapping[str, float], earlier: str, links: Links
+) -> list[Logs]:
     """Return how far the weighted mean of subjects is from ``earlier``: the terms of a sum.
 
     ``rows`` are the logarithms by subject; their last axis is the blocks. The weights add up to 1.
     The terms are independent, since each is of other runs. What shares a run is one term, over the
     blocks that have all of it.
     """
-    terms: dict[frozenset[int], Array] = {}
+    terms: dict[frozenset[int], Logs] = {}
     for name, weight in weights.items():
         if name == earlier:
             continue  # it is no distance from itself, and says nothing of any other run
         for above, below in links.hops(name, earlier):
             runs = links.together(above, below)
-            term = weight * (rows[above] - rows[below])
+            term = (rows[above] - rows[below]).times(weight)
             sharing = next((term for term in terms if term & runs), None)
             if sharing is None:
                 terms[runs] = term

@@ -17,7 +17,7 @@ import numpy as np
 
 from dbhone.analysis.estimate import estimate
 from dbhone.measurement.metric import FIGURES, THROUGHPUT, Metric
-from dbhone.measurement.sample_array import Array, SampleArray
+from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def _levels(samples: SampleArray, metric: Metric, rows: Array, confidence: float
     counts = np.count_nonzero(~np.isnan(rows), axis=-1)
     with np.errstate(invalid="ignore"):
         logs = np.log(np.where(rows > 0, rows, np.nan))
-    fitted = estimate(logs, confidence)
+    fitted = estimate(Logs.without_rounds(logs), confidence)
     levels = []
     for subject, step in np.argwhere(counts > 0).tolist():
         count = int(counts[subject, step])
@@ -106,17 +106,19 @@ def average_ratio(
     chosen = [samples.steps.index(step) for step in steps if step in samples.steps]
     row, theirs = samples.subjects.index(subject), samples.subjects.index(base)
     rows = logs[row, chosen] - logs[theirs, chosen]
-    counts = np.count_nonzero(~np.isnan(rows), axis=-1)
+    counts = np.count_nonzero(~np.isnan(rows.values), axis=-1)
     if not counts.any():
         return None
     # As in the summaries: a step that few blocks have would leave hardly a whole block.
     return _average(rows[counts * 2 >= counts.max()], confidence)
 
 
-def _average(rows: Array, confidence: float) -> Average:
+def _average(rows: Logs, confidence: float) -> Average:
     ratios = np.exp(estimate(rows, confidence).centre)
     mean = float(ratios.mean())
-    whole = estimate((ratios / ratios.sum()) @ rows, confidence)
+    shares = ratios / ratios.sum()
+    weighted = Logs(values=shares @ rows.values, within=np.square(shares) @ rows.within)
+    whole = estimate(weighted, confidence)
     half = float(whole.half)
     known = not np.isnan(half)
     return Average(

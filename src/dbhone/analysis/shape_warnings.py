@@ -1,7 +1,7 @@
 """Blocks that do not fit the others of their step: outliers, and noise in two humps.
 
 The checks look at what the estimate is made of: the logarithm of each block's ratio to the base.
-Nothing is left out here; the footnotes say what the trimmed mean had to cope with.
+Nothing is left out here or elsewhere; the footnotes say what the intervals had to cope with.
 
 Two humps are detected by the best split of the sorted ratios (Fisher, JASA 53 (1958) 789-798) and
 by the distance of the two means in their own spreads, Ashman's D (Ashman, Bird and Zepf,
@@ -64,7 +64,7 @@ class _Humps:
 def _rows(base: str, samples: SampleArray) -> Iterator[_Row]:
     if base not in samples.subjects:
         return
-    logs = samples.logs(THROUGHPUT)
+    logs = samples.logs(THROUGHPUT).values
     its = logs[samples.subjects.index(base)]
     for subject, subject_logs in zip(samples.subjects, logs, strict=True):
         if subject == base:
@@ -88,7 +88,7 @@ def _outliers(rows: list[_Row]) -> Iterator[Warning]:
         f" {'lies' if total == 1 else 'lie'} {_FAR:.0f} spreads or more from the others of"
         f" {'its' if total == 1 else 'their'} step; the furthest, {distance:.0f} spreads, is"
         f" {row.name}: {np.exp(at):.3g} times the base where {usual:.3g} is usual. Such blocks are"
-        " not taken out, but the highest and the lowest of a step are trimmed alike",
+        " not taken out: a start of a server that is slow, or a burst of noise, is in the figures",
     )
 
 

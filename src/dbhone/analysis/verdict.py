@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
-import numpy as np
-
-from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, degrees, reach, trimmed
+from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, width
 from dbhone.measurement.metric import BY_NAME, THROUGHPUT
 from dbhone.measurement.record import Group, Role, Subject
 
@@ -267,22 +265,15 @@ def _needed(effect: Effect, target: float, confidence: float) -> int:
     missing = max(MINIMUM_BLOCKS - effect.blocks, 0)
     if _half(effect) <= target:
         return missing
-    spread = math.log1p(_half(effect)) / _width(effect.blocks, confidence)
+    spread = math.log1p(_half(effect)) / width(effect.blocks, confidence)
     low, high = effect.blocks, _MOST_BLOCKS
     while high - low > 1:
         middle = (low + high) // 2
-        if spread * _width(middle, confidence) <= math.log1p(target):
+        if spread * width(middle, confidence) <= math.log1p(target):
             high = middle
         else:
             low = middle
     return max(high - effect.blocks, missing)
-
-
-def _width(blocks: int, confidence: float) -> float:
-    """Return the half-width of the interval for noise of spread 1, up to a constant."""
-    count = np.array([blocks], dtype=np.intp)
-    kept = int(count[0] - 2 * trimmed(count)[0])
-    return float(reach(degrees(count), confidence)[0]) / math.sqrt(kept)
 
 
 def scored_in_sample(analysis: Analysis) -> bool:

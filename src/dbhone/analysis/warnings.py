@@ -297,7 +297,7 @@ class _Base:
 def _of_base(run: Run, samples: SampleArray) -> _Base | None:
     if run.base is None or run.base.name not in samples.subjects:
         return None
-    base_logs = samples.logs(THROUGHPUT)[samples.subjects.index(run.base.name)]
+    base_logs = samples.logs(THROUGHPUT).values[samples.subjects.index(run.base.name)]
     known = ~np.isnan(base_logs)
     steps, blocks = known.any(axis=1), known.any(axis=0)
     if not steps.any():

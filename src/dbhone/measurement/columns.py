@@ -27,13 +27,15 @@ from dbhone.measurement.metric import (
 )
 from dbhone.measurement.rows import step_of
 from dbhone.measurement.sample_array import SampleArray
-from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, STEPS, SUBJECTS
+from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, SLICES, STEPS, SUBJECTS
 
 _COMMON = (THROUGHPUT, CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
 """What is measured of an embedded DBMS too."""
 _EXACT = 2**53
 """Whole numbers up to this one are exact as floating-point numbers."""
 _MOST_BLOCKS = 2**31 - 1
+_LEAST_OPERATIONS = 0.5
+"""What a slice counts for in which no operation ended: a stall is slow, not missing."""
 Select: TypeAlias = sa.Select[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ids: TypeAlias = NDArray[np.int64]
@@ -65,6 +67,7 @@ def load(connection: sa.Connection, run_id: int) -> SampleArray:
         step=step.astype(np.int32),
         block=_whole_numbers(invocations[place, 1], most=_MOST_BLOCKS).astype(np.int32),
         values=_values(rows[:, 2:], figures),
+        within=_within(connection, run_id, invocations, place, step),
         block_seconds=_block_seconds(connection, run_id),
     )
 
@@ -77,6 +80,52 @@ def _values(matrix: Floats, figures: Sequence[Metric]) -> dict[str, Floats]:
     }
     nothing = np.full(len(matrix), np.nan)
     return {metric.name: known.get(metric.name, nothing) for metric in FIGURES}
+
+
+def _within(
+    connection: sa.Connection, run_id: int, invocations: Ids, place: Ids, step: Ids
+) -> Floats | None:
+    """Return the variance of each measurement's log throughput by its rounds, None without slices.
+
+    ``place`` has each measurement's row in ``invocations``, ``step`` its step. What a round does to
+    all subjects alike is no noise of theirs: it is taken out first.
+    """
+    slices = _matrix(connection, _slices(run_id))
+    if not len(slices):
+        return None
+    owner = _find(_whole_numbers(slices[:, 0]), invocations[place, 0])
+    slices, owner = slices[owner >= 0], owner[owner >= 0]
+    rates = np.log(np.maximum(slices[:, 2], _LEAST_OPERATIONS) / slices[:, 3])
+    variances = np.full(len(place), np.nan)
+    trials = np.stack([invocations[place[owner], 1], step[owner]], axis=-1)
+    _, trial = np.unique(trials, axis=0, return_inverse=True)
+    for rows in np.split(np.argsort(trial, kind="stable"), np.cumsum(np.bincount(trial))[:-1]):
+        own, column = np.unique(owner[rows], return_inverse=True)
+        _, line = np.unique(slices[rows, 1], return_inverse=True)
+        table = np.full((line.max() + 1, len(own)), np.nan)
+        table[line, column] = rates[rows]
+        variances[own] = _variances(table[~np.isnan(table).any(axis=1)])
+    return variances
+
+
+def _variances(table: Floats) -> Floats:
+    """Return the variance of each column's mean, of a table rounds x subjects."""
+    rounds, subjects = table.shape
+    if rounds < 2 or subjects < 2:
+        return np.full(subjects, np.nan)
+    own = table - table.mean(axis=1, keepdims=True)
+    # The common part, a mean of all subjects, has a share of each one's noise.
+    variances: Floats = own.var(axis=0, ddof=1) / rounds * subjects / (subjects - 1)
+    return variances
+
+
+def _slices(run_id: int) -> Select:
+    table = SLICES.c
+    return (
+        sa.select(table.invocation_id, table.round_number, table.operations, table.seconds)
+        .join(INVOCATIONS, INVOCATIONS.c.id == table.invocation_id)
+        .where(INVOCATIONS.c.run_id == run_id, COUNTS, table.counted)
+    )
 
 
 def _subjects(connection: sa.Connection, run_id: int) -> Named:

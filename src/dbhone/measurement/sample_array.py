@@ -4,16 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.errors import HoneError
-from dbhone.measurement.metric import Metric
+from dbhone.measurement.metric import THROUGHPUT, Metric
 
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Logs:
+    """Logarithms of values, or of their ratios; the last axis is the blocks.
+
+    ``values`` are NaN where there is none. ``within`` has the same shape: the variance that each
+    value has by the rounds of its own block, NaN where rounds do not show it.
+    """
+
+    values: Array
+    within: Array
+
+    @classmethod
+    def without_rounds(cls, values: Array) -> Logs:
+        """Return logarithms of which no rounds are known."""
+        return cls(values=values, within=np.full(values.shape, np.nan))
+
+    @classmethod
+    def stacked(cls, rows: Sequence[Logs]) -> Logs:
+        """Return rows of equal shape as one, along a new first axis."""
+        return cls(
+            values=np.array([row.values for row in rows]),
+            within=np.array([row.within for row in rows]),
+        )
+
+    def __getitem__(self, index: Any) -> Logs:
+        return Logs(values=self.values[index], within=self.within[index])
+
+    def __add__(self, other: Logs) -> Logs:
+        return Logs(values=self.values + other.values, within=self.within + other.within)
+
+    def __sub__(self, other: Logs) -> Logs:
+        return Logs(values=self.values - other.values, within=self.within + other.within)
+
+    def times(self, factor: float) -> Logs:
+        """Return the logarithms times a factor."""
+        return Logs(values=self.values * factor, within=self.within * factor**2)
+
+    def mean(self) -> Logs:
+        """Return the means over the first axis, as of independent values."""
+        return Logs(
+            values=self.values.mean(axis=0), within=self.within.mean(axis=0) / len(self.values)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,9 +65,10 @@ class SampleArray:
     """What was measured, subjects × steps × metrics × blocks; NaN where nothing was.
 
     ``metrics`` are the names of those of which there is any value. ``blocks`` are the blocks'
-    numbers, ascending; blocks that were cut off and measured anew are not among them.
-    ``block_seconds`` is how long a block takes, from its beginning to the next one's, None where
-    that is not known.
+    numbers, ascending; blocks that were cut off and measured anew are not among them. ``within``,
+    subjects × steps × blocks, is the variance that the logarithm of a throughput has by the rounds
+    of its block, NaN where it has no rounds. ``block_seconds`` is how long a block takes, from its
+    beginning to the next one's, None where that is not known.
     """
 
     subjects: tuple[str, ...]
@@ -31,6 +76,7 @@ class SampleArray:
     metrics: tuple[str, ...]
     blocks: Indices
     values: Array
+    within: Array
     block_seconds: float | None = None
 
     @classmethod
@@ -43,12 +89,14 @@ class SampleArray:
         step: Indices,
         block: Indices,
         values: Mapping[str, Array],
+        within: Array | None = None,
         block_seconds: float | None = None,
     ) -> SampleArray:
         """Return the array of measurements in columns, an element for each measurement.
 
         ``subject`` and ``step`` are indices, ``block`` has the blocks' numbers, ``values`` a column
-        for each metric. Raises HoneError if a subject has two measurements of a step in a block.
+        for each metric; without ``within`` nothing has rounds. Raises HoneError if a subject has
+        two measurements of a step in a block.
         """
         blocks, at = np.unique(block, return_inverse=True)
         _check_unique(subjects, steps, blocks, subject, step, at)
@@ -56,12 +104,16 @@ class SampleArray:
         array = np.full((len(subjects), len(steps), len(known), len(blocks)), np.nan)
         for metric, column in enumerate(known.values()):
             array[subject, step, metric, at] = column
+        variances = np.full((len(subjects), len(steps), len(blocks)), np.nan)
+        if within is not None:
+            variances[subject, step, at] = within
         return cls(
             subjects=subjects,
             steps=steps,
             metrics=tuple(known),
             blocks=blocks.astype(np.int32),
             values=array,
+            within=variances,
             block_seconds=block_seconds,
         )
 
@@ -85,18 +137,21 @@ class SampleArray:
         with np.errstate(invalid="ignore"):
             return np.where((values >= 0) & (values < np.inf), values, np.nan)
 
-    def logs(self, metric: Metric) -> Array:
+    def logs(self, metric: Metric) -> Logs:
         """Return the logarithms of a metric's values, subjects × steps × blocks.
 
         A value that is not positive and finite has no ratio: it is NaN.
         """
         values = self.of(metric)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.log(np.where((values > 0) & (values < np.inf), values, np.nan))
+            logs = np.log(np.where((values > 0) & (values < np.inf), values, np.nan))
+        if metric is not THROUGHPUT:
+            return Logs.without_rounds(logs)
+        return Logs(values=logs, within=self.within)
 
     def without_logs(self, metric: Metric) -> int:
         """Return how many values of a metric were measured that have no logarithm."""
-        lost = np.isnan(self.logs(metric)) & ~np.isnan(self.of(metric))
+        lost = np.isnan(self.logs(metric).values) & ~np.isnan(self.of(metric))
         return int(np.count_nonzero(lost))
 
     @property
@@ -119,16 +174,19 @@ class SampleArray:
         Of a name that the samples do not have, and of such a step, nothing was measured.
         """
         values = np.full((len(names), len(steps), len(self.metrics), len(self.blocks)), np.nan)
+        within = np.full((len(names), len(steps), len(self.blocks)), np.nan)
         for row, name in enumerate(names):
             for column, step in enumerate(steps):
                 if name in self.subjects and step in self.steps:
                     here = self.subjects.index(name), self.steps.index(step)
                     values[row, column] = self.values[here]
+                    within[row, column] = self.within[here]
         return replace(
             self,
             subjects=tuple(names.values()),
             steps=tuple(steps),
             values=values,
+            within=within,
             block_seconds=None,
         )
 
@@ -139,13 +197,16 @@ def join(parts: Sequence[SampleArray]) -> SampleArray:
     metrics = tuple(sorted({metric for part in parts for metric in part.metrics}))
     ends = np.cumsum([0, *(part.blocks.max(initial=-1) + 1 for part in parts)])
     shape = (len(subjects), len(parts[0].steps), len(metrics))
-    widened = []
+    widened, variances = [], []
     for part in parts:
         values = np.full((*shape, len(part.blocks)), np.nan)
+        within = np.full((*shape[:2], len(part.blocks)), np.nan)
         rows = [subjects.index(name) for name in part.subjects]
         columns = [metrics.index(metric) for metric in part.metrics]
         values[np.ix_(rows, range(shape[1]), columns)] = part.values
+        within[rows] = part.within
         widened.append(values)
+        variances.append(within)
     numbers = [part.blocks + end for part, end in zip(parts, ends[:-1], strict=True)]
     return SampleArray(
         subjects=subjects,
@@ -153,6 +214,7 @@ def join(parts: Sequence[SampleArray]) -> SampleArray:
         metrics=metrics,
         blocks=np.concatenate(numbers).astype(np.int32),
         values=np.concatenate(widened, axis=-1),
+        within=np.concatenate(variances, axis=-1),
     )
 
 

@@ -6,9 +6,6 @@ import math
 import re
 from collections.abc import Collection, Sequence
 
-import numpy as np
-
-from dbhone.analysis.estimate import trimmed
 from dbhone.analysis.verdict import Analysis, Bounded, Effect, Summary, half_width, overall, tone
 from dbhone.report.table import Cell
 from dbhone.units import count_of
@@ -142,14 +139,5 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
         "+ faster (other metrics: better), - slower (worse), ~ no difference found, "
         "? not enough data. Verdicts are corrected (Holm) for the number of comparisons: "
         f"{joined(named)}{apart}, and those of all other metrics; so an interval that misses 1 may "
-        f"still come with no difference found.{_trimming(analysis.blocks)}"
+        f"still come with no difference found."
     )
-
-
-def _trimming(blocks: int) -> str:
-    """Return what the trimmed mean leaves out, empty if that is nothing."""
-    cut = int(trimmed(np.array([blocks]))[0])
-    if not cut:
-        return ""
-    number = f"{cut} highest and {cut} lowest" if cut > 1 else "highest and the lowest"
-    return f" Of {blocks} blocks, the {number} ratios are cut off (a trimmed mean)."
