@@ -30,7 +30,9 @@ from dbhone.sandbox import PACKAGE, PROGRAM, Sandbox, argv_of, trial_argv
 SESSION_VARIABLE = "DBHONE_SESSION"
 _SUPERVISOR = (sys.executable, "-I", "-S", str(Path(__file__).with_name("supervisor.py")))
 _NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", SESSION_VARIABLE})
-_CAPTURE_LIMIT = 64 * 1024 * 1024
+CAPTURE_LIMIT = 64 * 1024 * 1024
+"""Bytes of output that are kept of a program; one that prints more is stopped."""
+_PIECE = 64 * 1024
 _GRACE = 10.0
 _NO_LIMITS = "-"
 _NOBODY = (65534, 65534)
@@ -246,6 +248,18 @@ class Process:
         """The captured output's pipe, None when output goes to the log."""
         return self._popen.stdout
 
+    def read(self, timeout: float | None) -> bytes | None:
+        """Return the next piece of the captured output, empty at its end.
+
+        None if nothing comes within ``timeout`` seconds; without one it waits for ever.
+        """
+        assert self.stdout is not None, "the output is captured"
+        descriptor = self.stdout.fileno()
+        ready, _, _ = select.select([descriptor, self._status_reader], [], [], timeout)
+        if not ready:
+            return None
+        return os.read(descriptor, _PIECE) if descriptor in ready else b""
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the program."""
         if self._control is not None:
@@ -435,7 +449,7 @@ def _read(process: Process, on_chunk: OnChunk | None) -> Finished:
             on_chunk(chunk, time.monotonic(), process.pid)
         pieces.append(chunk)
         length += len(chunk)
-        if length > _CAPTURE_LIMIT:
+        if length > CAPTURE_LIMIT:
             process.end()
             return process.finish(output=b"".join(pieces), overflowed=True)
     return process.finish(output=b"".join(pieces))
@@ -443,19 +457,10 @@ def _read(process: Process, on_chunk: OnChunk | None) -> Finished:
 
 def _chunks(process: Process) -> Iterator[bytes]:
     """Yield the output as it comes; end a program that takes longer than its timeout."""
-    assert process.stdout is not None
-    descriptor = process.stdout.fileno()
-    while True:
-        ready, _, _ = select.select(
-            [descriptor, process._status_reader], [], [], _remaining(process)
-        )
-        if not ready:
-            process.time_out()
-            return
-        chunk = os.read(descriptor, 65536) if descriptor in ready else b""
-        if not chunk:
-            return
+    while chunk := process.read(_remaining(process)):
         yield chunk
+    if chunk is None:
+        process.time_out()
 
 
 def output_of(argv: tuple[str, ...], *, timeout: float = 30.0) -> str | None:

@@ -19,7 +19,7 @@ from dbhone.experiment.embedded_target import EmbeddedTarget
 from dbhone.experiment.events import BlockEnded, Event, Listener, Slice
 from dbhone.experiment.load import parse
 from dbhone.experiment.measure import Measuring, check_conditions
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.model import Experiment, Slices
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import BuildResult, Schedule
 from dbhone.home import Session
@@ -148,13 +148,14 @@ class Bench:
         listen: Listener | None = None,
         awake: bool = False,
         allot: bool = True,
+        slices: Slices = Slices.FRESH,
     ) -> Measuring:
-        """Return what measures these builds."""
+        """Return what measures these builds, one after the other unless told otherwise."""
         listen = listen or self.events.append
         service = BuildService(self.session, listen)
         recorder = RunRecorder(self.run, self.store, listen, design.budget_seconds)
         declared = parse(EXPERIMENT, name="x.toml")
-        experiment = replace(declared, design=design, awake=awake, allot=allot)
+        experiment = replace(declared, design=design, awake=awake, allot=allot, slices=slices)
         made = target(experiment, recorder, builds, self.session)
         return Measuring(made, tuple(builds), SCHEDULE, service, recorder)
 
@@ -180,10 +181,11 @@ def builds(tmp_path: Path) -> dict[str, Build]:
     return {name: pretended_build(tmp_path / "builds" / name) for name in NAMES}
 
 
+@pytest.mark.parametrize("slices", Slices)
 def test_every_subject_is_measured_once_in_every_block(
-    bench: Bench, builds: dict[str, Build]
+    bench: Bench, builds: dict[str, Build], slices: Slices
 ) -> None:
-    assert bench.measure(builds).run() == "blocks"
+    assert bench.measure(builds, slices=slices).run() == "blocks"
     assert bench.done() == bench.everything(3)
     samples = bench.store.samples(bench.run.id)
     assert len(columns(samples).block) == 3 * 3 * 4

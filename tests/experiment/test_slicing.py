@@ -50,9 +50,8 @@ def test_every_set_that_runs_for_a_time_on_a_connection_of_its_own_is_frozen_by_
 @pytest.mark.parametrize(
     ("suite", "reason"),
     [
-        ("sysbench:connect", "the clients of connect cannot count what they do"),
-        ("batch:insert-select", "the clients of run-1 cannot count what they do"),
-        ("speedtest1", "speedtest1 has no clients that could stay connected"),
+        ("sysbench:connect", "sysbench cannot be paused while it executes connect"),
+        ("batch:insert-select", "sysbench cannot be paused while it executes run-1"),
     ],
 )
 def test_what_cannot_count_is_measured_by_fresh_clients(suite: str, reason: str) -> None:
@@ -61,6 +60,11 @@ def test_what_cannot_count_is_measured_by_fresh_clients(suite: str, reason: str)
         why_not_interleaved(load_driver(suites.load(suite).driver), Regime.CACHED, first) == reason
     )
     assert chosen(suite, Slices.AUTO) == frozenset()
+
+
+def test_an_embedded_driver_that_is_timed_by_what_it_prints_can_be_paused() -> None:
+    speedtest1 = load_driver(suites.load("speedtest1").driver)
+    assert why_not_interleaved(speedtest1, Regime.CACHED, tasks("speedtest1")[0]) is None
 
 
 def test_cold_servers_are_measured_by_fresh_clients_and_so_is_what_asks_for_them() -> None:

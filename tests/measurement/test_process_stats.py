@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.measurement.process_stats import cpu_seconds, cpu_seconds_by_ticks, peak_memory
+from dbhone.measurement.process_stats import (
+    cpu_seconds,
+    cpu_seconds_by_ticks,
+    is_running,
+    peak_memory,
+)
 
 MIB = 2**20
 
@@ -99,3 +104,13 @@ def test_a_process_that_is_gone_tells_nothing() -> None:
     assert cpu_seconds(process.pid) is None
     assert cpu_seconds_by_ticks(process.pid) is None
     assert peak_memory(process.pid) is None
+
+
+def test_a_process_that_is_stopped_or_gone_does_not_run() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as program:
+        assert is_running(program.pid)
+        program.send_signal(signal.SIGSTOP)
+        while is_running(program.pid):
+            time.sleep(0.001)
+        program.kill()
+    assert not is_running(program.pid)

@@ -38,7 +38,7 @@ class Sleeper(ServerDriver):
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         return DriverReport(version=None, steps=(), verification=None)
 
-    def can_count(self, run: ClientRun) -> bool:
+    def can_pause(self, task: Task) -> bool:
         return True
 
     def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,12 @@ def test_a_steps_time_never_contradicts_speedtest1s_own_clock(took: int, arrival
     seconds = report.steps[0].seconds
     assert seconds > 0
     assert abs(seconds - took / 1000) <= 0.001 + 1e-9
+
+
+def test_a_pause_is_no_part_of_a_step() -> None:
+    first, second, end = as_printed([3.012, 0.090], [10.0, 13.0123, 13.1025])
+    later = (replace(second, paused=3.0), replace(end, paused=3.0))
+    assert [each.seconds for each in read((first, *later)).steps[:1]] == pytest.approx([0.0123])
 
 
 def test_output_in_one_piece_is_timed_by_speedtest1_alone() -> None:

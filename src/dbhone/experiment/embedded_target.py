@@ -15,7 +15,8 @@ from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
 from dbhone.experiment.events import Detail
-from dbhone.experiment.model import Experiment, Training
+from dbhone.experiment.interleaved_runs import InterleavedRuns
+from dbhone.experiment.model import Experiment, Slices, Training
 from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.target import ResultDigest, Schedule, Target, TrainingJob, training_tasks
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
@@ -24,7 +25,7 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.place import fresh_database
 from dbhone.measurement.record import Step
 from dbhone.sandbox import Sandbox
-from dbhone.workload.drive import DriverCommand, DriverResult, drive
+from dbhone.workload.drive import DriverCommand, DriverResult, PausableRun, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, StepResult, load_driver_of
 from dbhone.workload.task import Scale, Task
 
@@ -153,7 +154,10 @@ class EmbeddedTarget(Target):
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
     ) -> Iterator[SubjectResult]:
-        """Measure one subject after the other."""
+        """Measure a trial, in short slices if the driver can be paused, else one by one."""
+        if self.experiment.slices is not Slices.FRESH and self.driver.can_pause(trial.task):
+            runs = InterleavedRuns(trial, self.experiment.design.seed, self._run)
+            return iter(runs.measure(inhibitor, announce))
 
         def drive_subject(subject: str) -> SubjectResult:
             result = self._drive(subject, trial.task, trial.timeout)
@@ -162,9 +166,24 @@ class EmbeddedTarget(Target):
         return run_one_by_one(trial, inhibitor, announce, drive_subject)
 
     def _drive(self, subject: str, task: Task, timeout: float) -> DriverResult:
+        with self._new_command(subject, task, timeout) as command:
+            return drive(command)
+
+    @contextlib.contextmanager
+    def _run(self, subject: str, trial: Trial) -> Iterator[PausableRun]:
+        """Yield the subject's driver, started and paused."""
+        with (
+            self._new_command(subject, trial.task, trial.timeout) as command,
+            PausableRun(command) as run,
+        ):
+            yield run
+
+    @contextlib.contextmanager
+    def _new_command(self, subject: str, task: Task, timeout: float) -> Iterator[DriverCommand]:
+        """Yield how to run the subject's driver on a database of its own, which goes afterwards."""
         build, task = self.builds[subject], self._block_seed.apply_to(task)
         with fresh_database(self.session, self._account) as database:
-            return drive(_command(self.driver, build, task, database, timeout, self._account))
+            yield _command(self.driver, build, task, database, timeout, self._account)
 
 
 def _command(

@@ -77,12 +77,10 @@ def interleaved_sets(
 
 def why_not_interleaved(driver: Driver, regime: Regime, task: Task) -> str | None:
     """Return why a task cannot be measured in short slices, None if it can."""
-    if task.run is None:
-        return f"{driver.name} has no clients that could stay connected"
     if regime is Regime.COLD:
         return "each slice of a cold server has a server of its own"
-    if not driver.can_count(task.run):
-        return f"the clients of {task.set} cannot count what they do"
+    if not driver.can_pause(task):
+        return f"{driver.name} cannot be paused while it executes {task.set}"
     return None
 
 

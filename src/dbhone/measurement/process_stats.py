@@ -16,6 +16,9 @@ _PROC = Path("/proc")
 _SCHED = 2
 """CPUCLOCK_SCHED of linux/posix-timers.h: user and system time, of the whole process."""
 
+_STILL = (b"T", b"t", b"Z", b"X")
+"""The states of proc_pid_stat(5) in which a process does nothing."""
+
 
 def cpu_seconds(pid: int, *, proc: Path = _PROC) -> float | None:
     """Return the user and system time of a process and all its threads, None if it is gone.
@@ -42,6 +45,12 @@ def cpu_seconds_by_ticks(pid: int, *, proc: Path = _PROC) -> float | None:
     # the 12th and 13th words after it (proc_pid_stat(5) counts them 14 and 15).
     words = text.rpartition(b")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_running(pid: int, *, proc: Path = _PROC) -> bool:
+    """Return whether a process is there and goes on: it is neither stopped nor ended."""
+    text = read_whole(proc / str(pid) / "stat")
+    return text is not None and text.rpartition(b")")[2].split()[0] not in _STILL
 
 
 def peak_memory(pid: int, *, proc: Path = _PROC) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ from dbhone.sandbox import Sandbox
 from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
 from dbhone.workload.task import Task
 
+_STOPPING = 0.0001
+"""Seconds between two looks whether a driver has stopped."""
 _NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
 
 
@@ -92,27 +96,85 @@ def drive(command: DriverCommand) -> DriverResult:
     Raises MachineError when the disk is full: that is nobody's slow result.
     """
     process_command = command.process_command()
-    watch = _Watch()
-    try:
+    with _Watch() as watch:
         finished = process.run(process_command, on_chunk=watch.chunk)
-    finally:
-        watch.close()
-    watch.end(finished)
-    report: DriverReport | None = None
-    error: DriverError | None = None
-    try:
-        report = _report(command, finished, tuple(watch.chunks))
-    except DriverError as raised:
-        error = raised
-    return DriverResult(
-        argv=process_command.argv,
-        output=finished.output,
-        seconds=finished.seconds,
-        cpu_seconds=finished.usage.cpu,
-        report=report,
-        failure=error.message if error else None,
-        hint=error.hint if error else None,
-    )
+        return watch.result(command, process_command, finished, finished.seconds)
+
+
+class PausableRun:
+    """A run of an embedded driver that goes on for a while at a time, and is paused in between.
+
+    Use it as a context manager. Entering starts the driver and pauses it at once; leaving ends it.
+    The pauses are in no figure of its result. Raises ToolError if it cannot be started.
+    """
+
+    def __init__(self, command: DriverCommand) -> None:
+        self._command = command
+        self._process_command = dataclasses.replace(command.process_command(), timeout=None)
+        self._watch = _Watch()
+        self._output = bytearray()
+        self._result: DriverResult | None = None
+        self._paused_at = 0.0
+
+    def __enter__(self) -> PausableRun:
+        self._process = process.Process(self._process_command, capture=True)
+        try:
+            self._pause()
+        except BaseException:
+            self._process.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.close()
+        self._process.close()
+
+    def proceed(self, seconds: float) -> DriverResult | None:
+        """Let the driver go on for so many seconds, or to its end; return its result if it ended.
+
+        Raises MachineError when the disk is full.
+        """
+        if self._result is not None:
+            return self._result
+        self._watch.paused += time.monotonic() - self._paused_at
+        self._process.signal(signal.SIGCONT)
+        if not self._read_until(time.monotonic() + seconds):
+            self._pause()
+            if self._result is None and self._running_seconds() > self._command.timeout:
+                self._process.signal(signal.SIGCONT)
+                self._process.time_out()
+                self._finish()
+        return self._result
+
+    def _running_seconds(self) -> float:
+        return time.monotonic() - self._process.started - self._watch.paused
+
+    def _pause(self) -> None:
+        """Stop it; wait until it stands still, so that nobody else runs beside it."""
+        self._process.signal(signal.SIGSTOP)
+        while process_stats.is_running(self._process.pid):
+            time.sleep(_STOPPING)
+        self._paused_at = time.monotonic()
+        self._read_until(self._paused_at)
+
+    def _read_until(self, deadline: float) -> bool:
+        """Read what it prints until then; return whether it has ended, and keep its result."""
+        while (chunk := self._process.read(max(0.0, deadline - time.monotonic()))) is not None:
+            if not chunk:
+                self._finish()
+                return True
+            self._watch.chunk(chunk, time.monotonic(), self._process.pid)
+            self._output += chunk
+            if len(self._output) > process.CAPTURE_LIMIT:
+                self._process.end()
+                self._finish(overflowed=True)
+                return True
+        return False
+
+    def _finish(self, *, overflowed: bool = False) -> None:
+        running = self._running_seconds()
+        finished = self._process.finish(output=bytes(self._output), overflowed=overflowed)
+        self._result = self._watch.result(self._command, self._process_command, finished, running)
 
 
 class _Watch:
@@ -120,6 +182,7 @@ class _Watch:
 
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
+        self.paused = 0.0
         self._counter: counters.Counter | None = None
         self._opened = False
 
@@ -136,10 +199,36 @@ class _Watch:
                 cpu_seconds=cpu,
                 instructions=self._counter.read() if self._counter else None,
                 peak_memory_bytes=memory,
+                paused=self.paused,
             )
         )
 
-    def end(self, finished: process.Finished) -> None:
+    def result(
+        self,
+        command: DriverCommand,
+        process_command: process.Command,
+        finished: process.Finished,
+        seconds: float,
+    ) -> DriverResult:
+        """Return what a run measured that has finished, and ran for so many ``seconds``."""
+        self._end(finished)
+        report: DriverReport | None = None
+        error: DriverError | None = None
+        try:
+            report = _report(command, finished, tuple(self.chunks))
+        except DriverError as raised:
+            error = raised
+        return DriverResult(
+            argv=process_command.argv,
+            output=finished.output,
+            seconds=seconds,
+            cpu_seconds=finished.usage.cpu,
+            report=report,
+            failure=error.message if error else None,
+            hint=error.hint if error else None,
+        )
+
+    def _end(self, finished: process.Finished) -> None:
         """Note the end, as of which the last step's use is counted."""
         # What arrives as the program exits finds its memory gone: the last that was seen counts.
         peaks = [chunk.peak_memory_bytes for chunk in self.chunks if chunk.peak_memory_bytes]
@@ -150,8 +239,15 @@ class _Watch:
                 cpu_seconds=finished.usage.cpu,
                 instructions=None,
                 peak_memory_bytes=peaks[-1] if peaks else None,
+                paused=self.paused,
             )
         )
+
+    def __enter__(self) -> _Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         if self._counter is not None:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from dbhone import registry
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
-from dbhone.workload.task import ClientRun, DataSet, Task
+from dbhone.workload.task import DataSet, Task
 
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1
@@ -40,8 +40,9 @@ class Chunk:
     """A piece of output, and what the program had used when it arrived.
 
     The last one has no data: it is the program's end.
-    ``at`` is monotonic time in seconds. ``cpu_seconds``, ``instructions`` and
-    ``peak_memory_bytes`` are since the program began; None where they cannot be known.
+    ``at`` is monotonic time in seconds; the program had been paused for ``paused`` seconds by then.
+    ``cpu_seconds``, ``instructions`` and ``peak_memory_bytes`` are since the program began; None
+    where they cannot be known.
     """
 
     data: bytes
@@ -49,6 +50,7 @@ class Chunk:
     cpu_seconds: float | None
     instructions: float | None
     peak_memory_bytes: float | None
+    paused: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +140,13 @@ class Driver(ABC):
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the figures in the output. Raises DriverError for output that makes no sense."""
 
-    def can_count(self, run: ClientRun) -> bool:
-        """Return whether the clients can count their events while they run."""
-        del run
+    def can_pause(self, task: Task) -> bool:
+        """Return whether the driver may be paused while it executes a task.
+
+        A server's clients then count what they do, and ``read`` of an embedded driver leaves pauses
+        out of the steps' times.
+        """
+        del task
         return False
 
     def complaint(self, printed: str) -> DriverError | None:

@@ -33,7 +33,7 @@ from dbhone.workload.drivers.base import (
     StepResult,
     validated,
 )
-from dbhone.workload.task import ClientRun, DataSet
+from dbhone.workload.task import ClientRun, DataSet, Task
 
 _SUITES = Path(__file__).resolve().parents[1] / "suites"
 _USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
@@ -140,8 +140,11 @@ class Sysbench(ServerDriver):
             options["report-interval"] = str(INTERVAL)
         return _run_command(request, options)
 
-    def can_count(self, run: ClientRun) -> bool:
+    def can_pause(self, task: Task) -> bool:
         """Return whether it is run for a time, and its script is a step of ``common.lua``."""
+        run = task.run
+        if run is None:
+            return False
         script = _script(_job_of(run).name, _tables_of(run.data)).read_text(encoding="utf-8")
         return run.events is None and _STEP.search(script) is not None
 
