@@ -1,10 +1,20 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.verdict import Analysis, Direction, Effect, Summary, Verdict, tone
+from dbhone.analysis.verdict import (
+    Analysis,
+    Direction,
+    Effect,
+    Summary,
+    Verdict,
+    half_width,
+    tone,
+)
 from dbhone.errors import HoneError
 from dbhone.measurement.metric import CPU_SECONDS, INSTRUCTIONS, LATENCY_P95, THROUGHPUT
 from dbhone.measurement.record import Group
@@ -319,10 +329,38 @@ def test_groups_with_aggregates_have_a_summary_of_their_own() -> None:
 
 def test_a_control_takes_no_part_in_what_the_candidates_are_asked() -> None:
     values = noisy(21, (4, 20, 12), (1.0, 1.0, 1.04, 1.0))
+    values[3] = values[0]
     alone = analysed(samples(np.delete(values, 3, axis=0)))
     beside = analysed(samples(values), controls=["d"])
     kept = [each for each in beside.effects if each.subject != "d"]
     assert [each.p_adjusted for each in kept] == [each.p_adjusted for each in alone.effects]
+
+
+def test_the_control_is_a_second_base_for_everybody_else() -> None:
+    rng = np.random.default_rng(22)
+    values = np.exp(rng.normal(0, 0.02, (3, 400, 10)))
+    values[2] *= 1.1
+    alone = analysed(samples(values[[0, 2]]))
+    beside = analysed(samples(values), controls=["b"])
+    halves = [
+        np.median([half_width(each) for each in found.effects if each.subject != control])
+        for found, control in ((alone, ""), (beside, "b"))
+    ]
+    assert halves[1] / halves[0] == pytest.approx(math.sqrt(1.5 / 2), abs=0.03)
+    ratios = np.exp(np.log(values[2]) - np.log(values[:2]).mean(axis=0))
+    effect = next(each for each in beside.effects if each.subject == "c" and each.step == "0")
+    assert effect.ratio == pytest.approx(float(np.exp(np.log(ratios[0]).mean())))
+
+
+def test_a_block_without_the_control_is_compared_with_the_base_alone() -> None:
+    values = np.ones((3, 1, 8))
+    values[2] = 1.1
+    values[1, 0, 3:] = np.nan
+    effect = next(
+        each for each in analysed(samples(values), controls=["b"]).effects if each.subject == "c"
+    )
+    assert effect.blocks == 8
+    assert effect.ratio == pytest.approx(1.1)
 
 
 @pytest.mark.parametrize("blocks", [6, 12])

@@ -200,7 +200,7 @@ class TestText:
     def test_no_figure_is_cut_or_broken(self, page: Page, width: int) -> None:
         text = Text(width=width).render(page).decode()
         assert "…" not in text
-        figures = re.findall(r"\d\.\d{3} ±\d+(?:\.\d)?% [+~?-]", text)
+        figures = re.findall(r"\d\.\d{3} ±\d+(?:\.\d)?% (?:\([+-]\)|[+~?-])", text)
         summaries = 6 * 2 + 6 * 4 * 2 + 6 * 4
         assert len(figures) == summaries + 6 * len(page.run.steps)
 
@@ -283,8 +283,8 @@ class TestCsv:
 
 _EFFECT_KEYS = [
     *("subject", "step", "group", "in_sample", "metric"),
-    *("ratio", "low", "high", "blocks", "verdict", "threads", "value", "base_value"),
-    "findable",
+    *("ratio", "low", "high", "blocks", "verdict", "likely", "threads", "value"),
+    *("base_value", "findable"),
 ]
 
 
@@ -312,14 +312,23 @@ class TestJson:
         assert report["schema"] == "dbhone-report/1"
         assert set(report) == {
             *("schema", "run", "base", "effects", "summary", "builds", "warnings"),
-            *("environment", "headline", "winner", "levels", "history", "joined", "beside"),
+            *(
+                "environment",
+                "headline",
+                "trust",
+                "winner",
+                "levels",
+                "history",
+                "joined",
+                "beside",
+            ),
             "needs",
         }
         assert list(report["effects"][0]) == _EFFECT_KEYS
         assert set(report["summary"][0]) == {
             *("subject", "group", "in_sample", "ratio", "low", "high", "mean", "median"),
             *("minimum", "maximum", "standard_deviation", "steps", "blocks", "verdict"),
-            "findable",
+            *("likely", "findable"),
         }
         assert set(report["builds"][0]) >= {
             *("subject", "digest", "compiler", "flags", "seconds", "binary_bytes", "path"),

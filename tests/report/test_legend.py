@@ -17,7 +17,7 @@ def test_what_is_corrected_together_is_counted_and_the_control_is_apart() -> Non
 def test_a_kind_without_comparisons_is_not_named() -> None:
     told = legend(analysed(samples(VALUES[:2]), controls=("b",)), ("b",))
     assert (
-        "the number of comparisons: 4 figures of the control, and those of all other metrics; so"
+        "the number of comparisons: 4 figures of the control, and those of all other metrics."
         in told
     )
 

@@ -47,8 +47,16 @@ def broken_page(name: str) -> Page:
         ),
         (compared_page(1.2, blocks=1), Answer.NOT_KNOWN, "not enough data: 1 block,"),
         (compared_page(1.2, blocks=0), Answer.NOT_KNOWN, "were not measured together"),
-        (compared_page(1.2, control=1.1), Answer.NOT_KNOWN, "not to be trusted: control is rel"),
-        (compared_page(0.8, control=1.1), Answer.NOT_KNOWN, "not to be trusted: control is rel"),
+        (
+            compared_page(1.2, control=1.1),
+            Answer.NOT_KNOWN,
+            "not to be trusted: the base rel differs",
+        ),
+        (
+            compared_page(0.8, control=1.1),
+            Answer.NOT_KNOWN,
+            "not to be trusted: the base rel differs",
+        ),
         (broken_page("lto"), Answer.BROKEN, "lto broke: other results than the base"),
         (broken_page("rel"), Answer.BROKEN, "rel broke"),
         (broken_page("control"), Answer.BROKEN, "control broke"),

@@ -52,19 +52,23 @@ def test_it_can_be_trusted_as_far_as_the_control_shows() -> None:
     assert said.startswith(
         "As far as the control shows, yes: rel against itself (A/A, control) differs by 0."
     )
-    assert "lto+pgo differs by 6.1 % (±1.1 %)" in said
+    assert "lto+pgo differs by 6.5 % (±1.0 %)" in said
     assert said.endswith("4 notes below say what to mind.")
 
 
 @pytest.mark.parametrize(
     ("shape", "changes", "words"),
     [
-        (Shape(effects={**EFFECTS, "control": (1.05, 1.0)}), {}, "No: the warning above"),
-        (Shape(blocks=3), {}, "Not yet: too little was measured."),
+        (
+            Shape(effects={**EFFECTS, "control": (1.05, 1.0)}),
+            {},
+            "No: the base rel differs from itself here",
+        ),
+        (Shape(blocks=3), {}, "No: too little was measured for a verdict."),
         (
             Shape(),
             {"subjects": tuple(each for each in SUBJECTS if each.role is not Role.CONTROL)},
-            "Not known: there is no A/A control",
+            "With limits: there is no A/A control",
         ),
     ],
 )
@@ -79,8 +83,15 @@ def test_what_noise_would_have_hidden_is_told_where_nothing_was_found() -> None:
     assert quiet.startswith("As far as the control shows, yes: ")
     assert re.search(r"half of such runs would have missed a difference of \d\.\d %\.", quiet)
     noisy = _answers(_page(Shape(effects={}, spread=0.5)))["To be trusted?"]
-    assert noisy.startswith("Of large differences only: ")
+    assert noisy.startswith("With limits: half of such runs")
     assert re.search(r"half of such runs would have missed a difference of \d\d\.\d %\.", noisy)
+
+
+def test_what_moved_most_is_told_with_what_is_only_likely() -> None:
+    effects = {**EFFECTS, "pgo": (1.0, 1.0)}
+    said = _answers(_page(Shape(effects=effects, spread=0.02)))["Moved most"]
+    assert said.startswith("Gains: lto+pgo on ")
+    assert re.search(r"1\.\d\d \[1\.\d{3} to 1\.\d{3}\]", said)
 
 
 def test_a_history_has_no_winner_to_trust() -> None:

@@ -34,7 +34,7 @@ def _names(table: Table) -> list[str]:
 def test_headline_tells_held_out_and_in_sample_apart() -> None:
     assert _page().headline == (
         "On this machine lto+pgo (gcc 12.2) runs speedtest1's held-out sets 1.06 times as fast "
-        "as rel (95 % interval 1.05 to 1.07, 14 blocks), and 1.12 times on main, which it was "
+        "as rel (95 % interval 1.05 to 1.08, 14 blocks), and 1.117 times on main, which it was "
         "trained on. It is the best of 2 that are close: chance flatters its figure."
     )
 
@@ -53,7 +53,7 @@ def test_headline_tells_held_out_and_in_sample_apart() -> None:
         ("base not measured", "a verdict needs 6 blocks, and none were measured"),
         ("in-sample only", "speedtest1's main 1.117 times as fast as rel"),
         ("in-sample only", "measured only on what it was trained on"),
-        ("nothing trained", "runs speedtest1 1.063 times as fast as rel"),
+        ("nothing trained", "runs speedtest1 1.064 times as fast as rel"),
         ("no noise", "Nothing is faster than rel"),
     ],
 )
@@ -70,8 +70,8 @@ def test_headline_says_how_much_could_hide_when_nothing_is_faster() -> None:
 
 def test_headline_of_one_candidate_says_that_it_is_slower() -> None:
     assert _of_one(0.8).headline == (
-        "pgo is slower than rel on speedtest1's held-out sets: 0.794 times as fast "
-        "(95 % interval 0.787 to 0.802, 14 blocks)."
+        "pgo is slower than rel on speedtest1's held-out sets: 0.796 times as fast "
+        "(95 % interval 0.789 to 0.803, 14 blocks)."
     )
 
 
@@ -229,7 +229,7 @@ def test_broken_subject_is_shown_as_broken() -> None:
     assert page.winner.name == "pgo"
 
 
-def test_only_significant_figures_point_a_way() -> None:
+def test_only_significant_figures_point_a_way_for_certain() -> None:
     page = _page(Shape(effects={}, seed=8))
     tones = {
         cell.tone
@@ -237,7 +237,8 @@ def test_only_significant_figures_point_a_way() -> None:
         for row in table.rows
         for cell in row.cells
     }
-    assert tones == {None, Direction.SAME}
+    likely = {Direction.LIKELY_BETTER, Direction.LIKELY_WORSE}
+    assert tones - likely == {None, Direction.SAME}
 
 
 def test_no_table_mixes_held_out_and_in_sample() -> None:

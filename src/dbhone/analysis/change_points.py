@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.analysis.estimate import estimate, summed
+from dbhone.analysis.estimate import estimate, summed, with_repeats
 from dbhone.analysis.history import Change, History, Lineage, Segment, Series
 from dbhone.analysis.indirect import Links, contrast
 from dbhone.analysis.multiplicity import findable, holm
@@ -101,7 +101,7 @@ def find_changes(
     known = {name: logs[row] for row, name in enumerate(samples.subjects)}
     chosen = [step for step in steps if step.name in samples.steps]
     singles, grouped = (
-        [_row(known, lineage, what) for what in rows]
+        [_row(known, lineage, what, confidence) for what in rows]
         for rows in (_singles(chosen, samples), _groups(chosen, samples))
     )
     return History(
@@ -139,7 +139,7 @@ def _groups(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
                 )
 
 
-def _row(known: Mapping[str, Logs], lineage: Lineage, what: _What) -> _Row:
+def _row(known: Mapping[str, Logs], lineage: Lineage, what: _What, confidence: float) -> _Row:
     """Return a series without the versions and steps that few blocks of their run have.
 
     With them, hardly any block would have all that is compared.
@@ -159,14 +159,21 @@ def _row(known: Mapping[str, Logs], lineage: Lineage, what: _What) -> _Row:
     kept = steps[whole] if present else steps[:0]
     if not len(kept):
         return _Row(what=what, logs={}, links=links, noise=0.0)
+    repeats: dict[str, list[Logs]] = {name: [] for name in present}
+    for name, version in lineage.controls.items():
+        if name in known and version in present:
+            repeats[version].append(known[name][kept])
     noise = [
-        _distance((known[name][kept] - known[version][kept]).mean())
-        for name, version in lineage.controls.items()
-        if name in known and version in present
+        _distance((repeat - known[version][kept]).mean())
+        for version, own in repeats.items()
+        for repeat in own
     ]
     return _Row(
         what=what,
-        logs={name: known[name][kept].mean() for name in present},
+        logs={
+            name: with_repeats(known[name][kept], own, confidence).mean()
+            for name, own in repeats.items()
+        },
         links=links,
         noise=max(noise, default=0.0),
     )

@@ -10,7 +10,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from dbhone.analysis.estimate import Estimates, estimate, summed
+from dbhone.analysis.estimate import Estimates, estimate, summed, with_repeats
 from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.multiplicity import Family, Rows, Tests, judge
 from dbhone.analysis.verdict import (
@@ -33,7 +33,8 @@ CONFIDENCE = 0.95
 class _Frame:
     """What is compared with what: names and kinds, by index.
 
-    ``hops`` has, for each subject, the comparisons within runs that lead to the base.
+    ``controls`` are the subjects that are the base once more. ``hops`` has, for each subject, the
+    comparisons within runs that lead to the base.
     """
 
     subjects: tuple[str, ...]
@@ -43,6 +44,18 @@ class _Frame:
     in_sample: NDArray[np.bool_]
     groups: tuple[Group, ...]
     hops: tuple[tuple[tuple[int, int], ...], ...]
+
+    def terms(self, logs: Logs, reference: Logs, subject: int) -> list[Logs]:
+        """Return the terms whose sum is the subject's distance from the base.
+
+        ``reference`` stands for the base, unless the subject is its control.
+        """
+        alone = subject == self.base or subject in self.controls
+        own = logs[self.base] if alone else reference
+        return [
+            logs[above] - (own if below == self.base else logs[below])
+            for above, below in self.hops[subject]
+        ]
 
     def others(self) -> list[int]:
         """Return all subjects but the base."""
@@ -119,9 +132,11 @@ def analyse(
         logs = samples.logs(metric)
         unusable += samples.without_logs(metric)
         blocks = max(blocks, _blocks_of(logs.values[frame.base]))
-        estimates = _against_base(frame, logs)
+        repeats = [logs[control] for control in sorted(frame.controls)]
+        reference = with_repeats(logs[frame.base], repeats, CONFIDENCE)
+        estimates = _against_base(frame, logs, reference)
         pairs, rows = _pairs(frame, estimates)
-        parts, sums = _parts(frame, metric, logs, estimates, left_out)
+        parts, sums = _parts(frame, metric, logs, reference, estimates, left_out)
         comparison = _Compared(metric=metric, pairs=pairs, rows=rows, parts=parts, sums=sums)
         compared.append(comparison)
     effects: list[Effect] = []
@@ -201,10 +216,11 @@ def _frame(
     )
 
 
-def _against_base(frame: _Frame, logs: Logs) -> Estimates:
+def _against_base(frame: _Frame, logs: Logs, reference: Logs) -> Estimates:
     """Estimate each subject's distance from the base on each step."""
     return summed(
-        [[logs[above] - logs[below] for above, below in hops] for hops in frame.hops], CONFIDENCE
+        [frame.terms(logs, reference, subject) for subject in range(len(frame.subjects))],
+        CONFIDENCE,
     )
 
 
@@ -261,6 +277,7 @@ def _parts(
     frame: _Frame,
     metric: Metric,
     logs: Logs,
+    reference: Logs,
     estimates: Estimates,
     left_out: set[LeftOut],
 ) -> tuple[list[_Part], Rows]:
@@ -279,12 +296,8 @@ def _parts(
                 for step in steps[counts * 2 < counts.max()].tolist()
             )
             centres = estimates.centre[subject, kept]
-            series.append(
-                [
-                    (logs[above, kept] - logs[below, kept]).mean()
-                    for above, below in frame.hops[subject]
-                ]
-            )
+            terms = frame.terms(logs[:, kept], reference[kept], subject)
+            series.append([term.mean() for term in terms])
             parts.append(
                 _Part(
                     subject=subject,

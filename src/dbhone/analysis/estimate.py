@@ -128,6 +128,19 @@ def _weighted_squares(values: Array, variances: Array) -> Array:
     return squares
 
 
+def with_repeats(subject: Logs, repeats: Sequence[Logs], confidence: float) -> Logs:
+    """Return the mean of a subject and its repeats, steps x blocks: it has less noise than one.
+
+    A repeat that differs from the subject, over all steps, is no repeat and is left out.
+    """
+    sound = [
+        repeat
+        for repeat in repeats
+        if not float(estimate((repeat - subject).mean(), confidence).p) < 1 - confidence
+    ]
+    return Logs.pooled(subject, sound)
+
+
 def summed(sums: Sequence[Sequence[Logs]], confidence: float) -> Estimates:
     """Estimate sums of independent quantities; each term of a sum has one row of values.
 

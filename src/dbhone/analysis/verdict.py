@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, width
-from dbhone.measurement.metric import BY_NAME, THROUGHPUT
+from dbhone.measurement.metric import BY_NAME, THROUGHPUT, Better
 from dbhone.measurement.record import Group, Role, Subject
 
 MINIMUM_BLOCKS = 6
@@ -39,6 +39,8 @@ class Direction(StrEnum):
 
     BETTER = "better"
     WORSE = "worse"
+    LIKELY_BETTER = "likely-better"
+    LIKELY_WORSE = "likely-worse"
     SAME = "same"
     UNKNOWN = "unknown"
 
@@ -186,14 +188,31 @@ class Analysis:
 
 
 def tone(effect: Effect | Summary) -> Direction:
-    """Return which way the verdict points."""
+    """Return which way the verdict points.
+
+    An effect whose own interval misses 1, but not by enough for one of so many comparisons, is
+    likely: by itself it would have been told to differ.
+    """
     metric = BY_NAME[effect.metric]
     words = {
         metric.gain: Direction.BETTER,
         metric.loss: Direction.WORSE,
         Verdict.NO_DIFFERENCE.value: Direction.SAME,
     }
-    return words.get(effect.verdict, Direction.UNKNOWN)
+    direction = words.get(effect.verdict, Direction.UNKNOWN)
+    if direction is not Direction.SAME or effect.low is None or effect.high is None:
+        return direction
+    if effect.low <= 1 <= effect.high:
+        return direction
+    better = (effect.low > 1) == (metric.better is Better.HIGHER)
+    return Direction.LIKELY_BETTER if better else Direction.LIKELY_WORSE
+
+
+def likely(effect: Effect | Summary) -> str | None:
+    """Return the metric's word for what an effect likely is, None if it is certain or unknown."""
+    metric = BY_NAME[effect.metric]
+    words = {Direction.LIKELY_BETTER: metric.gain, Direction.LIKELY_WORSE: metric.loss}
+    return words.get(tone(effect))
 
 
 def differs(effect: Effect | Summary) -> bool:

@@ -27,6 +27,7 @@ from dbhone.home import Session
 from dbhone.instance import idle_inhibitor, page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Role
 from dbhone.units import whole_minutes
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.suite import Regime
@@ -71,6 +72,11 @@ class Measuring:
         self.run_id = recorder.run_id
         self.broken: dict[str, str] = {}
         self._base = self.experiment.base.name
+        self._controls = frozenset(
+            subject.name
+            for subject in self.experiment.subjects
+            if subject.role is Role.CONTROL and subject.name in subjects
+        )
         self._design = self.experiment.design
         self._failures: dict[str, int] = {}
         awake = frozenset(os.sched_getaffinity(0)) if self.experiment.awake else frozenset()
@@ -124,7 +130,11 @@ class Measuring:
         """Return what is known of the subjects that still take part."""
         samples = self.store.samples(self.run_id)
         return analyse(
-            samples, base=self._base, steps=self.schedule.steps, metrics=(THROUGHPUT,)
+            samples,
+            base=self._base,
+            steps=self.schedule.steps,
+            controls=self._controls,
+            metrics=(THROUGHPUT,),
         ).without(set(samples.subjects) - set(self._sound()))
 
     def _sound(self) -> tuple[str, ...]:

@@ -40,6 +40,19 @@ class Logs:
             within=np.array([row.within for row in rows]),
         )
 
+    @classmethod
+    def pooled(cls, first: Logs, repeats: Sequence[Logs]) -> Logs:
+        """Return the mean of a subject and its repeats, wherever the subject itself was measured.
+
+        A repeat that was not measured somewhere takes no part there.
+        """
+        rows = cls.stacked([first, *repeats])
+        known = ~np.isnan(rows.values)
+        count = np.maximum(np.count_nonzero(known, axis=0), 1)
+        values = np.where(known, rows.values, 0.0).sum(axis=0) / count
+        within = np.where(known, rows.within, 0.0).sum(axis=0) / np.square(count)
+        return cls(values=np.where(known[0], values, np.nan), within=within)
+
     def __getitem__(self, index: Any) -> Logs:
         return Logs(values=self.values[index], within=self.within[index])
 

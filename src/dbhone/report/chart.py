@@ -18,7 +18,7 @@ from dbhone.measurement.record import Group, Role
 from dbhone.report.context import label
 from dbhone.report.drawing import Picture, named_axis, svg
 from dbhone.report.page import Page
-from dbhone.report.wording import ends, ratio
+from dbhone.report.wording import ends, ratio, verdict_words
 from dbhone.safe_text import printable
 
 MOST_MARKS = 1500
@@ -32,12 +32,16 @@ _MOST_AT_A_GLANCE = 12
 _COLOURS = {
     Direction.BETTER: "var(--better)",
     Direction.WORSE: "var(--worse)",
+    Direction.LIKELY_BETTER: "var(--same)",
+    Direction.LIKELY_WORSE: "var(--same)",
     Direction.SAME: "var(--same)",
     Direction.UNKNOWN: "var(--same)",
 }
 _SHAPES = {
     Direction.BETTER: "triangle-right",
     Direction.WORSE: "triangle-left",
+    Direction.LIKELY_BETTER: "triangle-right",
+    Direction.LIKELY_WORSE: "triangle-left",
     Direction.SAME: "circle",
     Direction.UNKNOWN: "diamond",
 }
@@ -103,7 +107,7 @@ def _description(page: Page, summaries: Sequence[Summary]) -> str:
 def _in_words(score: Summary) -> str:
     """Return a subject with its figure and verdict: ``pgo 1.071 (1.060 to 1.082), faster``."""
     interval = f" ({ends(score)})" if ends(score) else ""
-    return f"{score.subject} {ratio(score.ratio)}{interval}, {score.verdict}"
+    return f"{score.subject} {ratio(score.ratio)}{interval}, {verdict_words(score)}"
 
 
 def _summary_layers(

@@ -8,7 +8,7 @@ from typing import Any
 from dbhone.analysis.history import Change, History, Segment, Series
 from dbhone.analysis.levels import Level
 from dbhone.analysis.sample_size import SampleSize
-from dbhone.analysis.verdict import Summary
+from dbhone.analysis.verdict import Summary, likely
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import BuildTimings, Run, Subject, Warning
 from dbhone.report.page import Page
@@ -26,6 +26,7 @@ EFFECT_KEYS = (
     "high",
     "blocks",
     "verdict",
+    "likely",
     "threads",
     "value",
     "base_value",
@@ -39,6 +40,7 @@ def report(page: Page) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "headline": page.headline,
+        "trust": {"grade": page.trust.grade.value, "reason": page.trust.reason},
         "winner": _winner(page.winner),
         "run": _run(page.run, page.analysis.blocks),
         "joined": [origin.run.id for origin in page.origins] if len(page.origins) > 1 else [],
@@ -72,6 +74,7 @@ def effects(page: Page) -> list[dict[str, Any]]:
             "high": _number(effect.high),
             "blocks": effect.blocks,
             "verdict": effect.verdict,
+            "likely": likely(effect),
             "threads": threads.get(effect.step),
             "value": _number(levels.get((effect.subject, effect.step, effect.metric))),
             "base_value": _number(levels.get((base, effect.step, effect.metric))),
@@ -110,6 +113,7 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "steps": summary.steps,
         "blocks": summary.blocks,
         "verdict": summary.verdict,
+        "likely": likely(summary),
         "findable": _number(summary.findable),
     }
 

@@ -13,6 +13,7 @@ from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.parts import part
 from dbhone.analysis.sample_size import SampleSize, needs
+from dbhone.analysis.trust import Trust, trust
 from dbhone.analysis.verdict import Analysis
 from dbhone.analysis.warnings import CONTROL_CODES, find_warnings
 from dbhone.measurement.metric import (
@@ -48,14 +49,15 @@ class Origin:
 class Findings:
     """All that is known of a run. ``run`` and ``samples`` are the whole's, ``origins`` its parts.
 
-    ``needs`` is what it lacks for verdicts. ``history`` is None if there is none. ``warnings`` are
-    in the order of their weight.
+    ``trust`` is how far its verdicts can be trusted, ``needs`` what it lacks for them. ``history``
+    is None if there is none. ``warnings`` are in the order of their weight.
     """
 
     run: Run
     samples: SampleArray
     analysis: Analysis
     needs: SampleSize
+    trust: Trust
     lineage: Lineage
     history: History | None
     warnings: tuple[Warning, ...]
@@ -68,14 +70,17 @@ def findings_of(run: Run, samples: SampleArray) -> Findings:
     order = run.version_order
     controls = {name: order[0] for name in run.controls if order}
     lineage = Lineage(versions=order, controls=controls)
+    warnings = find_warnings(run, samples, analysis)
+    history = history_of(run, samples, lineage)
     return Findings(
         run=run,
         samples=samples,
         analysis=analysis,
         needs=needs(run, samples, analysis),
+        trust=trust(run, analysis, warnings, history=history is not None),
         lineage=lineage,
-        history=history_of(run, samples, lineage),
-        warnings=find_warnings(run, samples, analysis),
+        history=history,
+        warnings=warnings,
         origins=(Origin(run=run, blocks=analysis.blocks),),
     )
 
@@ -85,14 +90,17 @@ def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
     whole = join([part(*run) for run in runs])
     alone = [_analysis(one_run.run, one_run.samples, ONE_RUN) for one_run in whole.parts]
     analysis = _analysis(whole.run, whole.samples, whole.lineage.links)
+    warnings = (*_warnings(whole, alone), _how(whole))
+    history = history_of(whole.run, whole.everything, whole.lineage)
     return Findings(
         run=whole.run,
         samples=whole.samples,
         analysis=analysis,
         needs=needs(whole.run, whole.samples, analysis),
+        trust=trust(whole.run, analysis, warnings, history=history is not None),
         lineage=whole.lineage,
-        history=history_of(whole.run, whole.everything, whole.lineage),
-        warnings=(*_warnings(whole, alone), _how(whole)),
+        history=history,
+        warnings=warnings,
         origins=tuple(
             Origin(run=one_part.run, blocks=analysis.blocks)
             for one_part, analysis in zip(whole.parts, alone, strict=True)

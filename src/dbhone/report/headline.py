@@ -16,6 +16,7 @@ from dbhone.analysis.verdict import (
     controls_of,
     differs,
     find_winner,
+    likely,
     overall,
     possible_range,
     scored_in_sample,
@@ -98,7 +99,7 @@ class _Story:
             return f"{summary.blocks} blocks"
         low, high = (format_ratio(bound, summary) for bound in (summary.low, summary.high))
         confidence = f"{self.analysis.confidence * 100:.0f} %"
-        chance = f"; {_BY_CHANCE}" if _looks_different(summary) else ""
+        chance = f"; {_BY_CHANCE}" if likely(summary) else ""
         return f"{confidence} interval {low} to {high}, {summary.blocks} blocks{chance}"
 
 
@@ -284,13 +285,6 @@ def _slower(scores: Sequence[Summary]) -> Iterator[str]:
 
 def _would_be_found(difference: float) -> str:
     return f"a difference of {difference * 100:.1f} % would have been found in half of such runs"
-
-
-def _looks_different(summary: Summary) -> bool:
-    """Return whether the interval misses 1 although the corrected verdict is no difference."""
-    if summary.low is None or summary.high is None:
-        return False
-    return summary.verdict == Verdict.NO_DIFFERENCE and not summary.low <= 1 <= summary.high
 
 
 def _times(summary: Summary) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from dbhone.analysis.trust import Grade
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
     Summary,
@@ -53,10 +54,10 @@ def outcome(page: Page, *, tolerance: float | None = None) -> Outcome:
     )
     if page.run.base is None or candidate is None:
         return Outcome(answer=Answer.NOT_KNOWN, sentence="nothing was compared")
-    doubt = next((alert for alert in page.alerts if alert.code == "control-differs"), None)
-    if doubt is not None:
-        return Outcome(answer=Answer.NOT_KNOWN, sentence=f"not to be trusted: {doubt.text}")
     score = overall(page.analysis, candidate.name)
+    if page.trust.grade is Grade.NONE and score and score.verdict != Verdict.NOT_ENOUGH_DATA:
+        sentence = f"not to be trusted: {page.trust.reason}"
+        return Outcome(answer=Answer.NOT_KNOWN, sentence=sentence)
     if score is None:
         sentence = f"{candidate.name} and {page.run.base.name} were not measured together"
         return Outcome(answer=Answer.NOT_KNOWN, sentence=sentence)

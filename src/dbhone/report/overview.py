@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.verdict import Summary, Verdict, find_winner, half_width, overall
-from dbhone.measurement.record import Role, RunState, Subject, Warning
+from dbhone.analysis.trust import Grade
+from dbhone.analysis.verdict import Effect, differs, likely
+from dbhone.measurement.record import Role, RunState, Subject
+from dbhone.report.context import short_names
 from dbhone.report.findings import Findings
-from dbhone.report.wording import joined
+from dbhone.report.wording import ends, format_ratio, joined
 from dbhone.units import count_of
 
 _MOST_NAMED = 6
-_LARGE = 0.1
-"""A difference beyond which nobody needs a laboratory to find it."""
+_MOST_MOVED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,19 +25,29 @@ class OverviewItem:
     text: str
 
 
-def overview(
-    findings: Findings, alerts: tuple[Warning, ...], notes: int
-) -> tuple[OverviewItem, ...]:
-    """Return what was compared, how it was measured, and how far it can be trusted.
+_ANSWERS = {
+    Grade.GOOD: "As far as the control shows, yes",
+    Grade.LIMITED: "With limits",
+    Grade.NONE: "No",
+}
 
-    ``alerts`` stand before everything, ``notes`` counts the other warnings. Empty without a base.
+
+def overview(findings: Findings, notes: int) -> tuple[OverviewItem, ...]:
+    """Return what was compared, how it was measured, what moved, and how far it can be trusted.
+
+    ``notes`` counts the warnings below. Empty without a base.
     """
     if findings.run.base is None:
         return ()
+    moved = "; ".join(_moved(findings)) if findings.history is None else ""
+    answer = f"{_ANSWERS[findings.trust.grade]}: {findings.trust.reason}."
+    if notes:
+        answer += f" {count_of(notes, 'note')} below say{'s' if notes == 1 else ''} what to mind."
     return (
         OverviewItem(name="Compared", text=_compared(findings, findings.run.base)),
         OverviewItem(name="Measured", text=_measured(findings)),
-        OverviewItem(name="To be trusted?", text=" ".join(_trust(findings, alerts, notes))),
+        *([OverviewItem(name="Moved most", text=f"{moved}.")] if moved else []),
+        OverviewItem(name="To be trusted?", text=answer),
     )
 
 
@@ -92,51 +103,30 @@ def _blocks(findings: Findings) -> str:
     return f"{count_of(whole, 'block')} and a part of another"
 
 
-def _trust(findings: Findings, alerts: tuple[Warning, ...], notes: int) -> Iterator[str]:
-    codes = {alert.code for alert in alerts}
-    if "control-differs" in codes:
-        yield "No: the warning above says why."
-    elif "control-noisy" in codes:
-        yield "Hardly: the warning above says why."
-    else:
-        yield _noise(findings)
-    if notes:
-        yield f"{count_of(notes, 'note')} below say{'s' if notes == 1 else ''} what to mind."
+def _moved(findings: Findings) -> Iterator[str]:
+    """Yield the largest gains and the largest losses, of all candidates' steps."""
+    candidates = {
+        subject.name for subject in findings.run.subjects if subject.role is Role.CANDIDATE
+    }
+    short = short_names(findings.run)
+    effects = [
+        effect
+        for effect in findings.analysis.throughput_effects
+        if effect.subject in candidates and (differs(effect) or likely(effect))
+    ]
+    for word, ordered in (
+        ("Gains", sorted(effects, key=lambda effect: -effect.ratio)),
+        ("losses", sorted(effects, key=lambda effect: effect.ratio)),
+    ):
+        own = [effect for effect in ordered if (effect.ratio > 1) == (word == "Gains")]
+        named = [_named(effect, short, many=len(candidates) > 1) for effect in own[:_MOST_MOVED]]
+        if named:
+            more = f" and {len(own) - len(named)} more" if len(own) > len(named) else ""
+            yield f"{word}: {', '.join(named)}{more}"
 
 
-def _noise(findings: Findings) -> str:
-    """Return how far the base is from itself, and the winner from it."""
-    analysis, run = findings.analysis, findings.run
-    if not run.controls:
-        return "Not known: there is no A/A control to show how much is noise."
-    control = run.controls[0]
-    score = overall(analysis, control)
-    if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
-        return "Not yet: too little was measured."
-    noise = f"{analysis.base} against itself (A/A, {control}) {_differs(score)}"
-    winner = None if findings.history else find_winner(analysis, run.subjects)
-    if winner is not None:
-        return f"As far as the control shows, yes: {noise}, {winner.subject} {_differs(winner)}."
-    missed = None if findings.history else _missed(findings)
-    if missed is None:
-        return f"As far as the control shows, yes: {noise}."
-    much = "Of large differences only" if missed > _LARGE else "As far as the control shows, yes"
-    return (
-        f"{much}: {noise}; half of such runs would have missed a difference of"
-        f" {missed * 100:.1f}\u00a0%."
-    )
-
-
-def _missed(findings: Findings) -> float | None:
-    """Return the largest difference that would not have been found."""
-    subjects = [subject for subject in findings.run.subjects if subject.role is not Role.BASE]
-    candidates = [subject for subject in subjects if subject.role is Role.CANDIDATE] or subjects
-    scores = [overall(findings.analysis, subject.name) for subject in candidates]
-    return max((score.findable for score in scores if score and score.findable), default=None)
-
-
-def _differs(score: Summary) -> str:
-    """Return how far a ratio is from 1: ``differs by 6.1 % (±1.2 %)``."""
-    half = half_width(score)
-    margin = "" if half is None else f" (±{half * 100:.1f}\u00a0%)"
-    return f"differs by {abs(score.ratio - 1) * 100:.1f}\u00a0%{margin}"
+def _named(effect: Effect, short: Mapping[str, str], *, many: bool) -> str:
+    whose = f"{effect.subject} on " if many else ""
+    unsure = " (likely)" if likely(effect) else ""
+    interval = f" [{ends(effect)}]" if effect.low is not None else ""
+    return f"{whose}{short[effect.step]} {format_ratio(effect.ratio, effect)}{interval}{unsure}"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from dbhone.analysis.history import History
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
-from dbhone.analysis.verdict import Analysis, find_winner
+from dbhone.analysis.trust import Trust
+from dbhone.analysis.verdict import Analysis, Summary, find_winner, overall
 from dbhone.analysis.warnings import CONTROL_CODES, WINNER_CODES
 from dbhone.measurement.record import Run, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
@@ -59,7 +60,8 @@ class Page:
     ``latencies`` (percentiles of each step), ``step_metrics`` (single steps in other metrics),
     ``observations`` (what was observed while they were measured), ``server_sections`` (its courses
     on some steps), ``method``, ``settings``.
-    ``overview`` is what was compared and how far it can be trusted, empty without a base;
+    ``trust`` is how far the verdicts can be trusted; ``overview`` says so in words, after what was
+    compared and what moved most. It is empty without a base;
     ``differences`` are None where no two subjects differ.
     ``builds`` are the tables of build times, empty where they are not known. ``levels`` are all
     absolute figures, ``samples`` the single ones that everything was made of.
@@ -71,6 +73,7 @@ class Page:
     needs: SampleSize
     levels: tuple[Level, ...]
     headline: str
+    trust: Trust
     overview: tuple[OverviewItem, ...]
     winner: Subject | None
     alerts: tuple[Warning, ...]
@@ -106,6 +109,11 @@ class Page:
     environment: tuple[tuple[str, str], ...]
     origins: tuple[Origin, ...]
     repeat: tuple[Repeat, ...]
+
+    @property
+    def gain(self) -> Summary | None:
+        """The figure that the winner is judged by, None where there is no winner."""
+        return None if self.winner is None else overall(self.analysis, self.winner.name)
 
     @property
     def published_tables(self) -> tuple[Table, ...]:
@@ -179,7 +187,8 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         needs=findings.needs,
         levels=levels,
         headline=_headline(findings, alerts, history),
-        overview=overview(findings, alerts, len(footnotes)),
+        trust=findings.trust,
+        overview=overview(findings, len(footnotes)),
         winner=_winner(findings),
         alerts=alerts,
         footnotes=footnotes,

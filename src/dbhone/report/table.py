@@ -60,6 +60,8 @@ class Table:
 MARKS: dict[Direction, str] = {
     Direction.BETTER: "+",
     Direction.WORSE: "-",
+    Direction.LIKELY_BETTER: "(+)",
+    Direction.LIKELY_WORSE: "(-)",
     Direction.SAME: "~",
     Direction.UNKNOWN: "?",
 }

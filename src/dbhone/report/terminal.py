@@ -149,6 +149,8 @@ def _footnotes(page: Page) -> Iterator[RenderableType]:
 
 
 def _ending(page: Page) -> Iterator[RenderableType]:
+    for item in page.overview:
+        yield _text(f"{item.name.removesuffix('?')}: {item.text}")
     yield _text(f"\n{page.headline}", style="bold")
 
 

@@ -6,7 +6,16 @@ import math
 import re
 from collections.abc import Collection, Sequence
 
-from dbhone.analysis.verdict import Analysis, Bounded, Effect, Summary, half_width, overall, tone
+from dbhone.analysis.verdict import (
+    Analysis,
+    Bounded,
+    Effect,
+    Summary,
+    half_width,
+    likely,
+    overall,
+    tone,
+)
 from dbhone.report.table import Cell
 from dbhone.units import count_of
 
@@ -70,10 +79,16 @@ def _cell(effect: Effect | Summary, text: str, half: str) -> Cell:
     return Cell(
         text=text,
         margin=half,
-        verdict=effect.verdict,
+        verdict=verdict_words(effect),
         tone=tone(effect),
         detail=", ".join(text for text in (ends(effect), blocks) if text),
     )
+
+
+def verdict_words(effect: Effect | Summary) -> str:
+    """Return the verdict in words, with what is likely where nothing is certain."""
+    word = likely(effect)
+    return effect.verdict if word is None else f"likely {word}, not certain among so many"
 
 
 def number(value: float | None) -> str:
@@ -136,8 +151,8 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
     apart = ", each kind by itself" if len(named) > 1 else ""
     return (
         f"± is half of the {analysis.confidence * 100:.0f} % interval, relative to the ratio. "
-        "+ faster (other metrics: better), - slower (worse), ~ no difference found, "
-        "? not enough data. Verdicts are corrected (Holm) for the number of comparisons: "
-        f"{joined(named)}{apart}, and those of all other metrics; so an interval that misses 1 may "
-        f"still come with no difference found."
+        "+ faster (other metrics: better), - slower (worse), (+) and (-) likely so, but not "
+        "certain among so many comparisons, ~ no difference found, ? not enough data. Verdicts "
+        "are corrected (Holm) for the number of comparisons: "
+        f"{joined(named)}{apart}, and those of all other metrics."
     )
