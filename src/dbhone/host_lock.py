@@ -32,8 +32,8 @@ import psutil
 
 from dbhone.errors import MachineError
 
-_LOCK = "\0dbhone-turn"
-_QUEUE_HEAD = "\0dbhone-turn-next"
+_LOCK = "\0dbhone-host-lock"
+_QUEUE_HEAD = "\0dbhone-host-lock-next"
 _POLL = 0.2
 _LOOK = 600.0
 """Seconds after which a holder is looked at again."""

@@ -22,20 +22,20 @@ def test_servers_that_do_not_fit_into_the_memory_are_refused(
         check_memory([available, available])
     assert caught.value.hint is not None
     check_memory([1024**2])
-    monkeypatch.setattr("dbhone.measurement.cgroup.memory_limit", lambda root: 100 * 1024.0**2)
+    monkeypatch.setattr("dbhone.cgroup.memory_limit", lambda root: 100 * 1024.0**2)
     with pytest.raises(MachineError, match=r"the control group allows 100\.0 MiB"):
         check_memory([1024**2])
 
 
 def test_caches_of_several_sizes_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dbhone.measurement.cgroup.memory_limit", lambda root: 1024.0**3)
+    monkeypatch.setattr("dbhone.cgroup.memory_limit", lambda root: 1024.0**3)
     check_memory([256 * 1024**2, 128 * 1024**2])
     with pytest.raises(MachineError, match=r"with a cache of 512\.0 MiB and 384\.0 MiB"):
         check_memory([512 * 1024**2, 384 * 1024**2])
 
 
 def test_servers_share_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dbhone.measurement.cgroup.memory_limit", lambda root: 1000.0)
+    monkeypatch.setattr("dbhone.cgroup.memory_limit", lambda root: 1000.0)
     assert memory_for(1) == 1000
     assert memory_for(4) == 250
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dbhone.measurement import cgroup
+from dbhone import cgroup
 from dbhone.measurement.process_stats import cpu_seconds
 from dbhone.process import Command, Process
 from dbhone.units import count_of

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import psutil
 
-from dbhone import units
+from dbhone import cgroup, units
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import MachineError, SettingsError
-from dbhone.measurement import cgroup
 
 _BESIDE_CACHE = 128 * 1024 * 1024
 """What a server needs besides its cache: its code, connections, and the log in memory."""

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
-from dbhone.measurement import cgroup
+from dbhone import cgroup
 
 _ROOT = Path("/")
 _CPUS = Path("sys/devices/system/cpu")

@@ -13,8 +13,8 @@ import platform
 import re
 from pathlib import Path
 
+from dbhone import cgroup
 from dbhone.files import digest_of
-from dbhone.measurement import cgroup
 from dbhone.measurement.record import Machine
 
 _ROOT = Path("/")
