@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+import os
 import random
 import statistics
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from unittest import mock
 
 from benchmarks.alarms import PLANTED, experiments, measured
 from dbhone import process
-from dbhone.account import enclosed_account, ids_of
+from dbhone.account import LENT, Tenant, lendable
 from dbhone.experiment.server_pool import ServerPool
 from dbhone.home import locate
 from dbhone.instance.server import Server
@@ -95,7 +96,7 @@ def _outside(setting: str, value: str) -> Iterator[None]:
     def requested(pool: ServerPool, server: Server, task: Task) -> DriverCommand:
         command = request(pool, server, task)
         return (
-            dataclasses.replace(command, sandbox=None, account=None) if marked(server) else command
+            dataclasses.replace(command, sandbox=None, tenant=None) if marked(server) else command
         )
 
     with (
@@ -132,8 +133,8 @@ def _pair(
     argv: tuple[str, ...], figure: Callable[[process.Finished], float]
 ) -> tuple[float, float]:
     """Run a program outside and inside, in random order; return a figure of both."""
-    account = ids_of(enclosed_account())
-    outside = process.Command(argv=argv, cwd=Path("/"), account=account)
+    tenant = Tenant(account=lendable(LENT[-1])) if os.geteuid() == 0 else None
+    outside = process.Command(argv=argv, cwd=Path("/"), tenant=tenant)
     commands = {0: outside, 1: dataclasses.replace(outside, sandbox=Sandbox())}
     order = random.sample(sorted(commands), 2)
     found = {at: figure(process.run(commands[at])) for at in order}

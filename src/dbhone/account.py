@@ -1,26 +1,31 @@
-"""The account that strangers' programs run as.
+"""Accounts that strangers' programs run as, and files that are given to them.
 
-A server must not run as root. If hone runs as root, servers run as an account of their own;
-otherwise they run as hone's user. What is built from strangers' sources runs as that account, too,
-and so do the builds themselves, wherever a sandbox shuts them in.
+A server must not run as root. If root runs hone, each tenant has an account of its own, which is
+lent (``tenant.py``): a user id that no user has, and that exists inside of sandboxes only.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pwd
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbhone.cgroup import ControlGroup
 from dbhone.errors import MachineError
-from dbhone.process import can_enclose
 from dbhone.untrusted_files import walk
 
-VARIABLE = "DBHONE_ACCOUNT"
-_DEFAULT = "dbhone"
+NAME = "dbhone"
+"""The name of every lent account; without sandboxes, that of the one account of all servers."""
+LENT = range(60707, 61184)
+"""Ids of users and groups that are lent. systemd, Debian, Fedora give them to nobody, neither to
+users (up to 60000) nor to services (from 61184 on), and containers with 65,536 ids have them, see
+systemd's "Users, Groups, UIDs and GIDs on systemd Systems"."""
+SHARED_GROUP = LENT.start - 1
+"""A group of all lent accounts, which owns no file: the kernel allows huge pages to one group."""
+_NOWHERE = "/nonexistent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,70 +35,84 @@ class Account:
     name: str
     uid: int
     gid: int
+    home: str = _NOWHERE
 
     @property
-    def ids(self) -> tuple[int, int]:
-        """User and group, as ``process.Command`` takes them."""
-        return self.uid, self.gid
+    def is_lent(self) -> bool:
+        """Whether it exists in sandboxes only."""
+        return self.uid in LENT
 
 
-def server_account() -> Account | None:
-    """Return the account that servers run as; None when hone does not run as root.
+def lendable(uid: int) -> Account:
+    """Return the account with one of the ids that are lent."""
+    return Account(NAME, uid, uid)
 
-    Raises MachineError if there is no such account, or if it is root.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenant:
+    """For whom strangers' programs run: a subject or a build, apart from all others.
+
+    Without an ``account`` they run as hone's own user. Without a control ``group`` only each
+    process by itself is limited.
     """
-    if os.geteuid() != 0:
-        return None
-    name = os.environ.get(VARIABLE) or _DEFAULT
+
+    account: Account | None = None
+    group: ControlGroup | None = None
+
+    def exceeded(self) -> str | None:
+        """Return in words which limit was struck, None if none was or nobody knows."""
+        return None if self.group is None else self.group.exceeded()
+
+
+def user_database(account: Account | None) -> tuple[str, str]:
+    """Return the users and the groups that an enclosed program sees: /etc/passwd and /etc/group.
+
+    They have root, nobody and the account; without one, hone's own user.
+    """
+    account = account or Account(_own_name(), os.getuid(), os.getgid())
+    nobody = Account("nobody", 65534, 65534)
+    users = [Account("root", 0, 0, "/root"), account, nobody]
+    shared = [Account("dbhone-shared", 0, SHARED_GROUP)] if account.is_lent else []
+    return (
+        "".join(f"{user.name}:x:{user.uid}:{user.gid}::{user.home}:/bin/sh\n" for user in users),
+        "".join(f"{user.name}:x:{user.gid}:\n" for user in (*users, *shared)),
+    )
+
+
+def _own_name() -> str:
     try:
-        entry = pwd.getpwnam(name)
+        return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
-        raise MachineError(
-            f"there is no account '{name}', which servers would run as: hone runs as root,"
-            " and a server must not",
-            hint=f"useradd --system --no-create-home --shell /usr/sbin/nologin {name}",
-        ) from None
-    if entry.pw_uid == 0:
-        raise MachineError(
-            f"the account '{name}' is root, and a server must not run as root",
-            hint=f"name another with {VARIABLE}, or leave that out for '{_DEFAULT}'",
-        )
-    return Account(name, entry.pw_uid, entry.pw_gid)
-
-
-def enclosed_account() -> Account | None:
-    """Return the account that enclosed programs other than servers run as.
-
-    It is the servers', or ``nobody`` where there is none: a sandbox hides the other files and
-    processes of its account. None when hone does not run as root, or can make no sandbox.
-    """
-    if os.geteuid() != 0 or not can_enclose():
-        return None
-    with contextlib.suppress(MachineError):
-        return server_account()
-    entry = pwd.getpwnam("nobody")
-    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
-
-
-def ids_of(account: Account | None) -> tuple[int, int] | None:
-    """Return the account as ``process.Command`` takes it."""
-    return None if account is None else account.ids
+        return NAME
 
 
 def own(path: Path, account: Account | None) -> None:
     """Give a file or a tree to the account. A link itself changes its owner, not its target."""
-    if account is None:
-        return
-    os.chown(path, account.uid, account.gid, follow_symlinks=False)
-    if path.is_dir():
+    if account is not None:
+        for part in _tree(path):
+            os.chown(part, account.uid, account.gid, follow_symlinks=False)
+
+
+def take_back(path: Path) -> None:
+    """Give a file or a tree to root, if root runs hone: the id of a lent account goes to others."""
+    if os.geteuid() == 0:
+        for part in _tree(path):
+            os.chown(part, 0, 0, follow_symlinks=False)
+
+
+def _tree(path: Path) -> Iterator[Path]:
+    yield path
+    if path.is_dir() and not path.is_symlink():
         for folder, folders, names in walk(path):
-            for name in (*folders, *names):
-                os.chown(folder / name, account.uid, account.gid, follow_symlinks=False)
+            yield from (folder / name for name in (*folders, *names))
 
 
 def check_reachable(path: Path, account: Account | None) -> None:
-    """Raise MachineError if the account cannot enter the folder ``path`` or one above it."""
-    if account is None:
+    """Raise MachineError if the account cannot enter the folder ``path`` or one above it.
+
+    To a lent account a sandbox shows what it is given, wherever that is.
+    """
+    if account is None or account.is_lent:
         return
     resolved = path.resolve()
     for folder in reversed((resolved, *resolved.parents)):
@@ -105,13 +124,12 @@ def check_reachable(path: Path, account: Account | None) -> None:
             )
 
 
-def check_readable(paths: Iterable[Path], account: Account | None) -> None:
-    """Raise MachineError if the account cannot read one of these files."""
+def check_readable(paths: Iterable[Path]) -> None:
+    """Raise MachineError if a lent account cannot read one of these files."""
     for path in paths:
-        if account is not None and not path.stat().st_mode & stat.S_IROTH:
+        if os.geteuid() == 0 and not path.stat().st_mode & stat.S_IROTH:
             raise MachineError(
-                f"the account '{account.name}', which strangers' programs run as, cannot read"
-                f" {path}",
+                f"strangers' programs run as an account of their own, which cannot read {path}",
                 hint=f"let others read it: chmod -R a+rX {path.parent}",
             )
 

@@ -1,10 +1,31 @@
-"""The control group that hone runs in: where the kernel keeps its limits and what they cost."""
+"""Control groups, see cgroups(7): the limits of the one that hone runs in, and groups of our own.
+
+The kernel counts what all processes of a group use together, so that a limit on it holds for a
+program with all that it starts. hone makes a group for each tenant (``tenant.py``), below its own
+group in version 1, and in version 2 below the nearest that can be divided.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
+import secrets
+import signal
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+import psutil
+
+from dbhone.units import size
+
+_NAME = "dbhone"
+_TREES = ("memory", "pids")
+_RESERVE = 1 << 30
+_PATIENCE = 5.0
+_POLL = 0.01
 _MOUNT = Path("sys/fs/cgroup")
 _UNLIMITED = 1 << 60
 """Version 1 tells "no limit" as a number near 2**63."""
@@ -13,8 +34,8 @@ _UNLIMITED = 1 << 60
 def folders(root: Path, controller: str) -> tuple[Path, ...]:
     """Return the folders of our group and of those above it, the nearest first.
 
-    The result is empty if none can be seen. ``root`` is ``/``. ``controller`` is ``cpu`` or
-    ``memory``: version 1 has a tree for each of them, version 2 one for all.
+    The result is empty if none can be seen. ``root`` is ``/``. ``controller`` is ``cpu``,
+    ``memory`` or ``pids``: version 1 has a tree for each of them, version 2 one for all.
     """
     own_folder = _own(root, controller)
     if own_folder is None:
@@ -76,3 +97,164 @@ def _words(path: Path) -> list[str]:
         return path.read_text().split()
     except OSError:
         return []
+
+
+def usable_memory(root: Path = Path("/")) -> int:
+    """Return how many bytes all tenants together may hold: the rest is the machine's and hone's.
+
+    The rest is 1 GiB, or an eighth of a small machine's memory.
+    """
+    total = int(min(float(psutil.virtual_memory().total), memory_limit(root)))
+    return total - min(_RESERVE, total // 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlGroup:
+    """A control group of our own, with a limit on memory, in bytes, and one on processes.
+
+    ``folders`` are its folders, one in each of the kernel's trees. Processes join it when they are
+    started (``supervisor.py``), and all that they start is in it, too.
+    """
+
+    folders: tuple[Path, ...]
+    memory: int
+    processes: int
+
+    def exceeded(self) -> str | None:
+        """Return in words which limit was struck, None if neither was."""
+        if self.out_of_memory():
+            return f"it took more than the {size(self.memory)} of memory that it may have"
+        if self._count("pids.events", "max"):
+            return (
+                f"it wanted more than the {self.processes} processes and threads that it may have"
+            )
+        return None
+
+    def out_of_memory(self) -> bool:
+        """Return whether the kernel killed a process because the limit on memory was struck."""
+        return any(
+            self._count(name, "oom_kill") for name in ("memory.events", "memory.oom_control")
+        )
+
+    def _count(self, name: str, event: str) -> int:
+        """Return how often something happened, by one of the group's files."""
+        for folder in self.folders:
+            words = _words(folder / name)
+            for key, value in zip(words[::2], words[1::2], strict=False):
+                if key == event:
+                    return int(value)
+        return 0
+
+    def remove(self) -> None:
+        """End what is still in the group, and remove it. Removing it again does nothing."""
+        for folder in self.folders:
+            _remove(folder)
+
+
+def make_group(
+    session: str, *, memory: int, processes: int, root: Path = Path("/")
+) -> ControlGroup | None:
+    """Return a new control group; None where the kernel or the machine's owner does not allow it.
+
+    Its name begins with that of the session, by which ``remove_groups`` finds it.
+    """
+    name = f"{_NAME}-{session}-{secrets.token_hex(4)}"
+    group = ControlGroup(
+        folders=tuple(parent / name for parent in _parents(root)),
+        memory=memory,
+        processes=processes,
+    )
+    try:
+        for folder in group.folders:
+            folder.mkdir()
+            _limit(folder, memory, processes)
+    except OSError:
+        group.remove()
+        return None
+    return group if group.folders else None
+
+
+def refusal(root: Path = Path("/")) -> str | None:
+    """Return why no control groups can be made, None if they can; it is tried."""
+    group = make_group(f"trial{os.getpid()}", memory=_RESERVE, processes=1, root=root)
+    if group is None:
+        return "hone's own control group has no part that hone may divide into groups"
+    group.remove()
+    return None
+
+
+def remove_groups(sessions: Collection[str], root: Path = Path("/")) -> None:
+    """End what is left in the control groups of these sessions, and remove them."""
+    tops = dict.fromkeys(own[0] for tree in _TREES if (own := _own(root, tree)) is not None)
+    for folder in (folder for top in tops for folder in _groups_below(top)):
+        name, _, rest = folder.name.partition("-")
+        if name == _NAME and rest.partition("-")[0] in sessions:
+            _remove(folder)
+
+
+def _parents(root: Path) -> tuple[Path, ...]:
+    """Return the groups below which ours are made: one for each tree; one for all in version 2."""
+    parents = (_parent(root, tree) for tree in _TREES)
+    return tuple(dict.fromkeys(parent for parent in parents if parent is not None))
+
+
+def _parent(root: Path, tree: str) -> Path | None:
+    """Return the nearest group that can have groups below it with limits of this tree.
+
+    In version 1 that is our own. In version 2 a group with processes cannot divide what it has,
+    unless it is the kernel's topmost.
+    """
+    chain = folders(root, tree)
+    if chain and not (chain[0] / "cgroup.controllers").exists():
+        return chain[0]
+    return next((folder for folder in chain if _divides(folder)), None)
+
+
+def _divides(folder: Path) -> bool:
+    wanted = set(_TREES)
+    # To move a process, one must be able to write to where it comes from and to what lies above.
+    if not os.access(folder / "cgroup.procs", os.W_OK):
+        return False
+    return wanted <= set(_words(folder / "cgroup.subtree_control"))
+
+
+def _limit(folder: Path, memory: int, processes: int) -> None:
+    """Write a group's limits; those of the other tree are none of its files. Raises OSError."""
+    limits = {
+        "memory.limit_in_bytes": memory,
+        "memory.memsw.limit_in_bytes": memory,  # with swap; after the one above, see memory.txt
+        "memory.max": memory,
+        "memory.swap.max": 0,
+        "memory.oom.group": 1,  # all or nothing: a part of a server is no server
+        "pids.max": processes,
+    }
+    for name, value in limits.items():
+        if (folder / name).exists():
+            (folder / name).write_text(str(value), encoding="ascii")
+
+
+def _remove(folder: Path) -> None:
+    """Remove a group. One that still has processes after a while stays, for the next hone."""
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:
+            for word in _words(folder / "cgroup.procs"):
+                with contextlib.suppress(OSError):
+                    os.kill(int(word), signal.SIGKILL)
+            time.sleep(_POLL)
+        else:
+            return
+
+
+def _groups_below(top: Path) -> Iterator[Path]:
+    """Yield all groups; those that go meanwhile are passed over."""
+    waiting = [top]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            found = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+            waiting += found
+            yield from found

@@ -2,7 +2,8 @@
 
 A session is one running ``hone``. It holds a locked file in ``sessions/``; the kernel drops
 the lock when the session ends, however it ends. The next session that opens the home sees
-an unlocked file, ends what may be left of that session's processes, and removes its scratch.
+an unlocked file, ends what may be left of that session's processes, and removes its control groups
+and its scratch.
 
 The home is private. When root runs hone, servers run as another account (``instance/``). That
 account needs builds and its own data, so it may pass through the folders above them, but not list
@@ -24,6 +25,7 @@ from pathlib import Path
 
 import platformdirs
 
+from dbhone.cgroup import remove_groups
 from dbhone.errors import MachineError, UsageError, disk_full
 from dbhone.process import SESSION_VARIABLE
 from dbhone.untrusted_files import remove_tree
@@ -319,6 +321,7 @@ def _sweep(home: Home) -> None:
         ]
         if dead:
             _kill_remains(frozenset(dead))
+            remove_groups(dead)
         for name in dead:
             (home.sessions / name).unlink(missing_ok=True)
         leftovers = [path for path in home.scratch.iterdir() if not is_alive(home, path.name)]

@@ -11,7 +11,6 @@ import contextlib
 import errno
 import functools
 import os
-import pwd
 import select
 import shlex
 import shutil
@@ -19,11 +18,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from dbhone.account import LENT, Account, Tenant, lendable
 from dbhone.errors import MachineError, ToolError
 from dbhone.sandbox import PACKAGE, PROGRAM, Sandbox, argv_of, trial_argv
 
@@ -35,7 +35,6 @@ CAPTURE_LIMIT = 64 * 1024 * 1024
 _PIECE = 64 * 1024
 _GRACE = 10.0
 _NO_LIMITS = "-"
-_NOBODY = (65534, 65534)
 _TRIAL_TIMEOUT = 20.0
 
 
@@ -47,11 +46,11 @@ class Command:
     ``isolated`` it is added to the few variables that every program needs, so that a user's
     CFLAGS cannot leak into a build. ``log`` gets standard error, and standard output too unless
     it is captured; without a log both are captured. ``timeout`` is in seconds; None waits for
-    ever. ``stdin`` is a file that the program reads; without one its input is empty. ``account``
-    is the user id and the group id that the program runs as, which only root may set. hone opens
-    the working folder and the log as itself before that. The program runs on ``cpus`` only. An
-    ``idle`` program runs only on CPUs that nothing else uses. A program with a ``sandbox`` is shut
-    in, if the machine can do that (``can_enclose``).
+    ever. ``stdin`` is a file that the program reads; without one its input is empty. The program
+    runs as the account of its ``tenant``, which only root may set, and in its control group. hone
+    opens the working folder and the log as itself before that. The program runs on ``cpus`` only.
+    An ``idle`` program runs only on CPUs that nothing else uses. A program with a ``sandbox`` is
+    shut in, if the machine can do that (``can_enclose``).
     """
 
     argv: tuple[str, ...]
@@ -61,10 +60,15 @@ class Command:
     log: Path | None = None
     timeout: float | None = None
     stdin: Path | None = None
-    account: tuple[int, int] | None = None
+    tenant: Tenant | None = None
     cpus: frozenset[int] | None = None
     idle: bool = False
     sandbox: Sandbox | None = None
+
+    @property
+    def account(self) -> Account | None:
+        """The account that the program runs as, None if it is hone's own user."""
+        return None if self.tenant is None else self.tenant.account
 
     def environment(self) -> dict[str, str]:
         """Return the whole environment that the program gets."""
@@ -80,20 +84,19 @@ class Command:
         if self.account is None:
             return {}
         inherited.pop("TMPDIR", None)
-        try:
-            entry = pwd.getpwuid(self.account[0])
-        except KeyError:
-            return {}
-        return {"USER": entry.pw_name, "LOGNAME": entry.pw_name, "HOME": entry.pw_dir}
+        name = self.account.name
+        return {"USER": name, "LOGNAME": name, "HOME": self.account.home}
 
     def line(self) -> str:
         """Return the command as one would type it."""
         return shlex.join(self.argv)
 
-    def constraints(self) -> tuple[str, str, str]:
-        """Return the account, the CPUs and the scheduling, as the supervisor reads them."""
+    def constraints(self) -> tuple[str, str, str, str]:
+        """Return account, control groups, CPUs and scheduling, as the supervisor reads them."""
+        group = None if self.tenant is None else self.tenant.group
         return (
-            "-" if self.account is None else "{}:{}".format(*self.account),
+            "-" if self.account is None else f"{self.account.uid}:{self.account.gid}",
+            "-" if group is None else "\n".join(map(str, group.folders)),
             "-" if self.cpus is None else ",".join(map(str, sorted(self.cpus))),
             "idle" if self.idle else "-",
         )
@@ -181,11 +184,13 @@ class Process:
                 _sinks(command.log, capture=capture) as (output, errors),
                 (command.stdin or Path(os.devnull)).open("rb") as source,
                 _in_memory(start.environment) as environment_file,
-                _in_memory(start.options) as options_file,
+                contextlib.ExitStack() as stack,
             ):
-                descriptors = (control_reader, status_writer, environment_file, options_file)
+                inputs = [stack.enter_context(_in_memory(text)) for text in start.inputs]
+                descriptors = (control_reader, status_writer, environment_file, *inputs)
+                words = (*map(str, descriptors[:3]), ",".join(map(str, inputs)), *start.words)
                 self._popen = subprocess.Popen(
-                    (*_SUPERVISOR, *map(str, descriptors), *start.words, "--", *start.argv),
+                    (*_SUPERVISOR, *words, "--", *start.argv),
                     cwd=command.cwd,
                     # The program's own environment may name a stranger's libraries.
                     env=_least_environment(),
@@ -312,15 +317,16 @@ class Process:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Start:
-    """What the supervisor starts: the program, or bubblewrap with its ``options``.
+    """What the supervisor starts: the program, or bubblewrap with its ``inputs``.
 
-    ``words`` tell how: the account, the CPUs, the scheduling, and the limits of what is enclosed.
+    ``words`` tell how: the account, the control groups, the CPUs, the scheduling, and the limits of
+    what is enclosed.
     """
 
     argv: tuple[str, ...]
-    environment: tuple[str, ...]
+    environment: str
     words: tuple[str, ...]
-    options: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, command: Command) -> _Start:
@@ -344,12 +350,12 @@ class _Start:
             argv=argv,
             environment=_listed(_least_environment()),
             words=("-", *rest, limits),
-            options=sandbox.options(command.cwd, command.account),
+            inputs=sandbox.inputs(command.cwd, command.account),
         )
 
 
-def _listed(environment: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{name}={value}" for name, value in environment.items())
+def _listed(environment: Mapping[str, str]) -> str:
+    return "".join(f"{name}={value}\0" for name, value in environment.items())
 
 
 def _least_environment() -> dict[str, str]:
@@ -358,12 +364,12 @@ def _least_environment() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _in_memory(words: Iterable[str]) -> Iterator[int]:
-    """Yield a descriptor from which a child reads the words, each ended by a zero byte."""
-    descriptor = os.memfd_create("words")
+def _in_memory(text: str) -> Iterator[int]:
+    """Yield a descriptor from which a child reads the text."""
+    descriptor = os.memfd_create("text")
     try:
         with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.writelines(os.fsencode(f"{word}\0") for word in words)
+            file.write(os.fsencode(text))
         os.lseek(descriptor, 0, os.SEEK_SET)
         yield descriptor
     finally:
@@ -375,7 +381,7 @@ def why_not_enclosed() -> str | None:
     """Return why this machine cannot make sandboxes, None if it can; it is tried once."""
     if shutil.which(PROGRAM) is None:
         return f"{PROGRAM} is missing (package {PACKAGE})"
-    account = _NOBODY if os.geteuid() == 0 else None
+    account = lendable(LENT[0]) if os.geteuid() == 0 else None
     argv = trial_argv(shutil.which(PROGRAM) or PROGRAM, account)
     tried = run(Command(argv=argv, cwd=Path("/"), isolated=True, timeout=_TRIAL_TIMEOUT))
     if tried.ok:

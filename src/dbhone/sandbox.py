@@ -20,12 +20,14 @@ from pathlib import Path
 
 import psutil
 
+from dbhone.account import SHARED_GROUP, Account, user_database
+
 TRUST_VARIABLE = "DBHONE_TRUST"
 """Set to 1, strangers' programs run on a machine that cannot make sandboxes."""
 PROGRAM = "bwrap"
 PACKAGE = "bubblewrap"
 MOST_PROCESSES = 16384
-"""Processes and threads that the account of an enclosed program may have in all."""
+"""Processes and threads that a tenant may have in all."""
 
 LEFT_FREE = 1 << 30
 """Bytes of a disk that no file of an enclosed program may take, less on a small one."""
@@ -33,12 +35,13 @@ LEFT_FREE = 1 << 30
 OPTIONS_FD, INFO_FD, GO_FD = 7, 8, 9
 """Where bubblewrap reads its options and tells of its child, and where the child waits until it is
 known."""
+USERS_FD, GROUPS_FD = 10, 11
+"""Where bubblewrap reads the enclosed program's /etc/passwd and /etc/group."""
 _WAIT = f'read -r _ <&{GO_FD}; exec {GO_FD}<&- "$@"'
 _SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _CONFIGURATION = (
     "alternatives",
     "fonts",
-    "group",
     "host.conf",
     "hosts",
     "ld.so.cache",
@@ -47,7 +50,6 @@ _CONFIGURATION = (
     "localtime",
     "nsswitch.conf",
     "os-release",
-    "passwd",
     "perl",
     "protocols",
     "services",
@@ -76,11 +78,18 @@ class Sandbox:
         """Return the same sandbox, in which these may be changed, too."""
         return dataclasses.replace(self, writable=(*self.writable, *paths))
 
-    def options(self, cwd: Path, account: tuple[int, int] | None) -> tuple[str, ...]:
-        """Return bubblewrap's options; ``cwd`` is where the program begins."""
+    def inputs(self, cwd: Path, account: Account | None) -> tuple[str, str, str]:
+        """Return what bubblewrap reads from OPTIONS_FD, USERS_FD and GROUPS_FD.
+
+        ``cwd`` is where the program begins.
+        """
+        options = "".join(f"{option}\0" for option in self._options(cwd, account))
+        return (options, *user_database(account))
+
+    def _options(self, cwd: Path, account: Account | None) -> tuple[str, ...]:
         # What holds the mounts together is a file system in memory, which nobody needs to write to.
         begin = ("--remount-ro", "/", "--chdir", str(cwd), "--info-fd", str(INFO_FD))
-        return (*_namespaces(account), *_system(), *self._mounts(), *begin)
+        return (*_namespaces(account), *_system(), *_users(), *self._mounts(), *begin)
 
     def _mounts(self) -> Iterator[str]:
         given = {path.absolute(): "--bind" for path in self.writable}
@@ -113,7 +122,7 @@ def argv_of(
     *,
     bwrap: str,
     environment: Mapping[str, str],
-    account: tuple[int, int] | None,
+    account: Account | None,
 ) -> tuple[str, ...]:
     """Return the command line that runs a program in a sandbox with the options in OPTIONS_FD.
 
@@ -129,7 +138,7 @@ def argv_of(
     )
 
 
-def trial_argv(bwrap: str, account: tuple[int, int] | None) -> tuple[str, ...]:
+def trial_argv(bwrap: str, account: Account | None) -> tuple[str, ...]:
     """Return the command line that makes a sandbox in which nothing is done."""
     return (bwrap, *_namespaces(account), *_system(), "--", *_become(account), "/bin/true")
 
@@ -138,7 +147,7 @@ def _lies_in(path: Path, folders: Iterable[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
-def _namespaces(account: tuple[int, int] | None) -> tuple[str, ...]:
+def _namespaces(account: Account | None) -> tuple[str, ...]:
     own = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts")
     # Root needs no user namespace. It keeps the rights by which it becomes the account, or loses
     # all; hone's own user has none in the first place.
@@ -146,12 +155,13 @@ def _namespaces(account: tuple[int, int] | None) -> tuple[str, ...]:
     return (*own, "--unshare-cgroup-try", "--die-with-parent", *rights)
 
 
-def _become(account: tuple[int, int] | None) -> tuple[str, ...]:
+def _become(account: Account | None) -> tuple[str, ...]:
     if account is None:
         return ()
-    uid, gid = (str(number) for number in account)
+    ids = ("--reuid", str(account.uid), "--regid", str(account.gid))
+    groups = ("--groups", str(SHARED_GROUP)) if account.is_lent else ("--clear-groups",)
     rights = ("--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--no-new-privs")
-    return ("/usr/bin/setpriv", "--reuid", uid, "--regid", gid, "--clear-groups", *rights, "--")
+    return ("/usr/bin/setpriv", *ids, *groups, *rights, "--")
 
 
 def _system() -> Iterator[str]:
@@ -169,6 +179,12 @@ def _system() -> Iterator[str]:
     yield from ("--perms", "0755", "--dir", "/var")
     for name in _SCRATCH:
         yield from ("--perms", "1777", "--size", str(_SCRATCH_BYTES), "--tmpfs", name)
+
+
+def _users() -> Iterator[str]:
+    """Yield the files that tell users and groups: they hold what the program needs, no more."""
+    for descriptor, path in ((USERS_FD, "/etc/passwd"), (GROUPS_FD, "/etc/group")):
+        yield from ("--perms", "0644", "--file", str(descriptor), path)
 
 
 def longest_file(folder: Path) -> int:

@@ -6,15 +6,15 @@ however it ends, the kernel closes that pipe; the supervisor sees it and kills t
 all its descendants. It can reach descendants that daemonised, because it is their
 "child subreaper" (prctl(2)): orphans below it become its own children.
 
-Usage: ``python -I -S supervisor.py CONTROL_FD STATUS_FD ENVIRONMENT_FD OPTIONS_FD ACCOUNT CPUS
-SCHEDULING LIMITS -- PROGRAM …``
+Usage: ``python -I -S supervisor.py CONTROL_FD STATUS_FD ENVIRONMENT_FD INPUT_FDS ACCOUNT GROUPS
+CPUS SCHEDULING LIMITS -- PROGRAM …``
 
 The program (not the supervisor itself) gets the variables that ENVIRONMENT_FD holds, each ended by
-a zero byte. It runs as ACCOUNT, ``UID:GID``, and only on CPUS, ``0,2``. With ``idle`` as its
-SCHEDULING it runs only on CPUs that nothing else uses. LIMITS, ``RLIMIT_CORE=0,…``, say that the
-program is bubblewrap, which makes a sandbox by the options in OPTIONS_FD: then it is the enclosed
-program that has these limits, gets the signals, and whose process id is told. ``-`` leaves each as
-it is.
+a zero byte. It runs as ACCOUNT, ``UID:GID``, in the control groups whose folders GROUPS names, one
+in a line, and only on CPUS, ``0,2``. With ``idle`` as its SCHEDULING it runs only on CPUs that
+nothing else uses. LIMITS, ``RLIMIT_CORE=0,…``, say that the program is bubblewrap, which makes a
+sandbox by the options and files in INPUT_FDS, ``12,13,14``: then it is the enclosed program that
+has these limits, gets the signals, and whose process id is told. ``-`` leaves each as it is.
 
 Over CONTROL_FD hone sends one byte for each signal to the program. Over STATUS_FD the supervisor
 sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it could not be started,
@@ -37,7 +37,8 @@ import sys
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_OPTIONS_FD, _INFO_FD, _GO_FD = 7, 8, 9  # as in sandbox.py
+_INFO_FD, _GO_FD = 8, 9  # as in sandbox.py
+_INPUT_FDS = (7, 10, 11)  # options, users and groups, as there
 _CHILD_PID = re.compile(rb'"child-pid": *([0-9]+)')
 _OUT_OF_MEMORY_SCORE = "500"  # the kernel rather ends an enclosed program than anything else
 _FREE_FD = 32  # above the numbers that a program gets
@@ -90,6 +91,13 @@ def _become(account: str) -> None:
     os.setuid(int(uid))
 
 
+def _join(groups: str) -> None:
+    """Move this process into control groups, before it gives up the right to do so."""
+    for folder in () if groups == "-" else groups.split("\n"):
+        with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
+            file.write("0")
+
+
 def _constrain(cpus: str, scheduling: str) -> None:
     """Run on some CPUs only, and with the priority that is given, see sched(7)."""
     if cpus != "-":
@@ -140,15 +148,16 @@ class _Program:
     """What is to be started, as the command line has it."""
 
     def __init__(self, words: list[str]) -> None:
-        environment, options, *constraints, _ = words[: words.index("--") + 1]
-        self.account, self.cpus, self.scheduling, self.limits = constraints
+        environment, inputs, *constraints, _ = words[: words.index("--") + 1]
+        self.account, self.groups, self.cpus, self.scheduling, self.limits = constraints
         self.argv = words[words.index("--") + 1 :]
         self.environment = _read_environment(int(environment))
-        self.options = _moved(int(options))
+        self.inputs = [_moved(int(descriptor)) for descriptor in inputs.split(",") if descriptor]
         self.enclosed = self.limits != "-"
 
     def run(self, supervisor: int) -> None:
         """Become the program, in a child of the supervisor. Raises OSError."""
+        _join(self.groups)
         _constrain(self.cpus, self.scheduling)
         if self.enclosed:
             _limit(self.limits)
@@ -209,7 +218,8 @@ def _start_enclosed(program: _Program, status: int, control: int) -> tuple[int, 
     """Start bubblewrap; return its process id and the enclosed program, None if there is none."""
     info_reader, info_writer = (_moved(descriptor) for descriptor in os.pipe())
     go_reader, go_writer = (_moved(descriptor) for descriptor in os.pipe())
-    inherited = {_OPTIONS_FD: program.options, _INFO_FD: info_writer, _GO_FD: go_reader}
+    inherited = dict(zip(_INPUT_FDS, program.inputs, strict=True))
+    inherited |= {_INFO_FD: info_writer, _GO_FD: go_reader}
     bubblewrap = _start(program, status, inherited)
     os.close(info_writer)
     os.close(go_reader)

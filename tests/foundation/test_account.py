@@ -1,58 +1,25 @@
-"""The account that servers run as."""
+"""Accounts of strangers' programs: files that are given to them, and what they can reach."""
 
 from __future__ import annotations
 
 import os
-import pwd
 from pathlib import Path
 
 import pytest
 
-from dbhone.account import Account, check_reachable, own, server_account
+from dbhone.account import (
+    LENT,
+    SHARED_GROUP,
+    Account,
+    check_reachable,
+    lendable,
+    own,
+    take_back,
+    user_database,
+)
 from dbhone.errors import MachineError
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-
-
-@pytest.fixture
-def root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.delenv("DBHONE_ACCOUNT", raising=False)
-
-
-def account_of(name: str, uid: int) -> pwd.struct_passwd:
-    return pwd.struct_passwd((name, "x", uid, 995, "", "/nonexistent", "/usr/sbin/nologin"))
-
-
-def test_who_is_not_root_runs_servers_as_himself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
-    assert server_account() is None
-
-
-@pytest.mark.usefixtures("root")
-def test_root_runs_them_as_dbhone_or_as_whom_he_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pwd.getpwnam", lambda name: account_of(name, 999))
-    assert server_account() == Account("dbhone", 999, 995)
-    monkeypatch.setenv("DBHONE_ACCOUNT", "mysql")
-    assert server_account() == Account("mysql", 999, 995)
-
-
-@pytest.mark.usefixtures("root")
-def test_a_missing_account_is_told_with_the_command_that_makes_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("DBHONE_ACCOUNT", "no-such-account")
-    with pytest.raises(MachineError, match="no account 'no-such-account'") as caught:
-        server_account()
-    assert caught.value.hint is not None
-    assert caught.value.hint.startswith("useradd --system")
-
-
-@pytest.mark.usefixtures("root")
-def test_servers_never_run_as_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DBHONE_ACCOUNT", "root")
-    with pytest.raises(MachineError, match="is root"):
-        server_account()
 
 
 def test_a_folder_that_the_account_cannot_enter_is_named(tmp_path: Path) -> None:
@@ -69,6 +36,7 @@ def test_a_folder_that_the_account_cannot_enter_is_named(tmp_path: Path) -> None
     assert "--home or DBHONE_HOME" in caught.value.hint
     check_reachable(inner, None)
     check_reachable(Path("/"), stranger)
+    check_reachable(inner, lendable(LENT[0]))  # it lives in sandboxes
 
 
 def test_the_owners_bits_decide_for_the_owner(tmp_path: Path) -> None:
@@ -83,14 +51,29 @@ def test_the_owners_bits_decide_for_the_owner(tmp_path: Path) -> None:
 
 
 @as_root
-def test_a_tree_is_given_away_but_not_what_its_links_lead_to(tmp_path: Path) -> None:
+def test_a_tree_is_given_away_and_taken_back_but_not_what_its_links_lead_to(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
-    outside.touch()
+    outside.mkdir()
+    (outside / "file").touch()
     tree = tmp_path / "tree"
     (tree / "folder").mkdir(parents=True)
     (tree / "folder" / "file").touch()
     (tree / "link").symlink_to(outside)
+    paths = (tree, tree / "folder", tree / "folder" / "file", tree / "link")
     own(tree, Account("x", 54321, 54322))
-    for path in (tree, tree / "folder", tree / "folder" / "file", tree / "link"):
-        assert (path.lstat().st_uid, path.lstat().st_gid) == (54321, 54322)
-    assert outside.stat().st_uid == 0
+    assert {(path.lstat().st_uid, path.lstat().st_gid) for path in paths} == {(54321, 54322)}
+    own(tree / "link", Account("x", 54323, 54323))
+    assert {path.stat().st_uid for path in (outside, outside / "file")} == {0}
+    take_back(tree)
+    assert {(path.lstat().st_uid, path.lstat().st_gid) for path in paths} == {(0, 0)}
+
+
+def test_a_sandbox_knows_root_nobody_and_its_own_account_alone() -> None:
+    users, groups = user_database(lendable(60800))
+    assert users.splitlines() == [
+        "root:x:0:0::/root:/bin/sh",
+        "dbhone:x:60800:60800::/nonexistent:/bin/sh",
+        "nobody:x:65534:65534::/nonexistent:/bin/sh",
+    ]
+    assert f"dbhone-shared:x:{SHARED_GROUP}:" in groups.splitlines()
+    assert f":{os.getuid()}:{os.getgid()}:" in user_database(None)[0]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dbhone import process as module
+from dbhone.account import Account, Tenant
 from dbhone.errors import MachineError, ToolError
 from dbhone.process import Command, Finished, Process, lines, run
 
@@ -204,7 +205,7 @@ def test_a_program_is_found_along_the_path_and_one_that_cannot_be_run_is_passed_
 
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another account")
-NOBODY = (65534, 65534)
+NOBODY = Tenant(account=Account("nobody", 65534, 65534))
 
 
 @as_root
@@ -215,7 +216,7 @@ def test_a_program_runs_as_its_account_for_good(tmp_path: Path) -> None:
         "print(pathlib.Path.cwd())"
     )
     command = Command(
-        argv=("/usr/bin/python3", "-I", "-c", code), cwd=Path("/"), account=NOBODY, isolated=True
+        argv=("/usr/bin/python3", "-I", "-c", code), cwd=Path("/"), tenant=NOBODY, isolated=True
     )
     assert run(command).text().splitlines() == [
         "(65534, 65534, 65534) (65534, 65534, 65534) []",
@@ -230,7 +231,7 @@ def test_a_program_that_its_account_cannot_reach_is_reported(tmp_path: Path) -> 
     program.write_text("#!/bin/sh\n")
     program.chmod(0o700)
     with pytest.raises(ToolError, match="Permission denied"):
-        run(Command(argv=(str(program),), cwd=Path("/"), account=NOBODY))
+        run(Command(argv=(str(program),), cwd=Path("/"), tenant=NOBODY))
 
 
 @as_root
@@ -238,7 +239,9 @@ def test_nothing_of_another_account_outlives_a_hone_that_is_killed() -> None:
     code = (
         "import pathlib\n"
         "from dbhone.process import Command, Process\n"
-        "command = Command(argv=('sleep', '600'), cwd=pathlib.Path('/'), account=(65534, 65534))\n"
+        "from dbhone.account import Account, Tenant\n"
+        "tenant = Tenant(account=Account('nobody', 65534, 65534))\n"
+        "command = Command(argv=('sleep', '600'), cwd=pathlib.Path('/'), tenant=tenant)\n"
         "with Process(command, capture=True) as process:\n"
         "    print(process.pid, flush=True)\n"
         "    process.wait(None)\n"
@@ -253,7 +256,7 @@ def test_nothing_of_another_account_outlives_a_hone_that_is_killed() -> None:
 
 @as_root
 def test_a_program_of_another_account_dies_with_its_supervisor() -> None:
-    command = Command(argv=("sleep", "600"), cwd=Path("/"), account=NOBODY)
+    command = Command(argv=("sleep", "600"), cwd=Path("/"), tenant=NOBODY)
     with Process(command, capture=True) as process:
         supervisor = int(Path(f"/proc/{process.pid}/stat").read_text().split()[3])
         os.kill(supervisor, signal.SIGKILL)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -17,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from dbhone import process
+from dbhone.account import SHARED_GROUP, Tenant, lendable
+from dbhone.account import own as give
 from dbhone.errors import ToolError
 from dbhone.process import Command, Finished, Process, can_enclose, run, why_not_enclosed
 from dbhone.sandbox import Sandbox, program_folders, python_folders
@@ -26,10 +27,13 @@ enclosing = pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed())
 pytestmark = enclosing
 
 
-def _account() -> tuple[int, int] | None:
-    """Return an account other than root, as which enclosed programs run if root runs the tests."""
-    entry = pwd.getpwnam("nobody")
-    return (entry.pw_uid, entry.pw_gid) if os.geteuid() == 0 else None
+LENT = lendable(61183)
+"""An account that is lent last: no hone beside the tests has it."""
+
+
+def _tenant() -> Tenant:
+    """Return a tenant with an account other than root if root runs the tests."""
+    return Tenant(account=LENT if os.geteuid() == 0 else None)
 
 
 @pytest.fixture
@@ -37,9 +41,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     """Return a folder that the enclosed program may write to, and reach."""
     own = tmp_path / "own"
     own.mkdir()
-    account = _account()
-    if account is not None:
-        os.chown(own, *account)
+    give(own, _tenant().account)
     yield own
 
 
@@ -49,14 +51,14 @@ def shell(code: str, folder: Path, *readable: Path, **more: object) -> Finished:
 
 def command(code: str, folder: Path, *readable: Path, **more: object) -> Command:
     sandbox = Sandbox(writable=(folder,), readable=readable)
-    words = {"sandbox": sandbox, "account": _account(), "isolated": True, **more}
+    words = {"sandbox": sandbox, "tenant": _tenant(), "isolated": True, **more}
     return Command(argv=("sh", "-c", code), cwd=folder, **words)  # type: ignore[arg-type]
 
 
 def python(code: str, folder: Path) -> Command:
     sandbox = Sandbox(writable=(folder,), readable=python_folders())
     argv = (sys.executable, "-I", "-c", code)
-    return Command(argv=argv, cwd=folder, sandbox=sandbox, account=_account(), isolated=True)
+    return Command(argv=argv, cwd=folder, sandbox=sandbox, tenant=_tenant(), isolated=True)
 
 
 def test_its_output_and_exit_code_are_returned(folder: Path) -> None:
@@ -158,7 +160,9 @@ def test_its_socket_in_its_folder_takes_connections_from_outside(folder: Path) -
 
 
 def test_it_sees_and_signals_no_process_of_the_machine(folder: Path) -> None:
-    with subprocess.Popen(["sleep", "600"], user=(_account() or (None,))[0]) as neighbour:
+    with subprocess.Popen(
+        ["sleep", "600"], user=LENT.uid if os.geteuid() == 0 else None
+    ) as neighbour:
         finished = shell(
             f"ls -d /proc/{neighbour.pid}; kill -9 {neighbour.pid}; kill -9 -1", folder
         )
@@ -185,15 +189,14 @@ def test_it_changes_nothing_of_the_kernel(folder: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
 def test_root_is_never_enclosed(folder: Path) -> None:
     with pytest.raises(AssertionError, match="root is never enclosed"):
-        shell("true", folder, account=None)
+        shell("true", folder, tenant=None)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes the account")
 def test_it_runs_as_the_account(folder: Path) -> None:
     status = shell("cat /proc/self/status; id -G", folder).text()
-    uid, gid = _account() or (0, 0)
-    assert f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}" in status
-    assert status.splitlines()[-1] == str(gid)
+    assert "Uid:" + f"\t{LENT.uid}" * 4 in status
+    assert status.splitlines()[-1] == f"{LENT.gid} {SHARED_GROUP}"
     assert f"CapBnd:\t{0:016x}" in status
 
 
@@ -201,7 +204,7 @@ def test_a_file_with_the_rights_of_its_owner_gives_none(folder: Path) -> None:
     if os.geteuid() == 0:
         shutil.copy("/usr/bin/id", folder / "id")
         (folder / "id").chmod(0o4755)
-        assert shell("./id -u", folder).text().strip() == str((_account() or (0,))[0])
+        assert shell("./id -u", folder).text().strip() == str(LENT.uid)
 
 
 def test_the_environment_reaches_the_program_alone(folder: Path) -> None:
@@ -253,7 +256,9 @@ def test_it_ends_with_whoever_holds_it(folder: Path, victim: str) -> None:
         "from dbhone.process import Command, Process\n"
         "from dbhone.sandbox import Sandbox\n"
         f"folder = pathlib.Path({str(folder)!r})\n"
-        f"command = Command(argv=('sleep', '600'), cwd=folder, account={_account()},"
+        "from dbhone.account import Tenant, lendable\n"
+        f"tenant = Tenant(account=lendable({LENT.uid}) if {os.geteuid()} == 0 else None)\n"
+        f"command = Command(argv=('sleep', '600'), cwd=folder, tenant=tenant,"
         " sandbox=Sandbox(writable=(folder,)))\n"
         "running = Process(command, capture=True)\n"
         "print(running.pid, running._popen.pid, flush=True)\n"

@@ -1,23 +1,24 @@
-"""A home that the servers' account can enter, and the servers to run there."""
+"""A home that other accounts can enter, and the servers to run there."""
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from dbhone.account import Account, server_account
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import MachineError
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data, settings
 from dbhone.instance.levers.base import LeverContext
-from dbhone.instance.place import make_place
+from dbhone.instance.place import opened_place
 from dbhone.instance.server import Server
+from dbhone.tenant import tenancy
 from dbhone.untrusted_files import remove_tree
 from tests.instance import lives
 
@@ -48,15 +49,15 @@ class Machine:
     dbms: ServerDbms
     installation: Installation
     session: Session
-    account: Account | None
+    stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def place(self) -> InstanceDir:
-        return make_place(self.session, self.account)
+        return self.stack.enter_context(opened_place(self.session))
 
     def made(self) -> InstanceDir:
         """Return a place with an empty data directory."""
         place = self.place()
-        data.make(self.dbms, self.installation, place, self.account, self.session)
+        data.make(self.dbms, self.installation, place, self.session)
         return place
 
     def values(self, place: InstanceDir, **wanted: str) -> dict[str, str]:
@@ -76,7 +77,6 @@ class Machine:
             self.installation,
             place,
             self.values(place, **wanted),
-            self.account,
             home=self.session.home,
         )
 
@@ -85,8 +85,8 @@ class Machine:
 
 
 @pytest.fixture(params=["postgresql", "mariadb"])
-def machine(request: pytest.FixtureRequest, open_session_home: Session) -> Machine:
-    """Return each server that the machine's distribution has installed."""
+def machine(request: pytest.FixtureRequest, open_session_home: Session) -> Iterator[Machine]:
+    """Yield each server that the machine's distribution has installed."""
     known: dict[str, tuple[ServerDbms, Path]] = {
         "postgresql": (lives.Postgresql(), lives.POSTGRESQL),
         "mariadb": (lives.Mariadb(), lives.MARIADB),
@@ -95,8 +95,16 @@ def machine(request: pytest.FixtureRequest, open_session_home: Session) -> Machi
     installation = lives.installed(dbms, prefix)
     if installation is None:
         pytest.skip(f"{dbms.title} is not installed")
+    skip_without_account(open_session_home)
+    machine = Machine(dbms, installation, open_session_home)
+    with machine.stack:
+        yield machine
+
+
+def skip_without_account(session: Session) -> None:
+    """Skip the test where root would have to run servers as itself."""
     try:
-        account = server_account()
+        with tenancy(session, is_server=True):
+            pass
     except MachineError as error:
         pytest.skip(error.message)
-    return Machine(dbms, installation, open_session_home, account)

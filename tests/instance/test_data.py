@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.account import Account
+from dbhone.account import Account, Tenant
 from dbhone.home import Session
 from dbhone.instance import data
 from dbhone.instance.data import Saved
@@ -31,8 +31,8 @@ def saved(tmp_path: Path) -> Saved:
 
 
 def test_contents_modes_links_and_holes_are_kept(saved: Saved, open_session_home: Session) -> None:
-    place = make_place(open_session_home, None)
-    data.restore(saved, place, None)
+    place = make_place(open_session_home, Tenant())
+    data.restore(saved, place)
     source = saved.path / "data"
     names = {path.relative_to(source) for path in source.rglob("*")}
     assert {path.relative_to(place.data) for path in place.data.rglob("*")} == names
@@ -49,8 +49,8 @@ def test_contents_modes_links_and_holes_are_kept(saved: Saved, open_session_home
 def test_a_copy_belongs_to_the_servers_account_whole(
     saved: Saved, open_session_home: Session
 ) -> None:
-    place = make_place(open_session_home, None)
-    data.restore(saved, place, Account("nobody", 54321, 54322))
+    place = make_place(open_session_home, Tenant(account=Account("x", 54321, 54322)))
+    data.restore(saved, place)
     paths = (place.data, *place.data.rglob("*"))
     owners = {(path.lstat().st_uid, path.lstat().st_gid) for path in paths}
     assert owners == {(54321, 54322)}

@@ -47,7 +47,7 @@ def attacked(attack: str, session: Session) -> str:
 
 @pytest.fixture
 def neighbour(session: Session) -> Iterator[Server]:
-    """Return another subject's server, which runs as the same account."""
+    """Return another subject's server."""
     server = pretended(Stubborn(), session)
     with contextlib.suppress(ServerError), server:  # it does not stop by itself
         (server.place.data / "rows").write_text("private")
@@ -118,7 +118,8 @@ def test_what_it_leaves_behind_is_read_and_removed_without_harm(session: Session
     with server:
         pass
     own = server.place.data / "setuid"
-    assert own.stat().st_uid == (server.account.uid if server.account else os.geteuid())
+    account = server.place.tenant.account
+    assert own.stat().st_uid == (account.uid if account else os.geteuid())
     assert stat.S_ISFIFO((server.place.data / "fifo").stat().st_mode)
     remove_place(server.place)
     assert not server.place.data.exists()

@@ -68,10 +68,11 @@ def test_no_version_keeps_checksums_of_its_pages(tmp_path: Path, version: str, t
 
 def test_there_is_no_network_and_a_private_socket() -> None:
     place = InstanceDir(
-        **{
-            name: Path("/h,ome/run" if name == "sockets" else f"/{name}")
-            for name in ("data", "settings", "sockets", "scratch", "log")
-        }
+        data=Path("/data"),
+        settings=Path("/settings"),
+        sockets=Path("/h,ome/run"),
+        scratch=Path("/scratch"),
+        log=Path("/log"),
     )
     settings = DBMS.fixed_settings(place)
     assert settings["listen_addresses"] == ""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psutil
 import pytest
 
-from dbhone.account import server_account
+from dbhone.account import NAME
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint
@@ -22,11 +23,11 @@ from dbhone.dbms.base_server import Installation, InstanceDir, Program
 from dbhone.errors import MachineError, ServerError
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data
-from dbhone.instance.place import make_place, remove_place
+from dbhone.instance.place import opened_place, remove_place
 from dbhone.instance.server import Server
 from tests.foundation.test_process import is_running, wait_until_gone
 from tests.instance import lives
-from tests.instance.conftest import Machine
+from tests.instance.conftest import Machine, skip_without_account
 
 integration = pytest.mark.integration
 
@@ -68,7 +69,8 @@ def test_a_server_starts_answers_and_stops(machine: Machine) -> None:
 @integration
 def test_a_server_is_private(machine: Machine) -> None:
     place = machine.made()
-    uid = os.geteuid() if machine.account is None else machine.account.uid
+    account = place.tenant.account
+    uid = os.geteuid() if account is None else account.uid
     assert uid != 0
     assert place.data.stat().st_mode & 0o777 == 0o700
     assert {owner(path) for path in place.data.rglob("*")} == {uid}
@@ -158,7 +160,7 @@ def test_saved_data_is_restored_for_a_server(machine: Machine) -> None:
     assert saved is not None
     for _ in range(2):
         place = machine.place()
-        data.restore(saved, place, machine.account)
+        data.restore(saved, place)
         assert {path.relative_to(place.data) for path in place.data.rglob("*")} == before
         assert place.data.stat().st_mode & 0o777 == 0o700
         (place.data / marker).unlink()
@@ -173,13 +175,12 @@ def test_nothing_of_a_server_outlives_a_hone_that_is_killed(machine: Machine) ->
     code = (
         "import pathlib, sys, time\n"
         "from dbhone.home import Home, open_session\n"
-        "from dbhone.account import server_account\n"
         "from tests.instance import conftest, lives\n"
         "dbms, prefix = {'postgresql': (lives.Postgresql(), lives.POSTGRESQL),"
         " 'mariadb': (lives.Mariadb(), lives.MARIADB)}[sys.argv[2]]\n"
         "with open_session(Home(pathlib.Path(sys.argv[1]))) as session:\n"
         "    machine = conftest.Machine(\n"
-        "        dbms, lives.installed(dbms, prefix), session, server_account())\n"
+        "        dbms, lives.installed(dbms, prefix), session)\n"
         "    with machine.server(machine.made()) as server:\n"
         "        print(server.pid, flush=True)\n"
         "        time.sleep(600)\n"
@@ -221,26 +222,25 @@ class Honest(Stubborn):
     script = "echo ready $USER $LOGNAME $LEVER; trap 'exit 3' INT; while :; do sleep 0.05; done"
 
 
+_places = contextlib.ExitStack()
+"""The places of a test's servers, which go with its session."""
+
+
 def pretended(dbms: Stubborn, session: Session, env: Mapping[str, str] | None = None) -> Server:
-    account = server_account()
-    place = make_place(session, account)
+    place = _places.enter_context(opened_place(session))
     installation = Installation(
         dbms="postgresql", version="1.0", prefix=Path("/usr"), server=Path("/bin/sh")
     )
-    server = Server(
-        dbms, installation, place, {}, account, home=session.home, env=env or {}, timeout=30
-    )
+    server = Server(dbms, installation, place, {}, home=session.home, env=env or {}, timeout=30)
     server.stop_timeout = 0.3
     return server
 
 
 @pytest.fixture
-def session(open_session_home: Session) -> Session:
-    try:
-        server_account()
-    except MachineError as error:
-        pytest.skip(error.message)
-    return open_session_home
+def session(open_session_home: Session) -> Iterator[Session]:
+    skip_without_account(open_session_home)
+    with _places:
+        yield open_session_home
 
 
 def test_a_server_that_does_not_stop_is_killed_and_told(session: Session) -> None:
@@ -285,8 +285,7 @@ def test_an_exception_kills_the_server_and_stays_what_it_is(session: Session) ->
 
 
 def test_levers_and_the_accounts_name_reach_the_server(session: Session) -> None:
-    account = server_account()
-    name = account.name if account else os.environ.get("USER", "")
+    name = NAME if os.geteuid() == 0 else os.environ.get("USER", "")
     with (
         pytest.raises(ServerError, match="exit code 3"),
         pretended(Honest(), session, {"LEVER": "jemalloc"}) as server,

@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 
 from dbhone import registry
-from dbhone.account import server_account
 from dbhone.dbms.base import DRAWER
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import Installation, ServerDbms, SizingHints, server_systems
 from dbhone.home import Home, Session, open_session
 from dbhone.instance import data, settings
-from dbhone.instance.place import make_place, remove_place
+from dbhone.instance.place import opened_place
 from dbhone.instance.server import Server
 from dbhone.process import Command, Finished, run
 from dbhone.workload.drivers.base import Chunk, DriverRequest, StepResult
@@ -97,7 +96,7 @@ def started(name: str) -> Iterator[Live]:
     installation = _installed(dbms)
     if installation is None or shutil.which("sysbench") is None:
         pytest.skip(f"{name} or sysbench is not installed")
-    # pytest's own folders are closed to the account that servers run as.
+    # pytest's own folders are closed to an account that nothing encloses.
     root = Path(tempfile.mkdtemp(prefix="hone-"))
     root.chmod(0o711)
     try:
@@ -122,10 +121,8 @@ def _is(dbms: ServerDbms, installation: Installation) -> bool:
 
 @contextlib.contextmanager
 def _server(dbms: ServerDbms, installation: Installation, session: Session) -> Iterator[Server]:
-    account = server_account()
-    place = make_place(session, account)
-    try:
-        data.make(dbms, installation, place, account, session)
+    with opened_place(session) as place:
+        data.make(dbms, installation, place, session)
         chosen = settings.choose(
             dbms,
             installation,
@@ -134,7 +131,5 @@ def _server(dbms: ServerDbms, installation: Installation, session: Session) -> I
             wanted=(),
             drop_unknown=False,
         )
-        with Server(dbms, installation, place, chosen.values, account, home=session.home) as server:
+        with Server(dbms, installation, place, chosen.values, home=session.home) as server:
             yield server
-    finally:
-        remove_place(place)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone import process
-from dbhone.account import check_readable, enclosed_account, ids_of, own
+from dbhone.account import Tenant, check_readable, own, take_back
 from dbhone.compilation import manifest as records
 from dbhone.compilation.artifacts import is_made, keep
 from dbhone.compilation.failure import first_error, lacks_header
@@ -27,6 +27,7 @@ from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, Too
 from dbhone.files import freeze, is_open_to_all, open_to_all, publish
 from dbhone.home import Home, Session
 from dbhone.sandbox import Sandbox, longest_file, program_folders, python_folders
+from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted
 
 _RECORDER = Path(__file__).with_name("recorder.py")
@@ -88,8 +89,9 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     spec.check()
     _check_programs(spec)
     _check_folder(session.scratch)
-    with session.fixed_workdir(_folder_name(spec.tree.digest)) as work:
-        return _Making(spec, digest, session, work, notify).run(jobs or available_cores())
+    with session.fixed_workdir(_folder_name(spec.tree.digest)) as work, tenancy(session) as tenant:
+        making = _Making(spec, digest, session, work, tenant, notify)
+        return making.run(jobs or available_cores())
 
 
 def _check_programs(spec: BuildSpec) -> None:
@@ -115,7 +117,13 @@ class _Making:
     """One build being made."""
 
     def __init__(
-        self, spec: BuildSpec, digest: str, session: Session, work: Path, notify: Notify
+        self,
+        spec: BuildSpec,
+        digest: str,
+        session: Session,
+        work: Path,
+        tenant: Tenant,
+        notify: Notify,
     ) -> None:
         self.spec = spec
         self.digest = digest
@@ -129,9 +137,9 @@ class _Making:
         for folder in (self.objects, self.result, self.work / "tmp"):
             folder.mkdir()
         self.commands.touch()
-        self.account = enclosed_account()
+        self.tenant = tenant
         for path in (self.objects, self.work / "tmp", self.commands):
-            own(path, self.account)
+            own(path, tenant.account)
         self.sandbox = self._sandbox()
 
     def _sandbox(self) -> Sandbox:
@@ -141,9 +149,10 @@ class _Making:
         searched = (Path(folder) for folder in os.environ.get("PATH", "").split(":") if folder)
         given = [spec.tree.path, *([] if spec.profile is None else [spec.profile.folder])]
         for folder in given:
-            if self.account is not None and not is_open_to_all(folder):
+            if self.tenant.account is not None and not is_open_to_all(folder):
                 open_to_all(folder)
-        check_readable((_RECORDER,), self.account)
+        if self.tenant.account is not None:
+            check_readable((_RECORDER,))
         return Sandbox(
             writable=(self.objects, self.work / "tmp", self.commands),
             readable=(
@@ -169,6 +178,7 @@ class _Making:
         total = time.monotonic() - began
         manifest = self._manifest(recipe, flags, total, phases)
         records.write_manifest(self.result, manifest)
+        take_back(self.result)
         open_to_all(self.result)
         freeze(self.result)
         self.result.chmod(0o755)  # a folder must be writable to be renamed by its owner
@@ -228,7 +238,7 @@ class _Making:
             isolated=True,
             log=self.log,
             sandbox=self.sandbox,
-            account=ids_of(self.account),
+            tenant=self.tenant,
         )
         with process.Process(command, capture=False) as running:
             while not running.wait(_GLANCE):
@@ -251,10 +261,12 @@ class _Making:
         if _FOREIGN_PROFILE.search(text.encode()):
             return ProfileError("the profile does not match the source that is built", log=kept)
         what = f"building {self.spec.dbms.title} as {self.spec.inputs.variant.name} failed"
-        cause = first_error(text) or f"{step.argv[0]} {finished.ending()}"
+        cause = self.tenant.exceeded() or first_error(text) or f"{step.argv[0]} {finished.ending()}"
         return BuildError(f"{what}: {cause}", hint=self._advice(step, cause, kept), log=kept)
 
     def _advice(self, step: BuildStep, cause: str, log: Path | None) -> str | None:
+        if self.tenant.exceeded():
+            return "let fewer compile commands run at once: --jobs"
         packages = self.spec.dbms.build_packages
         if packages and (step.phase is Phase.CONFIGURE or lacks_header(cause)):
             return f"if a library is missing: apt-get install {' '.join(packages)}"

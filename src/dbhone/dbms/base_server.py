@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dbhone import registry
+from dbhone.account import Tenant
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.base_protocol import Endpoint, Protocol
 from dbhone.dbms.base_settings import RequestedSetting
@@ -47,7 +48,7 @@ class Installation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceDir:
-    """Where one instance lives. All is private to the account that the server runs as.
+    """Where one instance lives. All is private to the ``tenant``, for whom its programs run.
 
     ``sockets`` is the folder of the server's socket, ``scratch`` one for its temporary files.
     """
@@ -57,6 +58,7 @@ class InstanceDir:
     sockets: Path
     scratch: Path
     log: Path
+    tenant: Tenant = field(default_factory=Tenant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

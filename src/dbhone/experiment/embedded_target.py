@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
 from dbhone import process
-from dbhone.account import Account, enclosed_account, ids_of, own
+from dbhone.account import Tenant, own
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
@@ -43,11 +42,6 @@ class EmbeddedTarget(Target):
     driver: EmbeddedDriver
     _block_seed = BlockSeed()
 
-    @functools.cached_property
-    def _account(self) -> Account | None:
-        """The account that builds' programs run as."""
-        return enclosed_account()
-
     @classmethod
     def training_seconds(cls, training: Training) -> float:
         """Return a guess: how long a set takes, only running it tells."""
@@ -64,12 +58,11 @@ class EmbeddedTarget(Target):
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
         """Run each set once: an embedded driver does always the same."""
         driver = load_driver_of(EmbeddedDriver, job.driver.name)
-        account = enclosed_account()
-        own(job.counters, account)
         for task in training_tasks(job.training):
             notify(f"training on {task.set}")
-            with fresh_database(session, account) as database:
-                command = _command(driver, job.build, task, database, _TRAINING_TIMEOUT, account)
+            with fresh_database(session) as (database, tenant):
+                own(job.counters, tenant.account)
+                command = _command(driver, job.build, task, database, _TRAINING_TIMEOUT, tenant)
                 drive(_in_training(command, job)).require_report()
         return 1
 
@@ -85,10 +78,8 @@ class EmbeddedTarget(Target):
         )
 
     def _verification(self, build: Build, task: Task) -> str:
-        with fresh_database(self.session, self._account) as database:
-            command = _command(
-                self.driver, build, task, database, _VERIFICATION_TIMEOUT, self._account
-            )
+        with fresh_database(self.session) as (database, tenant):
+            command = _command(self.driver, build, task, database, _VERIFICATION_TIMEOUT, tenant)
             command = dataclasses.replace(command, verify=True)
             report = drive(command).require_report()
             if report.verification is None:
@@ -103,7 +94,7 @@ class EmbeddedTarget(Target):
                     isolated=True,
                     timeout=_VERIFICATION_TIMEOUT,
                     sandbox=command.sandbox,
-                    account=command.account,
+                    tenant=tenant,
                 )
             )
             if not finished.ok or finished.text().strip() != check.expected:
@@ -182,8 +173,8 @@ class EmbeddedTarget(Target):
     def _new_command(self, subject: str, task: Task, timeout: float) -> Iterator[DriverCommand]:
         """Yield how to run the subject's driver on a database of its own, which goes afterwards."""
         build, task = self.builds[subject], self._block_seed.apply_to(task)
-        with fresh_database(self.session, self._account) as database:
-            yield _command(self.driver, build, task, database, timeout, self._account)
+        with fresh_database(self.session) as (database, tenant):
+            yield _command(self.driver, build, task, database, timeout, tenant)
 
 
 def _command(
@@ -192,7 +183,7 @@ def _command(
     task: Task,
     database: Path,
     timeout: float,
-    account: Account | None,
+    tenant: Tenant,
 ) -> DriverCommand:
     """Return how to run a driver once on a new database; it sees its build and that only."""
     return DriverCommand(
@@ -204,7 +195,7 @@ def _command(
         version=build.manifest.version,
         timeout=timeout,
         sandbox=Sandbox(readable=(build.folder,), writable=(database.parent,)),
-        account=ids_of(account),
+        tenant=tenant,
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbhone import process
-from dbhone.account import check_readable, ids_of, server_account
+from dbhone.account import Tenant, check_readable
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
@@ -24,7 +24,7 @@ from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.memory import Yardstick, memory_for, scaled
-from dbhone.instance.place import make_place, remove_place
+from dbhone.instance.place import opened_place
 from dbhone.instance.programs import prepared_environment
 from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
@@ -92,7 +92,8 @@ class ServerWorkload:
 class ServerSpec:
     """A server that is to run: its DBMS, programs, requested settings and levers.
 
-    An instrumented one writes its counters to the folder ``counters``.
+    An instrumented one writes its counters to the folder ``counters``. With its clients it may hold
+    ``memory`` bytes, all that is usable if it is None.
     """
 
     dbms: ServerDbms
@@ -101,6 +102,7 @@ class ServerSpec:
     env: Mapping[str, str]
     levers: AppliedLevers = field(default_factory=AppliedLevers)
     counters: Path | None = None
+    memory: int | None = None
 
 
 class ServerPool:
@@ -110,16 +112,13 @@ class ServerPool:
         self.session = session
         self.workload = workload
         self._notify = notify
-        self.account = server_account()
-        # A client that nothing shuts in had better not share its user with the servers.
-        self._client_account = ids_of(self.account) if process.can_enclose() else None
         self.program = self._driver_program()
         self._held: dict[str, data.Saved] = {}
         scripts = workload.driver.load_scripts(workload.data)
         # Part of the key of loaded data, which every start of a server needs.
         self._scripts = [digest_of_file(path) for path in scripts]
-        if self._client_account is not None:
-            check_readable(scripts, self.account)
+        if process.can_enclose():
+            check_readable(scripts)
 
     def _driver_program(self) -> Path:
         driver = self.workload.driver
@@ -144,12 +143,11 @@ class ServerPool:
 
     @contextlib.contextmanager
     def _instance(self, spec: ServerSpec, saved: data.Saved | None) -> Iterator[Server]:
-        place = make_place(self.session, self.account)
-        try:
+        with opened_place(self.session, memory=spec.memory) as place:
             if saved is None:
-                data.make(spec.dbms, spec.installation, place, self.account, self.session)
+                data.make(spec.dbms, spec.installation, place, self.session)
             else:
-                data.restore(saved, place, self.account)
+                data.restore(saved, place)
                 if self.workload.cold:
                     page_cache.evict(place.data)
             chosen = self._settings_for(spec, place)
@@ -158,7 +156,6 @@ class ServerPool:
                 spec.installation,
                 place,
                 chosen.values,
-                self.account,
                 home=self.session.home,
                 # What an instrumented server counts while nobody trains it is thrown away.
                 env={**prepared_environment(place), **spec.env},
@@ -167,20 +164,15 @@ class ServerPool:
             )
             with server:
                 yield server
-        finally:
-            remove_place(place)
 
     def settings(self, spec: ServerSpec) -> ResolvedSettings:
         """Return the settings that a server will have, without those that hone fixes.
 
         Raises SettingsError for one that it lacks.
         """
-        place = make_place(self.session, self.account)
-        try:
+        with opened_place(self.session) as place:
             chosen = self._settings_for(spec, place)
             fixed = spec.dbms.fixed_settings(place)
-        finally:
-            remove_place(place)
         values = {name: value for name, value in chosen.values.items() if name not in fixed}
         return dataclasses.replace(chosen, values=values)
 
@@ -262,7 +254,7 @@ class ServerPool:
             isolated=True,
             timeout=_LOAD_TIMEOUT,
             sandbox=self._client_sandbox(server),
-            account=self._client_account,
+            tenant=self._client_tenant(server),
         )
         finished = process.run(command)
         # If several threads work on a command, sysbench reports a failure only in what it prints.
@@ -298,8 +290,15 @@ class ServerPool:
             cpus=server.levers.whole.client_cpus,
             timeout=task.run.timeout + _SLACK,
             sandbox=self._client_sandbox(server),
-            account=self._client_account,
+            tenant=self._client_tenant(server),
         )
+
+    def _client_tenant(self, server: Server) -> Tenant | None:
+        """Return for whom clients run: their server's tenant, as what they use is the subject's.
+
+        A client that nothing shuts in had better not share its account with the servers.
+        """
+        return server.place.tenant if process.can_enclose() else None
 
     def _client_sandbox(self, server: Server) -> Sandbox:
         """Return what encloses a server's clients: a server may try to take them over."""

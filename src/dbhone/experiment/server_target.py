@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-from dbhone.account import own
 from dbhone.compilation.profile import (
     ProfileCounts,
     newly_executed,
@@ -35,7 +35,7 @@ from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.experiment.warnings import ServerSetup, settings_notes
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.instance.memory import check_memory
+from dbhone.instance.memory import allotted, check_memory
 from dbhone.instance.programs import title_of
 from dbhone.measurement.record import Step
 from dbhone.workload import suite as suites
@@ -100,7 +100,6 @@ class ServerTarget(Target):
             scale=suite_tasks.training_scale(suite, training.scale, training.size),
         )
         pool = ServerPool(session, workload, notify)
-        own(job.counters, pool.account)
         dbms = load_server_dbms(job.dbms.name)
         spec = ServerSpec(
             dbms=dbms,
@@ -141,7 +140,9 @@ class ServerTarget(Target):
         for note in settings_notes(self._setups):
             recorder.warn(note.code, note.text, subject=note.subject)
         self._warn_of_observed_settings()
-        check_memory(self._caches(workload.cache_bytes))
+        caches = self._caches(workload.cache_bytes)
+        check_memory([max(caches.values())] if self._cold and caches else tuple(caches.values()))
+        self._specs |= self._limited(caches)
         self._scheduled_tasks = self.tasks(experiment.scale)
         self._servers: BlockServers | None = None
         self._trials: InterleavedTrials | None = None
@@ -173,14 +174,23 @@ class ServerTarget(Target):
             chosen=self._pool.settings(spec),
         )
 
-    def _caches(self, usual: int) -> list[int]:
-        """Return the caches, in bytes, that lie in free memory at once, and not in huge pages."""
-        caches = [
-            self._cache(subject.name, usual)
+    def _caches(self, usual: int) -> dict[str, int]:
+        """Return the caches, in bytes, that lie in free memory, and not in huge pages."""
+        return {
+            subject.name: self._cache(subject.name, usual)
             for subject in self.experiment.subjects
             if subject.name in self._specs and not uses_huge_pages(subject)
-        ]
-        return [max(caches)] if self._cold and caches else caches
+        }
+
+    def _limited(self, caches: Mapping[str, int]) -> dict[str, ServerSpec]:
+        """Return the servers with limits on their memory, as far as they are up side by side."""
+        if self._cold:
+            return {}
+        limits = allotted({name: caches.get(name, 0) for name in self._specs})
+        return {
+            name: dataclasses.replace(spec, memory=limits[name])
+            for name, spec in self._specs.items()
+        }
 
     def _cache(self, subject: str, usual: int) -> int:
         """Return how large a server's own cache is, in bytes."""

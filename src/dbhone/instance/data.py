@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
-from dbhone.account import Account, check_reachable, own
+from dbhone.account import check_reachable, own, take_back
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.errors import MachineError, ServerError, disk_full
 from dbhone.files import digest_of, publish
@@ -54,21 +54,25 @@ def save(session: Session, name: str, folder: Path) -> Saved:
 
 
 def hold(session: Session, folder: Path) -> Saved:
-    """Keep the data directory of a server that has stopped, for the session; it is moved."""
+    """Keep the data directory of a server that has stopped, for the session; it is moved.
+
+    It belongs to hone from then on: the server's account goes to others.
+    """
     draft = session.workdir("saved")
     with _reporting_full_disk("saving the loaded data"):
         folder.rename(draft / _CONTENT)
+        take_back(draft)
     return Saved(draft)
 
 
-def restore(saved: Saved, place: InstanceDir, account: Account | None) -> None:
-    """Fill the empty data directory of ``place`` with a copy that belongs to the account.
+def restore(saved: Saved, place: InstanceDir) -> None:
+    """Fill the empty data directory of ``place`` with a copy that belongs to its tenant.
 
     The copy is on the disk afterwards: to write it later would disturb what is measured.
     """
     with _reporting_full_disk("copying the loaded data"):
         _copy_folder(saved.path / _CONTENT, place.data)
-        own(place.data, account)
+        own(place.data, place.tenant.account)
         os.sync()
 
 
@@ -77,7 +81,9 @@ def _copy_folder(source: Path, target: Path) -> None:
 
     Links stay links, holes stay holes. Raises OSError for a full disk, else MachineError.
     """
-    options = ("--archive", "--reflink=auto", "--sparse=auto")
+    # Whom a copy belongs to is decided afterwards.
+    what = ("--archive", "--no-preserve=ownership")
+    options = (*what, "--reflink=auto", "--sparse=auto")
     finished = process.run(
         process.Command(
             argv=("cp", *options, "--", f"{source}/.", str(target)),
@@ -96,28 +102,23 @@ def _copy_folder(source: Path, target: Path) -> None:
 
 
 def make(
-    dbms: ServerDbms,
-    installation: Installation,
-    place: InstanceDir,
-    account: Account | None,
-    session: Session,
+    dbms: ServerDbms, installation: Installation, place: InstanceDir, session: Session
 ) -> None:
     """Make an empty data directory with the server's own programs.
 
     Raises ServerError, with the log kept, if they fail.
     """
-    check_reachable(installation.server.parent, account)
+    check_reachable(installation.server.parent, place.tenant.account)
     log = place.log.with_name("initialise.log")
     for program in dbms.initialise(installation, place):
-        finished = run_program(
-            program, installation, place, account, timeout=_INITIALISE_TIMEOUT, log=log
-        )
+        finished = run_program(program, installation, place, timeout=_INITIALISE_TIMEOUT, log=log)
         if not finished.ok:
             text = read_log(log)
             kept = keep_log(log, session.home, f"{dbms.name}-initialise")
             check_space(text, place, kept)
             lines = [line.strip() for line in text.splitlines() if line.strip()]
-            reason = dbms.complaint(text) or (lines[-1] if lines else finished.ending())
+            last = lines[-1] if lines else finished.ending()
+            reason = place.tenant.exceeded() or dbms.complaint(text) or last
             raise ServerError(
                 f"{title_of(dbms, installation)} could not make a data directory: {reason}",
                 log=kept,

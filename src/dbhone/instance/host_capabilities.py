@@ -8,10 +8,9 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from dbhone.account import server_account
-from dbhone.errors import MachineError
 from dbhone.instance.levers.base import HostCapabilities, Lever
 from dbhone.source.libraries import find_system_library
+from dbhone.tenant import server_groups
 
 _NODE = re.compile(r"node[0-9]+")
 _HUGE = re.compile(r"^(HugePages_Total|HugePages_Free|HugePages_Rsvd|Hugepagesize):\s+(\d+)", re.M)
@@ -27,7 +26,7 @@ def read_host_capabilities(levers: Iterable[Lever], *, root: Path = Path("/")) -
     libraries = ((name, find_system_library(name)) for name in library_names)
     programs = ((name, shutil.which(name)) for lever in levers for name in lever.programs)
     huge = _huge_pages(root)
-    groups = _groups()
+    groups = server_groups()
     reserved = huge.get("HugePages_Total", 0)
     free = huge.get("HugePages_Free", 0) - huge.get("HugePages_Rsvd", 0)
     return HostCapabilities(
@@ -50,15 +49,6 @@ def _numa_nodes(root: Path) -> int:
     except OSError:
         return 1
     return max(1, sum(_NODE.fullmatch(path.name) is not None for path in paths))
-
-
-def _groups() -> tuple[int, ...]:
-    """Return the groups of the account that servers run as, its own first."""
-    try:
-        account = server_account()
-    except MachineError:
-        return (os.getegid(),)  # starting a server reports the missing account
-    return (os.getegid(), *os.getgroups()) if account is None else (account.gid,)
 
 
 def _shm_group(root: Path) -> int | None:

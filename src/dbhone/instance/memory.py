@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from dbhone import cgroup, units
+from dbhone.cgroup import usable_memory
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import MachineError, SettingsError
 
@@ -59,6 +60,17 @@ def scaled(value: str, yardstick: Yardstick, dbms: ServerDbms) -> str:
     part = int(whole * float(share["percent"]) / 100)
     least = units.parse_size(share["least"]) if share["least"] else _MIB
     return dbms.amount(max(part // _MIB * _MIB, least))
+
+
+def allotted(needs: Mapping[str, int]) -> dict[str, int]:
+    """Return the most memory that each of these servers may hold, in bytes, with its clients.
+
+    It is what the server needs, and an equal part of what nobody needs. ``needs`` has the size of
+    each one's cache.
+    """
+    needed = {name: cache + _BESIDE_CACHE for name, cache in needs.items()}
+    spare = max(usable_memory() - sum(needed.values()), 0) // max(len(needed), 1)
+    return {name: need + spare for name, need in needed.items()}
 
 
 def check_memory(caches: Sequence[int]) -> None:

@@ -1,7 +1,7 @@
 """Where one instance lives: a private folder in the session's scratch.
 
-It belongs to us, and its group is the server's account: the server may read its settings, and
-writes only where it has to. So the server cannot lead us to write elsewhere.
+It belongs to us, and its group is that of the tenant's account: the server may read its settings,
+and writes only where it has to. So the server cannot lead us to write elsewhere.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from dbhone.account import Account, check_reachable, own
+from dbhone.account import Account, Tenant, check_reachable, own
 from dbhone.dbms.base_server import InstanceDir
 from dbhone.errors import MachineError
 from dbhone.home import Session, make_folder
+from dbhone.tenant import tenancy
 from dbhone.untrusted_files import remove_tree
 
 _LONGEST_NAME = ".s.PGSQL.5432"
@@ -24,19 +25,35 @@ _SOCKET_PATH_LIMIT = 107
 """Bytes of a socket's path; its end mark comes on top, see unix(7)."""
 
 
-def make_place(session: Session, account: Account | None) -> InstanceDir:
+@contextlib.contextmanager
+def opened_place(session: Session, *, memory: int | None = None) -> Iterator[InstanceDir]:
+    """Yield the place of an instance for a tenant of its own; in the end both go.
+
+    The server and its clients may hold ``memory`` bytes together, all that is usable if it is None.
+    Raises as ``make_place`` and ``tenancy`` do.
+    """
+    with tenancy(session, memory=memory, is_server=True) as tenant:
+        place = make_place(session, tenant)
+        try:
+            yield place
+        finally:
+            remove_place(place)
+
+
+def make_place(session: Session, tenant: Tenant) -> InstanceDir:
     """Make the folders of an instance; ``data``, ``sockets`` and ``scratch`` are empty.
 
     Raises MachineError if the account could not get there, or if the socket's path would be
     longer than the system allows.
     """
-    root = _new_folder(session)
+    root, account = _new_folder(session), tenant.account
     place = InstanceDir(
         data=root / "data",
         settings=root / "settings",
         sockets=root / "s",
         scratch=root / "t",
         log=root / "log",
+        tenant=tenant,
     )
     try:
         _check_length(place.sockets)
@@ -85,14 +102,15 @@ def _check_length(sockets: Path) -> None:
 
 
 @contextlib.contextmanager
-def fresh_database(session: Session, account: Account | None) -> Iterator[Path]:
-    """Yield the path of a database file that does not exist yet, in a folder of its own.
+def fresh_database(session: Session) -> Iterator[tuple[Path, Tenant]]:
+    """Yield the path of a database file that does not exist yet, and a tenant who may make it.
 
-    The folder is the account's and private, and goes when the instance ends.
+    Its folder is the tenant's and private. In the end both go.
     """
-    folder = session.workdir("data")
-    own(folder, account)
-    try:
-        yield folder / "database"
-    finally:
-        remove_tree(folder)
+    with tenancy(session) as tenant:
+        folder = session.workdir("data")
+        own(folder, tenant.account)
+        try:
+            yield folder / "database", tenant
+        finally:
+            remove_tree(folder)

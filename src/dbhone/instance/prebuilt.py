@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dbhone.account import check_reachable, server_account
+from dbhone.account import check_reachable
 from dbhone.compilation import builder
 from dbhone.compilation import manifest as records
 from dbhone.compilation.artifacts import copy_tree
@@ -31,7 +31,7 @@ from dbhone.files import (
     tree_size,
 )
 from dbhone.home import Home, Session
-from dbhone.instance.place import make_place, remove_place
+from dbhone.instance.place import opened_place
 from dbhone.instance.programs import run_program
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.libraries import require_libraries
@@ -111,20 +111,16 @@ def _install(
 
 def _identify(installation: Installation, session: Session) -> _Identity:
     """Return a server's DBMS and version, by its own output. Raises SourceError."""
-    account = server_account()
-    check_reachable(installation.server.parent, account)
-    place = make_place(session, account)
-    try:
-        output = ""
+    output = ""
+    with opened_place(session) as place:
+        check_reachable(installation.server.parent, place.tenant.account)
         for dbms in server_systems().values():
             query = dbms.version_query(installation)
-            finished = run_program(query, installation, place, account, timeout=_QUERY_TIMEOUT)
+            finished = run_program(query, installation, place, timeout=_QUERY_TIMEOUT)
             output = finished.text().strip() or finished.ending()
             version = dbms.version_in(output) if finished.ok else None
             if version is not None:
                 return _Identity(dbms=dbms, version=version)
-    finally:
-        remove_place(place)
     raise SourceError(
         f"{installation.server.name} is no server that hone knows: asked for its version it said"
         f" '{output.splitlines()[-1]}'"

@@ -8,7 +8,6 @@ import uuid
 from pathlib import Path
 
 from dbhone import process
-from dbhone.account import Account, ids_of
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
 from dbhone.errors import MachineError
 from dbhone.home import Home
@@ -42,7 +41,6 @@ def run_program(
     program: Program,
     installation: Installation,
     place: InstanceDir,
-    account: Account | None,
     *,
     timeout: float,
     log: Path | None = None,
@@ -63,8 +61,8 @@ def run_program(
         isolated=True,
         log=log,
         timeout=timeout,
-        stdin=_input(program, place, account),
-        account=ids_of(account),
+        stdin=_input(program, place),
+        tenant=place.tenant,
         sandbox=sandbox_of(installation, place),
     )
     return process.run(command)
@@ -78,12 +76,12 @@ def prepared_environment(place: InstanceDir) -> dict[str, str]:
     return {"GCOV_PREFIX": str(place.scratch), "LLVM_PROFILE_FILE": "/dev/null"}
 
 
-def _input(program: Program, place: InstanceDir, account: Account | None) -> Path | None:
+def _input(program: Program, place: InstanceDir) -> Path | None:
     if not program.stdin:
         return None
     path = place.settings.with_name("input")
     path.write_text(program.stdin, encoding="utf-8")
-    admit(path, account)
+    admit(path, place.tenant.account)
     return path
 
 

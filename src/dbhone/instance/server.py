@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
-from dbhone.account import Account, check_reachable, ids_of
+from dbhone.account import check_reachable, own
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.errors import ServerError
@@ -32,6 +32,8 @@ _TOO_MANY = re.compile(
 class Server:
     """A server at ``place``, whose data directory is filled. Use it as a context manager.
 
+    It runs for the place's tenant.
+
     Entering starts it and waits until it takes connections, ``timeout`` seconds at most.
     Leaving stops it cleanly, or kills it if an exception is under way. ``values`` are its
     settings; ``env`` is added to its small environment. An instrumented server writes to the folder
@@ -44,7 +46,6 @@ class Server:
     installation: Installation
     place: InstanceDir
     values: Mapping[str, str]
-    account: Account | None
     _: KW_ONLY
     home: Home
     env: Mapping[str, str] = field(default_factory=dict)
@@ -75,9 +76,12 @@ class Server:
         return self._process.pid
 
     def __enter__(self) -> Server:
-        check_reachable(self.installation.server.parent, self.account)
+        account = self.place.tenant.account
+        check_reachable(self.installation.server.parent, account)
+        if self.counters is not None:
+            own(self.counters, account)
         self.place.settings.write_text(self.dbms.settings_file(self.values), encoding="utf-8")
-        admit(self.place.settings, self.account)
+        admit(self.place.settings, account)
         self._log_start = self.place.log.stat().st_size if self.place.log.exists() else 0
         program = self.dbms.start(self.installation, self.place)
         base = {"LC_ALL": "C", "TZ": "UTC", "TMPDIR": str(self.place.scratch)}
@@ -88,7 +92,7 @@ class Server:
                 env={**base, **program.env, **self.env, **self.levers.environment()},
                 isolated=True,
                 log=self.place.log,
-                account=ids_of(self.account),
+                tenant=self.place.tenant,
                 cpus=self.levers.whole.cpus,
                 sandbox=sandbox_of(
                     self.installation,
@@ -134,13 +138,20 @@ class Server:
             raise error
 
     def check(self) -> None:
-        """Raise ServerError if the server has died, MachineError if it found the disk full."""
-        if self._process is None or not self._process.wait(0):
-            check_space(self._log(), self.place, None)
-            return
-        finished = self._process.finish()
-        self._process = None
-        raise self._error("crashed", finished)
+        """Raise ServerError if the server has died, MachineError if it found the disk full.
+
+        One that has lost a process because it took too much memory is killed, which is told, too:
+        what is left of it is not what is measured.
+        """
+        if self._process is not None and self._process.wait(0):
+            finished = self._process.finish()
+            self._process = None
+            raise self._error("crashed", finished)
+        check_space(self._log(), self.place, None)
+        group = self.place.tenant.group
+        if self._process is not None and group is not None and group.out_of_memory():
+            self.kill()
+            raise self._error("lost a process")
 
     def stop(self) -> None:
         """Stop it cleanly; do nothing if it was stopped before.
@@ -179,12 +190,18 @@ class Server:
         message = f"{self.title} {what}"
         if finished is not None:
             message += f": it {finished.ending()}"
+        exceeded = self.place.tenant.exceeded()
+        if exceeded:
+            message += f": {exceeded}" if finished is None else f", and {exceeded}"
         complaint = self.dbms.complaint(text)
         if complaint:
             message += f", saying: {complaint}"
         return ServerError(message, hint=self._advice(finished, text), log=kept)
 
     def _advice(self, finished: Finished | None, text: str) -> str | None:
+        group = self.place.tenant.group
+        if group is not None and group.out_of_memory():
+            return "choose a smaller cache, or fewer subjects: they share the machine's memory"
         if self.dbms.foreign_data.search(text):
             return f"another version has made this data: remove {self.home.data}, it comes back"
         if finished is not None and finished.status == -signal.SIGKILL:
@@ -193,7 +210,7 @@ class Server:
             )
         if _TOO_MANY.search(text):
             return (
-                f"the account that servers run as may have {MOST_PROCESSES} processes and threads"
-                " in all: choose fewer clients, or look what else it runs"
+                f"a server and its clients may have {MOST_PROCESSES} processes and threads in all:"
+                " choose fewer clients"
             )
         return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dbhone.account import check_reachable, server_account
+from dbhone.account import check_reachable
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.dbms.base_settings import (
     LOOSE,
@@ -38,11 +38,10 @@ def known_settings(
 
 
 def _query(dbms: ServerDbms, installation: Installation, place: InstanceDir) -> dict[str, str]:
-    account = server_account()
-    check_reachable(installation.server.parent, account)
+    check_reachable(installation.server.parent, place.tenant.account)
     answers = []
     for program in dbms.settings_queries(installation, place):
-        finished = run_program(program, installation, place, account, timeout=_QUERY_TIMEOUT)
+        finished = run_program(program, installation, place, timeout=_QUERY_TIMEOUT)
         known = dbms.known_settings(finished.text())
         # An answer without the cache's setting was misread; settings would be dropped by mistake.
         if dbms.cache_setting in known:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
+from dbhone.account import Tenant
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, MachineError
 from dbhone.measurement import counters, process_stats
@@ -18,6 +19,7 @@ from dbhone.workload.task import Task
 
 _STOPPING = 0.0001
 """Seconds between two looks whether a driver has stopped."""
+_LIMITED = "choose a smaller size: --size; or a machine that has more"
 _NO_SPACE = ("disk is full", "No space left on device", "disk I/O error")
 
 
@@ -47,7 +49,8 @@ class DriverCommand:
     ``database`` is the file to make, or the endpoint of a server; ``version`` what the DBMS
     must say it is, if it says. ``folder`` is where the driver runs. ``timeout`` is in
     seconds; ``env`` is added to the little environment that it gets. ``cpus`` are the only ones
-    that it may run on. It runs in the ``sandbox``, and as ``account``, as ``process.Command`` says.
+    that it may run on. It runs in the ``sandbox`` and for the ``tenant``, as ``process.Command``
+    says.
     """
 
     driver: Driver
@@ -61,7 +64,7 @@ class DriverCommand:
     env: tuple[tuple[str, str], ...] = ()
     cpus: frozenset[int] | None = None
     sandbox: Sandbox | None = None
-    account: tuple[int, int] | None = None
+    tenant: Tenant | None = None
 
     @property
     def request(self) -> DriverRequest:
@@ -86,7 +89,7 @@ class DriverCommand:
             timeout=self.timeout,
             cpus=self.cpus,
             sandbox=self.sandbox,
-            account=self.account,
+            tenant=self.tenant,
         )
 
 
@@ -284,5 +287,8 @@ def failure(command: DriverCommand, finished: process.Finished) -> DriverError:
             hint="free some space, then 'hone resume' goes on",
         )
     last = tail.splitlines()[-1][:200] if tail else "it printed nothing"
+    exceeded = None if command.tenant is None else command.tenant.exceeded()
+    if exceeded:
+        return DriverError(f"{name} {finished.ending()}, and {exceeded}", hint=_LIMITED)
     known = command.driver.complaint(finished.text())
     return known or DriverError(f"{name} {finished.ending()}: {last}")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from dbhone.account import own
 from dbhone.errors import DriverError
 from dbhone.measurement import process_stats
 from dbhone.process import Command, Finished, Process
@@ -50,8 +50,7 @@ class PausableClient:
 
     def _admitted(self, command: Command) -> Command:
         """Let the driver write its counts, and nothing else that is in the folder."""
-        if command.account is not None:
-            os.chown(self._counts.path, *command.account)
+        own(self._counts.path, command.account)
         if command.sandbox is None:
             return command
         return dataclasses.replace(

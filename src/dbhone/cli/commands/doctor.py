@@ -12,7 +12,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from dbhone.account import check_reachable, server_account
+from dbhone import cgroup
+from dbhone.account import LENT
 from dbhone.cli.context import Context, pass_context
 from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.toolchain import Compiler, find_bolt, find_compiler
@@ -23,6 +24,7 @@ from dbhone.instance import idle_inhibitor
 from dbhone.instance.applied_levers import survey
 from dbhone.instance.levers.base import LeverContext
 from dbhone.instance.page_cache import check_evictable
+from dbhone.instance.place import opened_place
 from dbhone.measurement import counters
 from dbhone.measurement.conditions import Condition, between, read_conditions
 from dbhone.measurement.machine import read_machine
@@ -70,6 +72,7 @@ def command(context: Context) -> None:
             *_compilers(session),
             _account(session),
             _sandboxes(),
+            _limits(),
             *_levers(),
             *_terms(session),
             *_machine(session),
@@ -94,15 +97,19 @@ def _programs() -> Iterator[_Finding]:
 
 
 def _account(session: Session) -> _Finding:
-    """Say as whom servers would run."""
+    """Say as whom servers and builds would run."""
     try:
-        account = server_account()
-        if account is not None:
-            check_reachable(session.home.root, account)
+        with opened_place(session) as place:
+            account = place.tenant.account
     except HoneError as error:
         return _Finding(what="account", good=False, text=error.message, remedy=error.hint or "")
-    name = account.name if account else "you"
-    return _Finding(what="account", good=True, text=f"servers run as {name}")
+    if account is None:
+        text = "servers and builds run as you"
+    elif account.is_lent:
+        text = f"each server and each build runs as a user id of its own ({LENT[0]} to {LENT[-1]})"
+    else:
+        text = f"servers run as {account.name}"
+    return _Finding(what="account", good=True, text=text)
 
 
 def _sandboxes() -> _Finding:
@@ -115,6 +122,20 @@ def _sandboxes() -> _Finding:
     remedy = f"apt-get install {PACKAGE}" if missing else "allow user namespaces to this account"
     text = f"sources from the net are refused, unless you say --trust: {reason}"
     return _Finding(what="sandboxes", good=False, text=text, remedy=remedy)
+
+
+def _limits() -> _Finding:
+    """Say whether the memory of a subject or a build can be limited as a whole."""
+    reason = cgroup.refusal()
+    if reason is None:
+        text = "a subject's or a build's memory and processes are limited as a whole (tried)"
+        return _Finding(what="limits", good=True, text=text)
+    return _Finding(
+        what="limits",
+        good=False,
+        text=f"memory is limited for each process only: {reason}",
+        remedy="start hone by: systemd-run --user --scope hone ..., where systemd runs",
+    )
 
 
 def _compilers(session: Session) -> Iterator[_Finding]:
