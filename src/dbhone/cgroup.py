@@ -8,13 +8,14 @@ group in version 1, and in version 2 below the nearest that can be divided.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import math
 import os
 import secrets
 import signal
 import time
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 import psutil
@@ -113,12 +114,14 @@ class ControlGroup:
     """A control group of our own, with a limit on memory, in bytes, and one on processes.
 
     ``folders`` are its folders, one in each of the kernel's trees. Processes join it when they are
-    started (``supervisor.py``), and all that they start is in it, too.
+    started (``supervisor.py``), and all that they start is in it, too. ``locks`` are descriptors
+    of the folders, which are locked as long as hone lives: what is not locked is a dead hone's.
     """
 
     folders: tuple[Path, ...]
     memory: int
     processes: int
+    locks: list[int] = field(default_factory=list, compare=False)
 
     def exceeded(self) -> str | None:
         """Return in words which limit was struck, None if neither was."""
@@ -149,6 +152,8 @@ class ControlGroup:
         """End what is still in the group, and remove it. Removing it again does nothing."""
         for folder in self.folders:
             _remove(folder)
+        while self.locks:
+            os.close(self.locks.pop())
 
 
 def make_group(
@@ -156,7 +161,7 @@ def make_group(
 ) -> ControlGroup | None:
     """Return a new control group; None where the kernel or the machine's owner does not allow it.
 
-    Its name begins with that of the session, by which ``remove_groups`` finds it.
+    Its name has that of the session.
     """
     name = f"{_NAME}-{session}-{secrets.token_hex(4)}"
     group = ControlGroup(
@@ -167,6 +172,7 @@ def make_group(
     try:
         for folder in group.folders:
             folder.mkdir()
+            group.locks.append(_lock(folder))
             _limit(folder, memory, processes)
     except OSError:
         group.remove()
@@ -183,13 +189,32 @@ def refusal(root: Path = Path("/")) -> str | None:
     return None
 
 
-def remove_groups(sessions: Collection[str], root: Path = Path("/")) -> None:
-    """End what is left in the control groups of these sessions, and remove them."""
+def remove_dead_groups(root: Path = Path("/")) -> None:
+    """End what is left in the control groups of hones that were killed, and remove them.
+
+    The homes of those hones do not matter.
+    """
     tops = dict.fromkeys(own[0] for tree in _TREES if (own := _own(root, tree)) is not None)
     for folder in (folder for top in tops for folder in _groups_below(top)):
-        name, _, rest = folder.name.partition("-")
-        if name == _NAME and rest.partition("-")[0] in sessions:
-            _remove(folder)
+        if not folder.name.startswith(f"{_NAME}-"):
+            continue
+        with contextlib.suppress(OSError):  # it lives, or is another user's, or has just gone
+            lock = _lock(folder)
+            try:
+                _remove(folder)
+            finally:
+                os.close(lock)
+
+
+def _lock(folder: Path) -> int:
+    """Lock a group's folder; return its descriptor. Raises BlockingIOError if it is locked."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _parents(root: Path) -> tuple[Path, ...]:
@@ -239,7 +264,7 @@ def _remove(folder: Path) -> None:
     while time.monotonic() < deadline:
         try:
             folder.rmdir()
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):
             return
         except OSError:
             for word in _words(folder / "cgroup.procs"):

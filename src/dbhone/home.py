@@ -2,8 +2,8 @@
 
 A session is one running ``hone``. It holds a locked file in ``sessions/``; the kernel drops
 the lock when the session ends, however it ends. The next session that opens the home sees
-an unlocked file, ends what may be left of that session's processes, and removes its control groups
-and its scratch.
+an unlocked file, ends what may be left of that session's processes, and removes its scratch and the
+control groups of all hones that are dead.
 
 The home is private. When root runs hone, servers run as another account (``instance/``). That
 account needs builds and its own data, so it may pass through the folders above them, but not list
@@ -25,7 +25,7 @@ from pathlib import Path
 
 import platformdirs
 
-from dbhone.cgroup import remove_groups
+from dbhone.cgroup import remove_dead_groups
 from dbhone.errors import MachineError, UsageError, disk_full
 from dbhone.process import SESSION_VARIABLE
 from dbhone.untrusted_files import remove_tree
@@ -321,11 +321,11 @@ def _sweep(home: Home) -> None:
         ]
         if dead:
             _kill_remains(frozenset(dead))
-            remove_groups(dead)
         for name in dead:
             (home.sessions / name).unlink(missing_ok=True)
         leftovers = [path for path in home.scratch.iterdir() if not is_alive(home, path.name)]
         renamed = [_set_aside(folder) for folder in leftovers]
+    remove_dead_groups()
     for folder in renamed:
         with contextlib.suppress(OSError):
             remove_tree(folder)

@@ -14,12 +14,11 @@ import pytest
 
 from dbhone import account, cgroup, tenant
 from dbhone.account import LENT
-from dbhone.cgroup import make_group, remove_groups, usable_memory
+from dbhone.cgroup import make_group, remove_dead_groups, usable_memory
 from dbhone.errors import MachineError
 from dbhone.home import Home, Session, open_session
 from dbhone.process import Command, Process, can_enclose, run, why_not_enclosed
 from dbhone.tenant import tenancy
-from tests.foundation.test_process import wait_until_gone
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root lends accounts")
 enclosing = pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
@@ -193,26 +192,31 @@ def test_too_many_processes_are_refused_and_told(session: Session) -> None:
 
 
 @limiting
-def test_the_next_hone_ends_and_removes_what_a_dead_one_left(tmp_path: Path) -> None:
-    with open_session(Home(tmp_path)) as alive:
-        mine = make_group(alive.id, memory=1 << 30, processes=100)
-        assert mine is not None
-        (tmp_path / "sessions" / "0123456789ab").write_text("1\n")
-        left = make_group("0123456789ab", memory=1 << 30, processes=100)
-        assert left is not None
+def test_the_next_hone_ends_and_removes_what_a_dead_one_left_in_any_home(tmp_path: Path) -> None:
+    code = (
+        "import time\n"
+        "from dbhone.cgroup import make_group\n"
+        "group = make_group('dead', memory=1 << 30, processes=100)\n"
+        "print(*group.folders, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    argv = [sys.executable, "-c", code]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as dead:
+        assert dead.stdout is not None
+        left = [Path(word) for word in dead.stdout.readline().split()]
         with subprocess.Popen(["sleep", "600"]) as sleeper:
-            for folder in left.folders:
+            for folder in left:
                 (folder / "cgroup.procs").write_text(str(sleeper.pid))
-            with open_session(Home(tmp_path)):
-                assert not any(folder.exists() for folder in left.folders)
-                assert all(folder.exists() for folder in mine.folders)
+            with open_session(Home(tmp_path / "one")):
+                assert all(folder.exists() for folder in left), "its hone lives"
+            dead.kill()
+            dead.wait()
+            with open_session(Home(tmp_path / "another")):
+                assert not any(folder.exists() for folder in left)
             assert sleeper.wait() == -signal.SIGKILL
-        wait_until_gone(sleeper.pid)
-        remove_groups([alive.id])
-        assert not any(folder.exists() for folder in mine.folders)
 
 
 def test_where_the_kernel_has_no_groups_there_are_none(tmp_path: Path) -> None:
     assert make_group("x", memory=1, processes=1, root=tmp_path) is None
     assert cgroup.refusal(tmp_path) is not None
-    remove_groups(["x"], tmp_path)
+    remove_dead_groups(tmp_path)
