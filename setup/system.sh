@@ -5,7 +5,6 @@ _updated=
 
 # system_ready PURPOSE: have the programs that environment, try or check needs, or fail.
 system_ready() {
-    _account_ready "$1"
     _needed=$(packages_needed "$1")
     _wanted=$(packages_wanted "$1")
     [ -n "$_needed$_wanted" ] || return 0
@@ -81,22 +80,6 @@ _mariadb_package() {
         echo mariadb-server-core-10.6
     else
         echo mariadb-server-core
-    fi
-}
-
-# _account_ready PURPOSE: have the account that servers run as when root runs hone, for the
-# checks, or when DBHONE_ACCOUNT names one.
-_account_ready() {
-    [ "$1" = check ] || [ -n "${DBHONE_ACCOUNT:-}" ] || return 0
-    [ "$(id -u)" -eq 0 ] || return 0
-    _account=${DBHONE_ACCOUNT:-dbhone}
-    ! id -u "$_account" >/dev/null 2>&1 || return 0
-    _maker="useradd --system --no-create-home --shell /usr/sbin/nologin $_account"
-    # shellcheck disable=SC2086 # the command is words
-    if has useradd && $_maker >/dev/null 2>&1; then
-        note "made the account $_account, which servers run as"
-    else
-        note "servers cannot run as root: make an account for them with: $_maker"
     fi
 }
 

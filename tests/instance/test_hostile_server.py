@@ -10,18 +10,27 @@ from pathlib import Path
 
 import pytest
 
+from dbhone import cgroup
 from dbhone.dbms.base_server import Installation, InstanceDir, Program
 from dbhone.errors import MachineError, ServerError
 from dbhone.home import Session
-from dbhone.instance.place import remove_place
+from dbhone.instance.place import fresh_database, remove_place
 from dbhone.instance.server import Server
-from dbhone.process import can_enclose, why_not_enclosed
+from dbhone.process import Command, can_enclose, run, why_not_enclosed
+from dbhone.sandbox import Sandbox
+from dbhone.workload.drive import DriverCommand, drive
+from dbhone.workload.drivers.base import EmbeddedDriver, load_driver_of
+from dbhone.workload.suite import load
+from dbhone.workload.suite_tasks import tasks
+from dbhone.workload.task import Scale
 from tests.foundation.test_process import is_running
 from tests.instance.test_server import Stubborn, pretended, session
 
 __all__ = ["session"]  # a fixture
 
 pytestmark = pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives each an account")
+limiting = pytest.mark.skipif(cgroup.refusal() is not None, reason=str(cgroup.refusal()))
 
 
 class Hostile(Stubborn):
@@ -133,3 +142,142 @@ def test_it_opens_no_connection(session: Session) -> None:
 
 def test_too_many_processes_are_refused_to_it(session: Session) -> None:
     assert "16384" in attacked("ulimit -u", session)
+
+
+def test_it_traces_no_neighbour(session: Session, neighbour: Server) -> None:
+    trace = f"import ctypes; print('traced', ctypes.CDLL(None).ptrace(16, {neighbour.pid}, 0, 0))"
+    log = attacked(f'/usr/bin/python3 -I -c "{trace}"', session)
+    assert "traced -1" in log
+    assert "TracerPid:\t0" in Path(f"/proc/{neighbour.pid}/status").read_text()
+
+
+@as_root
+def test_it_is_another_user_than_its_neighbour_with_files_of_its_own(
+    session: Session, neighbour: Server
+) -> None:
+    server = pretended(Hostile("id; cat /etc/passwd /etc/group"), session)
+    server.stop_timeout = 10.0
+    with server:
+        pass
+    own, other = server.place.tenant.account, neighbour.place.tenant.account
+    assert own is not None
+    assert other is not None
+    assert own.uid != other.uid
+    log = server.place.log.read_text()
+    assert f"uid={own.uid}(dbhone) gid={own.gid}(dbhone)" in log
+    assert {line.split(":")[0] for line in log.splitlines() if line.count(":") == 6} == {
+        "root",
+        "dbhone",
+        "nobody",
+    }
+    # What would hold if it saw the neighbour's data after all.
+    rows = neighbour.place.data / "rows"
+    reader = Command(argv=("cat", str(rows)), cwd=Path("/"), tenant=server.place.tenant)
+    assert "Permission denied" in run(reader).text()
+
+
+@limiting
+def test_its_fork_bomb_is_its_own_trouble(
+    session: Session, neighbour: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.tenant.MOST_PROCESSES", 100)
+    server = pretended(Hostile("dash -c 'while :; do sleep 60 & done'; pkill sleep"), session)
+    server.stop_timeout = 20.0
+    with server:
+        neighbour.check()
+        assert is_running(neighbour.pid)  # it starts a process every 50 ms
+        assert neighbour.place.tenant.exceeded() is None
+        assert server.place.tenant.exceeded() == (
+            "it wanted more than the 100 processes and threads that it may have"
+        )
+    assert "Cannot fork" in server.place.log.read_text()
+
+
+_EATER = "tail -c 300M <(head -c 300M /dev/zero) > /dev/null"
+
+
+@limiting
+def test_a_server_that_takes_too_much_memory_is_ended_and_told(
+    session: Session, neighbour: Server
+) -> None:
+    with (
+        pytest.raises(ServerError) as caught,
+        pretended(Hostile(f"exec {_EATER}"), session, memory=64 << 20),
+    ):
+        pass
+    assert caught.value.message == (
+        "PostgreSQL 1.0 did not start: it was ended by SIGKILL,"
+        " and it took more than the 64.0 MiB of memory that it may have"
+    )
+    assert caught.value.hint == (
+        "choose a smaller cache, or fewer subjects: they share the machine's memory"
+    )
+    neighbour.check()
+    assert neighbour.place.tenant.exceeded() is None
+
+
+@limiting
+def test_a_server_that_loses_a_process_for_want_of_memory_is_ended_and_told(
+    session: Session, neighbour: Server
+) -> None:
+    server = pretended(Hostile(_EATER), session, memory=64 << 20)
+    with (
+        pytest.raises(ServerError, match=r"it was ended by SIGKILL|lost a process") as caught,
+        server,
+    ):
+        pid = server.pid
+        server.check()
+    assert "it took more than the 64.0 MiB of memory that it may have" in caught.value.message
+    assert not is_running(pid)
+    neighbour.check()
+
+
+@as_root
+def test_embedded_databases_are_apart_too(session: Session) -> None:
+    with fresh_database(session) as (mine, tenant), fresh_database(session) as (other, owner):
+        other.write_text("private")
+        other.chmod(0o666)
+        command = Command(
+            argv=("sh", "-c", f"cat {other}; echo x > {other}; echo mine > {mine}; id -u"),
+            cwd=mine.parent,
+            sandbox=Sandbox(writable=(mine.parent,)),
+            tenant=tenant,
+        )
+        said = run(command).text()
+        assert tenant.account is not None
+        assert owner.account is not None
+        assert said.splitlines()[-1] == str(tenant.account.uid) != str(owner.account.uid)
+        assert (mine.read_text(), other.read_text()) == ("mine\n", "private")
+    assert not mine.parent.exists()
+
+
+@limiting
+def test_a_driver_that_takes_too_much_memory_is_told(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("dbhone.tenant.usable_memory", lambda: 64 << 20)
+    driver = load_driver_of(EmbeddedDriver, "speedtest1")
+    monkeypatch.setattr(
+        type(driver), "argv", lambda self, request: ("/bin/bash", "-c", f"exec {_EATER}")
+    )
+    suite = load("speedtest1")
+    task = tasks(suite, suite.measured(), Scale(size=suite.sizes()[0]))[0]
+    with fresh_database(session) as (database, tenant):
+        result = drive(
+            DriverCommand(
+                driver=driver,
+                program=Path("/bin/bash"),
+                task=task,
+                database=database,
+                folder=database.parent,
+                version="1",
+                timeout=60.0,
+                sandbox=Sandbox(writable=(database.parent,)),
+                tenant=tenant,
+            )
+        )
+    assert result.failure == (
+        "speedtest1 was ended by SIGKILL,"
+        " and it took more than the 64.0 MiB of memory that it may have"
+    )
+    assert result.hint is not None

@@ -226,8 +226,14 @@ _places = contextlib.ExitStack()
 """The places of a test's servers, which go with its session."""
 
 
-def pretended(dbms: Stubborn, session: Session, env: Mapping[str, str] | None = None) -> Server:
-    place = _places.enter_context(opened_place(session))
+def pretended(
+    dbms: Stubborn,
+    session: Session,
+    env: Mapping[str, str] | None = None,
+    *,
+    memory: int | None = None,
+) -> Server:
+    place = _places.enter_context(opened_place(session, memory=memory))
     installation = Installation(
         dbms="postgresql", version="1.0", prefix=Path("/usr"), server=Path("/bin/sh")
     )

@@ -157,10 +157,6 @@ def has_checks_that_pass(machine: Machine) -> None:
         machine.command(stage, "exit 0")
 
 
-def is_root_without_accounts(machine: Machine) -> None:
-    machine.command("id", '[ "$2" = "" ] && echo 0')
-
-
 @pytest.mark.parametrize(
     ("missing", "packages"),
     [
@@ -198,47 +194,6 @@ def test_only_the_checks_want_servers(machine: Machine) -> None:
     ran = machine.run("quickstart")
     assert ran.status == 7
     assert "apt-get" not in ran.errors
-
-
-def test_root_gets_an_account_for_servers_once(machine: Machine) -> None:
-    has_checks_that_pass(machine)
-    is_root_without_accounts(machine)
-    machine.command("useradd", 'echo "useradd $*" >>"$MACHINE/told"')
-    ran = machine.run("check")
-    assert ran.status == 0
-    assert "set-up: made the account dbhone, which servers run as\n" in ran.errors
-    made = [line for line in machine.told() if line.startswith("useradd")]
-    assert made == ["useradd --system --no-create-home --shell /usr/sbin/nologin dbhone"]
-    machine.command("id", "echo 0")  # now it knows the account
-    assert machine.run("check").status == 0
-    assert not any(line.startswith("useradd") for line in machine.told())
-
-
-@pytest.mark.parametrize("useradd", ["exit 1", None])
-def test_an_account_that_cannot_be_made_is_told_and_no_failure(
-    machine: Machine, useradd: str | None
-) -> None:
-    has_checks_that_pass(machine)
-    is_root_without_accounts(machine)
-    if useradd is not None:
-        machine.command("useradd", useradd)
-    ran = machine.run("check")
-    assert ran.status == 0
-    assert "useradd --system --no-create-home --shell /usr/sbin/nologin dbhone\n" in ran.errors
-
-
-def test_a_user_gets_no_account_and_root_only_the_one_that_is_asked_for(machine: Machine) -> None:
-    machine.command("useradd", 'echo "useradd $*" >>"$MACHINE/told"')
-    machine.variables["DBHONE_ACCOUNT"] = "bench"
-    assert machine.run("quickstart").status == 7
-    is_root_without_accounts(machine)
-    assert machine.run("quickstart").status == 7
-    assert [line for line in machine.told() if "useradd" in line] == [
-        "useradd --system --no-create-home --shell /usr/sbin/nologin bench"
-    ]
-    del machine.variables["DBHONE_ACCOUNT"]
-    assert machine.run("quickstart").status == 7
-    assert not any("useradd" in line for line in machine.told())
 
 
 def test_check_needs_git(machine: Machine) -> None:

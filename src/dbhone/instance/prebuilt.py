@@ -1,7 +1,7 @@
 """Adopts prebuilt servers: a server that somebody else has built is kept as a build.
 
-Its tree is copied to where the servers' account may read it. The server is asked for its version,
-as that account; nothing else of it runs before it is measured.
+Its tree is copied to where other accounts may read it. The server is asked for its version, in a
+sandbox; nothing else of it runs before it is measured.
 """
 
 from __future__ import annotations
