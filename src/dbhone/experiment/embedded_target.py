@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from dbhone import process
 from dbhone.account import Tenant, own
+from dbhone.cgroup import usable_memory
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
@@ -162,18 +163,21 @@ class EmbeddedTarget(Target):
 
     @contextlib.contextmanager
     def _run(self, subject: str, trial: Trial) -> Iterator[PausableRun]:
-        """Yield the subject's driver, started and paused."""
+        """Yield the subject's driver, started and paused; all of them share the memory."""
+        memory = usable_memory() // len(trial.subjects)
         with (
-            self._new_command(subject, trial.task, trial.timeout) as command,
+            self._new_command(subject, trial.task, trial.timeout, memory=memory) as command,
             PausableRun(command) as run,
         ):
             yield run
 
     @contextlib.contextmanager
-    def _new_command(self, subject: str, task: Task, timeout: float) -> Iterator[DriverCommand]:
+    def _new_command(
+        self, subject: str, task: Task, timeout: float, *, memory: int | None = None
+    ) -> Iterator[DriverCommand]:
         """Yield how to run the subject's driver on a database of its own, which goes afterwards."""
         build, task = self.builds[subject], self._block_seed.apply_to(task)
-        with fresh_database(self.session) as (database, tenant):
+        with fresh_database(self.session, memory=memory) as (database, tenant):
             yield _command(self.driver, build, task, database, timeout, tenant)
 
 

@@ -102,12 +102,13 @@ def _check_length(sockets: Path) -> None:
 
 
 @contextlib.contextmanager
-def fresh_database(session: Session) -> Iterator[tuple[Path, Tenant]]:
+def fresh_database(session: Session, *, memory: int | None = None) -> Iterator[tuple[Path, Tenant]]:
     """Yield the path of a database file that does not exist yet, and a tenant who may make it.
 
-    Its folder is the tenant's and private. In the end both go.
+    Its folder is the tenant's and private. In the end both go. The tenant may hold ``memory``
+    bytes, all that is usable if it is None.
     """
-    with tenancy(session) as tenant:
+    with tenancy(session, memory=memory) as tenant:
         folder = session.workdir("data")
         own(folder, tenant.account)
         try:
