@@ -5,10 +5,11 @@ from __future__ import annotations
 import psutil
 import pytest
 
+from dbhone.cgroup import usable_memory
 from dbhone.dbms.mysql import Mysql
 from dbhone.dbms.postgresql import Postgresql
 from dbhone.errors import MachineError, SettingsError
-from dbhone.instance.memory import Yardstick, check_memory, memory_for, scaled
+from dbhone.instance.memory import Yardstick, allotted, check_memory, memory_for, scaled
 
 GIB = 1024**3
 YARDSTICK = Yardstick(memory=16 * GIB, cache=2 * GIB)
@@ -83,3 +84,20 @@ def test_the_size_of_a_cache_is_read_as_the_server_reads_it(
 ) -> None:
     assert Mysql().bytes_of(value) == mysql
     assert Postgresql().bytes_of(value) == postgresql
+
+
+def test_servers_side_by_side_may_hold_what_they_need_and_equal_parts_of_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dbhone.instance.memory.usable_memory", lambda: 10 * GIB)
+    assert allotted({"small": GIB, "large": 3 * GIB}) == {"small": 4 * GIB, "large": 6 * GIB}
+    assert allotted({"alone": GIB}) == {"alone": 10 * GIB}
+    whole = allotted({"one": 8 * GIB, "two": 8 * GIB})
+    assert whole == {"one": 8 * GIB + GIB // 8, "two": 8 * GIB + GIB // 8}
+
+
+def test_the_machine_keeps_some_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbhone.cgroup.memory_limit", lambda root: 4.0 * GIB)
+    assert usable_memory() == 4 * GIB - GIB // 2
+    monkeypatch.setattr("dbhone.cgroup.memory_limit", lambda root: 16.0 * GIB)
+    assert usable_memory() == min(16 * GIB, psutil.virtual_memory().total) - GIB
