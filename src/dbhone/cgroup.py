@@ -184,7 +184,7 @@ def refusal(root: Path = Path("/")) -> str | None:
     """Return why no control groups can be made, None if they can; it is tried."""
     group = make_group(f"trial{os.getpid()}", memory=_RESERVE, processes=1, root=root)
     if group is None:
-        return "hone's own control group has no part that hone may divide into groups"
+        return "hone may make no control groups here"
     group.remove()
     return None
 
