@@ -1,11 +1,11 @@
 """What a sandbox costs: a server and its clients inside, beside the same outside, in one run.
 
 Usage: ``.venv/bin/python -m benchmarks.sandbox_cost --home FOLDER [--dbms DBMS --source SOURCE
---mark NAME=VALUE] [--runs N] [--budget DURATION]``
+--mark NAME=VALUE] [--runs N] [--budget DURATION] [--pairs N]``
 
-The one outside is known by a setting that costs nothing. It is the candidate, the one inside the
-base, and another inside the control. Then it is measured how long a program takes to start and end
-inside and outside, in turn.
+The one outside, which is in no control group either, is known by a setting that costs nothing. It
+is the candidate, the one inside the base, and another inside the control. Then it is measured how
+long a program takes to start and end inside and outside, in turn.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
-import os
 import random
 import statistics
 from collections.abc import Callable, Iterator
@@ -23,13 +22,14 @@ from unittest import mock
 
 from benchmarks.alarms import PLANTED, experiments, measured
 from dbhone import process
-from dbhone.account import LENT, Tenant, lendable
+from dbhone.account import Tenant
 from dbhone.experiment.server_pool import ServerPool
-from dbhone.home import locate
+from dbhone.home import locate, open_session
 from dbhone.instance.server import Server
 from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
 from dbhone.report.findings import findings_of, findings_of_joined
 from dbhone.sandbox import Sandbox
+from dbhone.tenant import tenancy
 from dbhone.workload.drive import DriverCommand
 from dbhone.workload.task import Task
 
@@ -49,7 +49,6 @@ planted = {{ like = "server", settings = {{ {setting} = "{value}" }} }}
 [workload]
 """
 _STARTS = 200
-_PAIRS = 60
 _CALLS = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000000", "status=none")
 
 
@@ -62,6 +61,7 @@ def main() -> None:
     parser.add_argument("--mark", default="deadlock_timeout=1001ms", metavar="NAME=VALUE")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--budget", default="8m", help="of each run")
+    parser.add_argument("--pairs", type=int, default=60, help="of programs inside and outside")
     options = parser.parse_args()
     texts = experiments(_EXPERIMENT, options, options.mark, _STEPS)
     setting, _, value = options.mark.partition("=")
@@ -71,11 +71,15 @@ def main() -> None:
     for metric in (THROUGHPUT, CPU_SECONDS):
         for subject, what in (("control", "inside"), (PLANTED, "outside")):
             summary = found.analysis.summary(subject, in_sample=False, metric=metric.name)
-            if summary is not None:
-                ends = f"[{summary.low:.4f}, {summary.high:.4f}]"
-                print(f"{metric.name}, {what} / inside: {summary.ratio:.4f} {ends}")
-    print("to start and end a program: {:.1f} ms outside, {:.1f} ms inside".format(*_starts()))
-    ratio, error = _system_calls()
+            if summary is None or summary.low is None or summary.high is None:
+                print(f"{metric.name}, {what} / inside: too few blocks")
+                continue
+            ends = f"[{summary.low:.4f}, {summary.high:.4f}]"
+            print(f"{metric.name}, {what} / inside: {summary.ratio:.4f} {ends}")
+    with open_session(locate(options.home)) as session, tenancy(session) as tenant:
+        times = _starts(tenant)
+        ratio, error = _system_calls(tenant, options.pairs)
+    print("to start and end a program: {:.1f} ms outside, {:.1f} ms inside".format(*times))
     print(f"CPU time of system calls, inside / outside: {ratio:.4f} ± {2 * error:.4f}")
 
 
@@ -90,6 +94,8 @@ def _outside(setting: str, value: str) -> Iterator[None]:
     def started(server: Server) -> Server:
         if not marked(server):
             return enter(server)
+        tenant = dataclasses.replace(server.place.tenant, group=None)
+        server.place = dataclasses.replace(server.place, tenant=tenant)
         with mock.patch.object(process, "can_enclose", return_value=False):
             return enter(server)
 
@@ -106,23 +112,23 @@ def _outside(setting: str, value: str) -> Iterator[None]:
         yield
 
 
-def _starts() -> tuple[float, float]:
+def _starts(tenant: Tenant) -> tuple[float, float]:
     """Return the median times of a program that does nothing, in milliseconds."""
-    times = [_pair(("true",), _seconds) for _ in range(_STARTS)]
+    times = [_pair(tenant, ("true",), _seconds) for _ in range(_STARTS)]
     outside, inside = (statistics.median(column) for column in zip(*times, strict=True))
     return 1000 * outside, 1000 * inside
 
 
-def _system_calls() -> tuple[float, float]:
+def _system_calls(tenant: Tenant, pairs: int) -> tuple[float, float]:
     """Return the ratio of the CPU times of two million system calls, and its standard error.
 
     What bubblewrap itself uses is in it: a few milliseconds of a second.
     """
     logs = []
-    for _ in range(_PAIRS):
-        outside, inside = _pair(_CALLS, lambda finished: finished.usage.cpu)
+    for _ in range(pairs):
+        outside, inside = _pair(tenant, _CALLS, lambda finished: finished.usage.cpu)
         logs.append(math.log(inside / outside))
-    return math.exp(statistics.fmean(logs)), statistics.stdev(logs) / math.sqrt(_PAIRS)
+    return math.exp(statistics.fmean(logs)), statistics.stdev(logs) / math.sqrt(pairs)
 
 
 def _seconds(finished: process.Finished) -> float:
@@ -130,12 +136,12 @@ def _seconds(finished: process.Finished) -> float:
 
 
 def _pair(
-    argv: tuple[str, ...], figure: Callable[[process.Finished], float]
+    tenant: Tenant, argv: tuple[str, ...], figure: Callable[[process.Finished], float]
 ) -> tuple[float, float]:
     """Run a program outside and inside, in random order; return a figure of both."""
-    tenant = Tenant(account=lendable(LENT[-1])) if os.geteuid() == 0 else None
-    outside = process.Command(argv=argv, cwd=Path("/"), tenant=tenant)
-    commands = {0: outside, 1: dataclasses.replace(outside, sandbox=Sandbox())}
+    inside = process.Command(argv=argv, cwd=Path("/"), tenant=tenant, sandbox=Sandbox())
+    alone = dataclasses.replace(tenant, group=None)
+    commands = {0: dataclasses.replace(inside, tenant=alone, sandbox=None), 1: inside}
     order = random.sample(sorted(commands), 2)
     found = {at: figure(process.run(commands[at])) for at in order}
     return found[0], found[1]
