@@ -21,7 +21,7 @@ from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, Family
 from dbhone.errors import ProfileError, ToolError
 from dbhone.files import digest_of, digest_of_tree, open_to_all, publish, write_whole
-from dbhone.home import Session
+from dbhone.home import Home, Session
 from dbhone.untrusted_files import open_untrusted, walk
 
 _DATA = "data"
@@ -116,10 +116,12 @@ def find(session: Session, key: str) -> Profile | None:
         digest = (session.home.profiles / f"{key}.training").read_text(encoding="ascii").strip()
     except OSError:
         return None
-    return _read(session.home.profiles / digest)
+    return find_kept(session.home, digest)
 
 
-def _read(folder: Path) -> Profile | None:
+def find_kept(home: Home, digest: str) -> Profile | None:
+    """Return the profile with this digest, None if the home does not hold it."""
+    folder = home.profiles / digest
     try:
         text = (folder / "profile.json").read_text(encoding="utf-8")
         facts = ProfileFacts.model_validate_json(text)

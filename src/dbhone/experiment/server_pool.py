@@ -15,10 +15,9 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant, check_readable
-from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
-from dbhone.errors import DriverError, ServerError, ToolError
+from dbhone.errors import DriverError, ToolError
 from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
@@ -320,22 +319,6 @@ class ServerPool:
             printed = self._run_driver(server, argv, "verifying")
             server.stop()
         return driver.verification(printed)
-
-
-def installation_of(dbms: ServerDbms, build: Build) -> Installation:
-    """Return the server in a build. Raises ServerError if there is none."""
-    files = build.manifest.files
-    prefix = build.path("install") if "install" in files else build.folder
-    installed = dbms.installation(prefix)
-    if installed is None:
-        raise ServerError(f"the build in {build.folder} holds no server of {dbms.title}")
-    return Installation(
-        dbms=dbms.name,
-        version=build.manifest.version,
-        prefix=installed.prefix,
-        server=build.path(build.manifest.primary),
-        libraries=tuple(build.folder / name for name in build.manifest.libraries),
-    )
 
 
 def _loading(spec: ServerSpec) -> tuple[RequestedSetting, ...]:

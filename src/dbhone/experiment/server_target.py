@@ -20,10 +20,10 @@ from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, s
 from dbhone.experiment.levers import apply_levers, settings_with, uses_huge_pages
 from dbhone.experiment.model import Experiment, Training
 from dbhone.experiment.observe import Observing
-from dbhone.experiment.recorder import RunRecorder
-from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload, installation_of
+from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
 from dbhone.experiment.target import (
     BuildResult,
+    Notes,
     ResultDigest,
     Schedule,
     ServerState,
@@ -36,7 +36,7 @@ from dbhone.experiment.warnings import ServerSetup, settings_notes
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.memory import allotted, check_memory
-from dbhone.instance.programs import title_of
+from dbhone.instance.programs import installation_of, title_of
 from dbhone.measurement.record import Step
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
@@ -123,7 +123,7 @@ class ServerTarget(Target):
         experiment: Experiment,
         builds: Mapping[str, BuildResult],
         session: Session,
-        recorder: RunRecorder,
+        recorder: Notes,
     ) -> None:
         super().__init__(experiment, builds, session, recorder)
         workload = ServerWorkload(

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.toolchain import Compiler
 from dbhone.dbms.base import Dbms
 from dbhone.errors import UsageError
+from dbhone.experiment.events import Listener
 from dbhone.experiment.model import Experiment, Training
-from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -90,6 +90,22 @@ def difference(answers: ResultDigest, base: ResultDigest) -> str | None:
     return f"its results differ from the base's in {', '.join(wrong)}" if wrong else None
 
 
+class Notes(Protocol):
+    """What a target tells of its subjects, and keeps with the run that it is part of."""
+
+    @property
+    def listen(self) -> Listener:
+        """Who is told what is being done."""
+
+    def warn(
+        self, code: str, text: str, *, subject: str | None = None, step: str | None = None
+    ) -> None:
+        """Keep a warning."""
+
+    def keep_steps(self, steps: Sequence[Step]) -> None:
+        """Keep which steps are measured."""
+
+
 class Target(ABC):
     """The builds of one experiment's subjects, as something to verify and to measure.
 
@@ -109,7 +125,7 @@ class Target(ABC):
         experiment: Experiment,
         builds: Mapping[str, BuildResult],
         session: Session,
-        recorder: RunRecorder,
+        recorder: Notes,
     ) -> None:
         self.experiment = experiment
         self.builds = {name: result.build for name, result in builds.items()}

@@ -8,8 +8,9 @@ import uuid
 from pathlib import Path
 
 from dbhone import process
+from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
-from dbhone.errors import MachineError
+from dbhone.errors import MachineError, ServerError
 from dbhone.home import Home
 from dbhone.instance.place import admit
 from dbhone.sandbox import Sandbox, longest_file
@@ -19,6 +20,22 @@ from dbhone.untrusted_files import read_untrusted
 def title_of(dbms: ServerDbms, installation: Installation) -> str:
     """Return a server's name in messages: its DBMS, and its version if that is known."""
     return f"{dbms.title} {installation.version}".strip()
+
+
+def installation_of(dbms: ServerDbms, build: Build) -> Installation:
+    """Return the server in a build. Raises ServerError if there is none."""
+    files = build.manifest.files
+    prefix = build.path("install") if "install" in files else build.folder
+    installed = dbms.installation(prefix)
+    if installed is None:
+        raise ServerError(f"the build in {build.folder} holds no server of {dbms.title}")
+    return Installation(
+        dbms=dbms.name,
+        version=build.manifest.version,
+        prefix=installed.prefix,
+        server=build.path(build.manifest.primary),
+        libraries=tuple(build.folder / name for name in build.manifest.libraries),
+    )
 
 
 def sandbox_of(

@@ -19,7 +19,7 @@ from dbhone.instance.observed_state import read_observed_state
 from dbhone.instance.place import admit
 from dbhone.instance.programs import check_space, keep_log, read_log, sandbox_of, title_of
 from dbhone.process import Command, Finished, Process
-from dbhone.sandbox import MOST_PROCESSES
+from dbhone.sandbox import MOST_PROCESSES, Sandbox
 
 _POLL = 0.02
 _STOP_TIMEOUT = 300.0
@@ -36,10 +36,10 @@ class Server:
 
     Entering starts it and waits until it takes connections, ``timeout`` seconds at most.
     Leaving stops it cleanly, or kills it if an exception is under way. ``values`` are its
-    settings; ``env`` is added to its small environment. An instrumented server writes to the folder
-    ``counters``, too. Raises ServerError, with its log kept, when
-    it does not start, crashes, does not stop, or when one of its ``levers`` had no effect;
-    MachineError when its log says that the disk is full.
+    settings; ``env`` is added to its small environment. An instrumented server writes to the
+    folder ``counters``, too, and every server may use what is ``shared`` with its clients. Raises
+    ServerError, with its log kept, when it does not start, crashes, does not stop, or when one of
+    its ``levers`` had no effect; MachineError when its log says that the disk is full.
     """
 
     dbms: ServerDbms
@@ -51,6 +51,7 @@ class Server:
     env: Mapping[str, str] = field(default_factory=dict)
     levers: AppliedLevers = field(default_factory=AppliedLevers)
     counters: Path | None = None
+    shared: Sandbox = field(default_factory=Sandbox)
     timeout: float = 120.0
     stop_timeout: float = _STOP_TIMEOUT
 
@@ -97,8 +98,11 @@ class Server:
                 sandbox=sandbox_of(
                     self.installation,
                     self.place,
-                    writable=() if self.counters is None else (self.counters,),
-                    readable=self.levers.whole.preload,
+                    writable=(
+                        *(() if self.counters is None else (self.counters,)),
+                        *self.shared.writable,
+                    ),
+                    readable=(*self.levers.whole.preload, *self.shared.readable),
                 ),
             ),
             capture=False,
