@@ -74,6 +74,11 @@ class Home:
         return self.root / "data"
 
     @property
+    def verifications(self) -> Path:
+        """What checks found of builds, a folder for each build."""
+        return self.root / "verifications"
+
+    @property
     def scratch(self) -> Path:
         """Work in progress, a folder for each session; removed when the session is over."""
         return self.root / "scratch"
@@ -100,6 +105,7 @@ class Home:
             self.profiles,
             self.runs,
             self.data,
+            self.verifications,
             self.scratch,
             self.logs,
             self.sessions,

@@ -23,6 +23,7 @@ from dbhone.experiment.schema import (
     ObserveSection,
     SubjectSection,
     TrainingSection,
+    VerificationSection,
     WorkloadSection,
 )
 from dbhone.instance.levers.base import DRAWER as LEVERS
@@ -114,6 +115,7 @@ def test_every_key_of_an_experiment_is_documented() -> None:
         ConfigSection,
         ObserveSection,
         HistorySection,
+        VerificationSection,
     )
     for section in sections:
         for key in section.model_fields:

@@ -56,6 +56,7 @@ from dbhone.experiment.target import (
     difference,
 )
 from dbhone.experiment.targets import target_class
+from dbhone.experiment.verifying import answers_compared, workbench
 from dbhone.experiment.warnings import (
     changed_settings,
     conditions_notes,
@@ -67,6 +68,8 @@ from dbhone.home import Session
 from dbhone.measurement.record import IDENTICAL, Role, Run, RunState
 from dbhone.measurement.store import Store
 from dbhone.source.tree import kept_tree
+from dbhone.verification.outcome import Grade
+from dbhone.verification.verify import Verification
 
 _LEFT_OUT = "left-out"
 
@@ -173,7 +176,7 @@ class Execution:
             case Verify():
                 report.reused = step.cost.done
                 if not step.cost.done:
-                    self._verify(step.subject)
+                    self._verify(step.subject, step.grade)
             case Calibrate():
                 self._schedule = self._service.exclusively(self._target.schedule)
             case Measure():
@@ -345,12 +348,14 @@ class Execution:
                     hint="begin a new run",
                 )
 
-    def _verify(self, name: str) -> None:
+    def _verify(self, name: str, grade: Grade | None) -> None:
         hint: str | None = None
         try:
             answers = self._service.exclusively(partial(self._target.verify, name))
             self._base_answers = self._base_answers or answers
             reason = difference(answers, self._base_answers)
+            if reason is None and grade is not None:
+                reason = self._failed_tests(name, grade, answers)
         except (DriverError, ServerError) as error:
             reason, hint = error.text_with_log, error.hint
         if reason is None:
@@ -358,6 +363,15 @@ class Execution:
         if name == self._experiment.base.name:
             raise DriverError(f"the base {name} is not sound: {reason}", hint=hint)
         self._break(name, self._builds[name], reason)
+
+    def _failed_tests(self, name: str, grade: Grade, answers: ResultDigest) -> str | None:
+        """Return which tests a subject's build fails that the base's passes, None if none."""
+        base = self._experiment.base.name
+        verification = Verification(
+            candidate=self._builds[name].build, base=self._builds[base].build, grade=grade
+        )
+        compared = answers_compared(self._experiment.suite, answers, answers)
+        return verification.outcome(workbench(self._service), (compared,)).reason()
 
     def _measure(self, subjects: tuple[str, ...]) -> str:
         """Measure the subjects that are sound; return why it ended."""

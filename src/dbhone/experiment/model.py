@@ -9,6 +9,7 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.observe import Observe
 from dbhone.measurement.record import Design, Role
+from dbhone.verification.outcome import Grade
 from dbhone.workload.task import Scale
 
 
@@ -72,7 +73,8 @@ class Experiment:
     ``sets`` are the suite's sets that were asked for, None for all that the version has.
     With ``drop_unknown`` a server's setting that a version lacks is left out. With ``awake``
     no CPU sleeps while something is measured. ``slices`` is how its passes are to be measured.
-    With ``allot`` what is hard to tell is asked for longer than what is not.
+    With ``allot`` what is hard to tell is asked for longer than what is not. ``verification`` is
+    the grade at which builds are verified, None if only their answers are compared.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Experiment:
     slices: Slices = Slices.AUTO
     allot: bool = True
     observe: Observe = field(default_factory=Observe)
+    verification: Grade | None = None
 
     @property
     def size(self) -> str:

@@ -20,6 +20,8 @@ from dbhone.experiment.events import Stage
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.targets import target_class
 from dbhone.units import count_of, duration, whole_minutes
+from dbhone.verification.outcome import Grade
+from dbhone.verification.verify import expected_seconds
 
 _PROBE_SECONDS = 0.3
 _SOURCE_SECONDS = 15.0
@@ -112,9 +114,13 @@ class CheckSubjects(PlanStep):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verify(PlanStep):
-    """Prove that a subject answers what the base answers, and that its data is consistent."""
+    """Prove that a subject answers what the base answers, and that its data is consistent.
+
+    With a ``grade`` its build is put to the checks of that grade, too.
+    """
 
     stage = Stage.VERIFY
+    grade: Grade | None = None
 
     @property
     def subject(self) -> str:
@@ -410,17 +416,22 @@ def _verification(
         cost=Cost(seconds=0.0),
     )
     base = experiment.base.name
+    grade = experiment.verification
     seconds = target_class(experiment.suite).verification_seconds
+    if grade is not None:
+        seconds += expected_seconds(experiment.base.inputs.dbms, grade)
+    tests = "" if grade is None else f", verified at the grade {grade.value}"
     all_proved = set(names) <= progress.measured
     for name in sorted(names, key=lambda name: name != base):
         proved = all_proved or (name in progress.measured and name != base)
         yield Verify(
-            label=f"{name}: same results as the base, consistent data",
+            label=f"{name}: same results as the base, consistent data{tests}",
             subjects=(name,),
             needs=("subjects", build_plan.builds[name]),
             makes=f"proof of {name}",
             cost=DONE if proved else Cost(seconds=seconds),
             tentative=name in build_plan.tentative,
+            grade=grade,
         )
 
 

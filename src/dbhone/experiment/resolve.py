@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from dbhone.dbms.base import load_dbms
@@ -16,6 +17,8 @@ from dbhone.experiment.subjects import Subjects
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role
 from dbhone.source.reference import parse_reference
+from dbhone.verification.outcome import Grade
+from dbhone.verification.verify import lists_of
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
@@ -63,6 +66,7 @@ class Resolver:
             slices=self.declared.design.slices,
             allot=self.declared.design.allot,
             observe=self._observe(subjects),
+            verification=self._grade(subjects),
         )
 
     def _suite(self) -> Suite:
@@ -145,6 +149,15 @@ class Resolver:
         return Observe(
             enabled=section.enabled, every=section.every, counters=tuple(section.counters)
         )
+
+    def _grade(self, subjects: tuple[SubjectDeclaration, ...]) -> Grade | None:
+        """Return the grade at which builds are verified; one without checks is refused."""
+        grade = self.declared.verification.grade
+        if grade is not None:
+            check = partial(lists_of, grade=grade)
+            for dbms in {subject.inputs.dbms for subject in subjects}:
+                self.where.meant(check, dbms, "verification", "grade")
+        return grade
 
     def _check_names(self) -> None:
         names = self.declared.subjects

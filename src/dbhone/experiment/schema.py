@@ -17,6 +17,7 @@ from dbhone.compilation.inputs import BuildKeys, Words
 from dbhone.errors import ExperimentError, UsageError, nearest
 from dbhone.experiment.model import Slices
 from dbhone.units import parse_duration, parse_percent, parse_size
+from dbhone.verification.outcome import Grade
 from dbhone.workload.suite import Regime
 
 _EARLIER_SHORT = "frozen"
@@ -47,6 +48,13 @@ def _regime(value: object) -> object:
     if value not in known:
         raise ValueError(f"write one of {', '.join(known)}")
     return Regime(value)
+
+
+def _grade(value: object) -> object:
+    known = [grade.value for grade in Grade]
+    if value not in known:
+        raise ValueError(f"write one of {', '.join(known)}")
+    return Grade(value)
 
 
 def _slices(value: object) -> object:
@@ -153,6 +161,15 @@ class ObserveSection(_Section):
     counters: Words = ()
 
 
+class VerificationSection(_Section):
+    """``[verification]``: how thoroughly builds are verified before they are measured.
+
+    Without a grade only the workload's answers are compared.
+    """
+
+    grade: Annotated[Grade | None, BeforeValidator(_grade)] = None
+
+
 class HistorySection(_Section):
     """``[history]``: the subjects are versions of one DBMS, in this order, the oldest first."""
 
@@ -194,6 +211,7 @@ class ExperimentFile(_Section):
     workload: WorkloadSection
     config: ConfigSection = ConfigSection()
     observe: ObserveSection = ObserveSection()
+    verification: VerificationSection = VerificationSection()
     history: HistorySection | None = None
     design: DesignSection = DesignSection()
 
@@ -205,6 +223,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "workload": WorkloadSection,
     "config": ConfigSection,
     "observe": ObserveSection,
+    "verification": VerificationSection,
     "history": HistorySection,
     "design": DesignSection,
     "blocks": BlocksSection,

@@ -1,0 +1,117 @@
+"""``hone verify BUILD|RUN``: whether a build still answers right."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.lines import headed
+from dbhone.cli.progress import shown
+from dbhone.cli.selecting import choose, find_build
+from dbhone.compilation.manifest import Build
+from dbhone.experiment.builds import BuildService
+from dbhone.experiment.verifying import usual_base, verify_build
+from dbhone.units import count_of, duration, listed
+from dbhone.verification.outcome import Grade, Outcome
+from dbhone.verification.verify import Verification
+
+_SHOWN = 10
+_LINES = 12
+
+
+@click.command("verify")
+@click.argument("what", metavar="BUILD|RUN", default="last")
+@click.option(
+    "--grade",
+    type=click.Choice([grade.value for grade in Grade]),
+    default=Grade.SMOKE.value,
+    show_default=True,
+    help="How thoroughly.",
+)
+@click.option(
+    "--against",
+    metavar="BUILD",
+    help="The base.  [default: the run's; else the same source built as rel]",
+)
+@click.option(
+    "--test", "names", multiple=True, metavar="NAME", help="Only this test; may be repeated."
+)
+@click.option("--again", is_flag=True, help="Run what was run before once more.")
+@pass_context
+def command(
+    context: Context,
+    what: str,
+    grade: str,
+    against: str | None,
+    names: tuple[str, ...],
+    again: bool,
+) -> int:
+    """Tell whether a build, or the winner of RUN, still answers right.
+
+    It is put to the same tests as a base. What the base fails proves nothing; a build that
+    fails what the base passes is not to be used, and the exit code is 1. What was found is
+    kept, and no list of tests is run twice for a build.
+    """
+    chosen = choose(context, what)
+    with context.session() as session, shown(context.err) as listen:
+        service = BuildService(session, listen)
+        base = find_build(session.home, against) if against else chosen.base
+        verification = Verification(
+            candidate=chosen.build,
+            base=base or usual_base(chosen.build, service),
+            grade=Grade(grade),
+            names=names,
+            again=again,
+        )
+        outcome = verify_build(verification, service, workload=not names)
+    _show(context, verification, outcome)
+    return 0 if outcome.passed else 1
+
+
+def _show(context: Context, verification: Verification, outcome: Outcome) -> None:
+    out = context.out
+    out.print(headed("build", _named(verification.candidate)))
+    out.print(headed("base ", _named(verification.base)))
+    out.print(_lists(outcome))
+    for failure in outcome.failures[:_SHOWN]:
+        out.print(headed(failure.test, f"of {failure.check} {failure.list}", "bold red"))
+        out.print("\n".join(failure.difference.splitlines()[:_LINES]), soft_wrap=True)
+    more = len(outcome.failures) - _SHOWN
+    if more > 0:
+        out.print(f"and {count_of(more, 'test')} more")
+    folder = context.home.verifications / outcome.build
+    grade = outcome.grade.value
+    if outcome.passed:
+        out.print(headed("passed", f"{grade}: whatever the base passes, the build passes"))
+    else:
+        out.print(headed("FAILED", f"{grade}: {outcome.reason()}", "bold red"), soft_wrap=True)
+    context.err.print(f"logs and results: {folder}", soft_wrap=True)
+
+
+def _named(build: Build) -> str:
+    manifest = build.manifest
+    return f"{build.digest[:12]}, {manifest.dbms} {manifest.version}, {build.label}"
+
+
+def _lists(outcome: Outcome) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("tests", "proves", "the base fails"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("passed", "failed", "undecided", "took"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for tests in outcome.lists:
+        failed = len(tests.failures)
+        table.add_row(
+            tests.name,
+            tests.evidence.value,
+            listed(tests.base_failures) or "none",
+            f"{tests.proving - failed:,}",
+            f"{failed:,}",
+            f"{len(tests.undecided):,}",
+            duration(tests.seconds) if tests.seconds else "",
+        )
+    return table
+
+
+PLUGIN = command

@@ -1,0 +1,70 @@
+"""Which build a command is about: one that is named, or a run's winner."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.cli.context import Context, find_run, open_store
+from dbhone.compilation.build_index import all_builds
+from dbhone.compilation.manifest import Build
+from dbhone.errors import UsageError, nearest_of_many
+from dbhone.home import Home
+from dbhone.measurement.record import Run, Subject
+from dbhone.report.page import build_page
+
+_DIGEST = re.compile(r"[0-9a-f]{6,64}")
+_RUN = re.compile(r"last|\d{1,5}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenBuild:
+    """A build; as a run's winner with that ``run``, the ``subject`` and the run's base."""
+
+    build: Build
+    run: Run | None = None
+    subject: Subject | None = None
+    base: Build | None = None
+
+
+def choose(context: Context, selector: str) -> ChosenBuild:
+    """Return the build that ``selector`` names: a digest or its beginning, a folder, or a run.
+
+    Of a run it is the winner. Raises UsageError if there is none.
+    """
+    if not _RUN.fullmatch(selector):
+        return ChosenBuild(build=find_build(context.home, selector))
+    with open_store(context) as store:
+        run = find_run(store, selector)
+        page = build_page(run, store.samples(run.id))
+    if page.winner is None or run.base is None:
+        raise UsageError(
+            f"run {run.id} has no winner: no candidate was faster than its base for certain",
+            hint="name a build by its digest: 'hone builds' lists them",
+        )
+    return ChosenBuild(
+        build=find_build(context.home, page.winner.build_digest),
+        run=run,
+        subject=page.winner,
+        base=find_build(context.home, run.base.build_digest),
+    )
+
+
+def find_build(home: Home, word: str) -> Build:
+    """Return the build that a digest, its beginning or a folder names. Raises UsageError."""
+    name = Path(word).name if "/" in word else word
+    builds = {build.digest: build for build in all_builds(home)}
+    found = [build for digest, build in builds.items() if digest.startswith(name)]
+    if not _DIGEST.fullmatch(name) or not found:
+        raise UsageError(
+            f"'{word}' is neither a build nor a run",
+            hint=f"'hone builds' lists the builds, 'hone runs' the runs; {_near(name, builds)}",
+        )
+    if len(found) > 1:
+        raise UsageError(f"{len(found)} builds begin with '{word}'", hint="give more of the digest")
+    return found[0]
+
+
+def _near(name: str, builds: dict[str, Build]) -> str:
+    return nearest_of_many(name, [digest[:12] for digest in builds])

@@ -1,0 +1,176 @@
+"""Verifies builds outside of a run: their bases, and the answers of the usual workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.variant import parse_variant
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import DriverError, ServerError, SourceError
+from dbhone.experiment.builds import BuildService
+from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.events import Detail, Listener
+from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.plan import plan_builds
+from dbhone.experiment.target import BuildResult, ResultDigest, Target
+from dbhone.experiment.targets import target_class
+from dbhone.measurement.record import Design, Role, Step
+from dbhone.source.tree import kept_tree
+from dbhone.verification.outcome import Evidence, Failure, ListComparison, Outcome
+from dbhone.verification.verify import Verification
+from dbhone.verification.workbench import Workbench
+from dbhone.workload import suite as suites
+from dbhone.workload.task import Scale
+
+_BASE, _CANDIDATE = "base", "candidate"
+_BASE_VARIANT = "rel"
+_WORKLOAD = "workload"
+_DESIGN = Design(seed=1, target=0.02, budget_seconds=480.0, min_blocks=1, max_blocks=1)
+"""Nothing is measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NoRun:
+    """Where warnings go that are about no run: to the listener, which may show them."""
+
+    listen: Listener
+
+    def warn(
+        self, code: str, text: str, *, subject: str | None = None, step: str | None = None
+    ) -> None:
+        """Tell it; nothing is kept."""
+        del code, subject, step
+        self.listen(Detail(text=text))
+
+    def keep_steps(self, steps: Sequence[Step]) -> None:
+        """Keep nothing."""
+
+
+def usual_base(build: Build, service: BuildService) -> Build:
+    """Return the build of a build's source tree that is compiled as distributions do it.
+
+    A ready-made server is its own base. Raises SourceError if the tree is no longer kept.
+    """
+    manifest = build.manifest
+    if manifest.inputs.variant.ready_made:
+        return build
+    if not manifest.inputs.fixes:
+        tree = kept_tree(manifest.source_digest, service.session.home)
+        if tree is None:
+            raise SourceError(
+                f"the source tree of this build, {manifest.source}, is no longer kept",
+                hint="'hone build' with the same source and variant brings it again",
+            )
+        service.use_tree(manifest.source, tree)
+    chosen = {"variant": parse_variant(_BASE_VARIANT), "copy_number": 0, "source": manifest.source}
+    subject = SubjectDeclaration(
+        name=_BASE, role=Role.BASE, inputs=manifest.inputs.model_copy(update=chosen)
+    )
+    plan = plan_builds((subject,), BuildEstimator(service.session.home))
+    service.perform_all(plan.steps)
+    return service.build(plan.builds[_BASE]).build
+
+
+def workbench(service: BuildService) -> Workbench:
+    """Return the means to verify builds in the session of a service."""
+    return Workbench(
+        session=service.session,
+        notify=lambda text: service.listen(Detail(text=text)),
+        exclusively=service.exclusively,
+    )
+
+
+def verify_build(
+    verification: Verification, service: BuildService, *, workload: bool = True
+) -> Outcome:
+    """Return what verifying a build found, the usual workload's answers included.
+
+    Without ``workload`` those are left out.
+    """
+    home = service.session.home
+    answers: tuple[ListComparison, ...] = ()
+    trees = {
+        name: kept_tree(build.manifest.source_digest, home)
+        for name, build in ((_BASE, verification.base), (_CANDIDATE, verification.candidate))
+    }
+    results = {
+        name: BuildResult(build=build, tree=tree, reused=True)
+        for (name, tree), build in zip(
+            trees.items(), (verification.base, verification.candidate), strict=True
+        )
+        if tree is not None
+    }
+    if workload and len(results) == len(trees):
+        answers = (service.exclusively(partial(_answers, results, service)),)
+    return verification.outcome(workbench(service), answers)
+
+
+def _answers(results: dict[str, BuildResult], service: BuildService) -> ListComparison:
+    target = _target(results, service)
+    expected = target.verify(_BASE)
+    try:
+        found = target.verify(_CANDIDATE)
+    except (DriverError, ServerError) as error:
+        return answers_compared(target.experiment.suite, expected, error.text_with_log)
+    return answers_compared(target.experiment.suite, expected, found)
+
+
+def _target(results: dict[str, BuildResult], service: BuildService) -> Target:
+    """Return base and candidate as something that can be asked, at the smallest size."""
+    dbms = load_dbms(results[_BASE].build.manifest.dbms)
+    suite = suites.load(dbms.usual_suite)
+    experiment = Experiment(
+        name="verify",
+        text="",
+        title="verify",
+        subjects=tuple(
+            SubjectDeclaration(
+                name=name,
+                role=Role.BASE if name == _BASE else Role.CANDIDATE,
+                inputs=result.build.manifest.inputs,
+            )
+            for name, result in results.items()
+        ),
+        suite=dbms.usual_suite,
+        scale=Scale(size=suite.sizes()[0]),
+        sets=None,
+        design=_DESIGN,
+    )
+    make = target_class(experiment.suite)
+    return make(experiment, results, service.session, _NoRun(listen=service.listen))
+
+
+def answers_compared(
+    suite: str, base: ResultDigest, candidate: ResultDigest | str
+) -> ListComparison:
+    """Return how a candidate's answers compare with the base's, as a list of tests.
+
+    A candidate that could not be asked is told by the reason for that.
+    """
+    expected = base.verifications
+    if isinstance(candidate, str):
+        differences = dict.fromkeys(expected, candidate)
+    else:
+        found = candidate.verifications
+        differences = {
+            name: "its results differ from the base's"
+            for name, answer in expected.items()
+            if found.get(name) != answer
+        }
+    return ListComparison(
+        check=_WORKLOAD,
+        list=suite,
+        evidence=Evidence.BYTES,
+        tests=len(expected),
+        proving=len(expected),
+        base_failures=(),
+        undecided=(),
+        failures=tuple(
+            Failure(check=_WORKLOAD, list=suite, test=name, difference=difference)
+            for name, difference in differences.items()
+        ),
+        seconds=0.0,
+    )

@@ -1,0 +1,1 @@
+"""Whether a build still answers right."""

@@ -1,0 +1,1 @@
+"""The drawer of checks: one file for each."""

@@ -1,0 +1,216 @@
+"""What checks found: grades, the results of tests, and how a candidate's compare with the base's.
+
+Nothing is run here. The records are kept as JSON (``records.py``) and become part of packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from dbhone.units import count_of
+
+_SHOWN = 3
+
+
+class Grade(StrEnum):
+    """How thoroughly a build is verified; each grade includes those before it."""
+
+    ANSWERS = "answers"
+    """The workload's own answers, and generated queries."""
+    SMOKE = "smoke"
+    """The short list of the DBMS's own regression tests, too."""
+    FULL = "full"
+    """The main lists of its regression tests, too."""
+
+
+class Evidence(StrEnum):
+    """What a check tests, and so what it proves."""
+
+    BYTES = "the build's bytes"
+    FLAGS = "its flags and profile"
+
+
+class Status(StrEnum):
+    """How a test ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    """It does not apply here."""
+    UNDECIDED = "undecided"
+    """What it shows changes by itself, or took too long."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TestResult(_Record):
+    """One test of a list. ``difference`` is what a failed one found instead of what it expected.
+
+    ``answer`` is a digest of what a generated query returned; tests that know what to expect have
+    none.
+    """
+
+    __test__ = False  # pytest takes it for tests otherwise
+
+    name: str
+    status: Status
+    difference: str = ""
+    answer: str = ""
+
+
+class ListResult(_Record):
+    """The results of one list of a check for one build. ``seconds`` is the wall time."""
+
+    check: str
+    list: str
+    build: str
+    evidence: Evidence
+    tests: tuple[TestResult, ...]
+    seconds: float
+    finished_at: datetime
+
+    def count(self, status: Status) -> int:
+        """Return how many tests ended so."""
+        return sum(test.status is status for test in self.tests)
+
+
+class Failure(_Record):
+    """A test that the base passes and the candidate does not."""
+
+    check: str
+    list: str
+    test: str
+    difference: str
+
+
+class ListComparison(_Record):
+    """One list on both builds, in numbers: of ``tests`` tests so many proved something.
+
+    ``proving`` counts the tests that the base passes; ``base_failures`` names those that it fails,
+    which prove nothing. ``undecided`` names those that ended
+    otherwise when the candidate ran them again.
+    """
+
+    check: str
+    list: str
+    evidence: Evidence
+    tests: int
+    proving: int
+    base_failures: tuple[str, ...]
+    undecided: tuple[str, ...]
+    failures: tuple[Failure, ...]
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """The check and its list, for people."""
+        return f"{self.check} {self.list}"
+
+
+class Outcome(_Record):
+    """What verifying a build against a base at a grade found."""
+
+    grade: Grade
+    build: str
+    base: str
+    lists: tuple[ListComparison, ...]
+    finished_at: datetime
+
+    @property
+    def passed(self) -> bool:
+        """Whether the build passes whatever the base passes, and something was proved at all."""
+        return not self.failures and all(each.proving for each in self.lists)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The tests that the base passes and the build does not."""
+        return tuple(failure for each in self.lists for failure in each.failures)
+
+    def reason(self) -> str | None:
+        """Return why the build does not pass, None if it passes."""
+        if self.passed:
+            return None
+        if not self.failures:
+            empty = next(each.name for each in self.lists if not each.proving)
+            return f"the base passes no test of {empty}, so that it proves nothing"
+        names = [failure.test for failure in self.failures]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        lists = " and ".join(dict.fromkeys(each.name for each in self.lists if each.failures))
+        return (
+            f"it fails {count_of(len(names), 'test')} of {lists} that the base passes:"
+            f" {', '.join(names[:_SHOWN])}{more}"
+        )
+
+
+def compare(base: ListResult, candidate: ListResult) -> ListComparison:
+    """Return how a candidate's results of a list compare with the base's.
+
+    Only a test that the base passes proves something. A candidate fails such a test, too, if it
+    gave no result, as a test program that crashed gives none.
+    """
+    found = {test.name: test for test in candidate.tests}
+    undecided = (test.name for test in candidate.tests if test.status is Status.UNDECIDED)
+    passed = [test for test in base.tests if test.status is Status.PASSED]
+    return ListComparison(
+        check=base.check,
+        list=base.list,
+        evidence=base.evidence,
+        tests=len(base.tests),
+        proving=len(passed),
+        base_failures=tuple(test.name for test in base.tests if test.status is Status.FAILED),
+        undecided=tuple(undecided),
+        failures=tuple(_failures(candidate, passed, found)),
+        seconds=candidate.seconds,
+    )
+
+
+def settle(first: ListResult, second: ListResult) -> ListResult:
+    """Return the results of a list that was run twice: what failed only once is undecided."""
+    passed = {test.name for test in second.tests if test.status is Status.PASSED}
+    tests = tuple(
+        test.model_copy(update={"status": Status.UNDECIDED})
+        if test.status is not Status.PASSED and test.name in passed
+        else test
+        for test in first.tests
+    )
+    known = {test.name for test in tests}
+    missed = tuple(
+        test.model_copy(update={"status": Status.UNDECIDED})
+        for test in second.tests
+        if test.name not in known and test.name in passed
+    )
+    return first.model_copy(update={"tests": (*tests, *missed)})
+
+
+def _failures(
+    candidate: ListResult, passed: Iterable[TestResult], found: Mapping[str, TestResult]
+) -> Iterable[Failure]:
+    for expected in passed:
+        result = found.get(expected.name)
+        difference = _difference(expected, result)
+        if difference is not None:
+            yield Failure(
+                check=candidate.check,
+                list=candidate.list,
+                test=expected.name,
+                difference=difference,
+            )
+
+
+def _difference(expected: TestResult, result: TestResult | None) -> str | None:
+    """Return what a candidate's result has other than the base's, None if nothing."""
+    if result is None:
+        return "it gave no result"
+    if result.status is Status.UNDECIDED:
+        return None
+    if result.status is Status.SKIPPED:
+        return "it was skipped"
+    if result.status is Status.PASSED and result.answer == expected.answer:
+        return None
+    return result.difference or "its answer differs"

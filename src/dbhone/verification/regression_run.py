@@ -1,0 +1,205 @@
+"""Runs a list of regression tests on one build, in a sandbox, and keeps what it found."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dbhone import process
+from dbhone.account import Account, enclosed_account, ids_of, own, server_account
+from dbhone.compilation.builder import available_cores
+from dbhone.compilation.manifest import Build
+from dbhone.errors import DriverError, ServerError
+from dbhone.files import digest_of, make_writable
+from dbhone.sandbox import Sandbox, longest_file
+from dbhone.source.fetch import throttled
+from dbhone.untrusted_files import read_untrusted, remove_tree
+from dbhone.verification.checks.base import RegressionTests, TestCommand, TestJob, TestList
+from dbhone.verification.outcome import ListResult, Status, TestResult, settle
+from dbhone.verification.records import Records
+from dbhone.verification.running import running
+from dbhone.verification.workbench import Workbench
+
+_FORMAT = 1
+"""Counts up when results of an older hone do not count any more."""
+_SERVER = "(server)"
+"""The test that the server passes by neither crashing nor refusing to stop."""
+_PATIENCE = 10.0
+"""How many times the usual seconds a list may take."""
+_LEAST_PATIENCE = 900.0
+_LONGEST_FILE = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionRun:
+    """One list of regression tests on one build.
+
+    ``names`` are some of its tests, all if there are none.
+    """
+
+    regression: RegressionTests
+    list: TestList
+    build: Build
+    names: tuple[str, ...] = ()
+
+    def result(self, bench: Workbench, *, again: bool = False) -> ListResult:
+        """Return the results, kept from before unless they are wanted ``again``."""
+        bench.check_needs(self.regression)
+        tests = bench.tests_of(self.regression, self.build)
+        name = self._name(tests)
+        records = Records(bench.session.home, self.build.digest)
+        known = None if again else records.find(name)
+        if known is not None and known.tests:
+            return known
+        result, printed = bench.exclusively(lambda: self._run(bench, tests))
+        records.keep(name, result, printed)
+        return result
+
+    def base_result(self, bench: Workbench, *, again: bool = False) -> ListResult:
+        """Return the results. Raises DriverError, with the log, if the tests gave none at all."""
+        result = self.result(bench, again=again)
+        if not result.tests:
+            name = self._name(bench.tests_of(self.regression, self.build))
+            log = Records(bench.session.home, self.build.digest).log(name)
+            message = f"{self.regression.title} gave no result for {self.list.name} with the base"
+            raise DriverError(message, log=log)
+        return result
+
+    def repeat(self, bench: Workbench, first: ListResult) -> ListResult:
+        """Run the list once more; return, and keep, what is certain of both results."""
+        tests = bench.tests_of(self.regression, self.build)
+        name, records = self._name(tests), Records(bench.session.home, self.build.digest)
+        second, printed = bench.exclusively(lambda: self._run(bench, tests))
+        settled = settle(first, second)
+        records.keep(name, settled, records.log(name).read_bytes() + printed)
+        return settled
+
+    def _name(self, tests: Path) -> str:
+        """Return under which name the results are kept: it tells what was run."""
+        # Trees and builds lie in folders that their digests name.
+        content = next(name for name in (tests.name, tests.parent.name) if name != "tree")
+        digest = digest_of(
+            [_FORMAT, self.regression.name, self.list.name, list(self.names), content]
+        )
+        return f"{self.regression.name}-{self.list.name}-{digest[:12]}"
+
+    def _run(self, bench: Workbench, tests: Path) -> tuple[ListResult, bytes]:
+        needs_server = self.regression.server_settings is not None
+        account = server_account() if needs_server else enclosed_account()
+        folder = bench.session.workdir("tests")
+        own(folder, account)
+        began = time.monotonic()
+        try:
+            finished, crash = self._finish(bench, tests, folder, account)
+            found = self.regression.results(finished.text(), lambda name: _read(folder / name))
+            results = tuple(map(_Places(folder, tests).without, found))
+        finally:
+            remove_tree(folder)
+        server = (_server_result(crash),) if needs_server and results else ()
+        result = ListResult(
+            check=self.regression.name,
+            list=self.list.name,
+            build=self.build.digest,
+            evidence=self.regression.evidence,
+            tests=(*results, *server),
+            seconds=time.monotonic() - began,
+            finished_at=datetime.now(UTC),
+        )
+        ending = "" if finished.ok else f"\n{self.regression.title} {finished.ending()}\n"
+        return result, finished.output + ending.encode() + (crash or "").encode()
+
+    def _finish(
+        self, bench: Workbench, tests: Path, folder: Path, account: Account | None
+    ) -> tuple[process.Finished, str | None]:
+        """Run it to its end; return how it ended, and why its server did not live on."""
+        tree = bench.tree_of(self.build)
+        job = TestJob(
+            build=self.build,
+            tests=tests,
+            tree=None if tree is None else tree.path,
+            folder=folder,
+            list=self.list.name,
+            names=self.names,
+            jobs=available_cores(),
+        )
+        settings = self.regression.server_settings
+        if settings is None:
+            return self._perform(bench, job, self.regression.command(job), account), None
+        # Tests have the server load libraries, and read and write files.
+        given = (tests, *(() if tree is None else (tree.path,)))
+        shared = Sandbox(readable=given, writable=(folder,))
+        finished: process.Finished | None = None
+        try:
+            with running(self.build, bench.session, settings, shared) as server:
+                with_server = dataclasses.replace(job, endpoint=server.endpoint)
+                command = self.regression.command(with_server)
+                finished = self._perform(bench, with_server, command, account)
+        except ServerError as error:
+            if finished is None:
+                raise
+            return finished, error.text_with_log
+        return finished, None
+
+    def _perform(
+        self, bench: Workbench, job: TestJob, command: TestCommand, account: Account | None
+    ) -> process.Finished:
+        for name, target in command.links.items():
+            link = job.folder / name
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(target)
+        for name, original in command.copies.items():
+            shutil.copytree(original, job.folder / name, symlinks=True)
+            make_writable(job.folder / name)
+        own(job.folder, account)
+        sockets = () if job.endpoint is None else (job.endpoint.socket.parent,)
+        tell = throttled(lambda line: bench.notify(f"{self.list.name}: {line}"))
+        return process.run(
+            process.Command(
+                argv=command.argv,
+                cwd=command.cwd or job.folder,
+                env={"LC_ALL": "C", "HOME": str(job.folder), **command.env},
+                isolated=True,
+                timeout=max(_LEAST_PATIENCE, _PATIENCE * self.list.seconds),
+                account=ids_of(account),
+                sandbox=Sandbox(
+                    readable=(*command.readable, *sockets),
+                    writable=(job.folder,),
+                    file_bytes=longest_file(job.folder),
+                ),
+            ),
+            on_chunk=lambda chunk, _moment, _pid: tell(_last_line(chunk)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Folders of this machine, which are nobody else's business."""
+
+    folder: Path
+    tests: Path
+
+    def without(self, test: TestResult) -> TestResult:
+        """Return a result that does not tell where it came to be."""
+        said = test.difference.replace(str(self.folder), ".").replace(str(self.tests), "tests")
+        return test.model_copy(update={"difference": said})
+
+
+def _server_result(crash: str | None) -> TestResult:
+    status = Status.PASSED if crash is None else Status.FAILED
+    return TestResult(name=_SERVER, status=status, difference=crash or "")
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_untrusted(path, limit=_LONGEST_FILE).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _last_line(chunk: bytes) -> str:
+    lines = chunk.decode("utf-8", "replace").strip().splitlines()
+    return " ".join(lines[-1].split())[:80] if lines else ""

@@ -1,0 +1,115 @@
+"""Verifies a build against a base: every check of a grade, on both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dbhone.compilation.manifest import Build
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import UsageError
+from dbhone.verification.checks.base import (
+    Check,
+    GeneratedQueries,
+    RegressionTests,
+    TestList,
+    checks_for,
+)
+from dbhone.verification.differential import QueryRun
+from dbhone.verification.outcome import Grade, ListComparison, Outcome, compare
+from dbhone.verification.records import Records
+from dbhone.verification.regression_run import RegressionRun
+from dbhone.verification.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """A build to verify against a base at a grade.
+
+    Of regression tests only ``names`` are run, if there are any: such an outcome is no grade, and
+    is not kept. With ``again`` nothing is taken from before.
+    """
+
+    candidate: Build
+    base: Build
+    grade: Grade
+    names: tuple[str, ...] = ()
+    again: bool = False
+
+    def outcome(self, bench: Workbench, answers: tuple[ListComparison, ...] = ()) -> Outcome:
+        """Return what all checks of the grade found; ``answers`` are those of the workload.
+
+        Raises UsageError if there are no such checks, ToolError or MachineError before any work if
+        this machine lacks what they need.
+        """
+        lists = tuple(self.lists())
+        for check, _ in lists:
+            bench.check_needs(check)
+        outcome = Outcome(
+            grade=self.grade,
+            build=self.candidate.digest,
+            base=self.base.digest,
+            lists=(*answers, *(self._compare(check, tests, bench) for check, tests in lists)),
+            finished_at=datetime.now(UTC),
+        )
+        if not self.names:
+            Records(bench.session.home, self.candidate.digest).keep_outcome(outcome)
+        return outcome
+
+    def lists(self) -> Iterator[tuple[Check, TestList]]:
+        """Yield the lists of the grade, the quickest first, each with its check."""
+        dbms = self.candidate.manifest.dbms
+        if self.base.manifest.dbms != dbms:
+            raise UsageError(
+                f"{self.base.digest[:12]} is no build of {load_dbms(dbms).title}",
+                hint="name a base of the same DBMS with --against",
+            )
+        yield from lists_of(dbms, self.grade)
+
+    def _compare(self, check: Check, tests: TestList, bench: Workbench) -> ListComparison:
+        if isinstance(check, GeneratedQueries):
+            run = QueryRun(check=check, list=tests, bench=bench, again=self.again)
+            queries = run.of_base(self.base)
+            return compare(queries.base, run.of_candidate(self.candidate, queries))
+        assert isinstance(check, RegressionTests), "there are two kinds of checks"
+        return self._compare_regression(check, tests, bench)
+
+    def _compare_regression(
+        self, regression: RegressionTests, tests: TestList, bench: Workbench
+    ) -> ListComparison:
+        base, candidate = (
+            RegressionRun(regression=regression, list=tests, build=build, names=self.names)
+            for build in (self.base, self.candidate)
+        )
+        expected = base.base_result(bench, again=self.again)
+        # A build is its own base: what it passes, it passes.
+        again = self.again and self.candidate.digest != self.base.digest
+        found = candidate.result(bench, again=again)
+        compared = compare(expected, found)
+        if not compared.failures:
+            return compared
+        bench.notify(f"{tests.name}: once more, because {len(compared.failures)} tests failed")
+        return compare(expected, candidate.repeat(bench, found))
+
+
+def lists_of(dbms: str, grade: Grade) -> tuple[tuple[Check, TestList], ...]:
+    """Return the lists of a grade for a DBMS, the quickest first, each with its check.
+
+    Raises UsageError if the grade wants regression tests and hone knows none.
+    """
+    checks = checks_for(dbms)
+    if grade is not Grade.ANSWERS and not any(
+        isinstance(check, RegressionTests) for check in checks
+    ):
+        raise UsageError(
+            f"hone knows no regression tests of {load_dbms(dbms).title}",
+            hint=f"verify it with --grade {Grade.ANSWERS.value}",
+        )
+    found = ((check, tests) for check in checks for tests in check.lists if grade in tests.grades)
+    return tuple(sorted(found, key=lambda pair: pair[1].seconds))
+
+
+def expected_seconds(dbms: str, grade: Grade) -> float:
+    """Return about how long verifying a build at a grade takes, once its tests are there."""
+    return sum(tests.seconds for _, tests in lists_of(dbms, grade))

@@ -1,0 +1,154 @@
+"""What checks need to work: a session, the host to themselves, and the programs that test.
+
+What has to be compiled or fetched for tests is brought once for each source tree and kept, compiled
+programs as builds, packages as source trees.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from dbhone.compilation import builder, profile
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.profile import Profile
+from dbhone.compilation.spec import BuildSpec
+from dbhone.compilation.toolchain import find_compiler, installed
+from dbhone.compilation.transforms.base import Pass
+from dbhone.compilation.variant import parse_variant
+from dbhone.errors import MachineError, ProfileError, SourceError, ToolError, UsageError
+from dbhone.home import Session
+from dbhone.process import why_not_enclosed
+from dbhone.sandbox import TRUST_VARIABLE
+from dbhone.source.tree import SourceTree, acquire, kept_tree
+from dbhone.verification.checks.base import Check, RegressionTests, TestPrograms
+
+_USUAL_COMPILER = "gcc"
+_USUAL_VARIANT = "rel"
+
+T = TypeVar("T")
+
+
+class Exclusively(Protocol):
+    """Does some work while no other hone on this machine works."""
+
+    def __call__(self, work: Callable[[], T], /) -> T:
+        """Return what the work returns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workbench:
+    """One session's means to verify builds. ``notify`` gets a few words on what is being done."""
+
+    session: Session
+    notify: Callable[[str], None]
+    exclusively: Exclusively
+
+    def check_needs(self, check: Check) -> None:
+        """Raise ToolError or MachineError if this machine lacks what a check needs."""
+        for program in check.needed_programs():
+            if shutil.which(program.name) is None:
+                raise ToolError(
+                    f"{check.title} need {program.name}, which is missing",
+                    hint=f"install it: apt-get install {program.package}",
+                )
+        reason = why_not_enclosed()
+        if reason is not None and os.environ.get(TRUST_VARIABLE) != "1":
+            raise MachineError(
+                f"{check.title} must run in a sandbox, which this machine cannot make: {reason}",
+                hint="'hone doctor' says what to install",
+            )
+
+    def tests_of(self, regression: RegressionTests, build: Build) -> Path:
+        """Return the folder of the programs and files that test a build, brought unless kept."""
+        programs = regression.test_programs()
+        if programs is not None:
+            return self._compiled(regression, programs, build).folder
+        reference = regression.package(build.manifest)
+        if reference is None:
+            what = f"{build.manifest.dbms} {build.manifest.version}"
+            raise UsageError(f"nothing brings {regression.title} for {what}")
+        tree = acquire(reference, self.session, notify=self.notify)
+        if build.manifest.version not in tree.resolved:
+            raise UsageError(
+                f"the packages that bring {regression.title} are of another version than the build,"
+                f" {build.manifest.version}: {tree.resolved}"
+            )
+        return tree.path
+
+    def tree_of(self, build: Build) -> SourceTree | None:
+        """Return the source tree of a build, None if it is kept no more or was never there."""
+        if build.manifest.inputs.variant.ready_made:
+            return None
+        return kept_tree(build.manifest.source_digest, self.session.home)
+
+    def _compiled(self, regression: RegressionTests, programs: TestPrograms, build: Build) -> Build:
+        tree = self.tree_of(build)
+        if tree is None:
+            title, source = regression.title, build.manifest.source
+            if build.manifest.inputs.variant.ready_made:
+                raise UsageError(
+                    f"{title} are built of a source tree, and {source} brings a ready-made server",
+                    hint="verify it with --grade answers",
+                )
+            raise SourceError(
+                f"{title} are built of {source}, which this home holds no more",
+                hint="'hone build' with the same source and variant brings it again",
+            )
+        spec = _fixed(programs, build, tree) if programs.fixed else self._alike(programs, build)
+        known = builder.find(self.session.home, spec.digest())
+        if known is not None:
+            return known
+        self.notify(f"building {programs.title}")
+        return self.exclusively(lambda: builder.make(spec, self.session, self.notify))
+
+    def _alike(self, programs: TestPrograms, build: Build) -> BuildSpec:
+        """Return test programs that are built as the build itself was."""
+        manifest, tree = build.manifest, self.tree_of(build)
+        assert tree is not None
+        compiler = find_compiler(manifest.inputs.compiler)
+        if compiler.identity != manifest.compiler_identity:
+            raise ToolError(
+                f"the build was made by {manifest.compiler_identity}, and {compiler.path} is now"
+                f" {compiler.identity}: its flags can no longer be tested",
+                hint="build it anew",
+            )
+        return BuildSpec(
+            inputs=manifest.inputs.model_copy(update={"dbms": programs.name, "fixes": ()}),
+            dbms=programs,
+            tree=tree,
+            pass_=manifest.pass_,
+            compiler=compiler,
+            profile=self._profile(build),
+        )
+
+    def _profile(self, build: Build) -> Profile | None:
+        manifest = build.manifest
+        if manifest.pass_ is not Pass.USE or manifest.profile is None:
+            return None
+        found = profile.find_kept(self.session.home, manifest.profile.digest)
+        if found is None:
+            raise ProfileError(
+                "the profile of this build is no longer kept", hint="build it anew to train again"
+            )
+        return found
+
+
+def _fixed(programs: TestPrograms, build: Build, tree: SourceTree) -> BuildSpec:
+    """Return test programs that are the same for all builds of a tree."""
+    own = build.manifest.inputs.compiler
+    name = _USUAL_COMPILER if installed(_USUAL_COMPILER) else own
+    inputs = BuildInputs(
+        dbms=programs.name,
+        source=build.manifest.inputs.source,
+        variant=parse_variant(_USUAL_VARIANT),
+        compiler=name,
+    )
+    return BuildSpec(
+        inputs=inputs, dbms=programs, tree=tree, pass_=Pass.PLAIN, compiler=find_compiler(name)
+    )

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from dbhone.compilation.manifest import Manifest
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import UsageError
+from dbhone.verification.checks.base import RegressionTests, checks_for
+from dbhone.verification.checks.mysql_test_run import PLUGIN as MYSQL_TEST_RUN
+from dbhone.verification.checks.pg_regress import PLUGIN as PG_REGRESS
+from dbhone.verification.checks.sqlite_testrunner import PLUGIN as TEST_RUNNER
+from dbhone.verification.checks.sqlsmith import PLUGIN as SQLSMITH
+from dbhone.verification.outcome import Grade, Status
+from dbhone.verification.verify import lists_of
+
+PRINTED = Path(__file__).with_name("printed")
+PG_15 = """\
+============== running regression test queries        ==============
+test test_setup                   ... ok          175 ms
+parallel group (2 tests):  boolean macaddr8
+     boolean                      ... ok           79 ms
+     macaddr8                     ... FAILED       85 ms
+test copy                         ... FAILED (test process exited with exit code 2)
+"""
+PG_16 = """\
+# +++ regress check in src/test/regress +++
+ok 1         - test_setup                                175 ms
+# parallel group (2 tests):  boolean macaddr8
+ok 2         + boolean                                    79 ms
+not ok 3     + macaddr8                                   85 ms
+"""
+DIFFS = """\
+diff -U3 /tree/src/test/regress/expected/macaddr8.out /work/results/macaddr8.out
+--- /tree/src/test/regress/expected/macaddr8.out	2026-11-24
++++ /work/results/macaddr8.out	2026-11-24
+@@ -10,3 +10,3 @@
+- t
++ f
+"""
+RUNNER = """\
+select1.test... Ok (23ms) (helper 2)
+io.test... FAILED - 1 errors of 30 tests (53ms) (helper 1)
+join5.test... FAILED - 1 errors of 51 tests (146ms) (helper 1)
+"""
+RUNNER_LOG = """\
+io-5.4... Ok
+io-5.5...
+! io-5.5 expected: [8192]
+! io-5.5 got:      [16384]
+select1-1.1... Ok
+"""
+
+
+def manifest(source: str) -> Manifest:
+    return cast(Manifest, SimpleNamespace(source=source))
+
+
+@pytest.mark.parametrize("printed", [PG_15, PG_16])
+def test_results_of_pg_regress_are_read_with_their_differences(printed: str) -> None:
+    found = {test.name: test for test in PG_REGRESS.results(printed, lambda _: DIFFS)}
+    assert found["test_setup"].status is found["boolean"].status is Status.PASSED
+    assert found["macaddr8"].status is Status.FAILED
+    assert "- t\n+ f" in found["macaddr8"].difference
+
+
+def test_a_test_whose_program_died_is_failed() -> None:
+    found = {test.name: test for test in PG_REGRESS.results(PG_15, lambda _: "")}
+    assert found["copy"].status is Status.FAILED
+    assert found["copy"].difference == "its program did not end well"
+
+
+def test_results_of_sqlites_runner_are_read_with_what_single_tests_got() -> None:
+    found = {test.name: test for test in TEST_RUNNER.results(RUNNER, lambda _: RUNNER_LOG)}
+    assert [test.status for test in found.values()] == [
+        Status.PASSED,
+        Status.FAILED,
+        Status.FAILED,
+    ]
+    assert found["io.test"].difference.endswith("! io-5.5 got:      [16384]")
+    assert found["join5.test"].difference == "1 of its tests fail"
+
+
+def test_results_of_mysql_test_run_are_read_with_their_combinations() -> None:
+    printed = (PRINTED / "mysql-test-run.txt").read_text()
+    found = {test.name: test for test in MYSQL_TEST_RUN.results(printed, lambda _: "")}
+    assert {name: test.status.value for name, test in found.items()} == {
+        "sys_vars.sysvars_server_notembedded (64bit,unix)": "passed",
+        "rpl.rpl_gtid_basic (mix)": "passed",
+        "rocksdb.rocksdb": "skipped",
+        "oqgraph.general-innodb": "skipped",
+        "main.pool_of_threads": "passed",
+        "multi_source.multisource": "passed",
+        "main.mysqlcheck": "failed",
+        "plugins.cracklib_password_check": "skipped",
+    }
+    assert "Table 'bug47205' is read only" in found["main.mysqlcheck"].difference
+
+
+def test_packages_with_tests_are_of_the_version_that_the_source_names() -> None:
+    named = MYSQL_TEST_RUN.package(manifest("apt:mariadb=1:10.11.19-0+deb12u1"))
+    assert "mariadb-test=1:10.11.19-0+deb12u1," in named
+    assert named.endswith(",libpcre2-posix3")
+    assert MYSQL_TEST_RUN.package(manifest("git:x@y")).startswith("deb:mariadb-test,")
+
+
+def test_generated_queries_lose_what_makes_their_answers_chance() -> None:
+    printed = (
+        "select a from t as s tablesample system (8.3) where b;\n"
+        "select random() from t;\nupdate t set a = 1;\nselect 1 as x;\n"
+    )
+    assert SQLSMITH.queries(printed) == ("select a from t as s  where b", "select 1 as x")
+
+
+@pytest.mark.parametrize("dbms", ["sqlite", "postgresql", "mariadb"])
+def test_every_grade_includes_the_lists_of_lower_ones_or_longer_ones(dbms: str) -> None:
+    seconds = [
+        sum(tests.seconds for _, tests in lists_of(dbms, grade))
+        for grade in (Grade.SMOKE, Grade.FULL)
+    ]
+    assert seconds == sorted(seconds)
+    assert seconds[0] > 0
+
+
+def test_a_dbms_without_regression_tests_is_told_before_any_work() -> None:
+    with pytest.raises(UsageError, match="no regression tests of MySQL"):
+        lists_of("mysql", Grade.SMOKE)
+    assert lists_of("mysql", Grade.ANSWERS) == ()
+
+
+def test_test_programs_are_a_build_of_their_own_with_the_version_of_the_tree() -> None:
+    for dbms in ("sqlite", "postgresql"):
+        for check in checks_for(dbms):
+            programs: Any = check.test_programs() if isinstance(check, RegressionTests) else None
+            if programs is not None:
+                assert programs.name == f"{dbms}-tests"
+                assert programs.tested == load_dbms(dbms).name

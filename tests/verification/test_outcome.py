@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.verification.outcome import (
+    Evidence,
+    Grade,
+    ListResult,
+    Outcome,
+    Status,
+    TestResult,
+    compare,
+    settle,
+)
+
+NOW = datetime(2026, 11, 24, tzinfo=UTC)
+STATUSES = st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(Status), max_size=8)
+
+
+def results(statuses: Mapping[str, Status], answers: Mapping[str, str] | None = None) -> ListResult:
+    tests = tuple(
+        TestResult(name=name, status=status, answer=(answers or {}).get(name, ""))
+        for name, status in statuses.items()
+    )
+    return ListResult(
+        check="check",
+        list="list",
+        build="build",
+        evidence=Evidence.BYTES,
+        tests=tests,
+        seconds=1.0,
+        finished_at=NOW,
+    )
+
+
+def outcome(base: ListResult, candidate: ListResult) -> Outcome:
+    return Outcome(
+        grade=Grade.SMOKE,
+        build="candidate",
+        base="base",
+        lists=(compare(base, candidate),),
+        finished_at=NOW,
+    )
+
+
+def test_what_the_base_fails_proves_nothing() -> None:
+    base = results({"a": Status.PASSED, "b": Status.FAILED})
+    compared = compare(base, results({"a": Status.PASSED, "b": Status.FAILED}))
+    assert compared.base_failures == ("b",)
+    assert (compared.tests, compared.proving, compared.failures) == (2, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(Status.FAILED, "its answer differs"), (Status.SKIPPED, "it was skipped")],
+)
+def test_a_candidate_must_pass_what_the_base_passes(status: Status, said: str) -> None:
+    found = outcome(results({"a": Status.PASSED}), results({"a": status}))
+    assert not found.passed
+    assert [failure.difference for failure in found.failures] == [said]
+    assert found.reason() == "it fails 1 test of check list that the base passes: a"
+
+
+def test_a_test_that_gives_no_result_is_failed() -> None:
+    base = results({"a": Status.PASSED, "b": Status.PASSED})
+    (failure,) = compare(base, results({"a": Status.PASSED})).failures
+    assert (failure.test, failure.difference) == ("b", "it gave no result")
+
+
+def test_another_answer_is_a_failure_though_both_passed() -> None:
+    base = results({"a": Status.PASSED}, {"a": "1 row"})
+    assert compare(base, results({"a": Status.PASSED}, {"a": "2 rows"})).failures
+    assert not compare(base, results({"a": Status.PASSED}, {"a": "1 row"})).failures
+
+
+def test_a_list_of_which_the_base_passes_nothing_is_no_proof() -> None:
+    base = results({"a": Status.FAILED})
+    found = outcome(base, base)
+    assert not found.passed
+    assert found.reason() == "the base passes no test of check list, so that it proves nothing"
+
+
+def test_what_fails_only_once_is_undecided_and_told() -> None:
+    first = results({"a": Status.FAILED, "b": Status.FAILED, "c": Status.PASSED})
+    settled = settle(first, results({"a": Status.PASSED, "b": Status.FAILED, "c": Status.FAILED}))
+    assert [test.status for test in settled.tests] == [
+        Status.UNDECIDED,
+        Status.FAILED,
+        Status.PASSED,
+    ]
+    compared = compare(results(dict.fromkeys("abc", Status.PASSED)), settled)
+    assert compared.undecided == ("a",)
+    assert [failure.test for failure in compared.failures] == ["b"]
+
+
+@given(STATUSES, STATUSES)
+def test_only_what_the_base_passes_can_fail(
+    base: dict[str, Status], candidate: dict[str, Status]
+) -> None:
+    compared = compare(results(base), results(candidate))
+    passed = {name for name, status in base.items() if status is Status.PASSED}
+    failed = {failure.test for failure in compared.failures}
+    fine = (Status.PASSED, Status.UNDECIDED)
+    assert failed == {name for name in passed if candidate.get(name) not in fine}
+    assert compared.proving == len(passed)
+
+
+@given(STATUSES)
+def test_a_build_that_is_its_own_base_fails_nothing(statuses: dict[str, Status]) -> None:
+    never = {name: status for name, status in statuses.items() if status is not Status.SKIPPED}
+    assert compare(results(never), results(never)).failures == ()
