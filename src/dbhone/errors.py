@@ -14,6 +14,7 @@ The tree::
     ├── ProfileError          a profile is missing, empty, stale or foreign
     ├── ServerError           a server did not start, crashed, or did not stop
     ├── DriverError           a workload driver failed or printed malformed output
+    ├── PackageError          a package is damaged, forged, or proves nothing
     ├── StoreError            the store cannot be read or written
     ├── MachineError          this machine lacks what is needed
     └── Interrupted           the user stopped us (exit code 130)
@@ -109,6 +110,10 @@ class ServerError(HoneError):
 
 class DriverError(HoneError):
     """A workload driver failed, hung, or printed what cannot be understood."""
+
+
+class PackageError(HoneError):
+    """A package cannot be made, or is not what it says."""
 
 
 class StoreError(HoneError):

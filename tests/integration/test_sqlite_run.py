@@ -246,6 +246,29 @@ def test_a_base_beside_which_nothing_is_sound_is_not_measured(
     assert "every build but rel broke" in hone("report", "last").stdout
 
 
+def test_a_build_is_verified_by_sqlites_own_tests_packed_and_checked(
+    hone: Hone, report: dict[str, Any]
+) -> None:
+    digests = {each["subject"]: each["digest"] for each in report["builds"]}
+    against = (digests["pgo"], "--against", digests["rel"])
+    done = hone("verify", *against, "--test", "select1.test", "--test", "btree01.test")
+    assert "testrunner veryquick" in done.stdout
+    assert "these tests only: whatever the base passes, the build passes" in done.stdout
+    # Some of the tests are no grade.
+    assert "has passed no grade" in hone("package", digests["pgo"], code=2).stderr
+
+    assert "passed  answers" in hone("verify", *against, "--grade", "answers").stdout
+    path = hone.folder / "server.tar.zst"
+    hone("package", digests["pgo"], "--output", str(path))
+    package = path.read_bytes()
+    assert str(hone.home).encode() not in package
+    checked = hone("package", "--check", str(path)).stdout
+    assert "none: nobody vouches for it" in checked
+    assert "grade answers" in checked
+    path.write_bytes(package[:5000] + bytes([package[5000] ^ 1]) + package[5001:])
+    assert "is damaged" in hone("package", "--check", str(path), code=1).stderr
+
+
 def test_pruning_keeps_what_is_needed_and_all_of_it_goes_on_demand(hone: Hone) -> None:
     assert "removed" in hone("builds", "--prune").stdout
     assert "removed" in hone("builds", "--prune", "--all").stdout

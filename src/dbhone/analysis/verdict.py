@@ -333,7 +333,23 @@ def controls_of(analysis: Analysis, subjects: Iterable[Subject]) -> tuple[Summar
     return tuple(summary for summary in found if summary is not None)
 
 
-def find_winner(analysis: Analysis, subjects: Iterable[Subject]) -> Summary | None:
+class Competitor(Protocol):
+    """A subject, as far as it decides whether it can win."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def role(self) -> Role:
+        """What it is compared as."""
+
+    @property
+    def broken(self) -> str | None:
+        """Why it took no further part, None if it did not break."""
+
+
+def find_winner(analysis: Analysis, subjects: Iterable[Competitor]) -> Summary | None:
     """Return the overall summary of the winner, None if no build is faster than the base.
 
     The winner has the highest ratio of the candidates whose verdict is faster; neither a

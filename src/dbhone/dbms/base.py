@@ -142,6 +142,18 @@ class Check:
     expected: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Licence:
+    """A licence by its SPDX expression, the files of a tree that hold it, and what it asks.
+
+    ``duty`` is for whoever passes binaries on.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    duty: str
+
+
 class Dbms(ABC):
     """A database system that dbhone can build."""
 
@@ -159,6 +171,10 @@ class Dbms(ABC):
     """Whether its recipe knows what to do with the build options of a request."""
     usual_suite: str
     """The suite to use when the user names none."""
+    licence: Licence | None = None
+    """Under what its binaries may be passed on; None where hone does not know."""
+    drivers: frozenset[str] = frozenset()
+    """Artifacts of its builds that only measure it."""
     counters: tuple[CounterSource, ...] = ()
     """What it counts of itself while it runs; not every version has all."""
 

@@ -25,7 +25,7 @@ from dbhone.dbms._cmake import COPY, configure, copy_messages, variant_flags
 from dbhone.dbms._mysql_lifecycle import MysqlLife
 from dbhone.dbms._mysql_tree import Vendor, version_of
 from dbhone.dbms._options import expand
-from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
+from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Licence, Phase, Recipe
 from dbhone.errors import SourceError
 from dbhone.versions import VersionRange, numbers
 
@@ -78,6 +78,12 @@ class MariaDb(MysqlLife):
     reference = "apt:mariadb"
     huge_pages_by_shmget = VersionRange(until="10.5")
     build_seconds = 1200.0
+    licence = Licence(
+        name="GPL-2.0-only",
+        files=("COPYING", "THIRDPARTY", "README.md", "CREDITS"),
+        duty="The GNU General Public Licence, version 2, asks whoever passes the programs on to"
+        " pass on the complete source, too, or to offer it in writing for three years.",
+    )
     needs_cxx = True
     takes_options = True
     settings_table = "mariadb"

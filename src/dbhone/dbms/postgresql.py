@@ -15,7 +15,7 @@ from pathlib import Path
 from dbhone.dbms._postgresql_lifecycle import PostgresqlLife
 from dbhone.dbms._postgresql_make import make_steps
 from dbhone.dbms._postgresql_meson import has_meson, meson_steps
-from dbhone.dbms.base import Artifact, BuildRequest, Recipe
+from dbhone.dbms.base import Artifact, BuildRequest, Licence, Recipe
 from dbhone.errors import SourceError
 
 # With "postgres" in the prefix, the makefiles add no folder of that name below lib and share.
@@ -36,6 +36,11 @@ class Postgresql(PostgresqlLife):
     title = "PostgreSQL"
     reference = "apt:postgresql-15"
     build_seconds = 190.0
+    licence = Licence(
+        name="PostgreSQL",
+        files=("COPYRIGHT",),
+        duty="The PostgreSQL Licence asks that its text goes with every copy: it is enclosed.",
+    )
 
     def version(self, tree: Path) -> str:
         """Return what the script ``configure`` says."""

@@ -16,6 +16,7 @@ from dbhone.dbms.base import (
     BuildStep,
     Check,
     EmbeddedDbms,
+    Licence,
     Phase,
     Recipe,
 )
@@ -67,6 +68,12 @@ class Sqlite(EmbeddedDbms):
     title = "SQLite"
     reference = "apt:sqlite3"
     build_seconds = 22.0
+    licence = Licence(
+        name="blessing",
+        files=("LICENSE.md",),
+        duty="SQLite is in the public domain: it asks nothing.",
+    )
+    drivers = frozenset({"speedtest1"})
 
     def version(self, tree: Path) -> str:
         """Return what the file VERSION says."""

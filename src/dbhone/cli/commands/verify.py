@@ -80,8 +80,12 @@ def _show(context: Context, verification: Verification, outcome: Outcome) -> Non
     more = len(outcome.failures) - _SHOWN
     if more > 0:
         out.print(f"and {count_of(more, 'test')} more")
+    if outcome.build == outcome.base:
+        out.print(headed("note", "the build is its own base: name another with --against"))
     folder = context.home.verifications / outcome.build
     grade = outcome.grade.value
+    if verification.names:
+        grade = "these tests only"
     if outcome.passed:
         out.print(headed("passed", f"{grade}: whatever the base passes, the build passes"))
     else:

@@ -64,7 +64,7 @@ class SqliteTestPrograms(TestPrograms):
         testfixture = (
             *("make", f"-j{request.jobs}", "USE_AMALGAMATION=0", "TESTSRC2="),
             f"CC={request.host_compiler}",
-            f"CFLAGS=-O1 -fPIC {' '.join(_defines(argv))}",
+            f"CFLAGS=-O0 -fPIC {' '.join(_defines(argv))}",
             "testfixture",
         )
         return Recipe(

@@ -1,0 +1,154 @@
+"""``hone package BUILD|RUN``: a build as something to deploy, with its proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dbhone import registry
+from dbhone.cli.context import Context, open_store, pass_context
+from dbhone.cli.lines import headed, labelled, write_output
+from dbhone.cli.selecting import ChosenBuild, choose
+from dbhone.errors import UsageError
+from dbhone.package.checking import Checked, check_package
+from dbhone.package.forms.base import DRAWER, Form
+from dbhone.package.packing import Measurement, Package, make_package
+from dbhone.package.proof import read_public_key, read_signing_key
+from dbhone.source.elf import machine_here
+from dbhone.units import count_of, percent, size
+
+_MOST_BYTES = 4 << 30
+
+
+@click.command("package")
+@click.argument("what", metavar="BUILD|RUN|FILE", default="last")
+@click.option("--form", default="tar", show_default=True, help="What kind of file: tar.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The file to write.  [default: in this folder, named after the build]",
+)
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Sign with this private Ed25519 key (PEM); with --check, the public key that must have"
+    " signed.",
+)
+@click.option("--check", is_flag=True, help="Check the package FILE.")
+@pass_context
+def command(
+    context: Context, what: str, form: str, output: Path | None, key: Path | None, check: bool
+) -> None:
+    """Pack a build, or the winner of RUN, with the proof of what it is.
+
+    Only a build that passed a grade of `hone verify` is packed. With --check, tell whether
+    FILE is what it says: its files, its signature, and the verdict, computed anew from the
+    samples in it.
+    """
+    if check:
+        if output is not None:
+            raise click.UsageError("--output does not go with --check")
+        _check(context, Path(what), key)
+        return
+    kind = registry.load(DRAWER, form, Form, what="form")
+    signer = None if key is None else read_signing_key(key)
+    chosen = choose(context, what)
+    package = make_package(chosen.build, context.home, _measurement(context, chosen), signer)
+    path = output or Path(f"{package.name}{kind.suffix}")
+    file = kind.render(package)
+    write_output(path, file)
+    _tell(context, package, chosen, signed=signer is not None)
+    context.err.print(labelled("package", size(len(file))))
+    context.out.print(str(path), soft_wrap=True)
+
+
+def _measurement(context: Context, chosen: ChosenBuild) -> Measurement | None:
+    if chosen.run is None or chosen.subject is None:
+        return None
+    with open_store(context) as store:
+        samples = store.samples(chosen.run.id)
+    return Measurement(run=chosen.run, samples=samples, subject=chosen.subject)
+
+
+def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bool) -> None:
+    err = context.err
+    err.print(labelled("files", f"{count_of(len(package.entries), 'file')} of {package.name}"))
+    if chosen.run is None:
+        text = "none: name a run instead of a build, and its samples are enclosed"
+        err.print(labelled("measured", text, "bold yellow"), soft_wrap=True)
+    if package.content.masked:
+        text = f"in {count_of(package.content.masked, 'file')} this home's path was replaced"
+        err.print(labelled("note", f"{text} by one equally long"), soft_wrap=True)
+    if not signed:
+        text = "not signed: anybody could have made it; --key signs it"
+        err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
+    err.print(labelled("licence", package.content.licence.duty), soft_wrap=True)
+
+
+def _check(context: Context, path: Path, key: Path | None) -> None:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    trusted = None if key is None else read_public_key(key)
+    _show(context, check_package(data, trusted), trusted=trusted is not None)
+
+
+def _show(context: Context, checked: Checked, *, trusted: bool) -> None:
+    out = context.out
+    definition = checked.provenance["buildDefinition"]
+    asked, made = definition["externalParameters"], definition["internalParameters"]
+    out.print(headed("package  ", f"{checked.name}, {count_of(checked.files, 'file')}, all whole"))
+    out.print(headed("signature", _signature(checked, trusted=trusted)), soft_wrap=True)
+    flags = " ".join((*made["compile_flags"], *made["link_flags"]))
+    out.print(
+        headed("build    ", f"{asked['dbms']} {asked['version']}, {asked['variant']}: {flags}")
+    )
+    out.print(headed("verified ", _verified(checked.verification)), soft_wrap=True)
+    out.print(headed("measured ", _measured(checked)), soft_wrap=True)
+    if made["machine"] != machine_here():
+        text = f"it is for {made['machine']}, and this machine is {machine_here()}"
+        out.print(headed("note     ", text, "bold yellow"))
+
+
+def _signature(checked: Checked, *, trusted: bool) -> str:
+    if checked.key is None:
+        return "none: nobody vouches for it"
+    if trusted:
+        return f"by the key that you named, {checked.key[:16]}"
+    return f"by the key {checked.key[:16]}: only if you know that it is the maker's, is it his"
+
+
+def _verified(outcome: Any) -> str:
+    lists = ", ".join(
+        f"{tests['check']} {tests['list']} ({tests['proving']} of {tests['tests']} tests)"
+        for tests in outcome["lists"]
+    )
+    return f"grade {outcome['grade']}: passes what its base passes of {lists}"
+
+
+def _measured(checked: Checked) -> str:
+    if checked.found is None or checked.measurement is None:
+        return "nothing: the package has no samples"
+    subject = checked.measurement["subject"]
+    whole = [
+        summary
+        for summary in checked.found["summaries"]
+        if summary["subject"] == subject
+        and summary["metric"] == "throughput"
+        and summary["group"] is None
+    ]
+    texts = [
+        f"{'in-sample' if summary['in_sample'] else 'held-out'} {percent(summary['ratio'] - 1)}"
+        f" ({percent(summary['low'] - 1)} to {percent(summary['high'] - 1)}), {summary['verdict']}"
+        for summary in whole
+        if summary["low"] is not None
+    ]
+    blocks = count_of(checked.found["blocks"], "block")
+    return f"{subject} over its base, computed anew from {blocks}: {'; '.join(texts) or 'too few'}"
+
+
+PLUGIN = command

@@ -1,0 +1,1 @@
+"""A chosen build as something to deploy, with its proof."""

@@ -1,0 +1,139 @@
+"""Writes and reads package files: a tar that is the same to the byte, compressed, and sealed.
+
+Entries are sorted by name, belong to user and group 0, and have one time. The compressed tar is one
+frame of Zstandard (RFC 8878). A last, skippable frame holds the SHA-256 of all before it: any byte
+that was altered by accident shows. tar and zstd pass over that frame.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import zstandard
+
+from dbhone.errors import PackageError
+
+_LEVEL = 12
+_SEAL_MAGIC = (0x184D2A50).to_bytes(4, "little")
+_SEAL_BYTES = 8 + hashlib.sha256().digest_size
+_MOST_BYTES = 4 << 30
+_MODES = {"program": 0o755, "file": 0o644, "link": 0o777}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A file of a package, or a link to ``link``. ``name`` is its path in the package."""
+
+    name: str
+    data: bytes = b""
+    executable: bool = False
+    link: str = ""
+
+    @property
+    def content(self) -> bytes:
+        """What its digest is of: the data, or where a link leads."""
+        return self.link.encode() if self.link else self.data
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its content."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def kind(self) -> str:
+        """Whether it is a ``link``, a ``program`` or a ``file``."""
+        if self.link:
+            return "link"
+        return "program" if self.executable else "file"
+
+
+def pack(entries: Iterable[Entry], root: str, moment: int) -> bytes:
+    """Return a package file: all entries in the folder ``root``, with the time ``moment``.
+
+    ``moment`` is in seconds since the epoch.
+    """
+    compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+    compressed = compressor.compress(tar_of(entries, root, moment))
+    return compressed + _seal(compressed)
+
+
+def unpack(file: bytes) -> tuple[str, int, tuple[Entry, ...]]:
+    """Return the folder, the time and the entries of a package file.
+
+    Raises PackageError for a file that is none, or that any byte of was altered.
+    """
+    compressed, seal = file[:-_SEAL_BYTES], file[-_SEAL_BYTES:]
+    if seal[:4] != _SEAL_MAGIC or not compressed:
+        raise PackageError("this is no package of hone's, or its end is missing")
+    if seal != _seal(compressed):
+        raise PackageError("the package is damaged: its seal does not fit what is in it")
+    tar = _decompressed(compressed)
+    root, moment, entries = _entries(tar)
+    # What a reader of tar passes over, such as padding, must be as hone writes it.
+    if tar_of(entries, root, moment) != tar:
+        raise PackageError("the package is not as hone writes one")
+    return root, moment, entries
+
+
+def tar_of(entries: Iterable[Entry], root: str, moment: int) -> bytes:
+    """Return the tar of a package, uncompressed."""
+    text = io.BytesIO()
+    with tarfile.open(fileobj=text, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            info = tarfile.TarInfo(f"{root}/{entry.name}")
+            info.mode, info.mtime = _MODES[entry.kind], moment
+            if entry.link:
+                info.type, info.linkname = tarfile.SYMTYPE, entry.link
+            else:
+                info.size = len(entry.data)
+            tar.addfile(info, io.BytesIO(entry.data))
+    return text.getvalue()
+
+
+def _seal(compressed: bytes) -> bytes:
+    digest = hashlib.sha256(compressed).digest()
+    return _SEAL_MAGIC + len(digest).to_bytes(4, "little") + digest
+
+
+def _decompressed(compressed: bytes) -> bytes:
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(compressed) as reader:
+            tar = reader.read(_MOST_BYTES + 1)
+    except zstandard.ZstdError as error:
+        raise PackageError(f"the package is damaged: {error}") from error
+    if len(tar) > _MOST_BYTES:
+        raise PackageError("the package is too large to be one of hone's")
+    return tar
+
+
+def _entries(tar: bytes) -> tuple[str, int, tuple[Entry, ...]]:
+    entries, roots, moments = [], set(), set()
+    try:
+        with tarfile.open(fileobj=io.BytesIO(tar), mode="r:") as reader:
+            for info in reader:
+                path = PurePosixPath(info.name)
+                roots.add(path.parts[0])
+                moments.add(int(info.mtime))
+                entries.append(_entry(reader, info, "/".join(path.parts[1:])))
+    except (tarfile.TarError, ValueError, IndexError, UnicodeError) as error:
+        raise PackageError(f"the package is damaged: {error}") from error
+    if len(roots) != 1 or len(moments) != 1:
+        raise PackageError("the package is not as hone writes one")
+    return roots.pop(), moments.pop(), tuple(entries)
+
+
+def _entry(reader: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Entry:
+    parts = PurePosixPath(name).parts
+    if not parts or ".." in parts or name.startswith("/"):
+        raise PackageError("the package holds a file that would leave its folder")
+    if info.issym():
+        return Entry(name=name, link=info.linkname)
+    file = reader.extractfile(info) if info.isreg() else None
+    if file is None:
+        raise PackageError(f"the package holds {name}, which is no ordinary file")
+    return Entry(name=name, data=file.read(), executable=info.mode == _MODES["program"])

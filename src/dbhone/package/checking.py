@@ -1,0 +1,122 @@
+"""Checks a package on any machine: files, signature, and the verdict, computed anew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from securesystemslib.signer import SSlibKey
+
+from dbhone.errors import PackageError
+from dbhone.package.archive import Entry, unpack
+from dbhone.package.measurement import Measured, findings, of_csv
+from dbhone.package.packing import SAMPLES
+from dbhone.package.proof import (
+    MEASUREMENT,
+    PROVENANCE,
+    SIGNED,
+    UNSIGNED,
+    VERIFICATION,
+    Statements,
+    read_proof,
+)
+
+_TOLERANCE = 1e-5
+"""By how much another machine's arithmetic may differ, as a fraction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A package that is what it says.
+
+    ``key`` is the id of the key that signed it, None if nobody did. ``found`` is what its samples
+    show, computed here, None without a measurement.
+    """
+
+    name: str
+    files: int
+    key: str | None
+    provenance: Mapping[str, Any]
+    verification: Mapping[str, Any]
+    measurement: Mapping[str, Any] | None
+    found: Mapping[str, Any] | None
+
+
+def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:
+    """Return what a package says, all of it checked.
+
+    Raises PackageError if any byte of it was altered, if it is not signed by the ``trusted`` key,
+    or if its samples do not show what it says.
+    """
+    name, _, listed = unpack(file)
+    entries = {entry.name: entry for entry in listed}
+    if len(entries) != len(listed):
+        raise PackageError("the package holds a file twice")
+    statements = read_proof(entries, trusted)
+    _check_files(entries, statements)
+    for kind in (PROVENANCE, VERIFICATION):
+        if kind not in statements.predicates:
+            raise PackageError(f"the package has no statement of the type {kind}")
+    verification = statements.predicates[VERIFICATION]
+    if verification.get("passed") is not True:
+        raise PackageError("the package's build has passed no grade")
+    measurement = statements.predicates.get(MEASUREMENT)
+    return Checked(
+        name=name,
+        files=len(entries),
+        key=statements.key,
+        provenance=statements.predicates[PROVENANCE],
+        verification=verification,
+        measurement=measurement,
+        found=None if measurement is None else _found_again(measurement, entries),
+    )
+
+
+def _check_files(entries: Mapping[str, Entry], statements: Statements) -> None:
+    """Raise PackageError unless the statements name all files but their own, and these only."""
+    files = {name for name in entries if name not in (SIGNED, UNSIGNED)}
+    stated = set(statements.subjects)
+    for name in sorted(files ^ stated):
+        what = "does not hold" if name in stated else "holds, with no word about it,"
+        raise PackageError(f"the package {what} {name}")
+    for name in sorted(files):
+        if (entries[name].digest, entries[name].kind) != statements.subjects[name]:
+            raise PackageError(f"{name} is not the file that the package's statements are about")
+
+
+def _found_again(measurement: Mapping[str, Any], entries: Mapping[str, Entry]) -> dict[str, Any]:
+    """Return what the samples show. Raises PackageError if the package says otherwise."""
+    try:
+        measured, said = Measured.of_json(measurement["measured"]), measurement["found"]
+        samples = of_csv(entries[SAMPLES].data)
+    except KeyError as error:
+        raise PackageError("the package's measurement is incomplete") from error
+    found = findings(measured, samples)
+    where = _difference(said, found, "")
+    if where is not None:
+        raise PackageError(f"the samples do not show what the package says of {where}")
+    return found
+
+
+def _difference(said: Any, found: Any, where: str) -> str | None:
+    """Return the place of the first difference between two plain values, None if there is none."""
+    if isinstance(said, dict) and isinstance(found, dict):
+        if said.keys() != found.keys():
+            return where or "its parts"
+        pairs = ((said[key], found[key], f"{where}.{key}".lstrip(".")) for key in found)
+        return next(filter(None, (_difference(*pair) for pair in pairs)), None)
+    if isinstance(said, list) and isinstance(found, list):
+        if len(said) != len(found):
+            return where
+        triples = zip(said, found, strict=True)
+        places = (_difference(a, b, f"{where}[{at}]") for at, (a, b) in enumerate(triples))
+        return next(filter(None, places), None)
+    return None if _same(said, found) else where
+
+
+def _same(said: Any, found: Any) -> bool:
+    if isinstance(said, float) and isinstance(found, float):
+        return math.isclose(said, found, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return bool(said == found)

@@ -1,0 +1,143 @@
+"""What goes into a package besides its proof: the build's files, licences and a word to the reader.
+
+Compilers write the names of source files into programs. The path of hone's home in them is replaced
+by ``/dbhone`` with as many slashes as make it equally long, so that no offset moves and no code
+changes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.compilation.manifest import Build
+from dbhone.dbms.base import Licence, load_dbms
+from dbhone.errors import PackageError, UsageError
+from dbhone.home import Home
+from dbhone.package.archive import Entry
+from dbhone.source.elf import read_elf, read_links
+from dbhone.source.tree import kept_tree
+from dbhone.untrusted_files import walk
+
+_INSTALLED = "install/"
+_INSTEAD = b"/dbhone"
+_LICENCES = "licences"
+_ELSEWHERE = re.compile(r"((?<![\w.$}])(?:-[IL])?)/(?!usr/|dev/null)[^\s:=,;\"']+")
+"""An absolute path that is not the system's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """The files of a package. ``masked`` counts those in which a path was replaced.
+
+    ``machine`` is the processor architecture; ``libraries`` are those of the system that the
+    programs are linked with.
+    """
+
+    entries: tuple[Entry, ...]
+    masked: int
+    machine: str
+    libraries: tuple[str, ...]
+    licence: Licence
+
+
+def content_of(build: Build, home: Home) -> Content:
+    """Return the files of a build that are worth deploying, with their licence.
+
+    Raises UsageError for a ready-made server, PackageError for what would not run elsewhere.
+    """
+    manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
+    if manifest.inputs.variant.ready_made or dbms.licence is None:
+        what = "a ready-made server" if manifest.inputs.variant.ready_made else dbms.title
+        raise UsageError(f"hone makes no packages of {what}", hint="build it of its source")
+    paths = _kept_files(build, dbms.drivers)
+    masked = 0
+    entries = []
+    own = _own_libraries(paths)
+    libraries: set[str] = set()
+    for name, path in paths.items():
+        entry = _entry(name, path, home)
+        masked += not entry.link and entry.data != path.read_bytes()
+        entries.append(entry)
+        libraries |= set(_linked(path, name)) - own
+    primary = read_elf(build.path(manifest.primary))
+    return Content(
+        entries=(*entries, *_licences(build, dbms.licence, home)),
+        masked=masked,
+        machine=primary.machine if primary else "unknown",
+        libraries=tuple(sorted(libraries)),
+        licence=dbms.licence,
+    )
+
+
+def without_paths(text: str) -> str:
+    """Return a text in which no path of this machine stands, the system's own apart."""
+    return _ELSEWHERE.sub(r"\1PATH", text)
+
+
+def _kept_files(build: Build, drivers: frozenset[str]) -> dict[str, Path]:
+    """Return the build's files by their names in the package."""
+    found: dict[str, Path] = {}
+    for artifact, kept in build.manifest.files.items():
+        path = build.folder / kept.path
+        if artifact in drivers:
+            continue
+        files = [path]
+        if kept.tree:
+            files = [folder / name for folder, _, names in walk(path) for name in names]
+        for file in files:
+            found[str(file.relative_to(build.folder)).removeprefix(_INSTALLED)] = file
+    return found
+
+
+def _entry(name: str, path: Path, home: Home) -> Entry:
+    if path.is_symlink():
+        target = path.readlink()
+        if target.is_absolute() or ".." in target.parts:
+            raise PackageError(f"the build's link {name} leads out of it, to {target}")
+        return Entry(name=name, link=str(target))
+    data = masked(path.read_bytes(), home)
+    return Entry(name=name, data=data, executable=os.access(path, os.X_OK))
+
+
+def masked(data: bytes, home: Home) -> bytes:
+    """Return a file's bytes with another path, equally long, for that of the home."""
+    root = os.fsencode(home.root)
+    instead = _INSTEAD[: len(root)]
+    return data.replace(root, instead + b"/" * (len(root) - len(instead)))
+
+
+def _own_libraries(paths: dict[str, Path]) -> set[str]:
+    return {Path(name).name for name in paths}
+
+
+def _linked(path: Path, name: str) -> tuple[str, ...]:
+    """Return the libraries that a program needs. Raises PackageError for a fixed place of them."""
+    links = None if path.is_symlink() else read_links(path)
+    if links is None:
+        return ()
+    fixed = [folder for folder in (*links.rpath, *links.runpath) if not folder.startswith("$")]
+    if fixed:
+        raise PackageError(
+            f"{name} looks for libraries in {fixed[0]}, which other machines do not have",
+            hint="build it without an option that sets a run path",
+        )
+    return links.needed
+
+
+def _licences(build: Build, licence: Licence, home: Home) -> tuple[Entry, ...]:
+    tree = kept_tree(build.manifest.source_digest, home)
+    found = [tree.path / name for name in licence.files] if tree else []
+    entries = tuple(
+        Entry(name=f"{_LICENCES}/{path.name}", data=path.read_bytes())
+        for path in found
+        if path.is_file()
+    )
+    if not entries:
+        raise PackageError(
+            f"the licence of {build.manifest.dbms} is in its source tree, which is no longer kept",
+            hint="'hone build' with the same source and variant brings it again",
+        )
+    return entries

@@ -1,0 +1,1 @@
+"""The drawer of forms: one file for each."""

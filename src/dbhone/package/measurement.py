@@ -1,0 +1,221 @@
+"""A run's measurement as part of a package: raw samples, what was found in them, and found again.
+
+The samples are a CSV file with a line for each measurement. What was found is computed of them by
+hone's own analysis, here when the package is made and again when it is checked.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dbhone.analysis.comparison import analyse
+from dbhone.analysis.verdict import Analysis, find_winner
+from dbhone.errors import PackageError
+from dbhone.measurement.metric import BY_NAME
+from dbhone.measurement.record import Group, Role, Run, Step, Subject
+from dbhone.measurement.sample_array import SampleArray
+from dbhone.package.content import without_paths
+
+_KEYS = ("block", "subject", "step")
+_DIGITS = 7
+_MOST_LINES = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Whose samples they are: what the analysis needs to know, as plain values."""
+
+    base: str
+    controls: tuple[str, ...]
+    candidates: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def of_run(cls, run: Run) -> Measured:
+        """Return what the analysis needs to know of a run. Raises PackageError without a base."""
+        if run.base is None:
+            raise PackageError(f"run {run.id} has measured nothing")
+        return cls(
+            base=run.base.name,
+            controls=run.controls,
+            candidates=tuple(
+                subject.name
+                for subject in run.subjects
+                if subject.role is Role.CANDIDATE and subject.broken is None
+            ),
+            steps=run.steps,
+        )
+
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> Measured:
+        """Return it as ``to_json`` wrote it. Raises PackageError for anything else."""
+        try:
+            return cls(
+                base=str(values["base"]),
+                controls=tuple(map(str, values["controls"])),
+                candidates=tuple(map(str, values["candidates"])),
+                steps=tuple(_step(step) for step in values["steps"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise PackageError("the package's measurement is malformed") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "base": self.base,
+            "controls": list(self.controls),
+            "candidates": list(self.candidates),
+            "steps": [
+                {
+                    "set": step.set,
+                    "key": step.key,
+                    "title": step.title,
+                    "group": step.group.value,
+                    "in_sample": step.in_sample,
+                    "threads": step.threads,
+                }
+                for step in self.steps
+            ],
+        }
+
+
+def _step(values: Mapping[str, Any]) -> Step:
+    threads = values["threads"]
+    return Step(
+        set=str(values["set"]),
+        key=str(values["key"]),
+        title=str(values["title"]),
+        group=Group(values["group"]),
+        in_sample=bool(values["in_sample"]),
+        threads=None if threads is None else int(threads),
+    )
+
+
+def findings(measured: Measured, samples: SampleArray) -> dict[str, Any]:
+    """Return what hone's analysis finds in samples, as plain values: effects, summaries, winner."""
+    analysis = analyse(
+        samples, base=measured.base, steps=measured.steps, controls=measured.controls
+    )
+    return {
+        "confidence": analysis.confidence,
+        "blocks": analysis.blocks,
+        "winner": _winner(analysis, measured.candidates),
+        "summaries": [_plain(summary) for summary in analysis.summaries],
+        "effects": [_plain(effect) for effect in analysis.effects],
+    }
+
+
+def _winner(analysis: Analysis, candidates: Iterable[str]) -> str | None:
+    summary = find_winner(analysis, [_Candidate(name) for name in candidates])
+    return None if summary is None else summary.subject
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A subject, as far as it decides who wins."""
+
+    name: str
+    role: Role = Role.CANDIDATE
+    broken: str | None = None
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    fields = {name: getattr(record, name) for name in record.__dataclass_fields__}
+    return {name: _value(value) for name, value in fields.items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Group):
+        return value.value
+    if isinstance(value, float):
+        # No measurement here knows more, and another machine's libraries may round otherwise.
+        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    return str(value) if isinstance(value, str) else value
+
+
+def to_csv(samples: SampleArray) -> bytes:
+    """Return the samples, a line for each measurement; numbers are exact."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*_KEYS, *samples.metrics))
+    for block, number in enumerate(samples.blocks):
+        for subject, step in np.argwhere(samples.measured[:, :, block]):
+            values = samples.values[subject, step, :, block]
+            cells = ("" if math.isnan(value) else repr(float(value)) for value in values)
+            writer.writerow((int(number), samples.subjects[subject], samples.steps[step], *cells))
+    return text.getvalue().encode()
+
+
+def of_csv(data: bytes) -> SampleArray:
+    """Return the samples that ``to_csv`` wrote. Raises PackageError for anything else."""
+    try:
+        lines = list(csv.reader(io.StringIO(data.decode())))
+        header, rows = lines[0], lines[1:]
+        metrics = tuple(header[len(_KEYS) :])
+        if tuple(header[: len(_KEYS)]) != _KEYS or len(rows) > _MOST_LINES:
+            raise ValueError("header")
+        unknown = [name for name in metrics if name not in BY_NAME]
+        if unknown:
+            raise PackageError(f"this hone does not know the metric {unknown[0]}")
+        return _array(metrics, rows)
+    except (ValueError, IndexError) as error:
+        raise PackageError("the package's samples are malformed") from error
+
+
+def _array(metrics: Sequence[str], rows: Sequence[Sequence[str]]) -> SampleArray:
+    subjects = tuple(dict.fromkeys(row[1] for row in rows))
+    steps = tuple(dict.fromkeys(row[2] for row in rows))
+    columns = {
+        name: np.array([_number(row[len(_KEYS) + at]) for row in rows], dtype=np.float64)
+        for at, name in enumerate(metrics)
+    }
+    return SampleArray.of_columns(
+        subjects=subjects,
+        steps=steps,
+        subject=np.array([subjects.index(row[1]) for row in rows], dtype=np.int32),
+        step=np.array([steps.index(row[2]) for row in rows], dtype=np.int32),
+        block=np.array([int(row[0]) for row in rows], dtype=np.int32),
+        values=columns,
+    )
+
+
+def _number(cell: str) -> float:
+    return float(cell) if cell else math.nan
+
+
+def machine_of(run: Run) -> dict[str, Any]:
+    """Return what the machine was that measured, without what would tell whose it is."""
+    machine = run.machine
+    return {
+        "cpu_model": machine.cpu_model,
+        "cores": machine.cores,
+        "memory_bytes": machine.memory_bytes,
+        "kernel": machine.kernel,
+        "distribution": machine.distribution,
+        "virtualisation": machine.virtualisation,
+        "governor": machine.governor,
+    }
+
+
+def subject_of(subject: Subject) -> dict[str, Any]:
+    """Return how a subject was built, without settings, which may hold a user's values."""
+    return {
+        "name": subject.name,
+        "role": subject.role.value,
+        "variant": subject.variant,
+        "compiler": subject.compiler,
+        "flags": [without_paths(flag) for flag in subject.flags],
+        "version": subject.version,
+        "build": subject.build_digest,
+        "source": subject.source_digest,
+        "trained_on": list(subject.trained_on),
+        "levers": list(subject.levers),
+        "broken": subject.broken is not None,
+    }

@@ -1,0 +1,235 @@
+"""Makes a package of a build: its content, the statements about it, and their proof."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from dbhone import __version__
+from dbhone.compilation.manifest import Build
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import PackageError, UsageError
+from dbhone.files import digest_of_file
+from dbhone.home import Home
+from dbhone.measurement.record import Run, Subject
+from dbhone.measurement.sample_array import SampleArray
+from dbhone.package.archive import Entry
+from dbhone.package.content import Content, content_of, without_paths
+from dbhone.package.measurement import (
+    Measured,
+    findings,
+    machine_of,
+    of_csv,
+    subject_of,
+    to_csv,
+)
+from dbhone.package.proof import (
+    MEASUREMENT,
+    PROVENANCE,
+    VERIFICATION,
+    SigningKey,
+    key_entry,
+    statement,
+    write_proof,
+)
+from dbhone.verification.outcome import Outcome
+from dbhone.verification.records import Records
+
+SAMPLES = "proof/samples.csv"
+_EPOCH = "SOURCE_DATE_EPOCH"
+_LOCAL = frozenset({"dir"})
+_SECRET = re.compile(r"//[^/@\s]*@")
+_MOST_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """The run that measured a build, its samples, and the build as its subject."""
+
+    run: Run
+    samples: SampleArray
+    subject: Subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """All that a form writes: the folder's name, the files, and the one time that they have."""
+
+    name: str
+    entries: tuple[Entry, ...]
+    moment: int
+    content: Content
+
+
+def make_package(
+    build: Build, home: Home, measurement: Measurement | None, key: SigningKey | None
+) -> Package:
+    """Return the package of a build that passed a grade.
+
+    Raises UsageError for one that passed none, and as ``content_of`` does.
+    """
+    outcome = Records(home, build.digest).best()
+    if outcome is None:
+        raise UsageError(
+            f"the build {build.digest[:12]} has passed no grade: nothing proves that it is sound",
+            hint=f"'hone verify {build.digest[:12]}' puts it to the tests",
+        )
+    content = content_of(build, home)
+    name = _name(build)
+    entries = [*content.entries, _read_me(name, build, content, outcome)]
+    if measurement is not None:
+        entries.append(Entry(name=SAMPLES, data=to_csv(measurement.samples)))
+    if key is not None:
+        entries.append(key_entry(key))
+    statements = [
+        statement(PROVENANCE, _provenance(build, content), entries),
+        statement(VERIFICATION, _verification(outcome), entries),
+    ]
+    if measurement is not None:
+        statements.append(statement(MEASUREMENT, _measurement(measurement), entries))
+    entries.append(write_proof(statements, key))
+    return Package(name=name, entries=tuple(entries), moment=_moment(build), content=content)
+
+
+def _name(build: Build) -> str:
+    manifest = build.manifest
+    return f"{manifest.dbms}-{manifest.version}-{manifest.variant}-{build.digest[:8]}"
+
+
+def _moment(build: Build) -> int:
+    """Return the time of all files: SOURCE_DATE_EPOCH, else when the build was made."""
+    text = os.environ.get(_EPOCH, "")
+    if text and not (text.isascii() and text.isdecimal()):
+        raise UsageError(f"{_EPOCH} is '{text}', and must be a number of seconds")
+    return int(text) if text else int(build.manifest.built_at.timestamp())
+
+
+def public_reference(reference: str) -> str:
+    """Return a source reference without folders of this machine and without secrets."""
+    kind = reference.partition(":")[0]
+    if kind in _LOCAL:
+        return kind
+    return without_paths(_SECRET.sub("//", reference).replace("://", ":%%")).replace(":%%", "://")
+
+
+def _provenance(build: Build, content: Content) -> dict[str, Any]:
+    manifest = build.manifest
+    dependencies: list[dict[str, Any]] = [
+        {
+            "uri": public_reference(manifest.source),
+            "name": "source tree, with fixes",
+            "digest": {"sha256": manifest.source_digest},
+        },
+        {"name": "compiler", "annotations": {"version": without_paths(manifest.compiler_identity)}},
+    ]
+    if manifest.profile is not None:
+        dependencies.append(
+            {
+                "name": "profile",
+                "digest": {"sha256": manifest.profile.digest},
+                "annotations": {
+                    "trained_on": list(manifest.profile.trained_on),
+                    "functions": manifest.profile.functions,
+                    "functions_executed": manifest.profile.functions_executed,
+                },
+            }
+        )
+    return {
+        "buildDefinition": {
+            "buildType": "urn:dbhone:build:v1",
+            "externalParameters": {
+                "dbms": manifest.dbms,
+                "version": manifest.version,
+                "variant": manifest.variant,
+                "options": [without_paths(option) for option in manifest.inputs.options],
+                "fixes": [without_paths(fix) for fix in manifest.inputs.fixes],
+                "linker": manifest.inputs.linker,
+            },
+            "internalParameters": {
+                "compile_flags": [without_paths(flag) for flag in manifest.compile_flags],
+                "link_flags": [without_paths(flag) for flag in manifest.link_flags],
+                "added_flags": [without_paths(flag) for flag in manifest.added_flags],
+                "machine": content.machine,
+                "system_libraries": list(content.libraries),
+            },
+            "resolvedDependencies": dependencies,
+        },
+        "runDetails": {
+            "builder": {"id": "urn:dbhone:hone", "version": {"hone": __version__}},
+            "metadata": {
+                "invocationId": build.digest,
+                "finishedOn": manifest.built_at.isoformat(),
+            },
+            "byproducts": [
+                {
+                    "name": "measured file as built, before paths in it were replaced",
+                    "digest": {"sha256": digest_of_file(build.path(manifest.primary))},
+                    "annotations": {"files_with_paths_replaced": content.masked},
+                }
+            ],
+        },
+    }
+
+
+def _verification(outcome: Outcome) -> dict[str, Any]:
+    """Return what verifying found; differences of tests that failed may hold paths."""
+    values = outcome.model_dump(mode="json")
+    for tests in values["lists"]:
+        for failure in tests["failures"]:
+            failure["difference"] = without_paths(failure["difference"])
+    return {**values, "passed": outcome.passed}
+
+
+def _measurement(measurement: Measurement) -> dict[str, Any]:
+    run = measurement.run
+    measured = Measured.of_run(run)
+    # Of the file, not of the array that it was made of: so it is found again to the digit.
+    samples = of_csv(to_csv(measurement.samples))
+    if measurement.subject.name not in samples.subjects:
+        raise PackageError(f"run {run.id} has measured nothing of {measurement.subject.name}")
+    return {
+        "subject": measurement.subject.name,
+        "samples": SAMPLES,
+        "suite": run.suite,
+        "size": run.size,
+        "hone": run.hone_version,
+        "design": {
+            "seed": run.design.seed,
+            "target": run.design.target,
+            "min_blocks": run.design.min_blocks,
+            "max_blocks": run.design.max_blocks,
+        },
+        "finished_at": run.finished_at.isoformat() if run.finished_at else None,
+        "machine": machine_of(run),
+        "subjects": [subject_of(subject) for subject in run.subjects],
+        "measured": measured.to_json(),
+        "found": findings(measured, samples),
+        "warnings": [without_paths(warning.text) for warning in run.warnings],
+    }
+
+
+def _read_me(name: str, build: Build, content: Content, outcome: Outcome) -> Entry:
+    manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
+    flags = " ".join(without_paths(flag) for flag in build.shown_flags)
+    lists = ", ".join(f"{tests.name} ({tests.proving})" for tests in outcome.lists)
+    lines = [
+        f"{dbms.title} {manifest.version}, built by hone {__version__}",
+        "",
+        f"variant    {manifest.variant}",
+        f"compiler   {manifest.compiler}",
+        f"flags      {flags}",
+        f"source     {public_reference(manifest.source)}",
+        f"           tree of digest {manifest.source_digest}",
+        f"runs on    {content.machine}, with {' '.join(content.libraries)}",
+        f"verified   at the grade {outcome.grade.value}: passes what the base passes of {lists}",
+        f"licence    {content.licence.name}, see licences/",
+        "",
+        content.licence.duty,
+        "",
+        "The folder may lie anywhere. Whether it is what hone packed, and what its measurement",
+        f"shows, says 'hone package --check {name}.tar.zst', on any machine.",
+        "",
+    ]
+    return Entry(name="README", data="\n".join(lines).encode())

@@ -1,0 +1,95 @@
+"""A package that is small enough to be altered everywhere, with samples of two subjects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.record import Group, Step
+from dbhone.measurement.sample_array import SampleArray
+from dbhone.package.archive import Entry, pack
+from dbhone.package.measurement import Measured, findings, of_csv, to_csv
+from dbhone.package.packing import SAMPLES
+from dbhone.package.proof import (
+    MEASUREMENT,
+    PROVENANCE,
+    VERIFICATION,
+    SigningKey,
+    key_entry,
+    statement,
+    write_proof,
+)
+
+STEPS = tuple(
+    Step(set=name, key="", title=name, group=Group.POINT, in_sample=False, threads=1)
+    for name in ("point", "range")
+)
+MEASURED = Measured(base="rel", controls=("control",), candidates=("o3",), steps=STEPS)
+
+
+def samples(speedup: float = 1.2) -> SampleArray:
+    """Return eight blocks in which o3 is so many times as fast as the base."""
+    random = np.random.default_rng(7)
+    noise = random.normal(0, 0.01, size=(3, 2, 1, 8))
+    levels = np.array([1.0, 1.0, speedup]).reshape(3, 1, 1, 1)
+    return SampleArray(
+        subjects=("rel", "control", "o3"),
+        steps=("point", "range"),
+        metrics=(THROUGHPUT.name,),
+        blocks=np.arange(8, dtype=np.int32),
+        values=1000 * levels * np.exp(noise),
+    )
+
+
+def measurement(array: SampleArray) -> dict[str, Any]:
+    found = findings(MEASURED, of_csv(to_csv(array)))
+    return {"subject": "o3", "measured": MEASURED.to_json(), "found": found}
+
+
+def files(array: SampleArray) -> list[Entry]:
+    return [
+        Entry(name="bin/server", data=b"\x7fELF...", executable=True),
+        Entry(name="licences/COPYING", data=b"free\n"),
+        Entry(name=SAMPLES, data=to_csv(array)),
+    ]
+
+
+def package(
+    key: SigningKey | None = None,
+    *,
+    array: SampleArray | None = None,
+    said: dict[str, Any] | None = None,
+    passed: bool = True,
+) -> bytes:
+    array = array or samples()
+    entries = files(array)
+    if key is not None:
+        entries.append(key_entry(key))
+    statements = [
+        statement(PROVENANCE, {"buildDefinition": {}}, entries),
+        statement(VERIFICATION, {"passed": passed, "grade": "smoke", "lists": []}, entries),
+        statement(MEASUREMENT, said or measurement(array), entries),
+    ]
+    return pack([*entries, write_proof(statements, key)], "server-1.0", 0)
+
+
+def write_keys(folder: Path) -> tuple[Path, Path]:
+    """Write a new pair of keys; return the files of the private and the public one."""
+    key = Ed25519PrivateKey.generate()
+    private, public = folder / "key.pem", folder / "key.pub.pem"
+    private.touch(mode=0o600)
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public.write_bytes(
+        key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    return private, public

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import io
+import tarfile
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.errors import PackageError
+from dbhone.package.archive import Entry, pack, tar_of, unpack
+
+ENTRIES = (
+    Entry(name="bin/server", data=b"\x7fELF" + bytes(range(256)) * 8, executable=True),
+    Entry(name="bin/alias", link="server"),
+    Entry(name="README", data="Grüße\n".encode()),
+    Entry(name="empty"),
+)
+FILE = pack(ENTRIES, "server-1.0", 1_700_000_000)
+
+
+def test_a_package_is_read_as_it_was_written() -> None:
+    root, moment, entries = unpack(FILE)
+    assert (root, moment) == ("server-1.0", 1_700_000_000)
+    assert set(entries) == set(ENTRIES)
+
+
+def test_the_order_of_entries_does_not_matter() -> None:
+    assert pack(reversed(ENTRIES), "server-1.0", 1_700_000_000) == FILE
+
+
+@given(st.integers(min_value=0, max_value=len(FILE) - 1), st.integers(min_value=1, max_value=255))
+def test_every_altered_byte_is_caught(position: int, change: int) -> None:
+    altered = bytearray(FILE)
+    altered[position] ^= change
+    with pytest.raises(PackageError):
+        unpack(bytes(altered))
+
+
+@given(st.integers(min_value=0, max_value=len(FILE) - 1))
+def test_a_file_that_was_cut_off_is_caught(length: int) -> None:
+    with pytest.raises(PackageError):
+        unpack(FILE[:length])
+
+
+def test_something_behind_the_end_is_caught() -> None:
+    with pytest.raises(PackageError):
+        unpack(FILE + b"\0")
+
+
+def test_other_programs_can_read_it() -> None:
+    with zstandard.ZstdDecompressor().stream_reader(FILE, read_across_frames=True) as reader:
+        tar = reader.read()
+    with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
+        infos = archive.getmembers()
+    assert [info.name for info in infos] == [
+        "server-1.0/README",
+        "server-1.0/bin/alias",
+        "server-1.0/bin/server",
+        "server-1.0/empty",
+    ]
+    assert {(info.uid, info.gid, info.mtime) for info in infos} == {(0, 0, 1_700_000_000)}
+
+
+@pytest.mark.parametrize("name", ["../outside", "a/../../b"])
+def test_a_file_that_would_leave_the_folder_is_refused(name: str) -> None:
+    with pytest.raises(PackageError, match=r"leave its folder|not as hone writes"):
+        unpack(pack((Entry(name=name, data=b"x"),), "server-1.0", 0))
+
+
+def test_a_tar_with_other_owners_is_refused() -> None:
+    """Nothing may hide in what a reader passes over: the tar must be as hone writes it."""
+    tar = bytearray(tar_of(ENTRIES, "server-1.0", 0))
+    at = tar.index(b"0000000", 108)
+    tar[at : at + 7] = b"0001750"
+    with pytest.raises(PackageError):
+        unpack(_packed(bytes(tar)))
+
+
+def _packed(tar: bytes) -> bytes:
+    """Return a file with a right seal around another tar."""
+    from dbhone.package import archive
+
+    compressed = zstandard.ZstdCompressor().compress(tar)
+    return compressed + archive._seal(compressed)

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.errors import PackageError, UsageError
+from dbhone.package.archive import Entry, pack, unpack
+from dbhone.package.checking import check_package
+from dbhone.package.packing import SAMPLES, public_reference
+from dbhone.package.proof import KEY, SIGNED, read_public_key, read_signing_key
+from tests.package.packages import measurement, package, samples, write_keys
+
+UNSIGNED_FILE = package()
+
+
+def replaced(file: bytes, name: str, data: bytes | None) -> bytes:
+    """Return a package, sealed anew, in which a file has another content, or is missing."""
+    root, moment, entries = unpack(file)
+    kept = [entry for entry in entries if entry.name != name]
+    added = [] if data is None else [Entry(name=name, data=data)]
+    return pack([*kept, *added], root, moment)
+
+
+def test_a_package_tells_what_its_samples_show() -> None:
+    checked = check_package(UNSIGNED_FILE)
+    assert checked.key is None
+    assert checked.found is not None
+    assert checked.found["winner"] == "o3"
+    whole = next(
+        summary
+        for summary in checked.found["summaries"]
+        if summary["subject"] == "o3" and summary["group"] is None
+    )
+    assert whole["verdict"] == "faster"
+    assert whole["low"] < 1.2 < whole["high"]
+
+
+@given(
+    st.integers(min_value=0, max_value=len(UNSIGNED_FILE) - 1),
+    st.integers(min_value=1, max_value=255),
+)
+def test_every_altered_byte_of_a_package_is_caught(position: int, change: int) -> None:
+    altered = bytearray(UNSIGNED_FILE)
+    altered[position] ^= change
+    with pytest.raises(PackageError):
+        check_package(bytes(altered))
+
+
+@pytest.mark.parametrize("name", ["bin/server", "licences/COPYING", SAMPLES, KEY])
+def test_a_file_that_was_replaced_is_caught_though_the_seal_is_right(
+    name: str, tmp_path: Path
+) -> None:
+    private, _ = write_keys(tmp_path)
+    file = package(read_signing_key(private))
+    with pytest.raises(PackageError):
+        check_package(replaced(file, name, b"other"))
+    with pytest.raises(PackageError, match=r"does not hold|no public key"):
+        check_package(replaced(file, name, None))
+
+
+def test_a_file_of_which_no_statement_speaks_is_caught() -> None:
+    with pytest.raises(PackageError, match="holds, with no word about it, bin/more"):
+        check_package(replaced(UNSIGNED_FILE, "bin/more", b"x"))
+
+
+def test_a_permission_that_was_changed_is_caught() -> None:
+    root, moment, entries = unpack(UNSIGNED_FILE)
+    changed = [dataclasses.replace(entry, executable=not entry.executable) for entry in entries]
+    with pytest.raises(PackageError, match="is not the file"):
+        check_package(pack(changed, root, moment))
+
+
+def test_the_maker_is_known_by_his_key_and_by_nothing_else(tmp_path: Path) -> None:
+    private, public = write_keys(tmp_path)
+    file = package(read_signing_key(private))
+    own = check_package(file)
+    assert own.key == check_package(file, read_public_key(public)).key
+    (tmp_path / "other").mkdir()
+    other, others_public = write_keys(tmp_path / "other")
+    with pytest.raises(PackageError, match="not by the key"):
+        check_package(file, read_public_key(others_public))
+    with pytest.raises(PackageError, match="not signed"):
+        check_package(UNSIGNED_FILE, read_public_key(public))
+    assert check_package(package(read_signing_key(other))).key != own.key
+
+
+def test_a_file_that_became_a_link_is_caught() -> None:
+    root, moment, entries = unpack(UNSIGNED_FILE)
+    changed = [
+        Entry(name=entry.name, link=entry.data.decode()) if "COPYING" in entry.name else entry
+        for entry in entries
+    ]
+    with pytest.raises(PackageError, match="COPYING is not the file"):
+        check_package(pack(changed, root, moment))
+
+
+def test_statements_of_another_package_are_caught(tmp_path: Path) -> None:
+    private, _ = write_keys(tmp_path)
+    key = read_signing_key(private)
+    _, _, entries = unpack(package(key, array=samples(1.1)))
+    foreign = next(entry for entry in entries if entry.name == SIGNED)
+    with pytest.raises(PackageError, match="is not the file"):
+        check_package(replaced(package(key), SIGNED, foreign.data))
+
+
+def test_a_verdict_that_the_samples_do_not_show_is_caught() -> None:
+    array = samples(speedup=1.0)
+    said = copy.deepcopy(measurement(array))
+    said["found"]["winner"] = "o3"
+    with pytest.raises(PackageError, match="do not show what the package says of winner"):
+        check_package(package(array=array, said=said))
+    bragging = copy.deepcopy(measurement(array))
+    bragging["found"]["summaries"][0]["ratio"] *= 1.001
+    with pytest.raises(PackageError, match=r"summaries\[0\].ratio"):
+        check_package(package(array=array, said=bragging))
+
+
+def test_a_build_that_passed_no_grade_is_no_package() -> None:
+    with pytest.raises(PackageError, match="passed no grade"):
+        check_package(package(passed=False))
+
+
+@pytest.mark.parametrize("file", [b"", b"x" * 100, b"\x28\xb5\x2f\xfd" + b"\0" * 60])
+def test_what_is_no_package_is_told(file: bytes) -> None:
+    with pytest.raises(PackageError, match=r"no package|damaged"):
+        check_package(file)
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    private, public = write_keys(tmp_path)
+    private.chmod(0o640)
+    with pytest.raises(UsageError, match="others can read the signing key"):
+        read_signing_key(private)
+    private.chmod(0o600)
+    with pytest.raises(UsageError, match="holds no public Ed25519 key"):
+        read_public_key(private)
+    public.chmod(0o600)
+    with pytest.raises(UsageError, match="holds no private Ed25519 key"):
+        read_signing_key(public)
+
+
+@pytest.mark.parametrize(
+    ("reference", "public"),
+    [
+        ("dir:/home/bob/src", "dir"),
+        ("apt:sqlite3=3.40.1-2+deb12u2", "apt:sqlite3=3.40.1-2+deb12u2"),
+        ("git:https://bob:secret@host/a/b@1f2e", "git:https://host/a/b@1f2e"),
+        ("git:/home/bob/mysql@1f2e", "git:PATH"),
+    ],
+)
+def test_a_source_is_named_without_folders_and_secrets(reference: str, public: str) -> None:
+    assert public_reference(reference) == public
