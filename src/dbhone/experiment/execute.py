@@ -69,7 +69,7 @@ from dbhone.measurement.record import IDENTICAL, Role, Run, RunState
 from dbhone.measurement.store import Store
 from dbhone.source.tree import kept_tree
 from dbhone.verification.outcome import Grade
-from dbhone.verification.verify import Verification
+from dbhone.verification.verify import Verification, check_needs
 
 _LEFT_OUT = "left-out"
 
@@ -245,6 +245,9 @@ class Execution:
 
     def _check_machine(self, step: CheckMachine) -> None:
         check_conditions(self._experiment, self._session)
+        if self._experiment.verification is not None:
+            dbms = self._experiment.base.inputs.dbms
+            check_needs(dbms, self._experiment.verification, workbench(self._service))
         absent = {}
         for name in self._active(step):
             error = self._absence(self._subjects[name])
@@ -371,7 +374,9 @@ class Execution:
             candidate=self._builds[name].build, base=self._builds[base].build, grade=grade
         )
         compared = answers_compared(self._experiment.suite, answers, answers)
-        return verification.outcome(workbench(self._service), (compared,)).reason()
+        reason = verification.outcome(workbench(self._service), (compared,)).reason()
+        kept = self._session.home.verifications / self._builds[name].build.digest
+        return None if reason is None else f"{reason} (results: {kept})"
 
     def _measure(self, subjects: tuple[str, ...]) -> str:
         """Measure the subjects that are sound; return why it ended."""

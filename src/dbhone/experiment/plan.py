@@ -329,6 +329,8 @@ def _machine_check(
     what = [*compilers, *levers]
     if experiment.awake:
         what.append("CPUs that stay awake")
+    if experiment.verification is not None:
+        what.append(f"what the grade {experiment.verification.value} needs")
     if what:
         yield CheckMachine(
             label=", ".join(what),

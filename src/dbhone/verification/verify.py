@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -43,29 +42,27 @@ class Verification:
         Raises UsageError if there are no such checks, ToolError or MachineError before any work if
         this machine lacks what they need.
         """
-        lists = tuple(self.lists())
-        for check, _ in lists:
-            bench.check_needs(check)
+        self._check_base()
+        dbms = self.candidate.manifest.dbms
+        check_needs(dbms, self.grade, bench)
         outcome = Outcome(
             grade=self.grade,
             build=self.candidate.digest,
             base=self.base.digest,
-            lists=(*answers, *(self._compare(check, tests, bench) for check, tests in lists)),
+            lists=(*answers, *(self._compare(*each, bench) for each in lists_of(dbms, self.grade))),
             finished_at=datetime.now(UTC),
         )
         if not self.names:
             Records(bench.session.home, self.candidate.digest).keep_outcome(outcome)
         return outcome
 
-    def lists(self) -> Iterator[tuple[Check, TestList]]:
-        """Yield the lists of the grade, the quickest first, each with its check."""
+    def _check_base(self) -> None:
         dbms = self.candidate.manifest.dbms
         if self.base.manifest.dbms != dbms:
             raise UsageError(
                 f"{self.base.digest[:12]} is no build of {load_dbms(dbms).title}",
                 hint="name a base of the same DBMS with --against",
             )
-        yield from lists_of(dbms, self.grade)
 
     def _compare(self, check: Check, tests: TestList, bench: Workbench) -> ListComparison:
         if isinstance(check, GeneratedQueries):
@@ -108,6 +105,12 @@ def lists_of(dbms: str, grade: Grade) -> tuple[tuple[Check, TestList], ...]:
         )
     found = ((check, tests) for check in checks for tests in check.lists if grade in tests.grades)
     return tuple(sorted(found, key=lambda pair: pair[1].seconds))
+
+
+def check_needs(dbms: str, grade: Grade, bench: Workbench) -> None:
+    """Raise ToolError or MachineError if this machine lacks what a grade's checks need."""
+    for check, _ in lists_of(dbms, grade):
+        bench.check_needs(check)
 
 
 def expected_seconds(dbms: str, grade: Grade) -> float:

@@ -1,0 +1,57 @@
+"""How thoroughly an experiment has its builds verified: what its file says, and what is planned."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbhone.errors import ExperimentError
+from dbhone.experiment.load import parse
+from dbhone.experiment.plan import Verify
+from dbhone.verification.outcome import Grade
+from dbhone.verification.verify import expected_seconds
+from tests.experiment.test_load import GOOD
+from tests.experiment.test_plan import planned
+
+SMOKE = f'{GOOD}\n[verification]\ngrade = "smoke"\n'
+
+
+def verifications(text: str) -> list[Verify]:
+    return [step for step in planned(text).steps if isinstance(step, Verify)]
+
+
+def test_only_answers_are_compared_unless_a_grade_is_named() -> None:
+    assert parse(GOOD, name="x.toml").verification is None
+    assert [step.grade for step in verifications(GOOD)] == [None] * 3
+    assert "grade" not in verifications(GOOD)[0].label
+
+
+def test_a_grade_is_part_of_the_plan_and_of_its_cost() -> None:
+    assert parse(SMOKE, name="x.toml").verification is Grade.SMOKE
+    steps = verifications(SMOKE)
+    assert [step.grade for step in steps] == [Grade.SMOKE] * 3
+    assert steps[0].label.endswith(", verified at the grade smoke")
+    more = steps[0].cost.seconds - verifications(GOOD)[0].cost.seconds
+    assert more == expected_seconds("sqlite", Grade.SMOKE) > 0
+
+
+def test_an_unknown_grade_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(ExperimentError, match=r"verification.grade: write one of answers, smoke"):
+        parse(SMOKE.replace("smoke", "thorough"), name="x.toml")
+
+
+def test_a_grade_for_which_there_are_no_tests_is_refused_before_any_work() -> None:
+    mysql = """\
+title = "t"
+base = "rel"
+[sources]
+mysql = "dir:mysql-8.0.39"
+[subjects]
+rel = { dbms = "mysql", source = "mysql" }
+o3 = { like = "rel", variant = "o3" }
+[workload]
+suite = "sysbench:micro"
+[verification]
+grade = "full"
+"""
+    with pytest.raises(ExperimentError, match="no regression tests of MySQL"):
+        parse(mysql, name="x.toml")
