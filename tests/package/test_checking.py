@@ -120,6 +120,16 @@ def test_a_verdict_that_the_samples_do_not_show_is_caught() -> None:
         check_package(package(array=array, said=bragging))
 
 
+def test_incomplete_statements_are_told() -> None:
+    said = measurement(samples())
+    del said["subject"]
+    with pytest.raises(PackageError, match="statements are incomplete"):
+        check_package(package(said=said))
+    del said["found"]
+    with pytest.raises(PackageError, match="measurement is incomplete"):
+        check_package(package(said=said))
+
+
 def test_a_build_that_passed_no_grade_is_no_package() -> None:
     with pytest.raises(PackageError, match="passed no grade"):
         check_package(package(passed=False))

@@ -21,7 +21,7 @@ from dbhone.errors import PackageError
 _LEVEL = 12
 _SEAL_MAGIC = (0x184D2A50).to_bytes(4, "little")
 _SEAL_BYTES = 8 + hashlib.sha256().digest_size
-_MOST_BYTES = 4 << 30
+_MOST_BYTES = 2 << 30
 _MODES = {"program": 0o755, "file": 0o644, "link": 0o777}
 
 
@@ -132,6 +132,8 @@ def _entry(reader: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Entry:
     if not parts or ".." in parts or name.startswith("/"):
         raise PackageError("the package holds a file that would leave its folder")
     if info.issym():
+        if info.linkname.startswith("/") or ".." in PurePosixPath(info.linkname).parts:
+            raise PackageError("the package holds a link that would leave its folder")
         return Entry(name=name, link=info.linkname)
     file = reader.extractfile(info) if info.isreg() else None
     if file is None:

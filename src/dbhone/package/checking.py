@@ -31,16 +31,20 @@ _TOLERANCE = 1e-5
 class Checked:
     """A package that is what it says.
 
-    ``key`` is the id of the key that signed it, None if nobody did. ``found`` is what its samples
-    show, computed here, None without a measurement.
+    ``key`` is the id of the key that signed it, None if nobody did. ``build`` says what was built
+    and how, ``machine`` for which kind of processor. ``grade`` was passed, with so many of so many
+    tests of each of ``lists``. ``found`` is what its samples show of the ``subject``, computed
+    here; both are None without a measurement.
     """
 
     name: str
     files: int
     key: str | None
-    provenance: Mapping[str, Any]
-    verification: Mapping[str, Any]
-    measurement: Mapping[str, Any] | None
+    build: str
+    machine: str
+    grade: str
+    lists: tuple[tuple[str, int, int], ...]
+    subject: str | None
     found: Mapping[str, Any] | None
 
 
@@ -59,18 +63,37 @@ def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:
     for kind in (PROVENANCE, VERIFICATION):
         if kind not in statements.predicates:
             raise PackageError(f"the package has no statement of the type {kind}")
-    verification = statements.predicates[VERIFICATION]
-    if verification.get("passed") is not True:
+    if statements.predicates[VERIFICATION].get("passed") is not True:
         raise PackageError("the package's build has passed no grade")
     measurement = statements.predicates.get(MEASUREMENT)
+    found = None if measurement is None else _found_again(measurement, entries)
+    try:
+        return _described(name, len(entries), statements, found)
+    except (KeyError, TypeError, ValueError) as error:
+        raise PackageError("the package's statements are incomplete") from error
+
+
+def _described(
+    name: str, files: int, statements: Statements, found: Mapping[str, Any] | None
+) -> Checked:
+    definition = statements.predicates[PROVENANCE]["buildDefinition"]
+    asked, made = definition["externalParameters"], definition["internalParameters"]
+    verification = statements.predicates[VERIFICATION]
+    measurement = statements.predicates.get(MEASUREMENT)
+    flags = " ".join(map(str, (*made["compile_flags"], *made["link_flags"])))
     return Checked(
         name=name,
-        files=len(entries),
+        files=files,
         key=statements.key,
-        provenance=statements.predicates[PROVENANCE],
-        verification=verification,
-        measurement=measurement,
-        found=None if measurement is None else _found_again(measurement, entries),
+        build=f"{asked['dbms']} {asked['version']}, {asked['variant']}: {flags}",
+        machine=str(made["machine"]),
+        grade=str(verification["grade"]),
+        lists=tuple(
+            (f"{tests['check']} {tests['list']}", int(tests["proving"]), int(tests["tests"]))
+            for tests in verification["lists"]
+        ),
+        subject=None if measurement is None else str(measurement["subject"]),
+        found=found,
     )
 
 

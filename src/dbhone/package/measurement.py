@@ -24,6 +24,8 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.package.content import without_paths
 
 _KEYS = ("block", "subject", "step")
+_WITHIN = "log_throughput_variance"
+"""The column of the variance that a block's rounds show of the logarithm of its throughput."""
 _DIGITS = 7
 _MOST_LINES = 10_000_000
 
@@ -144,10 +146,11 @@ def to_csv(samples: SampleArray) -> bytes:
     """Return the samples, a line for each measurement; numbers are exact."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*_KEYS, *samples.metrics))
+    writer.writerow((*_KEYS, *samples.metrics, _WITHIN))
     for block, number in enumerate(samples.blocks):
         for subject, step in np.argwhere(samples.measured[:, :, block]):
-            values = samples.values[subject, step, :, block]
+            within = samples.within[subject, step, block]
+            values = (*samples.values[subject, step, :, block], within)
             cells = ("" if math.isnan(value) else repr(float(value)) for value in values)
             writer.writerow((int(number), samples.subjects[subject], samples.steps[step], *cells))
     return text.getvalue().encode()
@@ -158,8 +161,8 @@ def of_csv(data: bytes) -> SampleArray:
     try:
         lines = list(csv.reader(io.StringIO(data.decode())))
         header, rows = lines[0], lines[1:]
-        metrics = tuple(header[len(_KEYS) :])
-        if tuple(header[: len(_KEYS)]) != _KEYS or len(rows) > _MOST_LINES:
+        metrics = tuple(header[len(_KEYS) : -1])
+        if tuple(header) != (*_KEYS, *metrics, _WITHIN) or len(rows) > _MOST_LINES:
             raise ValueError("header")
         unknown = [name for name in metrics if name not in BY_NAME]
         if unknown:
@@ -174,8 +177,9 @@ def _array(metrics: Sequence[str], rows: Sequence[Sequence[str]]) -> SampleArray
     steps = tuple(dict.fromkeys(row[2] for row in rows))
     columns = {
         name: np.array([_number(row[len(_KEYS) + at]) for row in rows], dtype=np.float64)
-        for at, name in enumerate(metrics)
+        for at, name in enumerate((*metrics, _WITHIN))
     }
+    within = columns.pop(_WITHIN)
     return SampleArray.of_columns(
         subjects=subjects,
         steps=steps,
@@ -183,6 +187,7 @@ def _array(metrics: Sequence[str], rows: Sequence[Sequence[str]]) -> SampleArray
         step=np.array([steps.index(row[2]) for row in rows], dtype=np.int32),
         block=np.array([int(row[0]) for row in rows], dtype=np.int32),
         values=columns,
+        within=within,
     )
 
 

@@ -194,7 +194,7 @@ def _verified(line: bytes, key: SSlibKey) -> bytes:
         raise PackageError(
             f"the package's signature is not by the key {key.keyid[:16]}", hint="do not use it"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PackageError("the package's statements are malformed") from error
     return payload
 

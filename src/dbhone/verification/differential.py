@@ -55,7 +55,13 @@ class QueryRun:
         """Return the queries that a base makes, and its answers."""
         self.bench.check_needs(self.check)
         records = Records(self.bench.session.home, base.digest)
-        parts = [_FORMAT, self.check.schema, _SEED, _COUNT, sorted(self.check.server_settings)]
+        parts = [
+            _FORMAT,
+            self.check.schema,
+            _SEED,
+            _COUNT,
+            sorted(self.check.server_settings.items()),
+        ]
         name = f"{self.check.name}-made-{digest_of(parts)[:12]}"
         known = None if self.again else records.find(name)
         if known is not None:

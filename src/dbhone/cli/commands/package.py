@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -12,6 +11,7 @@ from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.selecting import ChosenBuild, choose
 from dbhone.errors import UsageError
+from dbhone.measurement.metric import THROUGHPUT
 from dbhone.package.checking import Checked, check_package
 from dbhone.package.forms.base import DRAWER, Form
 from dbhone.package.packing import Measurement, Package, make_package
@@ -99,18 +99,13 @@ def _check(context: Context, path: Path, key: Path | None) -> None:
 
 def _show(context: Context, checked: Checked, *, trusted: bool) -> None:
     out = context.out
-    definition = checked.provenance["buildDefinition"]
-    asked, made = definition["externalParameters"], definition["internalParameters"]
     out.print(headed("package  ", f"{checked.name}, {count_of(checked.files, 'file')}, all whole"))
     out.print(headed("signature", _signature(checked, trusted=trusted)), soft_wrap=True)
-    flags = " ".join((*made["compile_flags"], *made["link_flags"]))
-    out.print(
-        headed("build    ", f"{asked['dbms']} {asked['version']}, {asked['variant']}: {flags}")
-    )
-    out.print(headed("verified ", _verified(checked.verification)), soft_wrap=True)
+    out.print(headed("build    ", checked.build), soft_wrap=True)
+    out.print(headed("verified ", _verified(checked)), soft_wrap=True)
     out.print(headed("measured ", _measured(checked)), soft_wrap=True)
-    if made["machine"] != machine_here():
-        text = f"it is for {made['machine']}, and this machine is {machine_here()}"
+    if checked.machine != machine_here():
+        text = f"it is for {checked.machine}, and this machine is {machine_here()}"
         out.print(headed("note     ", text, "bold yellow"))
 
 
@@ -119,26 +114,22 @@ def _signature(checked: Checked, *, trusted: bool) -> str:
         return "none: nobody vouches for it"
     if trusted:
         return f"by the key that you named, {checked.key[:16]}"
-    return f"by the key {checked.key[:16]}: only if you know that it is the maker's, is it his"
+    return f"by the key {checked.key[:16]}, which --key compares with one that you know"
 
 
-def _verified(outcome: Any) -> str:
-    lists = ", ".join(
-        f"{tests['check']} {tests['list']} ({tests['proving']} of {tests['tests']} tests)"
-        for tests in outcome["lists"]
-    )
-    return f"grade {outcome['grade']}: passes what its base passes of {lists}"
+def _verified(checked: Checked) -> str:
+    lists = ", ".join(f"{name} ({proving} of {tests})" for name, proving, tests in checked.lists)
+    return f"grade {checked.grade}: passes what its base passes of {lists}"
 
 
 def _measured(checked: Checked) -> str:
-    if checked.found is None or checked.measurement is None:
+    if checked.found is None:
         return "nothing: the package has no samples"
-    subject = checked.measurement["subject"]
     whole = [
         summary
         for summary in checked.found["summaries"]
-        if summary["subject"] == subject
-        and summary["metric"] == "throughput"
+        if summary["subject"] == checked.subject
+        and summary["metric"] == THROUGHPUT.name
         and summary["group"] is None
     ]
     texts = [
@@ -148,7 +139,8 @@ def _measured(checked: Checked) -> str:
         if summary["low"] is not None
     ]
     blocks = count_of(checked.found["blocks"], "block")
-    return f"{subject} over its base, computed anew from {blocks}: {'; '.join(texts) or 'too few'}"
+    said = "; ".join(texts) or "too few blocks for an interval"
+    return f"{checked.subject} over its base, computed anew from {blocks}: {said}"
 
 
 PLUGIN = command

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dbhone.errors import PackageError
+from dbhone.package.measurement import Measured, findings, of_csv, to_csv
+from tests.package.packages import MEASURED, samples
+
+
+def test_samples_are_read_as_they_were_written_to_the_last_bit() -> None:
+    array = samples()
+    found = of_csv(to_csv(array)).pick(dict(zip(*[array.subjects] * 2, strict=True)), array.steps)
+    assert found.metrics == array.metrics
+    np.testing.assert_array_equal(found.values, array.values)
+    np.testing.assert_array_equal(found.within, array.within)
+
+
+def test_what_is_found_does_not_depend_on_the_order_of_lines() -> None:
+    header, *lines = to_csv(samples()).splitlines(keepends=True)
+    turned = b"".join([header, *reversed(lines)])
+    found, other = (findings(MEASURED, of_csv(data)) for data in (to_csv(samples()), turned))
+    assert found["winner"] == other["winner"] == "o3"
+    key = ("subject", "step")
+    assert sorted(found["effects"], key=lambda each: [each[name] for name in key]) == sorted(
+        other["effects"], key=lambda each: [each[name] for name in key]
+    )
+
+
+def test_who_was_measured_is_read_as_it_was_written() -> None:
+    assert Measured.of_json(MEASURED.to_json()) == MEASURED
+    with pytest.raises(PackageError, match="malformed"):
+        Measured.of_json({"base": "rel"})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"block,subject\n",
+        b"block,subject,step,throughput,log_throughput_variance\n0,rel\n",
+        b"block,subject,step,throughput,log_throughput_variance\n0,rel,point,fast,\n",
+        b"block,subject,step,beauty,log_throughput_variance\n0,rel,point,1,\n",
+        b"\xff",
+    ],
+)
+def test_malformed_samples_are_told(data: bytes) -> None:
+    with pytest.raises(PackageError, match=r"malformed|does not know the metric beauty"):
+        of_csv(data)
