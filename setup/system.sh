@@ -59,6 +59,16 @@ _server_packages() {
     # It is where a user's PATH does not lead.
     has mariadbd || [ -x /usr/sbin/mariadbd ] || _mariadb_package
     _has_library libjemalloc.so.2 || echo libjemalloc2
+    # SQLite's own tests embed Tcl.
+    _has_file /usr/include/tcl.h /usr/include/tcl*/tcl.h || echo tcl-dev
+}
+
+# _has_file PATH...: whether one of them is there.
+_has_file() {
+    for _path in "$@"; do
+        [ ! -e "$_path" ] || return 0
+    done
+    return 1
 }
 
 # _has_library NAME: whether programs find it, taken for granted where nothing tells.

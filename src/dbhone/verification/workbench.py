@@ -7,7 +7,6 @@ programs as builds, packages as source trees.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +51,7 @@ class Workbench:
     def check_needs(self, check: Check) -> None:
         """Raise ToolError or MachineError if this machine lacks what a check needs."""
         for program in check.needed_programs():
-            if shutil.which(program.name) is None:
+            if not program.present:
                 raise ToolError(
                     f"{check.title} need {program.name}, which is missing",
                     hint=f"install it: apt-get install {program.package}",

@@ -8,6 +8,7 @@ compared with the base's.
 from __future__ import annotations
 
 import re
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -36,10 +37,21 @@ class TestList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeededProgram:
-    """A program of the machine's that a check needs, and the package that brings it."""
+    """A program of the machine's that a check needs, and the package that brings it.
+
+    With ``files``, patterns below the root, one such file is needed, and ``name`` is for people.
+    """
 
     name: str
     package: str
+    files: tuple[str, ...] = ()
+
+    @property
+    def present(self) -> bool:
+        """Whether the machine has it."""
+        if self.files:
+            return any(found for pattern in self.files for found in Path("/").glob(pattern))
+        return shutil.which(self.name) is not None
 
 
 class TestPrograms(Dbms):

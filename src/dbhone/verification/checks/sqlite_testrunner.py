@@ -104,7 +104,8 @@ class SqliteTestRunner(RegressionTests):
 
     def needed_programs(self) -> tuple[NeededProgram, ...]:
         """Return Tcl, with what programs are compiled with that embed it."""
-        return (NeededProgram(name="tclsh", package="tcl-dev"),)
+        headers = ("usr/include/tcl.h", "usr/include/tcl*/tcl.h", "usr/local/include/tcl.h")
+        return (NeededProgram(name="the header files of Tcl", package="tcl-dev", files=headers),)
 
     def test_programs(self) -> TestPrograms:
         """Return testfixture."""
