@@ -70,7 +70,14 @@ def make_package(
 
     Raises UsageError for one that passed none, and as ``content_of`` does.
     """
-    outcome = Records(home, build.digest).best()
+    records = Records(home, build.digest)
+    failed, outcome = records.failed(), records.best()
+    if failed is not None:
+        raise UsageError(
+            f"the build {build.digest[:12]} does not pass the grade {failed.grade.value}:"
+            f" {failed.reason()}",
+            hint="a build that answers wrong is not to be used",
+        )
     if outcome is None:
         raise UsageError(
             f"the build {build.digest[:12]} has passed no grade: nothing proves that it is sound",

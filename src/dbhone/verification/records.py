@@ -54,6 +54,11 @@ class Records:
         found = (self.outcome(grade) for grade in reversed(Grade))
         return next((outcome for outcome in found if outcome is not None and outcome.passed), None)
 
+    def failed(self) -> Outcome | None:
+        """Return the outcome at a grade that the build does not pass, None if there is none."""
+        found = (self.outcome(grade) for grade in Grade)
+        return next((each for each in found if each is not None and not each.passed), None)
+
     def _outcome(self, grade: Grade) -> Path:
         return self._folder / f"outcome-{grade.value}.json"
 
