@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone import process
-from dbhone.account import ids_of, server_account
 from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, ServerError
 from dbhone.files import digest_of
@@ -97,7 +96,6 @@ class QueryRun:
         return Queries(texts=texts, base=_stable(first, second))
 
     def _generate(self, server: Server) -> tuple[str, ...]:
-        account = server_account()
         finished = process.run(
             process.Command(
                 argv=self.check.generator(server.endpoint, _SEED, _COUNT),
@@ -105,7 +103,7 @@ class QueryRun:
                 env={"LC_ALL": "C"},
                 isolated=True,
                 timeout=_TIMEOUT,
-                account=ids_of(account),
+                tenant=server.place.tenant,
                 sandbox=Sandbox(readable=(server.endpoint.socket.parent,)),
             )
         )

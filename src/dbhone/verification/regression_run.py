@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone import process
-from dbhone.account import Account, enclosed_account, ids_of, own, server_account
+from dbhone.account import Tenant, own
 from dbhone.compilation.builder import available_cores
 from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, ServerError
 from dbhone.files import digest_of, make_writable
 from dbhone.sandbox import Sandbox, longest_file
 from dbhone.source.fetch import throttled
+from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted, remove_tree
 from dbhone.verification.checks.base import RegressionTests, TestCommand, TestJob, TestList
 from dbhone.verification.outcome import ListResult, Status, TestResult, settle
@@ -89,12 +90,10 @@ class RegressionRun:
 
     def _run(self, bench: Workbench, tests: Path) -> tuple[ListResult, bytes]:
         needs_server = self.regression.server_settings is not None
-        account = server_account() if needs_server else enclosed_account()
         folder = bench.session.workdir("tests")
-        own(folder, account)
         began = time.monotonic()
         try:
-            finished, crash = self._finish(bench, tests, folder, account)
+            finished, crash = self._finish(bench, tests, folder)
             found = self.regression.results(finished.text(), lambda name: _read(folder / name))
             results = tuple(map(_Places(folder, tests).without, found))
         finally:
@@ -113,7 +112,7 @@ class RegressionRun:
         return result, finished.output + ending.encode() + (crash or "").encode()
 
     def _finish(
-        self, bench: Workbench, tests: Path, folder: Path, account: Account | None
+        self, bench: Workbench, tests: Path, folder: Path
     ) -> tuple[process.Finished, str | None]:
         """Run it to its end; return how it ended, and why its server did not live on."""
         tree = bench.tree_of(self.build)
@@ -128,7 +127,8 @@ class RegressionRun:
         )
         settings = self.regression.server_settings
         if settings is None:
-            return self._perform(bench, job, self.regression.command(job), account), None
+            with tenancy(bench.session) as tenant:
+                return self._perform(bench, job, self.regression.command(job), tenant), None
         # Tests have the server load libraries, and read and write files.
         given = (tests, *(() if tree is None else (tree.path,)))
         shared = Sandbox(readable=given, writable=(folder,))
@@ -137,7 +137,8 @@ class RegressionRun:
             with running(self.build, bench.session, settings, shared) as server:
                 with_server = dataclasses.replace(job, endpoint=server.endpoint)
                 command = self.regression.command(with_server)
-                finished = self._perform(bench, with_server, command, account)
+                # They load each other's files, so they are one tenant.
+                finished = self._perform(bench, with_server, command, server.place.tenant)
         except ServerError as error:
             if finished is None:
                 raise
@@ -145,7 +146,7 @@ class RegressionRun:
         return finished, None
 
     def _perform(
-        self, bench: Workbench, job: TestJob, command: TestCommand, account: Account | None
+        self, bench: Workbench, job: TestJob, command: TestCommand, tenant: Tenant
     ) -> process.Finished:
         for name, target in command.links.items():
             link = job.folder / name
@@ -154,7 +155,7 @@ class RegressionRun:
         for name, original in command.copies.items():
             shutil.copytree(original, job.folder / name, symlinks=True)
             make_writable(job.folder / name)
-        own(job.folder, account)
+        own(job.folder, tenant.account)
         sockets = () if job.endpoint is None else (job.endpoint.socket.parent,)
         tell = throttled(lambda line: bench.notify(f"{self.list.name}: {line}"))
         return process.run(
@@ -164,7 +165,7 @@ class RegressionRun:
                 env={"LC_ALL": "C", "HOME": str(job.folder), **command.env},
                 isolated=True,
                 timeout=max(_LEAST_PATIENCE, _PATIENCE * self.list.seconds),
-                account=ids_of(account),
+                tenant=tenant,
                 sandbox=Sandbox(
                     readable=(*command.readable, *sockets),
                     writable=(job.folder,),
