@@ -3,7 +3,8 @@
 
 _updated=
 
-# system_ready PURPOSE: have the programs that environment, try or check needs, or fail.
+# system_ready PURPOSE: have the programs that environment or check needs, or fail. What builds
+# and measurements need, hone knows: 'hone setup'.
 system_ready() {
     _needed=$(packages_needed "$1")
     _wanted=$(packages_wanted "$1")
@@ -22,7 +23,6 @@ system_ready() {
 packages_needed() {
     {
         _python_packages
-        [ "$1" = environment ] || _build_packages
         [ "$1" != check ] || has git || echo git
     } | _on_one_line
 }
@@ -31,9 +31,6 @@ packages_needed() {
 packages_wanted() {
     [ "$1" = check ] || return 0
     {
-        _works clang -fprofile-instr-generate || _clang_packages
-        has ld.lld || echo lld
-        has llvm-profdata || echo llvm
         _browser_packages
         _server_packages
     } | _on_one_line
@@ -47,15 +44,9 @@ _browser_packages() {
     has chromium || has chromium-browser || echo chromium
 }
 
-# What a real server is built with, a real server that needs no building, and what drives them.
-# None of these packages starts a service.
+# A real server that needs no building, and an allocator to start it with. Neither package starts
+# a service.
 _server_packages() {
-    has sysbench || echo sysbench
-    has bwrap || echo bubblewrap
-    for _program in bison flex perl; do
-        has "$_program" || echo "$_program"
-    done
-    _meson_packages
     # It is where a user's PATH does not lead.
     has mariadbd || [ -x /usr/sbin/mariadbd ] || _mariadb_package
     _has_library libjemalloc.so.2 || echo libjemalloc2
@@ -76,28 +67,12 @@ _has_library() {
     ! has ldconfig || ldconfig -p | grep -qF "$1"
 }
 
-# PostgreSQL 16 and newer are built with meson; these two have an older one.
-_meson_packages() {
-    case $(_distribution) in
-    debian12 | ubuntu22.04) return ;;
-    esac
-    has meson || echo meson
-    has ninja || echo ninja-build
-}
-
 _mariadb_package() {
     if [ "$(_distribution)" = ubuntu22.04 ]; then
         echo mariadb-server-core-10.6
     else
         echo mariadb-server-core
     fi
-}
-
-_build_packages() {
-    _works gcc || echo gcc libc6-dev
-    has make || echo make
-    has tclsh || echo tcl
-    has dpkg-source || echo dpkg-dev
 }
 
 _python_packages() {
@@ -112,12 +87,6 @@ _python_packages() {
     fi
 }
 
-# In Ubuntu 22.04 clang's run-time library for profiles is in a package that clang brings along.
-_clang_packages() {
-    echo clang
-    [ "$(_distribution)" = ubuntu22.04 ] || echo libclang-rt-dev
-}
-
 _distribution() (
     ID='' VERSION_ID=''
     # shellcheck disable=SC1091
@@ -127,17 +96,6 @@ _distribution() (
 
 _on_one_line() {
     tr '\n' ' ' | sed 's/ *$//'
-}
-
-# _works COMPILER [FLAG...]: whether it compiles and links a program that uses the C library.
-_works() {
-    has "$1" || return 1
-    _draft=$(mktemp -d)
-    _status=0
-    printf '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n' |
-        "$@" -x c -o "$_draft/program" - >/dev/null 2>&1 || _status=1
-    rm -rf "$_draft"
-    return $_status
 }
 
 _may_be_root() {

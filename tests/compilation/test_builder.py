@@ -17,6 +17,7 @@ from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree
 from dbhone.home import Home, Session, open_session
 from dbhone.process import can_enclose, why_not_enclosed
+from dbhone.requirements import Kind, Requirement
 from dbhone.untrusted_files import remove_tree
 from tests.compilation.tiny import MAIN, WORK, Tiny, make_spec, make_tree
 
@@ -95,17 +96,23 @@ def test_a_compile_error_is_reported_with_its_log(tmp_path: Path, session: Sessi
     assert not all_builds(session.home)
 
 
+def header(package: str) -> Requirement:
+    return Requirement(name="no/such/header.h", package=package, kind=Kind.HEADER)
+
+
 def test_a_failed_configure_is_reported_with_the_packages_that_it_may_want(
     tmp_path: Path, session: Session
 ) -> None:
     words = ("sh", "-c", "printf 'CMake Error at a.cmake:7 (message):\\n  no zlib.h\\n'; exit 1")
     spec = make_spec(
         make_tree(tmp_path / "source"),
-        dbms=Tiny(configure=words, build_packages=("libaio-dev", "zlib1g-dev")),
+        dbms=Tiny(configure=words, requirements=(header("libaio-dev"), header("zlib1g-dev"))),
     )
     with pytest.raises(BuildError, match=r"failed: a\.cmake:7: no zlib\.h") as caught:
         builder.make(spec, session, ignore)
-    assert caught.value.hint == "if a library is missing: apt-get install libaio-dev zlib1g-dev"
+    assert caught.value.hint is not None
+    assert "if a library is missing: " in caught.value.hint
+    assert "libaio-dev zlib1g-dev" in caught.value.hint
 
 
 def test_a_header_that_is_missing_is_reported_with_the_packages_that_it_may_be_in(
@@ -113,11 +120,12 @@ def test_a_header_that_is_missing_is_reported_with_the_packages_that_it_may_be_i
 ) -> None:
     spec = make_spec(
         make_tree(tmp_path / "source", work="#include <boost/no/such.hpp>\n"),
-        dbms=Tiny(build_packages=("libboost-dev",)),
+        dbms=Tiny(requirements=(header("libboost-dev"),)),
     )
     with pytest.raises(BuildError, match=r"boost/no/such\.hpp") as caught:
         builder.make(spec, session, ignore)
-    assert caught.value.hint == "if a library is missing: apt-get install libboost-dev"
+    assert caught.value.hint is not None
+    assert "libboost-dev" in caught.value.hint
 
 
 def test_a_full_disk_is_reported_as_such(tmp_path: Path, session: Session) -> None:
@@ -141,8 +149,8 @@ def test_a_build_that_makes_nothing_is_an_error(tmp_path: Path, session: Session
 def test_a_missing_program_is_reported_before_anything_is_built(
     tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Tiny, "required_programs", lambda *_: ("no-such-make",))
-    with pytest.raises(ToolError, match="needs no-such-make"):
+    monkeypatch.setattr(Tiny, "required_programs", lambda *_: ("no-such-make", "no-such-lex"))
+    with pytest.raises(ToolError, match="needs no-such-make and no-such-lex"):
         builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
     assert not session.scratch.exists()
 

@@ -14,6 +14,7 @@ from dbhone.compilation.toolchain import find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Dbms, Phase, Recipe
 from dbhone.files import digest_of_tree
+from dbhone.requirements import Requirement
 from dbhone.source.tree import SourceTree
 
 MAIN = """\
@@ -40,7 +41,7 @@ class Tiny(Dbms):
     make_nothing: bool = False
     needs_cxx: bool = False
     keep_folder: bool = False
-    build_packages: tuple[str, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     configure: tuple[str, ...] = ()
     generate: bool = False
 

@@ -32,6 +32,8 @@ def asked_of_uv(machine: Machine) -> list[str]:
     found = []
     for line in machine.told():
         words = line.split()
+        if words[0] != "uv":
+            continue
         verb = " ".join(words[: 2 if words[1] == "venv" else 3])
         what = words[-1] if words[1] == "pip" else ""
         found.append(f"{verb} {what}".strip())

@@ -9,14 +9,6 @@ import pytest
 
 from tests.setup.machine import Machine, fresh_machine
 
-# What is missing, and the packages that bring it.
-MISSING = [
-    (("gcc",), "gcc libc6-dev"),
-    (("make",), "make"),
-    (("tclsh",), "tcl"),
-    (("dpkg-source",), "dpkg-dev"),
-    (("gcc", "make", "tclsh", "dpkg-source"), "gcc libc6-dev make tcl dpkg-dev"),
-]
 INSTALL = "apt-get install -y --no-install-recommends"
 
 
@@ -27,17 +19,22 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 def may_become_root(machine: Machine) -> None:
-    """Give the machine a sudo that asks for no password, and an apt-get that installs make."""
+    """Give the machine a sudo that asks for no password, and an apt-get that installs git."""
     machine.command("sudo", 'shift; echo "sudo $1" >>"$MACHINE/told"; exec "$@"')
-    is_root_enough_to_install_make(machine)
+    is_root_enough_to_install_git(machine)
 
 
-def is_root_enough_to_install_make(machine: Machine) -> None:
+def is_root_enough_to_install_git(machine: Machine) -> None:
     machine.command(
         "apt-get",
         'echo "apt-get $* $DEBIAN_FRONTEND" >>"$MACHINE/told"\n'
-        'case "$*" in *install*make*) cp "$MACHINE/bin/tclsh" "$MACHINE/bin/make" ;; esac',
+        'case "$*" in *install*git*) cp "$MACHINE/bin/chromium" "$MACHINE/bin/git" ;; esac',
     )
+
+
+def has_checks_that_pass(machine: Machine) -> None:
+    for stage in ("ruff", "mypy", "lint-imports", "shellcheck", "pytest"):
+        machine.command(stage, "exit 0")
 
 
 def test_nothing_is_asked_of_the_package_manager_when_nothing_is_missing(machine: Machine) -> None:
@@ -45,73 +42,94 @@ def test_nothing_is_asked_of_the_package_manager_when_nothing_is_missing(machine
     assert not any("apt-get" in line for line in machine.told())
 
 
-@pytest.mark.parametrize(("missing", "packages"), MISSING)
-def test_a_user_without_root_gets_one_exact_line(
-    machine: Machine, missing: tuple[str, ...], packages: str
+@pytest.mark.parametrize(
+    ("arguments", "goal"),
+    [
+        ((), "sqlite"),
+        (("--budget", "5m"), "sqlite"),
+        (("postgresql",), "postgresql"),
+        (("mariadb", "--seed", "2"), "mariadb"),
+    ],
+)
+def test_quickstart_sets_up_what_is_tried(
+    machine: Machine, arguments: tuple[str, ...], goal: str
 ) -> None:
-    machine.without(*missing)
+    ran = machine.run("quickstart", *arguments)
+    assert f"hone setup --yes {goal}" in machine.told()
+    assert ran.output == f"hone [try]{''.join(f' [{word}]' for word in arguments)}\n"
+
+
+def test_quickstart_ends_where_its_goal_cannot_be_set_up(machine: Machine) -> None:
+    (machine.root / "setup-status").write_text("1")
     ran = machine.run("quickstart")
+    assert (ran.status, ran.output) == (1, "")
+
+
+def test_help_installs_nothing(machine: Machine) -> None:
+    assert machine.run("quickstart", "--help").output == "hone [try] [--help]\n"
+    assert not any("hone setup" in line for line in machine.told())
+
+
+def test_a_user_without_root_gets_one_exact_line(machine: Machine) -> None:
+    machine.without("git")
+    ran = machine.run("check")
     assert ran.status == 1
     assert ran.output == ""
-    assert ran.errors.splitlines()[-1] == f"su -c 'apt-get update && {INSTALL} {packages}'"
+    assert ran.errors.splitlines()[-1] == f"su -c 'apt-get update && {INSTALL} git'"
     assert machine.told() == []
 
 
 def test_a_user_whose_sudo_asks_for_a_password_gets_the_line_with_sudo(machine: Machine) -> None:
-    machine.without("make")
+    machine.without("git")
     machine.command("sudo", "exit 1")
-    ran = machine.run("quickstart")
+    ran = machine.run("check")
     assert ran.status == 1
-    assert ran.errors.splitlines()[-1] == f"sudo apt-get update && sudo {INSTALL} make"
+    assert ran.errors.splitlines()[-1] == f"sudo apt-get update && sudo {INSTALL} git"
     assert machine.told() == []
 
 
 def test_sudo_without_a_password_installs_and_goes_on(machine: Machine) -> None:
-    machine.without("make")
+    machine.without("git")
+    has_checks_that_pass(machine)
     may_become_root(machine)
-    ran = machine.run("quickstart")
-    assert ran.output == "hone [try]\n"
+    assert machine.run("check").status == 0
     installed = next(
         line for line in machine.told() if line.startswith("apt-get") and "ins" in line
     )
-    assert installed.endswith("make noninteractive")
+    assert installed.endswith("git noninteractive")
 
 
 def test_root_installs_without_sudo(machine: Machine) -> None:
-    machine.without("make")
+    machine.without("git")
+    has_checks_that_pass(machine)
     machine.command("id", "echo 0")
-    is_root_enough_to_install_make(machine)
-    assert machine.run("quickstart").output == "hone [try]\n"
+    is_root_enough_to_install_git(machine)
+    assert machine.run("check").status == 0
 
 
 def test_a_failure_to_install_is_told_with_the_log(machine: Machine) -> None:
-    machine.without("make")
+    machine.without("git")
     machine.command("id", "echo 0")
     machine.command("apt-get", "echo no such package; exit 100")
-    ran = machine.run("quickstart")
+    ran = machine.run("check")
     assert ran.status == 1
     assert "no such package" in ran.errors
-    assert "apt-get could not install: make" in ran.errors
+    assert "apt-get could not install: git" in ran.errors
 
 
-def test_an_installation_that_brings_no_working_program_is_a_failure(machine: Machine) -> None:
-    machine.without("make")
+def test_an_installation_that_brings_no_program_is_a_failure(machine: Machine) -> None:
+    machine.without("git")
     machine.command("id", "echo 0")
-    ran = machine.run("quickstart")
+    ran = machine.run("check")
     assert ran.status == 1
-    assert "apt-get could not install: make" in ran.errors
-
-
-def test_a_compiler_that_cannot_link_counts_as_missing(machine: Machine) -> None:
-    machine.command("gcc", "cat >/dev/null; exit 1")
-    assert machine.run("quickstart").errors.splitlines()[-1].endswith(" gcc libc6-dev'")
+    assert "apt-get could not install: git" in ran.errors
 
 
 def test_without_apt_the_packages_are_named(machine: Machine) -> None:
-    machine.without("make", "apt-get")
-    ran = machine.run("quickstart")
+    machine.without("git", "apt-get")
+    ran = machine.run("check")
     assert ran.status == 1
-    assert ran.errors.splitlines()[-1] == "Install what Debian calls: make"
+    assert ran.errors.splitlines()[-1] == "Install what Debian calls: git"
 
 
 @pytest.mark.parametrize("python", ["exit 1", None])
@@ -152,30 +170,29 @@ def test_a_python_that_can_get_no_pip_needs_its_venv_package(machine: Machine) -
     assert "-venv'" in ran.errors.splitlines()[-1]
 
 
-def has_checks_that_pass(machine: Machine) -> None:
-    for stage in ("ruff", "mypy", "lint-imports", "shellcheck", "pytest"):
-        machine.command(stage, "exit 0")
-
-
-@pytest.mark.parametrize(
-    ("missing", "packages"),
-    [
-        (("llvm-profdata",), "llvm"),
-        (("chromium",), "chromium"),
-        (("sysbench",), "sysbench"),
-        (("bwrap",), "bubblewrap"),
-        (("bison", "flex", "perl"), "bison flex perl"),
-    ],
-)
-def test_check_goes_on_without_what_is_only_wanted_and_says_so(
-    machine: Machine, missing: tuple[str, ...], packages: str
-) -> None:
-    machine.without(*missing)
+def test_check_goes_on_without_what_is_only_wanted_and_says_so(machine: Machine) -> None:
+    machine.without("chromium")
     has_checks_that_pass(machine)
     ran = machine.run("check")
     assert ran.status == 0
-    assert f"su -c 'apt-get update && {INSTALL} {packages}'" in ran.errors
-    assert f"not checked: what needs {packages}\n" in ran.output
+    assert f"su -c 'apt-get update && {INSTALL} chromium'" in ran.errors
+    assert "not checked: what needs chromium\n" in ran.output
+
+
+def test_check_sets_up_what_it_builds_and_goes_on_without_what_it_may_lack(
+    machine: Machine,
+) -> None:
+    has_checks_that_pass(machine)
+    (machine.root / "hone-does").write_text(
+        'echo "hone $*" >>"$MACHINE/told"; [ "$3" = sqlite ] || exit 1\n'
+    )
+    ran = machine.run("check")
+    assert ran.status == 0
+    assert "not checked: what 'hone setup postgresql clang' brings\n" in ran.output
+    told = machine.told()
+    assert [f"hone setup --yes {goal}" in told for goal in ("sqlite", "postgresql", "clang")] == [
+        True
+    ] * 3
 
 
 @pytest.mark.parametrize(
@@ -187,17 +204,3 @@ def test_check_wants_an_allocator_to_start_servers_with(
     machine.command("ldconfig", f'[ "$1" = -p ] && echo "{listed}"')
     has_checks_that_pass(machine)
     assert ("libjemalloc2" in machine.run("check").output) == wanted
-
-
-def test_only_the_checks_want_servers(machine: Machine) -> None:
-    machine.without("sysbench", "bison", "flex", "perl", "mariadbd")
-    ran = machine.run("quickstart")
-    assert ran.status == 7
-    assert "apt-get" not in ran.errors
-
-
-def test_check_needs_git(machine: Machine) -> None:
-    machine.without("git")
-    ran = machine.run("check")
-    assert ran.status == 1
-    assert ran.errors.splitlines()[-1].endswith(" git'")

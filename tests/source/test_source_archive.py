@@ -102,7 +102,7 @@ def test_zstd_without_its_program_is_reported(job: Fetch, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ToolError) as caught:
         unpack_bytes(b"\x28\xb5\x2f\xfd and so on", job)
-    assert "install zstd" in str(caught.value.hint)
+    assert "recommends zstd" in str(caught.value.hint)
 
 
 def test_zip_is_unpacked(job: Fetch) -> None:

@@ -179,7 +179,7 @@ def test_a_missing_git_is_reported_with_what_to_install(
     error = refused(session, repository, "main")
     assert isinstance(error, ToolError)
     assert "git is missing" in error.message
-    assert "apt-get install git" in str(error.hint)
+    assert "recommends git" in str(error.hint)
 
 
 def test_no_hook_of_the_user_runs(

@@ -165,4 +165,4 @@ def test_a_missing_client_is_reported_with_what_to_install(
     monkeypatch.setenv("PATH", "/nowhere")
     error = refused(session, "maven:org.x:mysql:8.0.12")
     assert isinstance(error, ToolError)
-    assert "apt-get install maven" in str(error.hint)
+    assert "recommends maven" in str(error.hint)

@@ -214,4 +214,4 @@ def test_a_missing_client_is_reported_with_what_to_install(
     monkeypatch.setenv("PATH", "/nowhere")
     error = refused(session, "npm:mysql@5.6.24")
     assert isinstance(error, ToolError)
-    assert "apt-get install npm" in str(error.hint)
+    assert "recommends npm" in str(error.hint)

@@ -6,10 +6,12 @@ a bracket.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from rich.text import Text
 
+from dbhone.cli.context import Context
 from dbhone.errors import UsageError, disk_full
 from dbhone.files import write_whole
 
@@ -45,6 +47,11 @@ def numbers(text: str | None) -> tuple[int, ...]:
 
 def _split(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+
+
+def print_json(context: Context, value: object) -> None:
+    """Print a value as JSON, for programs."""
+    context.out.print(json.dumps(value, indent=2, ensure_ascii=False), soft_wrap=True)
 
 
 def write_output(path: Path, content: str | bytes) -> None:

@@ -10,12 +10,14 @@ import click
 from dbhone.cli.context import Context, open_store
 from dbhone.cli.lines import headed, labelled
 from dbhone.cli.progress import shown
+from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import SOURCE_SYNTAX
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import make_plan, shortage
+from dbhone.experiment.requirements import check_folders, missing_for
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
@@ -87,9 +89,13 @@ def with_design(
 def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> Page:
     """Begin a run of the experiment, execute it and print what it found."""
     with context.session() as session, open_store(context) as store:
+        estimator = BuildEstimator(session.home)
+        check_folders(experiment)
+        lacking = missing_for(experiment, estimator)
+        ensure_installed(context, lacking, "this experiment", session.home)
         run = begin(experiment, session, store)
         context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
-        plan = make_plan(experiment, BuildEstimator(session.home))
+        plan = make_plan(experiment, estimator)
         short = shortage(plan, experiment)
         if short is not None:
             context.err.print(labelled("note", short, "bold yellow"), soft_wrap=True)

@@ -26,6 +26,7 @@ from dbhone.dbms.base import BuildStep, Phase, Recipe
 from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, ToolError
 from dbhone.files import freeze, is_open_to_all, open_to_all, publish
 from dbhone.home import Home, Session
+from dbhone.requirements import Kind, Missing, Requirement, missing
 from dbhone.sandbox import Sandbox, longest_file, program_folders, python_folders
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted
@@ -34,7 +35,6 @@ _RECORDER = Path(__file__).with_name("recorder.py")
 _OBJECTS = "objects"
 _GLANCE = 2.0
 """Seconds after which it is told again how far compiling is."""
-_PACKAGES = {"ninja": "ninja-build", "tclsh": "tcl"}
 _UPSETTING = re.compile(r"[^\w/.@+~-]")
 _NO_SPACE = ("no space left on device", "file too large")
 _LONGEST_LOG = 1 << 28
@@ -95,12 +95,20 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
 
 
 def _check_programs(spec: BuildSpec) -> None:
-    for program in spec.dbms.required_programs(spec.tree.path):
-        if shutil.which(program) is None:
-            raise ToolError(
-                f"building {spec.dbms.title} needs {program}, which is missing",
-                hint=f"install it: apt-get install {_PACKAGES.get(program, program)}",
-            )
+    """Raise ToolError that names all missing programs at once, and the line that installs them."""
+    dbms, tree = spec.dbms, spec.tree.path
+    known = {need.name: need for need in dbms.requirements}
+    programs = (
+        known.get(name) or Requirement(name=name, package=name)
+        for name in dbms.required_programs(tree)
+    )
+    lacking = missing(programs)
+    if lacking:
+        names = " and ".join(need.name for need in lacking.requirements)
+        raise ToolError(
+            f"building {dbms.title} needs {names}, which this machine lacks",
+            hint=f"install it: {lacking.line()}",
+        )
 
 
 def _check_folder(folder: Path) -> None:
@@ -267,9 +275,10 @@ class _Making:
     def _advice(self, step: BuildStep, cause: str, log: Path | None) -> str | None:
         if self.tenant.exceeded():
             return "let fewer compile commands run at once: --jobs"
-        packages = self.spec.dbms.build_packages
-        if packages and (step.phase is Phase.CONFIGURE or lacks_header(cause)):
-            return f"if a library is missing: apt-get install {' '.join(packages)}"
+        needs = self.spec.dbms.requirements
+        libraries = Missing(requirements=tuple(need for need in needs if need.kind is Kind.HEADER))
+        if libraries and (step.phase is Phase.CONFIGURE or lacks_header(cause)):
+            return f"if a library is missing: {libraries.line()}"
         return "read the log's last lines" if log else None
 
     def _keep_log(self) -> Path | None:

@@ -10,12 +10,15 @@ from pathlib import Path
 from dbhone import process
 from dbhone.compilation.transforms.base import Family
 from dbhone.errors import ToolError, UsageError
+from dbhone.requirements import Kind, Requirement, missing
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 _NAME = re.compile(r"(gcc|clang)(?:-(\d+))?")
 _CXX = re.compile(r"gcc|clang")
 _BINARY_TOOLS = {Family.GCC: "gcc", Family.CLANG: "llvm"}
-_PACKAGES = {Family.GCC: "gcc", Family.CLANG: "clang lld llvm libclang-rt-dev"}
+_HEADERS = Requirement(name="stdio.h", package="libc6-dev", kind=Kind.HEADER)
+_RUNTIME = "usr/lib/{}/lib/clang/*/lib/*/libclang_rt.profile*.a"
+"""Where Debian keeps the library that clang's instrumented programs are linked with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +82,7 @@ def find_compiler(name: str) -> Compiler:
     if path is None:
         raise ToolError(
             f"the compiler {name} is not installed",
-            hint=f"install it: apt-get install {_PACKAGES[family] if name == family else name}",
+            hint=f"install it: {missing(requirements_of(name)).line()}",
         )
     identity = process.output_of((path, "--version"))
     number = process.output_of((path, "-dumpfullversion", "-dumpversion"))
@@ -103,6 +106,32 @@ def check_name(name: str) -> Family:
             hint="known: gcc, clang, or one with its version, such as gcc-12",
         )
     return Family(match.group(1))
+
+
+def requirements_of(name: str, *, cxx: bool = False) -> tuple[Requirement, ...]:
+    """Return what must be installed for the compiler ``name`` to build every variant.
+
+    With ``cxx`` that is for C++, too. Raises UsageError for an unknown name.
+    """
+    family = check_name(name)
+    version = name.removeprefix(family.value)
+    partner = [Requirement(name=_CXX.sub(_partner, name), package=f"g++{version}")] if cxx else []
+    if family is Family.GCC:
+        return (Requirement(name=name, package=name), _HEADERS, *partner)
+    runtime = Requirement(
+        name=_RUNTIME.format(f"llvm{version}" if version else "llvm-*"),
+        package=f"libclang-rt{version}-dev",
+        kind=Kind.FILE,
+        absent_on=("ubuntu22.04",),
+    )
+    return (
+        Requirement(name=name, package=name),
+        Requirement(name="ld.lld", package="lld"),
+        Requirement(name=f"llvm-profdata{version}", package=f"llvm{version}"),
+        runtime,
+        _HEADERS,
+        *([Requirement(name=partner[0].name, package=name)] if cxx else []),
+    )
 
 
 def installed(name: str) -> bool:

@@ -8,7 +8,12 @@ from pathlib import Path
 
 from dbhone.dbms._options import Option
 from dbhone.dbms.base import BuildRequest
+from dbhone.requirements import Requirement
 
+CMAKE_REQUIREMENTS = (
+    Requirement(name="cmake", package="cmake"),
+    Requirement(name="ninja", package="ninja-build"),
+)
 COPY = ("cmake", "-E", "copy")
 COPY_FOLDER = ("cmake", "-E", "copy_directory")
 _LINKED = ("EXE", "SHARED", "MODULE")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dbhone.dbms._cmake import CMAKE_REQUIREMENTS
 from dbhone.dbms._compatibility import edits_of
 from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
 from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command
@@ -16,6 +17,7 @@ from dbhone.dbms._options import Option
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
 from dbhone.dbms.base_server import Installation, InstanceDir, Program
 from dbhone.errors import SourceError
+from dbhone.requirements import Kind, Requirement
 from dbhone.versions import Numbers, VersionRange, numbers
 
 _MAKES_ITSELF = (5, 7)
@@ -41,12 +43,25 @@ class MysqlServer(MysqlLife):
     needs_cxx = True
     takes_options = True
     programs = ("mysqld",)
-    build_packages: tuple[str, ...] = (
-        "libaio-dev",
-        "libncurses-dev",
-        "libssl-dev",
-        "libtirpc-dev",
-        "pkg-config",
+    requirements: tuple[Requirement, ...] = (
+        *CMAKE_REQUIREMENTS,
+        Requirement(name="bison", package="bison"),
+        Requirement(name="perl", package="perl"),
+        Requirement(name="pkg-config", package="pkg-config"),
+        Requirement(name="curses.h", package="libncurses-dev", kind=Kind.HEADER),
+        Requirement(name="libaio.h", package="libaio-dev", kind=Kind.HEADER),
+        Requirement(
+            name="openssl/ssl.h",
+            package="libssl-dev",
+            kind=Kind.HEADER,
+            versions=VersionRange(since="5.7.28"),
+        ),
+        Requirement(
+            name="tirpc/rpc/rpc.h",
+            package="libtirpc-dev",
+            kind=Kind.HEADER,
+            versions=VersionRange(since="8.0"),
+        ),
     )
 
     def seconds_of(self, version: str) -> float:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dbhone import registry
 from dbhone.dbms.base_counters import CounterSource
+from dbhone.requirements import Requirement
 
 DRAWER = "dbhone.dbms"
 LIBRARIES_VARIABLE = "DBHONE_LIBRARIES"
@@ -165,8 +166,8 @@ class Dbms(ABC):
     """About how long two cores take for one build of a usual version: see ``seconds_of``."""
     needs_cxx: bool = False
     """Whether a C++ compiler takes part in a build."""
-    build_packages: tuple[str, ...] = ()
-    """Debian's packages of the libraries that a build needs."""
+    requirements: tuple[Requirement, ...] = ()
+    """What a build requires besides compilers; ``required_programs`` are among it."""
     takes_options: bool = False
     """Whether its recipe knows what to do with the build options of a request."""
     usual_suite: str
@@ -215,6 +216,11 @@ class EmbeddedDbms(Dbms):
     @abstractmethod
     def consistency_check(self, shell: Path, database: Path) -> Check:
         """Return the quick check of a database's consistency, made with a build's own shell."""
+
+
+def system_names() -> tuple[str, ...]:
+    """Return the names of all database systems that dbhone knows."""
+    return tuple(registry.load_all(DRAWER, Dbms, what="DBMS"))
 
 
 def load_dbms(name: str) -> Dbms:

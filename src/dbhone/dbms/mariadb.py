@@ -21,12 +21,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dbhone.dbms._cmake import COPY, configure, copy_messages, variant_flags
+from dbhone.dbms._cmake import CMAKE_REQUIREMENTS, COPY, configure, copy_messages, variant_flags
 from dbhone.dbms._mysql_lifecycle import MysqlLife
 from dbhone.dbms._mysql_tree import Vendor, version_of
 from dbhone.dbms._options import expand
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Licence, Phase, Recipe
 from dbhone.errors import SourceError
+from dbhone.requirements import Kind, Requirement
 from dbhone.versions import VersionRange, numbers
 
 _OPTIONS = (
@@ -88,14 +89,16 @@ class MariaDb(MysqlLife):
     takes_options = True
     settings_table = "mariadb"
     cnf_sections = frozenset({"mysqld", "server", "mariadb", "mariadbd"})
-    build_packages = (
-        "libaio-dev",
-        "libfmt-dev",
-        "libncurses-dev",
-        "libpcre2-dev",
-        "libssl-dev",
-        "liburing-dev",
-        "zlib1g-dev",
+    requirements = (
+        *CMAKE_REQUIREMENTS,
+        Requirement(name="bison", package="bison"),
+        Requirement(name="curses.h", package="libncurses-dev", kind=Kind.HEADER),
+        Requirement(name="fmt/core.h", package="libfmt-dev", kind=Kind.HEADER),
+        Requirement(name="libaio.h", package="libaio-dev", kind=Kind.HEADER),
+        Requirement(name="liburing.h", package="liburing-dev", kind=Kind.HEADER),
+        Requirement(name="openssl/ssl.h", package="libssl-dev", kind=Kind.HEADER),
+        Requirement(name="pcre2.h", package="libpcre2-dev", kind=Kind.HEADER),
+        Requirement(name="zlib.h", package="zlib1g-dev", kind=Kind.HEADER),
     )
 
     def version(self, tree: Path) -> str:

@@ -9,6 +9,7 @@ from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Vendor
 from dbhone.dbms._options import Option
 from dbhone.dbms.base_server import Settings, SizingHints
+from dbhone.requirements import Kind, Requirement
 from dbhone.versions import VersionRange
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S* for .*\([^)]*(?:MyRocks|Facebook)", re.IGNORECASE)
@@ -28,13 +29,13 @@ class MyRocks(MysqlServer):
     cache_setting = "rocksdb_block_cache_size"
     # large_pages is for InnoDB; RocksDB allocates each block of its cache by itself.
     huge_pages = MappingProxyType({})
-    build_packages = (
-        *MysqlServer.build_packages,
-        "libboost-dev",
-        "libbz2-dev",
-        "liblz4-dev",
-        "libsnappy-dev",
-        "libzstd-dev",
+    requirements = (
+        *MysqlServer.requirements,
+        Requirement(name="boost/version.hpp", package="libboost-dev", kind=Kind.HEADER),
+        Requirement(name="bzlib.h", package="libbz2-dev", kind=Kind.HEADER),
+        Requirement(name="lz4.h", package="liblz4-dev", kind=Kind.HEADER),
+        Requirement(name="snappy.h", package="libsnappy-dev", kind=Kind.HEADER),
+        Requirement(name="zstd.h", package="libzstd-dev", kind=Kind.HEADER),
     )
     build_options = (
         # Else CMake would ask git, which a tree no longer has.

@@ -7,6 +7,7 @@ import re
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Vendor
 from dbhone.dbms._options import Option
+from dbhone.requirements import Kind, Requirement
 from dbhone.versions import VersionRange
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+-(?:rel)?\d\S*) for .*\((?:Percona Server|Source distr)")
@@ -21,7 +22,10 @@ class Percona(MysqlServer):
     builds = VersionRange(since="8.0")
     reference = "git:https://github.com/percona/percona-server@8.0"
     # Configuring asks for LDAP's headers, although nothing of the server needs them.
-    build_packages = (*MysqlServer.build_packages, "libldap-dev")
+    requirements = (
+        *MysqlServer.requirements,
+        Requirement(name="ldap.h", package="libldap-dev", kind=Kind.HEADER),
+    )
     build_options = (
         # Plugins of their own with large trees of their own; only `mysqld` is built, but they
         # would be configured.

@@ -17,6 +17,8 @@ from dbhone.dbms._postgresql_make import make_steps
 from dbhone.dbms._postgresql_meson import has_meson, meson_steps
 from dbhone.dbms.base import Artifact, BuildRequest, Licence, Recipe
 from dbhone.errors import SourceError
+from dbhone.requirements import Requirement
+from dbhone.versions import VersionRange
 
 # With "postgres" in the prefix, the makefiles add no folder of that name below lib and share.
 _PREFIX = "/dbhone-postgresql"
@@ -40,6 +42,14 @@ class Postgresql(PostgresqlLife):
         name="PostgreSQL",
         files=("COPYRIGHT",),
         duty="The PostgreSQL Licence asks that its text goes with every copy: it is enclosed.",
+    )
+    requirements = (
+        Requirement(name="bison", package="bison"),
+        Requirement(name="flex", package="flex"),
+        Requirement(name="perl", package="perl"),
+        Requirement(name="make", package="make", versions=VersionRange(until="16")),
+        Requirement(name="meson", package="meson", versions=VersionRange(since="16")),
+        Requirement(name="ninja", package="ninja-build", versions=VersionRange(since="16")),
     )
 
     def version(self, tree: Path) -> str:

@@ -21,6 +21,7 @@ from dbhone.dbms.base import (
     Recipe,
 )
 from dbhone.errors import SourceError
+from dbhone.requirements import Requirement
 
 _DEFINES = (
     "-DSQLITE_SECURE_DELETE",
@@ -74,6 +75,10 @@ class Sqlite(EmbeddedDbms):
         duty="SQLite is in the public domain: it asks nothing.",
     )
     drivers = frozenset({"speedtest1"})
+    requirements = (
+        Requirement(name="make", package="make"),
+        Requirement(name="tclsh", package="tcl"),
+    )
 
     def version(self, tree: Path) -> str:
         """Return what the file VERSION says."""

@@ -27,6 +27,7 @@ from dbhone.instance.place import opened_place
 from dbhone.instance.programs import prepared_environment
 from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
+from dbhone.requirements import Requirement, missing
 from dbhone.sandbox import Sandbox, program_folders
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload import suite_tasks
@@ -123,9 +124,10 @@ class ServerPool:
         driver = self.workload.driver
         path = shutil.which(driver.program)
         if path is None:
+            need = Requirement(name=driver.program, package=driver.package)
             raise ToolError(
                 f"{driver.program} is not installed",
-                hint=f"install it: apt-get install {driver.package}",
+                hint=f"install it: {missing((need,)).line()}",
             )
         return Path(path)
 

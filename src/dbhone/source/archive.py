@@ -27,6 +27,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from dbhone.errors import HoneError, MachineError, SourceError, disk_full
+from dbhone.requirements import Requirement
 from dbhone.source.fetch import Fetch, failure, perform, require
 from dbhone.units import size
 from dbhone.untrusted_files import walk
@@ -157,7 +158,7 @@ def _decompress_zstd(archive: Path, job: Fetch, name: str) -> Path:
     with archive.open("rb") as file:
         if file.read(4) != _ZSTD_MAGIC:
             return archive
-    require("zstd", package="zstd", why="it unpacks this archive")
+    require(Requirement(name="zstd", package="zstd"), why="it unpacks this archive")
     plain = job.scratch / "archive.tar"
     limit = max(0, shutil.disk_usage(job.scratch).free - _RESERVE)
     argv = ("prlimit", f"--fsize={limit}", "zstd", "-q", "-d", str(archive), "-o", str(plain))

@@ -9,7 +9,6 @@ import dataclasses
 import errno
 import re
 import shlex
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, ToolError, disk_full
 from dbhone.process import Command, Finished, run
+from dbhone.requirements import Requirement, missing
 
 Notify = Callable[[str], None]
 """Gets a line that says what is being done, for the user to read."""
@@ -89,12 +89,11 @@ def throttled(notify: Notify) -> Notify:
     return notify_if_due
 
 
-def require(program: str, *, package: str, why: str) -> None:
-    """Raise ToolError, with the line that installs it, unless ``program`` is there."""
-    if shutil.which(program) is None:
-        raise ToolError(
-            f"{program} is missing; {why}", hint=f"install it: sudo apt-get install {package}"
-        )
+def require(need: Requirement, *, why: str) -> None:
+    """Raise ToolError, with the line that installs it, unless the requirement is met."""
+    lacking = missing((need,))
+    if lacking:
+        raise ToolError(f"{need.name} is missing; {why}", hint=f"install it: {lacking.line()}")
 
 
 def query(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from dbhone import registry
@@ -31,6 +32,16 @@ def parse_reference(text: str) -> SourceReference:
     return kind.parse(stripped)
 
 
+def folder_of(text: str) -> Path | None:
+    """Return the folder on this machine that a reference names, None if it is fetched.
+
+    Raises UsageError if there is no such folder.
+    """
+    reference = parse_reference(text)
+    look = kind_of(reference.kind).look
+    return None if look is None else look(reference)
+
+
 def kind_of(name: str) -> SourceKind:
     """Return the plugin for the word before the colon. Raises UnknownName."""
     return registry.load(_DRAWER, name, SourceKind, what=_WHAT)
@@ -38,8 +49,12 @@ def kind_of(name: str) -> SourceKind:
 
 def known_syntax() -> tuple[str, ...]:
     """Return how references of each kind are written, for help texts."""
-    kinds = registry.load_all(_DRAWER, SourceKind, what=_WHAT)
-    return tuple(kind.syntax for kind in kinds.values())
+    return tuple(kind.syntax for kind in source_kinds().values())
+
+
+def source_kinds() -> Mapping[str, SourceKind]:
+    """Return all kinds, by the word before the colon."""
+    return registry.load_all(_DRAWER, SourceKind, what=_WHAT)
 
 
 def _hint_for(text: str) -> str:

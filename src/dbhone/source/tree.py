@@ -22,7 +22,7 @@ from dbhone.home import Home, Session
 from dbhone.process import why_not_enclosed
 from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.source.archive import links_out
-from dbhone.source.fetch import Fetch, Notify, SourceReference
+from dbhone.source.fetch import Fetch, Notify, SourceReference, require
 from dbhone.source.kinds.base import SourceKind
 from dbhone.source.reference import kind_of, parse_reference
 from dbhone.untrusted_files import remove_tree
@@ -60,6 +60,8 @@ def acquire(text: str, session: Session, *, refresh: bool = False, notify: Notif
         kept = _recall(reference, session.home)
         if kept is not None:
             return kept
+    for need in kind_of(reference.kind).requirements:
+        require(need, why=f"it fetches {reference.text}")
     scratch = session.workdir("source")
     try:
         return _fetch(reference, session.home, scratch, refresh=refresh, notify=notify)

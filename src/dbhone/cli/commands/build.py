@@ -12,6 +12,7 @@ from rich.table import Table
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.lines import write_output
 from dbhone.cli.progress import shown
+from dbhone.cli.setting_up import ensure_installed
 from dbhone.cli.timings import side_by_side
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
@@ -23,6 +24,7 @@ from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.plan import plan_builds
+from dbhone.experiment.requirements import foresee_dbms, missing_for_build
 from dbhone.experiment.target import BuildResult
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
@@ -91,6 +93,9 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     variants = {source: _variant(source, chosen.variant) for source in sources}
     for variant in variants.values():
         _check(chosen, variant)
+    for source in sources:
+        if not variants[source].ready_made:
+            _prepare(context, source, chosen, variants[source])
     with context.session() as session, shown(context.err) as listen:
         workshop = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
         products = [_product(workshop, source, chosen, variants[source]) for source in sources]
@@ -166,16 +171,34 @@ def _check(chosen: _Options, variant: Variant) -> None:
         _training(chosen, chosen.suite)
 
 
+def _prepare(context: Context, source: str, chosen: _Options, variant: Variant) -> None:
+    """Look whether a source can be built here, before it is fetched; install what is missing."""
+    dbms = foresee_dbms(source)
+    if dbms is None:
+        return
+    subject = _subject(source, dbms, chosen, variant)
+    suite = subject.training.suite if subject.training else None
+    lacking = missing_for_build(subject.inputs, BuildEstimator(context.home), suite)
+    ensure_installed(context, lacking, f"building {load_dbms(dbms).title}", context.home)
+
+
 def _product(
     workshop: BuildService, source: str, chosen: _Options, variant: Variant
 ) -> BuildResult:
     if variant.ready_made:
         return workshop.prebuilt_server(source)
-    dbms = recognise(workshop.tree(source).path)
+    subject = _subject(source, recognise(workshop.tree(source).path), chosen, variant)
+    plan = plan_builds((subject,), BuildEstimator(workshop.session.home))
+    workshop.perform_all(plan.steps)
+    return workshop.build(plan.builds[source])
+
+
+def _subject(source: str, dbms: str, chosen: _Options, variant: Variant) -> SubjectDeclaration:
+    """Return what is built. Raises UsageError for a suite that does not drive the DBMS."""
     suite = chosen.suite or load_dbms(dbms).usual_suite
     if variant.profile_guided and load_dbms(dbms).interface not in suites.load(suite).protocols:
         raise UsageError(f"the suite {suite} does not drive {dbms}", hint="leave --suite out")
-    subject = SubjectDeclaration(
+    return SubjectDeclaration(
         name=source,
         role=Role.BASE,
         inputs=BuildInputs(
@@ -190,9 +213,6 @@ def _product(
         ),
         training=_training(chosen, suite) if variant.profile_guided else None,
     )
-    plan = plan_builds((subject,), BuildEstimator(workshop.session.home))
-    workshop.perform_all(plan.steps)
-    return workshop.build(plan.builds[source])
 
 
 def _training(chosen: _Options, suite: str) -> Training:

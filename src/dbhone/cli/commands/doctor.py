@@ -1,11 +1,11 @@
-"""``hone doctor``: what this machine has, and what to install for what is missing."""
+"""``hone doctor``: what one can do on this machine, and what to install for the rest."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import click
@@ -15,10 +15,12 @@ from rich.text import Text
 from dbhone import cgroup
 from dbhone.account import LENT
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.lines import print_json
 from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.toolchain import Compiler, find_bolt, find_compiler
 from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.errors import HoneError
+from dbhone.experiment.requirements import Goal, goals
 from dbhone.home import Session
 from dbhone.instance import idle_inhibitor
 from dbhone.instance.applied_levers import survey
@@ -32,22 +34,6 @@ from dbhone.process import why_not_enclosed
 from dbhone.sandbox import PACKAGE, PROGRAM
 from dbhone.units import size
 
-_PROGRAMS = {
-    "make": ("builds everything", "make"),
-    "tclsh": ("generates SQLite's sources", "tcl"),
-    "git": ("sources by git:", "git"),
-    "apt-get": ("sources by apt:", "apt"),
-    "dpkg-source": ("sources by apt:", "dpkg-dev"),
-    "mvn": ("ready-made servers by maven:", "maven"),
-    "npm": ("ready-made servers by npm:", "npm"),
-    "gcov-dump": ("reads gcc's profiles", "gcc"),
-    "sysbench": ("drives servers (not needed for SQLite)", "sysbench"),
-    "bison": ("generates PostgreSQL's and MariaDB's sources", "bison"),
-    "flex": ("generates PostgreSQL's sources", "flex"),
-    "perl": ("generates PostgreSQL's sources", "perl"),
-    "cmake": ("configures MariaDB", "cmake"),
-    "ninja": ("builds MariaDB", "ninja-build"),
-}
 _SMALL_CACHE = 64 * 1024 * 1024
 _VARIANTS = ("lto", "pgo", "lto+pgo")
 
@@ -63,37 +49,87 @@ class _Finding:
 
 
 @click.command("doctor")
+@click.argument("names", metavar="[GOAL]...", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 @pass_context
-def command(context: Context) -> None:
-    """Tell what this machine has, and what to install for what is missing."""
-    with context.session() as session:
-        findings = [
-            *_programs(),
-            *_compilers(session),
-            _account(session),
-            _sandboxes(),
-            _limits(),
-            *_levers(),
-            *_terms(session),
-            *_machine(session),
-        ]
+def command(context: Context, names: tuple[str, ...], as_json: bool) -> int:
+    """Tell what one can do on this machine, and what to install for the rest.
+
+    A GOAL is a DBMS, such as postgresql, or another of those that are listed; with one, only
+    that is looked at. The exit code is 0 if every GOAL that is named is ready, without names
+    if at least one is; else 1.
+    """
+    asked = goals(names)
+    findings: list[_Finding] = []
+    if not names:
+        with context.session() as session:
+            findings = [
+                *_compilers(session),
+                _account(session),
+                _sandboxes(),
+                _limits(),
+                *_levers(),
+                *_terms(session),
+                *_machine(session),
+            ]
+    ready = [goal.ready for goal in asked]
+    if as_json:
+        print_json(context, {"goals": _goal_objects(asked), "machine": _objects(findings)})
+    else:
+        context.out.print(_goal_table(asked))
+        if findings:
+            context.out.print("\nThis machine:", style="bold")
+            context.out.print(_finding_table(findings))
+    return 0 if (all(ready) if names else any(ready)) else 1
+
+
+def _goal_table(asked: Sequence[Goal]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for goal in asked:
+        remedy = f"\n→ hone setup {goal.name}" if goal.missing else ""
+        table.add_row(
+            _mark(good=goal.ready),
+            Text(goal.name, style="bold"),
+            Text(f"{goal.title}: {goal.describe()}{remedy}"),
+        )
+    return table
+
+
+def _finding_table(findings: Sequence[_Finding]) -> Table:
     table = Table.grid(padding=(0, 2))
     for finding in findings:
-        mark = Text("ok", style="green") if finding.good else Text("--", style="yellow")
         text = finding.text if not finding.remedy else f"{finding.text}\n→ {finding.remedy}"
-        table.add_row(mark, Text(finding.what, style="bold"), Text(text))
-    context.out.print(table)
+        table.add_row(_mark(good=finding.good), Text(finding.what, style="bold"), Text(text))
+    return table
 
 
-def _programs() -> Iterator[_Finding]:
-    for program, (purpose, package) in _PROGRAMS.items():
-        path = shutil.which(program)
-        yield _Finding(
-            what=program,
-            good=path is not None,
-            text=path or f"missing: {purpose}",
-            remedy="" if path else f"apt-get install {package}",
-        )
+def _mark(*, good: bool) -> Text:
+    return Text("ok", style="green") if good else Text("--", style="yellow")
+
+
+def _goal_objects(asked: Sequence[Goal]) -> list[dict[str, object]]:
+    return [
+        {
+            "name": goal.name,
+            "title": goal.title,
+            "ready": goal.ready,
+            "packages": goal.missing.packages,
+            "install": goal.missing.line() if goal.missing else None,
+        }
+        for goal in asked
+    ]
+
+
+def _objects(findings: Sequence[_Finding]) -> list[dict[str, object]]:
+    return [
+        {
+            "name": finding.what,
+            "good": finding.good,
+            "text": finding.text,
+            "remedy": finding.remedy or None,
+        }
+        for finding in findings
+    ]
 
 
 def _account(session: Session) -> _Finding:
@@ -169,12 +205,8 @@ def _abilities(compiler: Compiler, session: Session) -> Iterator[_Finding]:
 
 
 def _remedy(compiler: Compiler, reason: str) -> str:
-    if "runtime is missing" in reason:
-        return f"apt-get install libclang-rt-{compiler.major}-dev"
-    if "ld.lld" in reason:
-        return "apt-get install lld"
-    if "llvm-profdata" in reason:
-        return "apt-get install llvm"
+    if any(sign in reason for sign in ("runtime is missing", "ld.lld", "llvm-profdata")):
+        return "hone setup clang"
     return f"reinstall {compiler.family.value}"
 
 

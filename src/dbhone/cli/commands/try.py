@@ -1,4 +1,4 @@
-"""``hone try``: from source to verdict on the distribution's SQLite."""
+"""``hone try [DBMS]``: from source to verdict on the distribution's SQLite, or another DBMS."""
 
 from __future__ import annotations
 
@@ -6,26 +6,52 @@ import click
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.running import Duration, Percent, execute_new, with_design
-from dbhone.experiment.load import load_shipped
+from dbhone.dbms.base import system_names
+from dbhone.errors import UnknownName
+from dbhone.experiment.load import load_shipped, shipped_names
+from dbhone.experiment.model import Experiment
+
+_SQLITE, _SHORT = "sqlite", "try"
+_BUILDS = "-builds"
 
 
 @click.command("try")
+@click.argument("dbms", default=_SQLITE)
 @click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
 @click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%.")
 @click.option("--seed", type=int, help="Seed of the random order.")
 @click.option("--refresh", is_flag=True, help="Look whether there is a newer source.")
 @pass_context
 def command(
-    context: Context, budget: float | None, target: float | None, seed: int | None, refresh: bool
+    context: Context,
+    dbms: str,
+    budget: float | None,
+    target: float | None,
+    seed: int | None,
+    refresh: bool,
 ) -> None:
     """Build your distribution's SQLite in many ways and say which is fastest here.
 
     Plain, -O3, for this processor, with LTO, profile-guided, and both; with clang too where
     it is installed. Takes 8 minutes on two cores. It is the experiment that `hone plan try`
     shows.
+
+    With DBMS (postgresql or mariadb) it is the distribution's server, in an hour or more:
+    the experiment that `hone plan postgresql-builds` shows.
     """
-    experiment = with_design(load_shipped("try"), budget=budget, target=target, seed=seed)
+    experiment = with_design(_experiment(dbms), budget=budget, target=target, seed=seed)
     execute_new(context, experiment, refresh=refresh)
+
+
+def _experiment(dbms: str) -> Experiment:
+    """Return the experiment that ships for a DBMS. Raises UnknownName if there is none."""
+    builds = {
+        name.removesuffix(_BUILDS): name for name in shipped_names() if name.endswith(_BUILDS)
+    }
+    names = {_SQLITE: _SHORT} | {dbms: builds[dbms] for dbms in builds if dbms in system_names()}
+    if dbms not in names:
+        raise UnknownName("experiment for", dbms, names)
+    return load_shipped(names[dbms])
 
 
 PLUGIN = command

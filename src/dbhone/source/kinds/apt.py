@@ -14,7 +14,8 @@ import re
 from dataclasses import dataclass
 
 from dbhone.errors import SourceError, UsageError
-from dbhone.source.fetch import Fetch, SourceReference, failure, perform, require
+from dbhone.requirements import Requirement
+from dbhone.source.fetch import Fetch, SourceReference, failure, perform
 from dbhone.source.kinds._apt_index import (
     PACKAGE,
     VERSION,
@@ -44,8 +45,6 @@ def _parse(text: str) -> SourceReference:
 
 
 def _fetch(job: Fetch) -> str:
-    for program, package in (("apt-get", "apt"), ("dpkg-source", "dpkg-dev")):
-        require(program, package=package, why=f"it fetches {job.reference.text}")
     index, candidates = search(job, PackageType.SOURCE, lambda index: _candidates(index, job))
     if not candidates:
         raise index.missing_error(job.reference.location, job.reference.revision, job)
@@ -130,4 +129,13 @@ def _extract(job: Fetch) -> None:
     target.rename(job.into)
 
 
-PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch, trusted=True)
+PLUGIN = SourceKind(
+    requirements=(
+        Requirement(name="apt-get", package="apt"),
+        Requirement(name="dpkg-source", package="dpkg-dev"),
+    ),
+    syntax=_SYNTAX,
+    parse=_parse,
+    fetch=_fetch,
+    trusted=True,
+)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+from dbhone.requirements import Requirement
 from dbhone.source.fetch import Fetch, SourceReference
 
 
@@ -24,7 +26,9 @@ class SourceKind:
     and its references may change their meaning; the trees of other kinds are remembered by their
     references. A kind that is ``ready_made`` brings programs, not their source. What comes by a
     ``trusted`` kind is the user's own or his distribution's; what comes by others is built and run
-    in sandboxes only, unless the user says otherwise.
+    in sandboxes only, unless the user says otherwise. ``requirements`` are the programs that fetch.
+    ``look`` is given where the tree lies on this machine already: it returns its folder, or raises
+    UsageError if there is none.
     """
 
     syntax: str
@@ -33,3 +37,5 @@ class SourceKind:
     always_fresh: bool = False
     ready_made: bool = False
     trusted: bool = False
+    requirements: tuple[Requirement, ...] = ()
+    look: Callable[[SourceReference], Path] | None = None

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, UsageError
 from dbhone.process import Command, run
+from dbhone.requirements import Requirement
 from dbhone.source.archive import unpack_packages
-from dbhone.source.fetch import DOWNLOAD_TIMEOUT, Fetch, SourceReference, require
+from dbhone.source.fetch import DOWNLOAD_TIMEOUT, Fetch, SourceReference
 from dbhone.source.kinds._apt_index import (
     PACKAGE,
     VERSION,
@@ -62,8 +63,6 @@ def _packages(text: str) -> list[_Package]:
 
 
 def _fetch(job: Fetch) -> str:
-    for program, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg")):
-        require(program, package=package, why=f"it fetches {job.reference.text}")
     packages = _packages(job.reference.location)
     index, resolved = search(
         job, PackageType.BINARY, lambda index: _with_versions(index, packages, job)
@@ -117,4 +116,14 @@ def _content(package: Path, job: Fetch) -> Path:
     return content
 
 
-PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch, ready_made=True, trusted=True)
+PLUGIN = SourceKind(
+    requirements=(
+        Requirement(name="apt-get", package="apt"),
+        Requirement(name="dpkg-deb", package="dpkg"),
+    ),
+    syntax=_SYNTAX,
+    parse=_parse,
+    fetch=_fetch,
+    ready_made=True,
+    trusted=True,
+)

@@ -22,14 +22,19 @@ def _parse(text: str) -> SourceReference:
 
 
 def _fetch(job: Fetch) -> str:
-    root = Path(job.reference.location)
-    _check(root, job.into)
+    root = _look(job.reference)
+    if job.into.resolve().is_relative_to(root.resolve()):
+        raise UsageError(
+            f"{root} holds dbhone's own home folder, so it cannot be copied into it",
+            hint="choose another home with --home or DBHONE_HOME",
+        )
     job.notify(f"copying {root}")
     copy_tree(root, job.into, job.notify)
     return f"dir:{root}"
 
 
-def _check(root: Path, into: Path) -> None:
+def _look(reference: SourceReference) -> Path:
+    root = Path(reference.location)
     try:
         mode = root.stat().st_mode
     except OSError as error:
@@ -41,11 +46,7 @@ def _check(root: Path, into: Path) -> None:
         raise UsageError(
             f"{root} is not a folder", hint="give the folder that holds the source tree"
         )
-    if into.resolve().is_relative_to(root.resolve()):
-        raise UsageError(
-            f"{root} holds dbhone's own home folder, so it cannot be copied into it",
-            hint="choose another home with --home or DBHONE_HOME",
-        )
+    return root
 
 
 def copy_tree(root: Path, into: Path, notify: Notify) -> None:
@@ -89,4 +90,6 @@ def _copy_error(error: OSError, path: Path) -> HoneError:
     return full or SourceError(f"cannot copy {path}: {error.strerror}")
 
 
-PLUGIN = SourceKind(syntax="dir:PATH", parse=_parse, fetch=_fetch, always_fresh=True, trusted=True)
+PLUGIN = SourceKind(
+    syntax="dir:PATH", parse=_parse, fetch=_fetch, always_fresh=True, trusted=True, look=_look
+)

@@ -13,6 +13,7 @@ from pathlib import Path
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
 from dbhone.files import absolute_path
 from dbhone.process import Finished
+from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
     CHECK_NETWORK,
     Fetch,
@@ -20,7 +21,6 @@ from dbhone.source.fetch import (
     failure,
     perform,
     query,
-    require,
     throttled,
 )
 from dbhone.source.kinds.base import SourceKind
@@ -77,7 +77,6 @@ def _is_local(location: str) -> bool:
 
 
 def _fetch(job: Fetch) -> str:
-    require("git", package="git", why=f"it fetches {job.reference.text}")
     location, revision = job.reference.location, job.reference.revision
     assert revision is not None
     job.notify(f"asking {location} for {revision}")
@@ -203,4 +202,9 @@ def _remove_git(root: Path) -> None:
             (folder / ".git").unlink()
 
 
-PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch)
+PLUGIN = SourceKind(
+    requirements=(Requirement(name="git", package="git"),),
+    syntax=_SYNTAX,
+    parse=_parse,
+    fetch=_fetch,
+)

@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
 from dbhone.files import publish
 from dbhone.process import Finished
+from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
     CHECK_NETWORK,
     CORRUPT,
@@ -26,7 +27,6 @@ from dbhone.source.fetch import (
     SourceReference,
     failure,
     perform,
-    require,
 )
 from dbhone.source.kinds.base import SourceKind
 from dbhone.source.prebuilt import unpack_prebuilt
@@ -70,7 +70,6 @@ def _parse(text: str) -> SourceReference:
 
 
 def _fetch(job: Fetch) -> str:
-    require("mvn", package="maven", why=f"it fetches {job.reference.text}")
     client = _Client(job)
     location, _, extension = job.reference.location.partition("@")
     group, artifact, *classifier = location.split(":")
@@ -196,4 +195,10 @@ class _Client:
         return failure(self._job, doing, finished, reason=reason, hint=hint)
 
 
-PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch, ready_made=True)
+PLUGIN = SourceKind(
+    requirements=(Requirement(name="mvn", package="maven"),),
+    syntax=_SYNTAX,
+    parse=_parse,
+    fetch=_fetch,
+    ready_made=True,
+)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
 from dbhone.process import Finished
+from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
     CHECK_NETWORK,
     CORRUPT,
@@ -28,7 +29,6 @@ from dbhone.source.fetch import (
     failure,
     perform,
     query,
-    require,
 )
 from dbhone.source.kinds.base import SourceKind
 from dbhone.source.prebuilt import unpack_prebuilt
@@ -62,7 +62,6 @@ def _parse(text: str) -> SourceReference:
 
 
 def _fetch(job: Fetch) -> str:
-    require("npm", package="npm", why=f"it fetches {job.reference.text}")
     name = f"{job.reference.location}@{job.reference.revision}"
     folder = job.scratch / "npm"
     folder.mkdir()
@@ -171,4 +170,10 @@ def _failed(job: Fetch, doing: str, finished: Finished) -> HoneError:
     return failure(job, doing, finished, reason=match[1] if match else None, hint=hint)
 
 
-PLUGIN = SourceKind(syntax=_SYNTAX, parse=_parse, fetch=_fetch, ready_made=True)
+PLUGIN = SourceKind(
+    requirements=(Requirement(name="npm", package="npm"),),
+    syntax=_SYNTAX,
+    parse=_parse,
+    fetch=_fetch,
+    ready_made=True,
+)

@@ -74,15 +74,11 @@ class TestPrograms(Dbms):
         self.reference = dbms.reference
         self.usual_suite = dbms.usual_suite
         self.build_seconds = dbms.build_seconds
-        self.build_packages = dbms.build_packages
+        self.requirements = dbms.requirements
 
     def version(self, tree: Path) -> str:
         """Return the version of the source tree."""
         return load_dbms(self.tested).version(tree)
-
-    def required_programs(self, tree: Path) -> tuple[str, ...]:
-        """Return what a build of the DBMS needs."""
-        return load_dbms(self.tested).required_programs(tree)
 
     @abstractmethod
     def recipe(self, request: BuildRequest) -> Recipe:

@@ -1,0 +1,42 @@
+"""``hone setup GOAL``: installs what a goal needs."""
+
+from __future__ import annotations
+
+import click
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.setting_up import ensure_installed, install_with_message
+from dbhone.errors import ToolError
+from dbhone.experiment.requirements import goals, together
+from dbhone.requirements import installable
+
+
+@click.command("setup")
+@click.argument("names", metavar="GOAL...", nargs=-1, required=True)
+@click.option("--yes", "-y", is_flag=True, help="Install without asking.")
+@pass_context
+def command(context: Context, names: tuple[str, ...], yes: bool) -> None:
+    """Install the packages that a GOAL needs: a DBMS such as postgresql, or clang.
+
+    `hone doctor` lists the goals. Packages are installed as root, or by a sudo that asks for no
+    password. Otherwise the one line is printed that you, or whoever administers the machine, must
+    run.
+    """
+    chosen = goals(names)
+    lacking = together(goal.missing for goal in chosen)
+    if lacking:
+        with context.session() as session:
+            if not yes:
+                ensure_installed(context, lacking, " and ".join(names), session.home)
+            elif installable():
+                install_with_message(context, lacking, session.home)
+            else:
+                raise ToolError(
+                    f"{' and '.join(names)} needs {lacking.describe()}, which hone may not install",
+                    hint=f"run this, then the same again: {lacking.line()}",
+                )
+    for goal in chosen:
+        context.out.print(f"{goal.name}: ready")
+
+
+PLUGIN = command

@@ -1,0 +1,50 @@
+"""What the commands share that need packages: to say at once what is missing, and to install it."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from dbhone.cli.context import Context
+from dbhone.errors import ToolError
+from dbhone.home import Home
+from dbhone.requirements import Missing, install, installable
+
+
+def ensure_installed(context: Context, lacking: Missing, what: str, home: Home) -> None:
+    """Have what ``what`` needs: install what is missing if the user agrees.
+
+    Raises ToolError, with the one line to run, if he does not, or if hone may not or cannot ask.
+    """
+    if not lacking:
+        return
+    if not (_can_ask(context) and installable() and _agrees(context, lacking, what)):
+        raise ToolError(
+            f"{what} needs {lacking.describe()}", hint=f"install all of it: {lacking.line()}"
+        )
+    install_with_message(context, lacking, home)
+
+
+def install_with_message(context: Context, lacking: Missing, home: Home) -> None:
+    """Install what is missing, and say so. Raises ToolError if it is missing still."""
+    context.err.print(f"installing {lacking.describe()} ...", soft_wrap=True)
+    log = home.logs / "setup.log"
+    install(lacking, log)
+    left = Missing(requirements=tuple(need for need in lacking.requirements if not need.is_met()))
+    if left:
+        names = " and ".join(need.name for need in left.requirements)
+        raise ToolError(
+            f"{' '.join(left.packages)} did not bring {names}",
+            hint=f"see which package has it here: {left.line()}",
+            log=log,
+        )
+
+
+def _can_ask(context: Context) -> bool:
+    return sys.stdin.isatty() and context.err.is_terminal
+
+
+def _agrees(context: Context, lacking: Missing, what: str) -> bool:
+    context.err.print(f"{what} needs {lacking.describe()}.", soft_wrap=True)
+    return click.confirm("Install it now?", default=True, err=True)

@@ -1,0 +1,215 @@
+"""What this machine must have for an experiment, a build or a DBMS; told before anything begins.
+
+Nothing is fetched to find it out. Where a source's version is not known yet, the parts that only
+some versions require are not demanded, but they are installed together with the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from dbhone import registry
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.toolchain import requirements_of as compiler_requirements
+from dbhone.dbms.base import DRAWER, Dbms, load_dbms, system_names
+from dbhone.errors import UnknownName
+from dbhone.experiment.builds import recognise
+from dbhone.experiment.model import Experiment
+from dbhone.process import can_enclose
+from dbhone.requirements import Kind, Missing, Requirement, missing
+from dbhone.sandbox import PACKAGE, PROGRAM
+from dbhone.source.kinds.base import SourceKind
+from dbhone.source.reference import folder_of, kind_of, parse_reference, source_kinds
+from dbhone.versions import ALWAYS
+from dbhone.workload import suite as suites
+from dbhone.workload.drivers.base import ServerDriver, load_driver
+
+_SANDBOX = Requirement(name=PROGRAM, package=PACKAGE)
+_GCC, _CLANG = "gcc", "clang"
+
+
+class Estimator(Protocol):
+    """What is known of sources before anything is fetched."""
+
+    def is_kept(self, reference: str) -> bool:
+        """Return whether the source needs no fetching."""
+
+    def version(self, inputs: BuildInputs) -> str:
+        """Return the version of the DBMS, empty where its source tells it only later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """Something that one can do with hone, and all that this machine lacks for it.
+
+    It is ``ready`` if what is missing is required by some versions only.
+    """
+
+    name: str
+    title: str
+    missing: Missing
+    ready: bool
+
+    def describe(self) -> str:
+        """Return whether it can be done here, such as "ready" or "needs 1 package (bison)"."""
+        if not self.missing:
+            return "ready"
+        needs = f"need {self.missing.describe()}"
+        return f"ready; some versions {needs}" if self.ready else needs.replace("need", "needs", 1)
+
+
+def _goal(name: str, title: str, requirements: Iterable[Requirement]) -> Goal:
+    needs = tuple(requirements)
+    certain = (need for need in needs if need.versions == ALWAYS)
+    return Goal(
+        name=name,
+        title=title,
+        missing=missing(needs),
+        ready=not missing(certain),
+    )
+
+
+def goals(names: Iterable[str] = ()) -> tuple[Goal, ...]:
+    """Return the goals with these names, in their order, or all. Raises UnknownName."""
+    makers = _goal_makers()
+    wanted = tuple(dict.fromkeys(names)) or tuple(makers)
+    for name in wanted:
+        if name not in makers:
+            raise UnknownName("goal", name, makers)
+    return tuple(makers[name]() for name in wanted)
+
+
+def goal_names() -> tuple[str, ...]:
+    """Return the names of all goals."""
+    return tuple(_goal_makers())
+
+
+def together(missing_parts: Iterable[Missing]) -> Missing:
+    """Return all that is missing for several goals, each once."""
+    needs = dict.fromkeys(need for part in missing_parts for need in part.requirements)
+    return Missing(requirements=tuple(needs))
+
+
+def missing_for(experiment: Experiment, estimator: Estimator) -> Missing:
+    """Return what is missing for an experiment's subjects, those apart that are optional."""
+    inputs = [subject.inputs for subject in experiment.subjects if not subject.optional]
+    return _missing(inputs, estimator, experiment.suite)
+
+
+def missing_for_build(
+    inputs: BuildInputs, estimator: Estimator, training_suite: str | None
+) -> Missing:
+    """Return what is missing for a build, and for its training if it has one."""
+    return _missing([inputs], estimator, training_suite)
+
+
+def foresee_dbms(reference: str) -> str | None:
+    """Return of which DBMS a source is, as far as that can be told before it is fetched.
+
+    A folder is looked at. Of other sources the last part counts, and of several names in it the
+    longest: ``git:…/percona-server`` is Percona Server. Raises SourceError for a folder that
+    holds the source of no DBMS that hone knows.
+    """
+    folder = folder_of(reference)
+    if folder is not None:
+        return recognise(folder)
+    last = Path(parse_reference(reference).location).name.lower()
+    names = [name for name in system_names() if name in last]
+    return max(names, key=len, default=None)
+
+
+def check_folders(experiment: Experiment) -> None:
+    """Look at the folders that an experiment names as sources, before anything is copied.
+
+    Raises UsageError for one that does not exist, SourceError for one that holds another DBMS.
+    """
+    for subject in experiment.subjects:
+        inputs = subject.inputs
+        folder = folder_of(inputs.source)
+        if folder is not None and not inputs.variant.ready_made:
+            load_dbms(inputs.dbms).version(folder)
+
+
+def _goal_makers() -> dict[str, Callable[[], Goal]]:
+    systems = registry.load_all(DRAWER, Dbms, what="DBMS")
+    makers: dict[str, Callable[[], Goal]] = {
+        name: partial(_goal_of_dbms, dbms) for name, dbms in systems.items()
+    }
+    makers[_CLANG] = _goal_of_clang
+    for name, kind in source_kinds().items():
+        if kind.requirements:
+            makers[name] = partial(_goal_of_kind, name, kind)
+    return makers
+
+
+def _goal_of_dbms(dbms: Dbms) -> Goal:
+    """Return the goal to build any version by gcc, and to measure it."""
+    kind = kind_of(parse_reference(dbms.reference).kind)
+    servers = _is_of_servers(dbms.usual_suite)
+    needs = (
+        *compiler_requirements(_GCC, cxx=dbms.needs_cxx),
+        *dbms.requirements,
+        *(() if kind.ready_made else kind.requirements),
+        *_driver_requirements(dbms.usual_suite),
+        *((_SANDBOX,) if servers else ()),
+    )
+    return _goal(dbms.name, f"build and measure {dbms.title}", needs)
+
+
+def _goal_of_clang() -> Goal:
+    needs = compiler_requirements(_CLANG, cxx=True)
+    return _goal(_CLANG, "build with clang, too", needs)
+
+
+def _goal_of_kind(name: str, kind: SourceKind) -> Goal:
+    what = "ready-made servers" if kind.ready_made else "sources"
+    return _goal(name, f"fetch {what} ({kind.syntax})", kind.requirements)
+
+
+def _missing(builds: Iterable[BuildInputs], estimator: Estimator, suite: str | None) -> Missing:
+    """Return what is missing to make the builds, and to drive them by a suite if one is given.
+
+    What only some versions require is missing together with other things only, where the version
+    is not known: the user then need not be asked twice.
+    """
+    certain, possible = list[Requirement](), list[Requirement]()
+    for inputs in builds:
+        version = estimator.version(inputs)
+        for need in _requirements_of(inputs, is_kept=estimator.is_kept(inputs.source)):
+            if version and not need.versions.holds(version):
+                continue
+            (certain if version or need.versions == ALWAYS else possible).append(need)
+    certain += _driver_requirements(suite) if suite is not None else ()
+    lacking = missing(certain)
+    return missing((*certain, *possible)) if lacking else lacking
+
+
+def _requirements_of(inputs: BuildInputs, *, is_kept: bool) -> Iterator[Requirement]:
+    kind = kind_of(parse_reference(inputs.source).kind)
+    if not is_kept:
+        yield from kind.requirements
+    if not (kind.trusted or can_enclose()):
+        yield _SANDBOX
+    if inputs.variant.ready_made:
+        return
+    dbms = load_dbms(inputs.dbms)
+    yield from compiler_requirements(inputs.compiler, cxx=dbms.needs_cxx)
+    for need in dbms.requirements:
+        # An option may name a library that lies where no compiler looks by itself.
+        if not (inputs.options and need.kind is Kind.HEADER):
+            yield need
+
+
+def _is_of_servers(suite: str) -> bool:
+    return isinstance(load_driver(suites.load(suite).driver), ServerDriver)
+
+
+def _driver_requirements(suite: str) -> tuple[Requirement, ...]:
+    driver = load_driver(suites.load(suite).driver)
+    if not isinstance(driver, ServerDriver):
+        return ()
+    return (Requirement(name=driver.program, package=driver.package),)

@@ -1,0 +1,140 @@
+"""What must be installed on a machine, the Debian packages that bring it, and how to install them.
+
+Each DBMS, source kind, compiler and driver says for itself what it requires. This module finds out
+what is missing, and installs it if the user agrees.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from dbhone import process
+from dbhone.errors import ToolError
+from dbhone.units import count_of
+from dbhone.versions import ALWAYS, VersionRange
+
+_APT = "apt-get"
+_INSTALL = (_APT, "install", "-y", "--no-install-recommends")
+_UNATTENDED = {"DEBIAN_FRONTEND": "noninteractive", "NEEDRESTART_SUSPEND": "1"}
+_PATIENT = ("-q", "-o", "DPkg::Lock::Timeout=300")
+"""It waits for other users of the package manager, such as a new machine's first upgrade."""
+
+
+class Kind(StrEnum):
+    """How a requirement is looked for."""
+
+    PROGRAM = "program"
+    """On the PATH."""
+    HEADER = "header"
+    """Where C compilers look for headers."""
+    FILE = "file"
+    """By a pattern of its path below ``/``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """Something that must be installed.
+
+    ``package`` is Debian's package that brings it. Only ``versions`` of a DBMS require it. On the
+    distributions ``absent_on`` there is no such package, and another one brings it.
+    """
+
+    name: str
+    package: str
+    kind: Kind = Kind.PROGRAM
+    versions: VersionRange = ALWAYS
+    absent_on: tuple[str, ...] = ()
+
+    def is_met(self) -> bool:
+        """Return whether it is there, or not to be had on this distribution."""
+        match self.kind:
+            case Kind.PROGRAM:
+                there = shutil.which(self.name) is not None
+            case Kind.HEADER:
+                there = any((folder / self.name).is_file() for folder in _header_folders())
+            case Kind.FILE:
+                there = any(Path("/").glob(self.name))
+        return there or distribution() in self.absent_on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """What a machine lacks."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Return whether anything is missing."""
+        return bool(self.requirements)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages that bring it, each once."""
+        return tuple(dict.fromkeys(need.package for need in self.requirements))
+
+    def describe(self) -> str:
+        """Return it in words, such as "2 packages (bison flex)"; empty if nothing is missing."""
+        if not self.packages:
+            return ""
+        return f"{count_of(len(self.packages), 'package')} ({' '.join(self.packages)})"
+
+    def line(self) -> str:
+        """Return the one line that makes up for it, for a shell."""
+        commands = [f"{_APT} update", " ".join((*_INSTALL, *self.packages))]
+        if os.geteuid() == 0:
+            return " && ".join(commands)
+        if shutil.which("sudo") is None:
+            return f"su -c '{' && '.join(commands)}'"
+        return " && ".join(f"sudo {command}" for command in commands)
+
+
+def missing(requirements: Iterable[Requirement]) -> Missing:
+    """Return what of the requirements is not there."""
+    return Missing(
+        requirements=tuple(need for need in dict.fromkeys(requirements) if not need.is_met())
+    )
+
+
+def installable() -> bool:
+    """Return whether hone may install packages: as root, or by a sudo that asks for no password."""
+    if shutil.which(_APT) is None:
+        return False
+    return os.geteuid() == 0 or process.output_of(("sudo", "-n", "true")) is not None
+
+
+def install(lacking: Missing, log: Path) -> None:
+    """Install what is missing. Raises ToolError, with the log, if that fails."""
+    # Old lists of packages may do; without any, installing fails and says so.
+    _as_root((_APT, *_PATIENT, "update"), log)
+    words = (*_INSTALL, *_PATIENT, *lacking.packages)
+    if not _as_root(words, log):
+        raise ToolError(
+            f"{_APT} could not install {' '.join(lacking.packages)}", log=log, hint=lacking.line()
+        )
+
+
+def _as_root(words: tuple[str, ...], log: Path) -> bool:
+    settings = tuple(f"{name}={value}" for name, value in _UNATTENDED.items())
+    sudo = () if os.geteuid() == 0 else ("sudo", "-n")
+    argv = (*sudo, "env", *settings, *words)
+    return process.run(process.Command(argv=argv, cwd=Path("/"), log=log)).ok
+
+
+def distribution() -> str:
+    """Return the distribution and its version, such as ``debian12``; empty if nothing tells."""
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        return ""
+    return release.get("ID", "") + release.get("VERSION_ID", "")
+
+
+def _header_folders() -> tuple[Path, ...]:
+    usual = Path("/usr/include")
+    return (Path("/usr/local/include"), usual, *usual.glob(f"{platform.machine()}-linux-*"))
