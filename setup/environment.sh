@@ -31,6 +31,10 @@ environment_make() {
     environment_is_ready "$1" && return
     mkdir -p "$tools" 2>/dev/null
     if ! [ -w "$tools" ] || ! [ -w "$root" ]; then
+        if [ -L "$root/.venv/bin/python" ] && ! [ -x "$root/.venv/bin/python" ]; then
+            fail "you may not read the Python of $root/.venv: $(readlink "$root/.venv/bin/python")" \
+                "Let its owner set it up with one for all: DBHONE_PYTHON=/usr/bin/python3 ./hone --version"
+        fi
         fail "cannot write to $root" "Set it up as the user whom it belongs to."
     fi
     exec 9>"$tools/setup.lock"

@@ -181,6 +181,11 @@ def locate(chosen: Path | None) -> Home:
             f"the home folder '{root}' has a space in its name, which build systems cannot bear",
             hint="choose another with --home or DBHONE_HOME",
         )
+    if (chosen is not None or named) and not root.exists() and not root.parent.is_dir():
+        raise UsageError(
+            f"there is no folder {root.parent}, in which the home folder {root.name} would be made",
+            hint=f"mend --home or DBHONE_HOME, or make it: mkdir -p {root.parent}",
+        )
     return Home(root)
 
 

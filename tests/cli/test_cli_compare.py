@@ -32,7 +32,8 @@ def test_the_exit_code_is_the_answer(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def executed(context: Context, experiment: Experiment, *, refresh: bool) -> Page:
+    def executed(context: Context, experiment: Experiment, *, refresh: bool, force: bool) -> Page:
+        assert not force
         assert experiment.base.name == "mysql-5.7.22"
         return page
 

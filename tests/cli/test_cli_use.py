@@ -72,7 +72,10 @@ def test_the_version_is_told(home: Path) -> None:
         (("build", "apt:sqlite3", "--variant", "o3+rel"), "both set the optimisation level"),
         (("build", "ftp:x"), "there is no source kind 'ftp'"),
         (("build", "dir:/nonexistent"), "/nonexistent"),
-        (("report", "last"), "there are no runs yet\n next: 'hone try' makes one"),
+        (
+            ("report", "last"),
+            "next: 'hone try' makes one; --home or DBHONE_HOME names another folder",
+        ),
         (("resume",), "there are no runs yet"),
         (("show", "7"), "there are no runs yet"),
         (("report", "--format", "pdf"), "'pdf' is not one of"),
@@ -180,9 +183,46 @@ def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
 def test_a_home_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = hone(tmp_path / "other", "--home", str(tmp_path / "file" / "home"), "runs")
-    assert done.returncode == 1
-    assert "cannot use the home folder" in done.stderr
-    assert "next: choose another with --home or DBHONE_HOME" in done.stderr
+    assert done.returncode == 2
+    assert "in which the home folder home would be made" in done.stderr
+
+
+def test_a_home_is_not_made_in_folders_that_do_not_exist(tmp_path: Path) -> None:
+    done = hone(tmp_path / "other", "--home", str(tmp_path / "typo" / "home"), "doctor")
+    assert done.returncode == 2
+    assert f"next: mend --home or DBHONE_HOME, or make it: mkdir -p {tmp_path}/typo" in done.stderr
+    assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("words", [("runs",), ("show",), ("report",), ("builds",), ("resume",)])
+def test_what_only_reads_makes_no_home(tmp_path: Path, words: tuple[str, ...]) -> None:
+    hone(tmp_path / "home", *words)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
+    words = ("compare", "known:mysql@5.7", "known:mysql@8.0", "--output", str(tmp_path / "x.toml"))
+    assert hone(tmp_path / "home", *words).returncode == 0
+    (tmp_path / "x.toml").write_text("mine")
+    refused = hone(tmp_path / "home", *words)
+    assert refused.returncode == 2
+    assert "next: name another file, or overwrite it with --force" in refused.stderr
+    assert (tmp_path / "x.toml").read_text() == "mine"
+    assert hone(tmp_path / "home", *words, "--force").returncode == 0
+    assert (tmp_path / "x.toml").read_text() != "mine"
+
+
+def test_a_hopeless_budget_is_refused_before_anything_begins(tmp_path: Path) -> None:
+    done = hone(tmp_path / "home", "try", "--budget", "5")
+    assert done.returncode == 2
+    assert "the budget of 5.0 s leaves no time for measuring" in done.stderr
+    assert "would do; --force begins nevertheless" in done.stderr
+    assert not list((tmp_path / "home" / "sources").iterdir())
+
+
+def test_an_experiments_name_that_is_misspelt_is_guessed(tmp_path: Path) -> None:
+    done = hone(tmp_path / "home", "plan", "postgresql-build")
+    assert "did you mean 'postgresql-builds'" in done.stderr
 
 
 def test_output_that_nobody_reads_is_no_fault(home: Path) -> None:

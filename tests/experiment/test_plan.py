@@ -163,7 +163,8 @@ def short_of(budget: float, **design: int) -> str | None:
     assert plan.measure.block_seconds is not None
     limited = replace(shipped.design, budget_seconds=budget * plan.measure.block_seconds, **design)
     experiment = replace(shipped, design=limited)
-    return shortage(make_plan(experiment, Known({"rel": 0.0})), experiment)
+    short = shortage(make_plan(experiment, Known({"rel": 0.0})), experiment)
+    return None if short is None else f"{short.reason}: {short.remedy}"
 
 
 def test_a_budget_for_few_blocks_is_told_with_one_that_would_do() -> None:

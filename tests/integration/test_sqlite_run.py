@@ -168,7 +168,7 @@ def test_an_interrupted_run_says_how_to_go_on(hone: Hone) -> None:
 
 
 def test_a_budget_too_small_for_one_block_is_told_and_can_be_raised(hone: Hone) -> None:
-    done = hone("run", "small.toml", "--budget", "1ms", code=1)
+    done = hone("run", "small.toml", "--budget", "1ms", "--force", code=1)
     assert "the budget is too small" in done.stderr
     assert "--budget" in done.stderr
     hone("resume", "last", "--budget", "10m")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -272,3 +275,25 @@ def test_uv_is_told_the_index_that_the_user_has_set_for_pip(machine: Machine) ->
     )
     written = [path for path in machine.clone.rglob("*") if path.is_file()]
     assert not any(b"mirror.example" in path.read_bytes() for path in written)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_user_who_may_not_read_its_python_is_told_so() -> None:
+    become = (str(shutil.which("setpriv")), "--reuid=65534", "--regid=65534", "--clear-groups")
+    with tempfile.TemporaryDirectory() as folder, fresh_machine(Path(folder)) as machine:
+        Path(folder).chmod(0o755)
+        machine.run("hone")
+        python = machine.clone / ".venv" / "bin" / "python"
+        python.unlink()
+        python.symlink_to("/root/no-such/python")
+        machine.command("python3", "exit 0")  # the system's, which all may read
+        told = subprocess.run(
+            (*become, str(machine.clone / "hone")),
+            env={"PATH": str(machine.root / "bin"), "MACHINE": folder},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert told.returncode == 1
+    assert "you may not read the Python of" in told.stderr
+    assert "/root/no-such/python" in told.stderr

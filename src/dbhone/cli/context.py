@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 from dbhone.errors import UsageError
-from dbhone.home import Home, Session, locate, make_root, open_session
+from dbhone.home import Home, Session, locate, open_session
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
 
@@ -35,7 +35,9 @@ class Context:
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:
-        """Be a session in the home folder."""
+        """Be a session in the home folder, which is made if it does not exist."""
+        if not self.home.root.exists():
+            self.err.print(f"making the home folder {self.home.root}", soft_wrap=True)
         with open_session(self.home) as session:
             yield session
 
@@ -45,9 +47,13 @@ pass_context = click.make_pass_decorator(Context)
 
 @contextlib.contextmanager
 def open_store(context: Context) -> Iterator[Store]:
-    """Open the store of the home folder; make it if there is none."""
+    """Open the store of the home folder. Raises UsageError if there is none."""
     home = context.home
-    make_root(home)
+    if not home.database.is_file():
+        raise UsageError(
+            f"there are no runs yet in the home folder {home.root}",
+            hint="'hone try' makes one; --home or DBHONE_HOME names another folder",
+        )
     with Store.open(home.database) as store:
         yield store
 

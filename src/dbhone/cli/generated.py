@@ -44,6 +44,11 @@ _OPTIONS = (
         type=click.Path(path_type=Path, dir_okay=False),
         help="Write the experiment to this file instead of executing it.",
     ),
+    click.option(
+        "--force",
+        is_flag=True,
+        help="Overwrite that file if it exists; execute with a budget that seems too small.",
+    ),
 )
 
 
@@ -60,6 +65,7 @@ class GeneratedOptions:
     seed: int
     refresh: bool
     output: Path | None
+    force: bool
 
     @property
     def design(self) -> DesignOptions:
@@ -89,8 +95,8 @@ def write_or_execute(
 ) -> Page | None:
     """Write the experiment where it is asked for; else execute it, and return what it found."""
     if request.output is None:
-        return execute_new(context, experiment, refresh=request.refresh)
-    write_output(request.output, experiment.text)
+        return execute_new(context, experiment, refresh=request.refresh, force=request.force)
+    write_output(request.output, experiment.text, force=request.force)
     context.err.print(
         f"wrote {request.output}: 'hone run {request.output}' executes it", soft_wrap=True
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 from rich.text import Text
 
 from dbhone.cli.context import Context
@@ -54,8 +55,28 @@ def print_json(context: Context, value: object) -> None:
     context.out.print(json.dumps(value, indent=2, ensure_ascii=False), soft_wrap=True)
 
 
-def write_output(path: Path, content: str | bytes) -> None:
-    """Write a file where the user wants it. Raises UsageError where that cannot be."""
+force_option = click.option(
+    "--force", is_flag=True, help="Overwrite the file if it exists already."
+)
+
+
+def check_output(path: Path | None, *, force: bool) -> None:
+    """Raise UsageError if a file that is to be written exists, unless it may be overwritten.
+
+    What is no regular file, such as /dev/stdout, may be written to.
+    """
+    if path is not None and path.is_file() and not force:
+        raise UsageError(
+            f"{path} exists already", hint="name another file, or overwrite it with --force"
+        )
+
+
+def write_output(path: Path, content: str | bytes, *, force: bool) -> None:
+    """Write a file where the user wants it.
+
+    Raises UsageError where that cannot be, and for a file that exists and may not be overwritten.
+    """
+    check_output(path, force=force)
     try:
         write_whole(path, content)
     except OSError as error:

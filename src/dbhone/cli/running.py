@@ -11,7 +11,7 @@ from dbhone.cli.context import Context, open_store
 from dbhone.cli.lines import headed, labelled
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
-from dbhone.errors import HoneError, Interrupted
+from dbhone.errors import HoneError, Interrupted, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import SOURCE_SYNTAX
@@ -59,6 +59,10 @@ class Percent(click.ParamType[float]):
         return value if isinstance(value, float) else parse_percent(str(value))
 
 
+hopeless_option = click.option(
+    "--force", is_flag=True, help="Begin even if the budget seems too small for a verdict."
+)
+
 source_option = click.option(
     "--source",
     "sources",
@@ -86,19 +90,24 @@ def with_design(
     return dataclasses.replace(experiment, design=design)
 
 
-def execute_new(context: Context, experiment: Experiment, *, refresh: bool) -> Page:
-    """Begin a run of the experiment, execute it and print what it found."""
+def execute_new(context: Context, experiment: Experiment, *, refresh: bool, force: bool) -> Page:
+    """Begin a run of the experiment, execute it and print what it found.
+
+    Raises UsageError for a budget that gives no verdict as far as can be told, unless ``force``.
+    """
     with context.session() as session, open_store(context) as store:
         estimator = BuildEstimator(session.home)
         check_folders(experiment)
         lacking = missing_for(experiment, estimator)
         ensure_installed(context, lacking, "this experiment", session.home)
+        short = shortage(make_plan(experiment, estimator), experiment)
+        if short is not None and not force:
+            raise UsageError(short.reason, hint=f"{short.remedy}; --force begins nevertheless")
         run = begin(experiment, session, store)
         context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
-        plan = make_plan(experiment, estimator)
-        short = shortage(plan, experiment)
         if short is not None:
-            context.err.print(labelled("note", short, "bold yellow"), soft_wrap=True)
+            text = f"{short.reason}: {short.remedy}"
+            context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
 
 

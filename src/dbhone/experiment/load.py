@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tomlkit.exceptions import ParseError
 
 from dbhone import registry
-from dbhone.errors import ExperimentError, UnknownName, UsageError
+from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.resolve import Resolver
 from dbhone.experiment.schema import ExperimentFile, Locator
@@ -57,11 +57,21 @@ def load_file(
         raise ExperimentError(f"{path} is not a text file") from None
     except OSError as error:
         raise ExperimentError(
-            f"cannot read {path}: {error.strerror}",
-            hint=f"shipped experiments: {', '.join(shipped_names())}",
+            f"cannot read {path}: {error.strerror}", hint=_hint_for(path)
         ) from error
     text = with_sources(text, sources)
     return parse(text, name=str(path.absolute()), shown=str(path), versions=versions)
+
+
+def _hint_for(path: Path) -> str:
+    """Return what a user may have meant by a file that cannot be read."""
+    beside = sorted(other.name for other in Path().glob("*.toml")) if path.parent == Path() else []
+    near = nearest(path.name, (*shipped_names(), *beside))
+    return (
+        near
+        if near.startswith("did you mean")
+        else f"those that ship: {', '.join(shipped_names())}"
+    )
 
 
 def load_named(

@@ -28,6 +28,8 @@ _SOURCE_SECONDS = 15.0
 _ROUNDING = 1e-9
 _MEASURING_SHARE = 0.25
 """The share of the budget that optional subjects leave for measuring."""
+_UNKNOWN_BLOCK = 30.0
+"""About how many seconds a block takes where only calibration tells."""
 _CAUTION = 1.1
 """How much more than expected a budget should be, so that it is enough."""
 
@@ -282,22 +284,35 @@ def leaves_time(left: float, build: float, budget: float) -> bool:
     return build == 0 or left - build > _MEASURING_SHARE * budget
 
 
-def shortage(plan: Plan, experiment: Experiment) -> str | None:
-    """Say how many blocks fit and what budget is enough, None if there is time for a verdict.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """Why a budget gives no verdict, and the remedy, each in words."""
 
-    None too where only calibration tells, and where no verdict is wanted.
+    reason: str
+    remedy: str
+
+
+def shortage(plan: Plan, experiment: Experiment) -> Shortage | None:
+    """Say why the budget is too small and which is enough, None if there is time for a verdict.
+
+    None too where only calibration tells how long a block takes, as long as there is time for
+    measuring at all, and where no verdict is wanted.
     """
     design = experiment.design
-    block = plan.measure.block_seconds
-    if plan.blocks is None or block is None or design.max_blocks < MINIMUM_BLOCKS:
+    if design.max_blocks < MINIMUM_BLOCKS:
         return None
-    if plan.blocks >= MINIMUM_BLOCKS:
+    budget, block = f"the budget of {duration(design.budget_seconds)}", plan.measure.block_seconds
+    if plan.measure.cost.seconds <= 0:
+        preparing = duration(plan.preparing)
+        reason = f"{budget} leaves no time for measuring: to prepare takes about {preparing}"
+    elif plan.blocks is None or plan.blocks >= MINIMUM_BLOCKS:
         return None
-    enough = (plan.preparing + MINIMUM_BLOCKS * block) * _CAUTION
-    return (
-        f"the budget of {duration(design.budget_seconds)} has time for about"
-        f" {count_of(plan.blocks, 'block')}, and a verdict needs {MINIMUM_BLOCKS}:"
-        f" '--budget {whole_minutes(enough)}' would do"
+    else:
+        blocks = count_of(plan.blocks, "block")
+        reason = f"{budget} has time for about {blocks}, and a verdict needs {MINIMUM_BLOCKS}"
+    seconds = plan.preparing + MINIMUM_BLOCKS * (block or _UNKNOWN_BLOCK)
+    return Shortage(
+        reason=reason, remedy=f"'--budget {whole_minutes(seconds * _CAUTION)}' would do"
     )
 
 

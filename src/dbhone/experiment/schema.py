@@ -270,8 +270,11 @@ class Locator:
 
 
 def _written(error: ErrorDetails) -> str:
-    """Return the value that was given, as it stands in a file."""
-    return json.dumps(error["input"], default=str)
+    """Return the value that was given, as it stands in a file; a number without quotes."""
+    value = error["input"]
+    if isinstance(value, str) and value.isascii() and value.isdecimal():
+        return value
+    return json.dumps(value, default=str)
 
 
 def _known_keys(keys: tuple[str, ...]) -> tuple[str, ...]:

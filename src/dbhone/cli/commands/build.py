@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.lines import write_output
+from dbhone.cli.lines import check_output, force_option, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.cli.timings import side_by_side
@@ -26,6 +26,7 @@ from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.plan import plan_builds
 from dbhone.experiment.requirements import foresee_dbms, missing_for_build
 from dbhone.experiment.target import BuildResult
+from dbhone.home import Home
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
 from dbhone.source.known_versions import known_versions
@@ -77,6 +78,7 @@ _VARIANT = "rel"
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write each compile command's time, for ui.perfetto.dev or chrome://tracing.",
 )
+@force_option
 @pass_context
 def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> None:
     """Build each SOURCE (apt:sqlite3, git:URL@REV, dir:PATH, …) or find the same build.
@@ -88,14 +90,16 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     once more, build a copy of it with --copy.
     """
     chosen = _Options(**options)
+    check_output(chosen.trace, force=chosen.force)
     known = known_versions(context.home)
     sources = tuple(known.meaning(source) for source in sources)
     variants = {source: _variant(source, chosen.variant) for source in sources}
     for variant in variants.values():
         _check(chosen, variant)
-    for source in sources:
-        if not variants[source].ready_made:
-            _prepare(context, source, chosen, variants[source])
+    with context.session() as session:
+        for source in sources:
+            if not variants[source].ready_made:
+                _prepare(context, session.home, source, chosen, variants[source])
     with context.session() as session, shown(context.err) as listen:
         workshop = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
         products = [_product(workshop, source, chosen, variants[source]) for source in sources]
@@ -107,7 +111,7 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     if chosen.timings:
         context.out.print(side_by_side(builds, chosen.slowest))
     if chosen.trace is not None:
-        write_output(chosen.trace, trace(builds))
+        write_output(chosen.trace, trace(builds), force=chosen.force)
         context.err.print(f"wrote {chosen.trace}: open it in ui.perfetto.dev", soft_wrap=True)
     for build in builds:
         context.out.print(str(build.folder), soft_wrap=True)
@@ -129,6 +133,7 @@ class _Options:
     jobs: int | None
     timings: bool
     trace: Path | None
+    force: bool
 
 
 def _variant(source: str, asked: str | None) -> Variant:
@@ -171,15 +176,15 @@ def _check(chosen: _Options, variant: Variant) -> None:
         _training(chosen, chosen.suite)
 
 
-def _prepare(context: Context, source: str, chosen: _Options, variant: Variant) -> None:
+def _prepare(context: Context, home: Home, source: str, chosen: _Options, variant: Variant) -> None:
     """Look whether a source can be built here, before it is fetched; install what is missing."""
     dbms = foresee_dbms(source)
     if dbms is None:
         return
     subject = _subject(source, dbms, chosen, variant)
     suite = subject.training.suite if subject.training else None
-    lacking = missing_for_build(subject.inputs, BuildEstimator(context.home), suite)
-    ensure_installed(context, lacking, f"building {load_dbms(dbms).title}", context.home)
+    lacking = missing_for_build(subject.inputs, BuildEstimator(home), suite)
+    ensure_installed(context, lacking, f"building {load_dbms(dbms).title}", home)
 
 
 def _product(

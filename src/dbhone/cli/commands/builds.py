@@ -57,6 +57,9 @@ def command(context: Context, remove: bool, everything: bool) -> None:
 
 
 def _prune(context: Context, *, everything: bool) -> None:
+    if not context.home.root.is_dir():
+        context.err.print("There are no builds yet.")
+        return
     with context.session() as session, open_store(context) as store:
         keep = frozenset() if everything else _needed(store)
         with hold_host_lock(lambda other: context.err.print(f"waiting for {other} to finish")):

@@ -13,6 +13,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.plan import Plan, PlanStep, make_plan, shortage
+from dbhone.experiment.requirements import check_folders, missing_for
 from dbhone.source.known_versions import known_versions
 from dbhone.units import count_of, duration
 
@@ -28,6 +29,7 @@ def command(
     """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
     loaded = load_named(experiment, known_versions(context.home), sources)
     declared = with_design(loaded, budget=budget)
+    check_folders(declared)
     estimator = BuildEstimator(context.home)
     plan = make_plan(declared, estimator)
     context.out.print(declared.title, style="bold")
@@ -40,22 +42,28 @@ def command(
         f" {duration(design.budget_seconds)} is spent."
     )
     measuring = plan.measure.cost.seconds
-    context.out.print(
-        f"Expected: {duration(plan.preparing)} to prepare, {duration(measuring)} to measure"
-        f"{_blocks(plan)}."
-        if measuring > 0
-        else f"Expected: {duration(plan.preparing)} to prepare, which is more than the budget:"
-        " nothing would be measured. Give it more with --budget."
-    )
+    if measuring > 0:
+        context.out.print(
+            f"Expected: {duration(plan.preparing)} to prepare, {duration(measuring)} to measure"
+            f"{_blocks(plan)}."
+        )
     if plan.tentative:
         context.out.print(f"Left out, for lack of time: {', '.join(plan.tentative)}.")
     short = shortage(plan, declared)
     if short is not None:
-        context.out.print(f"{short[0].upper()}{short[1:]}.")
+        reason = f"{short.reason[0].upper()}{short.reason[1:]}"
+        context.out.print(f"{reason}: {short.remedy}.", soft_wrap=True)
     for subject in declared.subjects:
         error = estimator.absence(declared, subject)
         if error is not None:
             _warn(context, subject, error)
+    lacking = missing_for(declared, estimator)
+    if lacking:
+        context.out.print(
+            labelled("warning", f"this machine lacks {lacking.describe()}", "bold yellow"),
+            soft_wrap=True,
+        )
+        context.out.print(labelled("next", lacking.line()), soft_wrap=True)
 
 
 def _warn(context: Context, subject: SubjectDeclaration, error: HoneError) -> None:

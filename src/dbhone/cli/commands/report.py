@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.lines import write_output
+from dbhone.cli.lines import check_output, force_option, write_output
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_joined_page, build_page, with_published
 from dbhone.report.rendering import find_format, formats, render
@@ -36,6 +36,7 @@ from dbhone.report.terminal import show
     help="Published results to set beside, such as hiroi10-pgo; may be repeated. Who stands for"
     " whom can be said: NAME:THEIRS=MINE.",
 )
+@force_option
 @pass_context
 def command(
     context: Context,
@@ -43,16 +44,18 @@ def command(
     format_name: str,
     output: Path | None,
     beside: tuple[str, ...],
+    force: bool,
 ) -> None:
     """Say what RUN (a number, or `last`) found; the last run if none is named.
 
     Several RUNs are told as one where they add up: they share a subject that each of them
     measured, on the same machine and at the same work.
     """
+    check_output(output, force=force)
     with open_store(context) as store:
         page = with_published(_page(store, runs or ("last",), format_name), beside)
     if output is not None:
-        write_output(output, render(page, format_name))
+        write_output(output, render(page, format_name), force=force)
         context.err.print(f"wrote {output}", soft_wrap=True)
     elif format_name == "text" and context.out.is_terminal:
         show(page, context.out)

@@ -32,7 +32,7 @@ def command(
     ended because its budget was spent measures on with a larger one. That of `hone compare`
     answers with the exit codes of that.
     """
-    with context.session() as session, open_store(context) as store:
+    with open_store(context) as store, context.session() as session:
         chosen_run = find_run(store, run)
         compares = chosen_run.experiment_name == COMPARISON
         if tolerance is not None and not compares:

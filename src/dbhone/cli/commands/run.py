@@ -7,7 +7,14 @@ from typing import Any
 import click
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.running import Duration, Percent, execute_new, source_option, with_design
+from dbhone.cli.running import (
+    Duration,
+    Percent,
+    execute_new,
+    hopeless_option,
+    source_option,
+    with_design,
+)
 from dbhone.experiment.load import load_named
 from dbhone.source.known_versions import known_versions
 
@@ -19,6 +26,7 @@ from dbhone.source.known_versions import known_versions
 @click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%.")
 @click.option("--seed", type=int, help="Seed of the random order.")
 @click.option("--refresh", is_flag=True, help="Look whether there are newer sources.")
+@hopeless_option
 @pass_context
 def command(
     context: Context,
@@ -27,11 +35,12 @@ def command(
     sources: tuple[str, ...],
     *,
     refresh: bool,
+    force: bool,
     **design: Any,
 ) -> None:
     """Execute the experiment in FILE, or one that ships with hone by its name."""
     declared = load_named(experiment, known_versions(context.home), sources)
-    execute_new(context, with_design(declared, **design), refresh=refresh)
+    execute_new(context, with_design(declared, **design), refresh=refresh, force=force)
 
 
 PLUGIN = command

@@ -8,6 +8,7 @@ from rich.table import Table
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.home import is_alive
 from dbhone.measurement.record import RunState
+from dbhone.measurement.store import RunSummary
 from dbhone.units import duration
 
 
@@ -15,8 +16,10 @@ from dbhone.units import duration
 @pass_context
 def command(context: Context) -> None:
     """List the runs, newest last."""
-    with open_store(context) as store:
-        runs = store.runs()
+    runs: tuple[RunSummary, ...] = ()
+    if context.home.database.is_file():
+        with open_store(context) as store:
+            runs = store.runs()
     if not runs:
         context.err.print("There are no runs yet: 'hone try' makes one.")
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.running import Duration, Percent, execute_new, with_design
+from dbhone.cli.running import Duration, Percent, execute_new, hopeless_option, with_design
 from dbhone.dbms.base import system_names
 from dbhone.errors import UnknownName
 from dbhone.experiment.load import load_shipped, shipped_names
@@ -21,6 +21,7 @@ _BUILDS = "-builds"
 @click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%.")
 @click.option("--seed", type=int, help="Seed of the random order.")
 @click.option("--refresh", is_flag=True, help="Look whether there is a newer source.")
+@hopeless_option
 @pass_context
 def command(
     context: Context,
@@ -29,6 +30,7 @@ def command(
     target: float | None,
     seed: int | None,
     refresh: bool,
+    force: bool,
 ) -> None:
     """Build your distribution's SQLite in many ways and say which is fastest here.
 
@@ -40,7 +42,7 @@ def command(
     the experiment that `hone plan postgresql-builds` shows.
     """
     experiment = with_design(_experiment(dbms), budget=budget, target=target, seed=seed)
-    execute_new(context, experiment, refresh=refresh)
+    execute_new(context, experiment, refresh=refresh, force=force)
 
 
 def _experiment(dbms: str) -> Experiment:
