@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import time
 
+import pytest
 from rich.console import Console
 
+from dbhone.cli import progress
 from dbhone.cli.progress import shown
-from dbhone.experiment.events import Began, Detail, Ended, Event, Note, Stage
+from dbhone.experiment.events import Began, Detail, Ended, Event, Note, Stage, WaitBegan, WaitEnded
 
 COMPILING = Detail(text="compile")
 ENDED = Ended(stage=Stage.BUILD, what="lto+pgo", seconds=870.0, reused=False, note="")
@@ -46,3 +49,26 @@ def test_what_turns_out_to_be_there_from_before_is_not_said_to_begin() -> None:
 
 def test_a_note_is_told_as_it_is() -> None:
     assert lines_of(Note(text="5 s of [this]")) == ["     note  5 s of [this]"]
+
+
+def test_while_another_hone_has_the_machine_it_is_named_and_the_clock_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    display = progress._Display(Console(file=io.StringIO(), width=120))
+
+    def line() -> str:
+        stream = io.StringIO()
+        Console(file=stream, width=120).print(display)
+        return stream.getvalue()
+
+    display.listen(dataclasses.replace(a_build(840.0), left=600.0))
+    now += 60
+    display.listen(WaitBegan(other="another hone (process 7: hone try)"))
+    now += 300
+    assert "waiting for another hone (process 7: hone try): 5 m 00 s" in line()
+    assert "at most 9 m 00 s left" in line()
+    display.listen(WaitEnded())
+    assert "1 m 00 s of about 14 m 00 s" in line()
+    assert "at most 9 m 00 s left" in line()

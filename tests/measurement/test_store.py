@@ -24,6 +24,7 @@ from dbhone.measurement.record import (
     Warning,
 )
 from dbhone.measurement.store import Store
+from dbhone.measurement.tables import METADATA
 from tests.analysis.columns import columns
 from tests.measurement.store_records import (
     MOMENT,
@@ -351,3 +352,27 @@ def test_people_can_read_the_results_in_plain_sql(
         ("rel", 1, "main", "110", "point", 3.0),
         ("rel", 1, "main", "120", "range", 4.0),
     ]
+
+
+def test_a_run_can_be_renamed(store: Store, run_id: int) -> None:
+    store.rename_run(run_id, "another title")
+    assert store.run(run_id).title == "another title"
+
+
+def test_a_deleted_run_leaves_nothing_and_takes_nothing_of_others(
+    store: Store, run_id: int, tmp_path: Path
+) -> None:
+    other = begin(store)
+    for run in (run_id, other):
+        store.record(run, invocation(1, "rel"))
+        store.add_warning(run, Warning(code="code", text="text"))
+    store.delete_run(run_id)
+    with pytest.raises(UsageError, match="there is no run"):
+        store.run(run_id)
+    assert [run.id for run in store.runs()] == [other]
+    assert [done.block for done in store.done(other)] == [1]
+    for table in METADATA.sorted_tables:
+        if "run_id" in table.c:
+            count = f"SELECT count(*) FROM {table.name} WHERE run_id = {run_id}"
+            assert rows(tmp_path / "store.db", count) == [(0,)]
+    assert rows(tmp_path / "store.db", "SELECT count(*) FROM outputs") == [(1,)]

@@ -33,12 +33,12 @@ def pins(name: str) -> dict[str, set[str]]:
     return found
 
 
-def declared(*extras: str) -> list[Requirement]:
-    """Return what pyproject.toml asks for."""
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    lines = list(project["dependencies"])
-    for extra in extras:
-        lines += project["optional-dependencies"][extra]
+def declared(*groups: str) -> list[Requirement]:
+    """Return what pyproject.toml asks for at run time, and in dependency groups."""
+    pyproject = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    lines = list(pyproject["project"]["dependencies"])
+    for group in groups:
+        lines += pyproject["dependency-groups"][group]
     return [Requirement(line) for line in lines]
 
 
@@ -62,10 +62,10 @@ def test_an_environment_for_check_holds_all_that_run_needs() -> None:
     assert run == {name: check.get(name) for name in run}
 
 
-@pytest.mark.parametrize(("lock", "extras"), [("run", ("setup",)), ("check", ("setup", "check"))])
-def test_a_lock_answers_pyproject(lock: str, extras: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("lock", "groups"), [("run", ("setup",)), ("check", ("setup", "check"))])
+def test_a_lock_answers_pyproject(lock: str, groups: tuple[str, ...]) -> None:
     locked = pins(lock)
-    for wanted in declared(*extras):
+    for wanted in declared(*groups):
         for pin in locked.get(canonicalize_name(wanted.name), {"absent"}):
             version = pin.partition("==")[2].partition(" ")[0]
             assert wanted.specifier.contains(version or "absent"), f"{wanted}: run setup/lock"
@@ -88,11 +88,11 @@ def imports(folder: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("folder", "extras"), [("src", ()), ("tests", ("check",)), ("benchmarks", ("check",))]
+    ("folder", "groups"), [("src", ()), ("tests", ("check",)), ("benchmarks", ("check",))]
 )
-def test_only_declared_packages_are_imported(folder: str, extras: tuple[str, ...]) -> None:
+def test_only_declared_packages_are_imported(folder: str, groups: tuple[str, ...]) -> None:
     known = packages_distributions()
-    allowed = {canonicalize_name(each.name) for each in declared(*extras)}
+    allowed = {canonicalize_name(each.name) for each in declared(*groups)}
     for name in set(imports(folder)):
         providers = {canonicalize_name(each) for each in known.get(name, [name])}
         assert providers & allowed, f"{name} is imported but not declared in pyproject.toml"

@@ -50,6 +50,11 @@ def _split(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print it as JSON, for programs."
+)
+
+
 def print_json(context: Context, value: object) -> None:
     """Print a value as JSON, for programs."""
     context.out.print(json.dumps(value, indent=2, ensure_ascii=False), soft_wrap=True)

@@ -23,6 +23,7 @@ from rich.text import Text
 
 from dbhone import __version__, registry
 from dbhone.cli.context import Context
+from dbhone.cli.help import write_commands
 from dbhone.errors import HoneError, Interrupted, disk_full
 from dbhone.home import locate
 from dbhone.safe_text import terminal_safe
@@ -44,6 +45,11 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         del ctx
         return registry.load(_DRAWER, cmd_name, click.Command, what="command")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by task, not one long list."""
+        names = self.list_commands(ctx)
+        write_commands(formatter, {name: self.get_command(ctx, name) for name in names})
 
     def invoke(self, ctx: click.Context) -> Any:
         """Invoke the command; what it raises and none of us foresaw is kept in the chosen home."""

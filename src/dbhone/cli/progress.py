@@ -22,6 +22,8 @@ from dbhone.experiment.events import (
     Listener,
     Note,
     Slice,
+    WaitBegan,
+    WaitEnded,
 )
 from dbhone.units import duration
 
@@ -68,6 +70,8 @@ class _Display:
         self._since = time.monotonic()
         self._expected: float | None = None
         self._until: float | None = None
+        self._other = ""
+        self._waits_since: float | None = None
         self._spinner = Spinner("dots")
 
     def listen(self, event: Event) -> None:
@@ -78,6 +82,10 @@ class _Display:
                 self._set_left(event.left)
             case Detail():
                 self._detail = event.text
+            case WaitBegan():
+                self._other, self._waits_since = event.other, time.monotonic()
+            case WaitEnded():
+                self._go_on()
             case Slice():
                 self._begin(f"measure  block {event.block + 1}", None)
                 self._detail = f"{event.number}/{event.total}  {event.set} on {event.subject}"
@@ -92,16 +100,31 @@ class _Display:
             self._since = time.monotonic()
         self._what, self._detail, self._expected = what, "", expected
 
+    def _go_on(self) -> None:
+        """Let the clocks go on that stood while another hone had the machine."""
+        if self._waits_since is None:
+            return
+        waited = time.monotonic() - self._waits_since
+        self._since += waited
+        self._until = None if self._until is None else self._until + waited
+        self._waits_since = None
+
     def _set_left(self, left: float | None) -> None:
         self._until = None if left is None else time.monotonic() + left
 
     def __rich__(self) -> RenderableType:
         row = Table.grid(padding=(0, 2))
-        elapsed = duration(max(0.0, time.monotonic() - self._since))
+        now = time.monotonic() if self._waits_since is None else self._waits_since
+        elapsed = duration(max(0.0, now - self._since))
         about = f" of about {duration(self._expected)}" if self._expected else ""
         left = ""
         if self._until is not None:
-            left = f"at most {duration(max(1.0, self._until - time.monotonic()))} left"
+            left = f"at most {duration(max(1.0, self._until - now))} left"
+        if self._waits_since is not None:
+            waited = duration(time.monotonic() - self._waits_since)
+            waiting = f"waiting for {self._other}: {waited}"
+            row.add_row(self._spinner, Text(waiting, style="yellow"), Text(left, style="dim"))
+            return row
         row.add_row(
             self._spinner,
             Text(self._what, style="bold"),

@@ -138,8 +138,7 @@ def execute(
 
 def present(context: Context, run: Run, store: Store, home: Home) -> Page:
     """Write a finished run's reports, and print what it found, which is returned."""
-    page = build_page(run, store.samples(run.id), store.observations(run.id))
-    written = write_reports(page, home.runs / str(run.id))
+    page, written = save_reports(run, store, home)
     for path in written:
         context.err.print(labelled("report", str(path)), soft_wrap=True)
     context.err.print()
@@ -148,6 +147,12 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
     if run.stopped_by == "budget" and missing:
         context.err.print(f"\n{going_on(run, missing)}", soft_wrap=True)
     return page
+
+
+def save_reports(run: Run, store: Store, home: Home) -> tuple[Page, tuple[Path, ...]]:
+    """Write a run's reports into its folder; return its page and their paths."""
+    page = build_page(run, store.samples(run.id), store.observations(run.id))
+    return page, write_reports(page, home.runs / str(run.id))
 
 
 def going_on(run: Run, missing: float) -> str:

@@ -18,7 +18,14 @@ from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.dbms.base import DRAWER, Dbms, load_dbms
 from dbhone.errors import SourceError, UsageError
-from dbhone.experiment.events import Detail, Listener, Note, StepReporter
+from dbhone.experiment.events import (
+    Detail,
+    Listener,
+    Note,
+    StepReporter,
+    WaitBegan,
+    WaitEnded,
+)
 from dbhone.experiment.plan import Compile, Fetch, PlanStep, TakePrebuilt, Train
 from dbhone.experiment.target import BuildResult, TrainingJob, training_tasks
 from dbhone.experiment.targets import target_class
@@ -69,6 +76,7 @@ class BuildService:
         self._waited = 0.0
         self._waits_since: float | None = None
         self._waiting_was_told = False
+        self._waiting_is_shown = False
 
     def perform_all(self, steps: Iterable[PlanStep]) -> None:
         """Perform steps one after the other, and tell the listener of each."""
@@ -108,6 +116,9 @@ class BuildService:
         with hold_host_lock(self._waiting) as waited:
             self._waited += waited
             self._waits_since = None
+            if self._waiting_is_shown:
+                self._waiting_is_shown = False
+                self.listen(WaitEnded())
             return work()
 
     @property
@@ -121,6 +132,8 @@ class BuildService:
         if not self._waiting_was_told:
             self.listen(Note(text=f"{other} is building or measuring here: taking turns"))
         self._waiting_was_told = True
+        self._waiting_is_shown = True
+        self.listen(WaitBegan(other=other))
 
     def tree(self, reference: str) -> SourceTree:
         """Return the source tree; it is fetched at most once in a session."""

@@ -94,7 +94,19 @@ class BlockEnded:
     left: float | None
 
 
-Event: TypeAlias = Began | Ended | Detail | Note | Slice | BlockEnded
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitBegan:
+    """Another hone has this machine: nothing is done, and no time of the budget passes."""
+
+    other: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitEnded:
+    """It is this hone's turn again."""
+
+
+Event: TypeAlias = Began | Ended | Detail | Note | Slice | BlockEnded | WaitBegan | WaitEnded
 Listener: TypeAlias = Callable[[Event], None]
 
 

@@ -48,6 +48,7 @@ from dbhone.measurement.tables import (
     COUNTS,
     INVOCATIONS,
     MACHINES,
+    METADATA,
     OUTPUTS,
     RUNS,
     SERIES,
@@ -184,6 +185,23 @@ class Store:
             return
         with self._changing(run_id, "noting how it goes") as connection:
             connection.execute(sa.update(RUNS).where(RUNS.c.id == run_id).values(values))
+
+    def rename_run(self, run_id: int, title: str) -> None:
+        """Give a run another title."""
+        with self._changing(run_id, "renaming") as connection:
+            connection.execute(sa.update(RUNS).where(RUNS.c.id == run_id).values(title=title))
+
+    def delete_run(self, run_id: int) -> None:
+        """Delete a run and all that belongs to it: it cannot be undone."""
+        invocations = sa.select(INVOCATIONS.c.id).where(INVOCATIONS.c.run_id == run_id)
+        with self._changing(run_id, "deleting it") as connection:
+            for table in reversed(METADATA.sorted_tables):
+                if "invocation_id" in table.c:
+                    mine = table.c.invocation_id.in_(invocations)
+                    connection.execute(sa.delete(table).where(mine))
+                elif "run_id" in table.c:
+                    connection.execute(sa.delete(table).where(table.c.run_id == run_id))
+            connection.execute(sa.delete(RUNS).where(RUNS.c.id == run_id))
 
     def claim_run(self, run_id: int, *, session: str, instead_of: str) -> bool:
         """Let a session execute the run if ``instead_of`` is still the one that last did.

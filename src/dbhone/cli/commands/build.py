@@ -10,6 +10,7 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
@@ -38,7 +39,15 @@ from dbhone.workload.task import Scale
 _VARIANT = "rel"
 
 
-@click.command("build")
+@click.command(
+    "build",
+    cls=HoneCommand,
+    task=Task.MEASURE,
+    examples=(
+        "hone build apt:sqlite3 --variant lto+pgo --train main",
+        "hone build apt:postgresql --timings --trace build.json",
+    ),
+)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option(
     "--variant",

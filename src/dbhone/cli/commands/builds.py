@@ -6,7 +6,10 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, open_store, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import json_option, print_json
 from dbhone.compilation.build_index import all_builds, prune
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.transforms.base import Pass
 from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.record import RunState
@@ -15,11 +18,20 @@ from dbhone.report.page import build_page
 from dbhone.units import duration, size
 
 
-@click.command("builds")
+@click.command(
+    "builds",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=(
+        "hone builds",
+        "hone builds --prune",
+    ),
+)
 @click.option("--prune", "remove", is_flag=True, help="Remove builds that nothing needs any more.")
 @click.option("--all", "everything", is_flag=True, help="With --prune: remove all builds.")
+@json_option
 @pass_context
-def command(context: Context, remove: bool, everything: bool) -> None:
+def command(context: Context, remove: bool, everything: bool, as_json: bool) -> None:
     """List the builds, oldest first.
 
     With --prune, builds are removed but for those of runs that could still go on and the
@@ -31,6 +43,9 @@ def command(context: Context, remove: bool, everything: bool) -> None:
         _prune(context, everything=everything)
         return
     builds = all_builds(context.home)
+    if as_json:
+        print_json(context, [_object(build) for build in builds])
+        return
     if not builds:
         context.err.print("There are no builds yet: 'hone try' or 'hone build' makes some.")
         return
@@ -54,6 +69,23 @@ def command(context: Context, remove: bool, everything: bool) -> None:
             size(build.binary_bytes),
         )
     context.out.print(table)
+
+
+def _object(build: Build) -> dict[str, object]:
+    manifest = build.manifest
+    return {
+        "digest": manifest.digest,
+        "folder": str(build.folder),
+        "dbms": manifest.dbms,
+        "version": manifest.version,
+        "variant": manifest.variant,
+        "pass": manifest.pass_.value,
+        "compiler": build.shown_compiler,
+        "source": manifest.source,
+        "built": manifest.built_at.isoformat(),
+        "seconds": manifest.seconds,
+        "binary_bytes": build.binary_bytes,
+    }
 
 
 def _prune(context: Context, *, everything: bool) -> None:

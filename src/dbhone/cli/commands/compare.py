@@ -9,6 +9,7 @@ import click
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.progress import shown
 from dbhone.cli.running import answer, tolerance_option
 from dbhone.errors import UsageError
@@ -36,9 +37,13 @@ class _Options(GeneratedOptions):
 
 @click.command(
     "compare",
-    epilog="Examples: hone compare known:mysql@5.7 known:mysql@8.0; hone compare apt:postgresql"
-    " 'apt:postgresql#lto+pgo' --train point-query; hone compare git:.@v1 git:.@main"
-    " --sets point-query,update-index --budget 30m.",
+    cls=HoneCommand,
+    task=Task.MEASURE,
+    examples=(
+        "hone compare known:mysql@5.7 known:mysql@8.0",
+        "hone compare apt:postgresql 'apt:postgresql#lto+pgo' --train point-query",
+        "hone compare git:.@v1 git:.@main --sets point-query,update-index --budget 30m",
+    ),
 )
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")

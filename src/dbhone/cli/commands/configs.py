@@ -6,11 +6,20 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed
 from dbhone.experiment.named_configs import NamedConfig, config_names, load_config
 
 
-@click.command("configs")
+@click.command(
+    "configs",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=(
+        "hone configs",
+        "hone configs kinoshita",
+    ),
+)
 @click.argument("name", required=False)
 @pass_context
 def command(context: Context, name: str | None) -> None:

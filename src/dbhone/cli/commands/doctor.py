@@ -15,7 +15,8 @@ from rich.text import Text
 from dbhone import cgroup
 from dbhone.account import LENT
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.lines import print_json
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import json_option, print_json
 from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.toolchain import Compiler, find_bolt, find_compiler
 from dbhone.dbms.base_server import ServerDbms, server_systems
@@ -48,9 +49,18 @@ class _Finding:
     remedy: str = ""
 
 
-@click.command("doctor")
+@click.command(
+    "doctor",
+    cls=HoneCommand,
+    task=Task.START,
+    examples=(
+        "hone doctor",
+        "hone doctor postgresql",
+        "hone doctor --json",
+    ),
+)
 @click.argument("names", metavar="[GOAL]...", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@json_option
 @pass_context
 def command(context: Context, names: tuple[str, ...], as_json: bool) -> int:
     """Tell what one can do on this machine, and what to install for the rest.

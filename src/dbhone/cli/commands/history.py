@@ -9,6 +9,7 @@ import click
 
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import words
 from dbhone.errors import UsageError
 from dbhone.experiment.join import JoinRequest, joining_name, joining_text
@@ -27,9 +28,13 @@ class _Options(GeneratedOptions):
 
 @click.command(
     "history",
-    epilog="Examples: hone history mysql; hone history postgresql --versions 9.6,13,18 --budget"
-    " 30m; hone history mysql --output mine.toml, then hone run mine.toml; hone history mysql"
-    " --join 7 --versions 8.0.36, then hone report 7 last.",
+    cls=HoneCommand,
+    task=Task.MEASURE,
+    examples=(
+        "hone history mysql",
+        "hone history mysql --versions 5.6,5.7,8.0.12",
+        "hone history mysql --join 7 --versions 5.7.19",
+    ),
 )
 @click.argument("dbms", metavar="DBMS")
 @click.option(

@@ -6,25 +6,40 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.lines import labelled
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import json_option, labelled, print_json
 from dbhone.cli.running import Duration, source_option, with_design
 from dbhone.errors import HoneError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import load_named
-from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import Plan, PlanStep, make_plan, shortage
 from dbhone.experiment.requirements import check_folders, missing_for
+from dbhone.requirements import Missing
 from dbhone.source.known_versions import known_versions
 from dbhone.units import count_of, duration
 
 
-@click.command("plan")
+@click.command(
+    "plan",
+    cls=HoneCommand,
+    task=Task.MEASURE,
+    examples=(
+        "hone plan try",
+        "hone plan mine.toml --budget 2h",
+    ),
+)
 @click.argument("experiment", metavar="FILE")
 @source_option
 @click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
+@json_option
 @pass_context
 def command(
-    context: Context, experiment: str, sources: tuple[str, ...], budget: float | None
+    context: Context,
+    experiment: str,
+    sources: tuple[str, ...],
+    budget: float | None,
+    as_json: bool,
 ) -> None:
     """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
     loaded = load_named(experiment, known_versions(context.home), sources)
@@ -32,6 +47,9 @@ def command(
     check_folders(declared)
     estimator = BuildEstimator(context.home)
     plan = make_plan(declared, estimator)
+    if as_json:
+        print_json(context, _object(declared, plan, missing_for(declared, estimator)))
+        return
     context.out.print(declared.title, style="bold")
     context.out.print(_table(plan))
     design = declared.design
@@ -64,6 +82,34 @@ def command(
             soft_wrap=True,
         )
         context.out.print(labelled("next", lacking.line()), soft_wrap=True)
+
+
+def _object(experiment: Experiment, plan: Plan, lacking: Missing) -> dict[str, object]:
+    short = shortage(plan, experiment)
+    return {
+        "title": experiment.title,
+        "suite": experiment.suite,
+        "size": experiment.size,
+        "budget_seconds": experiment.design.budget_seconds,
+        "preparing_seconds": plan.preparing,
+        "measuring_seconds": plan.measure.cost.seconds,
+        "blocks": plan.blocks,
+        "shortage": short.reason if short else None,
+        "left_out": dict(plan.left_out),
+        "left_out_for_lack_of_time": plan.tentative,
+        "missing_packages": lacking.packages,
+        "steps": [
+            {
+                "stage": step.stage.value,
+                "what": step.label,
+                "subjects": step.subjects,
+                "seconds": step.cost.seconds,
+                "done": step.cost.done,
+                "tentative": step.tentative,
+            }
+            for step in plan.steps
+        ],
+    }
 
 
 def _warn(context: Context, subject: SubjectDeclaration, error: HoneError) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from dbhone.cli.context import Context, find_run, open_store, pass_context
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, write_output
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_joined_page, build_page, with_published
@@ -16,7 +17,16 @@ from dbhone.report.rendering import find_format, formats, render
 from dbhone.report.terminal import show
 
 
-@click.command("report")
+@click.command(
+    "report",
+    cls=HoneCommand,
+    task=Task.LOOK,
+    examples=(
+        "hone report last",
+        "hone report last --format html --output report.html",
+        "hone report 7 8",
+    ),
+)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option(
     "--format",

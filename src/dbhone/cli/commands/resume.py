@@ -7,6 +7,7 @@ import dataclasses
 import click
 
 from dbhone.cli.context import Context, find_run, open_store, pass_context
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed
 from dbhone.cli.running import Duration, answer, execute, tolerance_option
 from dbhone.errors import UsageError
@@ -16,7 +17,15 @@ from dbhone.experiment.templates import COMPARISON
 from dbhone.source.known_versions import known_versions
 
 
-@click.command("resume")
+@click.command(
+    "resume",
+    cls=HoneCommand,
+    task=Task.MEASURE,
+    examples=(
+        "hone resume last",
+        "hone resume 7 --budget 2h",
+    ),
+)
 @click.argument("run", default="last")
 @click.option(
     "--budget", type=Duration(), help="Time for the whole run, what it has used already included."

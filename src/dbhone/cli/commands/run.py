@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import (
     Duration,
     Percent,
@@ -19,7 +20,16 @@ from dbhone.experiment.load import load_named
 from dbhone.source.known_versions import known_versions
 
 
-@click.command("run")
+@click.command(
+    "run",
+    cls=HoneCommand,
+    task=Task.MEASURE,
+    examples=(
+        "hone run postgresql-builds",
+        "hone run mine.toml --budget 2h",
+        "hone run mysql-builds --source dir:~/src/mysql-8.0.39",
+    ),
+)
 @click.argument("experiment", metavar="FILE")
 @source_option
 @click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")

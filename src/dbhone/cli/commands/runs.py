@@ -1,4 +1,4 @@
-"""``hone runs``: the runs that there are."""
+"""``hone runs``: the runs that there are, and what each found."""
 
 from __future__ import annotations
 
@@ -6,42 +6,97 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, open_store, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import json_option, print_json
 from dbhone.home import is_alive
 from dbhone.measurement.record import RunState
-from dbhone.measurement.store import RunSummary
-from dbhone.units import duration
+from dbhone.measurement.store import RunSummary, Store
+from dbhone.report.findings import findings_of
+from dbhone.report.one_liner import one_line
+from dbhone.units import count_of, duration
+
+_NEWEST = 20
 
 
-@click.command("runs")
+@click.command(
+    "runs",
+    cls=HoneCommand,
+    task=Task.LOOK,
+    examples=("hone runs", "hone runs --all", "hone runs --json"),
+)
+@click.option("--all", "everything", is_flag=True, help=f"List all, not the newest {_NEWEST} only.")
+@json_option
 @pass_context
-def command(context: Context) -> None:
-    """List the runs, newest last."""
+def command(context: Context, everything: bool, as_json: bool) -> None:
+    """List the runs and what each found, newest last."""
     runs: tuple[RunSummary, ...] = ()
+    found: dict[int, str] = {}
     if context.home.database.is_file():
         with open_store(context) as store:
             runs = store.runs()
-    if not runs:
+            shown = runs if everything else runs[-_NEWEST:]
+            found = {run.id: _found(store, run) for run in shown}
+    shown = tuple(run for run in runs if run.id in found)
+    if as_json:
+        print_json(context, [_object(context, run, found[run.id]) for run in shown])
+    elif not runs:
         context.err.print("There are no runs yet: 'hone try' makes one.")
-        return
+    else:
+        context.out.print(_table(context, shown, found))
+        if len(shown) < len(runs):
+            left = count_of(len(runs) - len(shown), "older run")
+            context.err.print(f"{left} not shown: --all lists all.")
+
+
+def _found(store: Store, summary: RunSummary) -> str:
+    """Return what a run found in a sentence, empty if it measured nothing yet."""
+    if not summary.blocks:
+        return ""
+    return one_line(findings_of(store.run(summary.id), store.samples(summary.id)))
+
+
+def _state(context: Context, run: RunSummary) -> str:
+    if run.state is RunState.RUNNING and not is_alive(context.home, run.session):
+        return "cut off"
+    return run.state.value
+
+
+def _table(context: Context, runs: tuple[RunSummary, ...], found: dict[int, str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, justify in (("run", "right"), ("began", "left"), ("state", "left")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
-    table.add_column("blocks", justify="right")
-    table.add_column("worked", justify="right")
-    table.add_column("title")
+    table.add_column("run", justify="right", no_wrap=True)
+    table.add_column("began", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("blocks", justify="right", no_wrap=True)
+    table.add_column("worked", justify="right", no_wrap=True)
+    table.add_column("title, and what was found", overflow="fold")
     for run in runs:
-        state = run.state.value
-        if run.state is RunState.RUNNING and not is_alive(context.home, run.session):
-            state = "cut off"
         table.add_row(
             str(run.id),
             f"{run.created_at.astimezone():%Y-%m-%d %H:%M}",
-            state,
+            _state(context, run),
             str(run.blocks),
             duration(run.seconds),
-            run.title,
+            f"{run.title}\n  {found[run.id]}" if found[run.id] else run.title,
         )
-    context.out.print(table)
+    return table
+
+
+def _object(context: Context, run: RunSummary, found: str) -> dict[str, object]:
+    return {
+        "run": run.id,
+        "title": run.title,
+        "experiment": run.experiment_name,
+        "state": _state(context, run),
+        "began": run.created_at.isoformat(),
+        "ended": run.finished_at.isoformat() if run.finished_at else None,
+        "seconds": run.seconds,
+        "blocks": run.blocks,
+        "suite": run.suite,
+        "size": run.size,
+        "dbms": run.dbms,
+        "subjects": run.subjects,
+        "found": found or None,
+    }
 
 
 PLUGIN = command

@@ -9,13 +9,14 @@ import webbrowser
 import click
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.serve.app import Access, App, Listeners
 from dbhone.serve.run_service import RunService
 from dbhone.serve.server import Place, serve, take_place
 from dbhone.units import duration
 
 
-@click.command("serve", epilog="Example: `hone serve --open`, or `hone serve --port 0`.")
+@click.command("serve", cls=HoneCommand, task=Task.LOOK, examples=("hone serve --open",))
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

@@ -5,13 +5,22 @@ from __future__ import annotations
 import click
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.setting_up import ensure_installed, install_with_message
 from dbhone.errors import ToolError
 from dbhone.experiment.requirements import goals, together
 from dbhone.requirements import installable
 
 
-@click.command("setup")
+@click.command(
+    "setup",
+    cls=HoneCommand,
+    task=Task.START,
+    examples=(
+        "hone setup postgresql",
+        "hone setup --yes sqlite clang",
+    ),
+)
 @click.argument("names", metavar="GOAL...", nargs=-1, required=True)
 @click.option("--yes", "-y", is_flag=True, help="Install without asking.")
 @pass_context

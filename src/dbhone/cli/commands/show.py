@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dbhone.cli.context import Context, find_run, open_store, pass_context
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed
 from dbhone.home import is_alive
 from dbhone.measurement.record import Run, RunState
@@ -14,7 +15,7 @@ from dbhone.report.findings import findings_of
 from dbhone.units import duration, size
 
 
-@click.command("show")
+@click.command("show", cls=HoneCommand, task=Task.LOOK, examples=("hone show last",))
 @click.argument("run", default="last")
 @pass_context
 def command(context: Context, run: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import Duration, Percent, execute_new, hopeless_option, with_design
 from dbhone.dbms.base import system_names
 from dbhone.errors import UnknownName
@@ -15,7 +16,16 @@ _SQLITE, _SHORT = "sqlite", "try"
 _BUILDS = "-builds"
 
 
-@click.command("try")
+@click.command(
+    "try",
+    cls=HoneCommand,
+    task=Task.START,
+    examples=(
+        "hone try",
+        "hone try --budget 15m --target 1%",
+        "hone try postgresql",
+    ),
+)
 @click.argument("dbms", default=_SQLITE)
 @click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
 @click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%.")

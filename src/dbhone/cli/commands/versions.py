@@ -6,13 +6,24 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import json_option, print_json
 from dbhone.source.known_versions import FILE, KnownVersion, known_versions
 
 
-@click.command("versions")
+@click.command(
+    "versions",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=(
+        "hone versions",
+        "hone versions mysql",
+    ),
+)
 @click.argument("dbms", metavar="[DBMS]", required=False)
+@json_option
 @pass_context
-def command(context: Context, dbms: str | None) -> None:
+def command(context: Context, dbms: str | None, as_json: bool) -> None:
     """List the versions of DBMS, or of all, that are known, the oldest first.
 
     Write known:DBMS@VERSION wherever a source is wanted, such as known:mysql@8.0.12, or
@@ -20,6 +31,9 @@ def command(context: Context, dbms: str | None) -> None:
     """
     known = known_versions(context.home)
     listed = known.versions if dbms is None else known.of(dbms)
+    if as_json:
+        print_json(context, [_object(version) for version in listed])
+        return
     own = context.home.root / FILE
     if listed:
         context.out.print(_table(listed))
@@ -27,6 +41,17 @@ def command(context: Context, dbms: str | None) -> None:
         context.err.print(f"No version of {dbms} is known.")
     state = "its versions are marked 'yours'" if own.is_file() else "there is none"
     context.err.print(f"Your own file of versions: {own} ({state}).", soft_wrap=True)
+
+
+def _object(version: KnownVersion) -> dict[str, object]:
+    return {
+        "dbms": version.dbms,
+        "version": version.name,
+        "source": version.source,
+        "in_history": version.usual,
+        "yours": version.of_user,
+        "note": version.note or None,
+    }
 
 
 def _table(versions: tuple[KnownVersion, ...]) -> Table:

@@ -80,6 +80,10 @@ class TestPrograms(Dbms):
         """Return the version of the source tree."""
         return load_dbms(self.tested).version(tree)
 
+    def required_programs(self, tree: Path) -> tuple[str, ...]:
+        """Return what a build of the DBMS needs."""
+        return load_dbms(self.tested).required_programs(tree)
+
     @abstractmethod
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return how to build them."""

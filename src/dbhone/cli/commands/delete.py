@@ -1,0 +1,57 @@
+"""``hone delete RUN …``: deletes runs with all that they measured."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from dbhone.cli.context import Context, find_run, open_store, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.errors import UsageError
+from dbhone.home import is_alive
+from dbhone.untrusted_files import remove_tree
+
+
+@click.command(
+    "delete",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=("hone delete 7", "hone delete --yes 3 4 5"),
+)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option("--yes", "-y", is_flag=True, help="Delete without asking.")
+@pass_context
+def command(context: Context, runs: tuple[str, ...], yes: bool) -> None:
+    """Delete each RUN (a number) with its measurements and reports. It cannot be undone.
+
+    Its builds stay: `hone builds --prune` removes those that nothing needs any more.
+    """
+    with open_store(context) as store:
+        chosen = {run.id: run for run in (find_run(store, selector) for selector in runs)}
+        for run in chosen.values():
+            if is_alive(context.home, run.session):
+                raise UsageError(
+                    f"run {run.id} is being executed", hint="end it with Ctrl-C there first"
+                )
+        for run in chosen.values():
+            context.err.print(f"run {run.id}  {run.title}", soft_wrap=True)
+        if not yes:
+            _ask(len(chosen))
+        for run in chosen.values():
+            store.delete_run(run.id)
+            folder = context.home.runs / str(run.id)
+            if folder.exists():
+                remove_tree(folder)
+            context.err.print(f"deleted run {run.id}")
+
+
+def _ask(count: int) -> None:
+    """Have the user agree. Raises UsageError where he cannot be asked."""
+    if not sys.stdin.isatty():
+        raise UsageError("nobody can be asked whether to delete", hint="say it with --yes")
+    what = "this run" if count == 1 else f"these {count} runs"
+    click.confirm(f"Delete {what} for good?", abort=True, err=True)
+
+
+PLUGIN = command

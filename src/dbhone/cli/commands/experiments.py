@@ -1,0 +1,57 @@
+"""``hone experiments``: the experiments that ship."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import json_option, print_json
+from dbhone.experiment.load import load_shipped, shipped_names
+from dbhone.experiment.model import Experiment
+from dbhone.units import duration
+
+
+@click.command(
+    "experiments",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=("hone experiments", "hone plan postgresql-builds"),
+)
+@json_option
+@pass_context
+def command(context: Context, as_json: bool) -> None:
+    """List the experiments that ship: `hone plan NAME` tells what one does."""
+    shipped = [load_shipped(name) for name in shipped_names()]
+    if as_json:
+        print_json(context, [_object(experiment) for experiment in shipped])
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("experiment", "title", "suite"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("subjects", justify="right")
+    table.add_column("budget", justify="right", no_wrap=True)
+    for experiment in shipped:
+        table.add_row(
+            experiment.name,
+            experiment.title,
+            experiment.suite,
+            str(len(experiment.subjects)),
+            duration(experiment.design.budget_seconds),
+        )
+    context.out.print(table)
+
+
+def _object(experiment: Experiment) -> dict[str, object]:
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "suite": experiment.suite,
+        "size": experiment.size,
+        "subjects": [subject.name for subject in experiment.subjects],
+        "budget_seconds": experiment.design.budget_seconds,
+    }
+
+
+PLUGIN = command

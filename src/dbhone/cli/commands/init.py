@@ -1,0 +1,54 @@
+"""``hone init [DBMS] [QUESTION]``: writes an experiment file to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import force_option, write_output
+from dbhone.experiment.load import parse
+from dbhone.experiment.starters import questions, starter_text
+from dbhone.source.known_versions import known_versions
+
+
+@click.command(
+    "init",
+    cls=HoneCommand,
+    task=Task.START,
+    examples=(
+        "hone init",
+        "hone init postgresql builds",
+        "hone init mysql versions --output mine.toml",
+    ),
+)
+@click.argument("dbms", default="sqlite")
+@click.argument("question", default="builds")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write.  [default: DBMS-QUESTION.toml]",
+)
+@force_option
+@pass_context
+def command(context: Context, dbms: str, question: str, output: Path | None, force: bool) -> None:
+    """Write an experiment file with comments that asks QUESTION of DBMS.
+
+    Without QUESTION it asks which build is fastest.
+    """
+    text = starter_text(dbms, question, known_versions(context.home))
+    path = output or Path(f"{dbms}-{question}.toml")
+    parse(text, name=str(path.absolute()), versions=known_versions(context.home))
+    write_output(path, text, force=force)
+    context.err.print(
+        f"wrote {path}: 'hone plan {path}' tells what it would do, 'hone run {path}' does it",
+        soft_wrap=True,
+    )
+
+
+command.help = f"{command.help}\n\nQuestions: {', '.join(questions())}."
+
+PLUGIN = command

@@ -1,0 +1,33 @@
+"""``hone rename RUN TITLE``: gives a run another title."""
+
+from __future__ import annotations
+
+import click
+
+from dbhone.cli.context import Context, find_run, open_store, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.running import save_reports
+from dbhone.errors import UsageError
+
+
+@click.command(
+    "rename",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=("hone rename 7 'PostgreSQL 17 on the new machine'",),
+)
+@click.argument("run")
+@click.argument("title")
+@pass_context
+def command(context: Context, run: str, title: str) -> None:
+    """Give RUN (a number, or `last`) another TITLE, in lists and in its report."""
+    if not title.strip() or not title.isprintable():
+        raise UsageError("a title is one line of plain text", hint="write it in quotes")
+    with open_store(context) as store:
+        chosen = find_run(store, run)
+        store.rename_run(chosen.id, title.strip())
+        save_reports(store.run(chosen.id), store, context.home)
+    context.err.print(f"run {chosen.id} is now called '{title.strip()}'", soft_wrap=True)
+
+
+PLUGIN = command

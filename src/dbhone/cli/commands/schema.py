@@ -1,0 +1,43 @@
+"""``hone schema``: the JSON schema of experiment files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import force_option, print_json, write_output
+from dbhone.experiment.json_schema import experiment_schema
+
+
+@click.command(
+    "schema",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=("hone schema", "hone schema --output hone.schema.json"),
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write."
+)
+@force_option
+@pass_context
+def command(context: Context, output: Path | None, force: bool) -> None:
+    """Print the JSON schema of experiment files, with which editors complete and check them.
+
+    An editor with Taplo (Even Better TOML) uses it for a file that begins with the line
+    `#:schema ./hone.schema.json`, as those of `hone init` do.
+    """
+    schema = experiment_schema()
+    if output is None:
+        print_json(context, schema)
+        return
+    write_output(output, json.dumps(schema, indent=2) + "\n", force=force)
+    context.err.print(
+        f"wrote {output}: begin a file beside it with '#:schema ./{output.name}'", soft_wrap=True
+    )
+
+
+PLUGIN = command

@@ -1,0 +1,75 @@
+"""``hone suites [NAME]``: the suites, and what is in one."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import headed, json_option, print_json
+from dbhone.workload import suite as suites
+from dbhone.workload.suite import NumberedSet, Suite
+
+
+@click.command(
+    "suites",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=("hone suites", "hone suites sysbench:micro", "hone suites speedtest1 --json"),
+)
+@click.argument("name", required=False)
+@json_option
+@pass_context
+def command(context: Context, name: str | None, as_json: bool) -> None:
+    """List the suites of workloads, or the sets and sizes of the suite NAME."""
+    chosen = suites.names() if name is None else (name,)
+    if as_json:
+        print_json(context, [_object(each, suites.load(each)) for each in chosen])
+    elif name is None:
+        context.out.print(_list())
+    else:
+        suite = suites.load(name)
+        context.out.print(headed(name, suite.title))
+        context.out.print(f"sizes: {', '.join(suite.sizes())}; driver: {suite.driver}")
+        context.out.print(_sets(suite))
+
+
+def _list() -> Table:
+    table = _table("suite", "title", "for", "sizes")
+    table.add_column("sets", justify="right")
+    for name in suites.names():
+        suite = suites.load(name)
+        sizes, protocols = ", ".join(suite.sizes()), ", ".join(suite.protocols)
+        table.add_row(name, suite.title, protocols, sizes, str(len(suite.measured())))
+    return table
+
+
+def _sets(suite: Suite) -> Table:
+    table = _table("set", "title", "steps")
+    for name in suite.measured():
+        declared = suite.sets[name]
+        steps = len(declared.keys()) if isinstance(declared, NumberedSet) else declared.group.value
+        table.add_row(name, declared.title, str(steps))
+    return table
+
+
+def _object(name: str, suite: Suite) -> dict[str, object]:
+    return {
+        "name": name,
+        "title": suite.title,
+        "driver": suite.driver,
+        "protocols": suite.protocols,
+        "sizes": suite.sizes(),
+        "sets": {each: suite.sets[each].title for each in suite.measured()},
+    }
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+PLUGIN = command

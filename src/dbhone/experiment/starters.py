@@ -1,0 +1,187 @@
+"""Experiment files with comments, to begin with: one for each DBMS and each question."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping
+
+from dbhone.dbms.base import Dbms, load_dbms
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.errors import UnknownName, UsageError
+from dbhone.experiment.templates import (
+    DesignOptions,
+    HistoryRequest,
+    WorkloadOptions,
+    choose_versions,
+    history_text,
+)
+from dbhone.source.known_versions import KnownVersions
+from dbhone.source.reference import kind_of, parse_reference
+from dbhone.workload import suite as suites
+from dbhone.workload.suite import Suite
+
+_SETTINGS = {
+    "mysql": 'innodb_flush_log_at_trx_commit = "2"',
+    "postgresql": 'synchronous_commit = "off"',
+}
+"""A setting to try, by the protocol of the servers that have it."""
+_SCHEMA_LINE = "#:schema ./hone.schema.json  (for editors: 'hone schema --output hone.schema.json')"
+_MINUTES_FOR_MEASURING = 15
+_BUILDS = 5
+_SIZE = "quick"
+_USUAL_SETS = ("main", "orm", "point-query", "read-write_range=100")
+_ANOTHER = "ask another question: 'hone init --help' lists them"
+
+
+def questions() -> tuple[str, ...]:
+    """Return the questions for which there is a file to begin with."""
+    return tuple(_MAKERS)
+
+
+def starter_text(dbms: str, question: str, versions: KnownVersions) -> str:
+    """Return the text of an experiment file that asks ``question`` of a DBMS.
+
+    Raises UnknownName, or UsageError for a question that cannot be asked of this DBMS.
+    """
+    if question not in _MAKERS:
+        raise UnknownName("question", question, _MAKERS)
+    return _MAKERS[question](load_dbms(dbms), versions)
+
+
+def _builds(dbms: Dbms, versions: KnownVersions) -> str:
+    del versions
+    return _file(
+        dbms,
+        f"{dbms.title}: which build is fastest here?",
+        f"""\
+        rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
+        o3 = {{ like = "rel", variant = "o3" }}
+        lto = {{ like = "rel", variant = "lto" }}
+        pgo = {{ like = "rel", variant = "pgo" }}
+        "lto+pgo" = {{ like = "rel", variant = "lto+pgo" }}
+        # By another compiler, where it is installed:
+        clang = {{ like = "rel", compiler = "clang", optional = true }}
+        """,
+        trained=True,
+    )
+
+
+def _training(dbms: Dbms, versions: KnownVersions) -> str:
+    del versions
+    one, other = _usual_sets(suites.load(dbms.usual_suite))
+    return _file(
+        dbms,
+        f"{dbms.title}: does it matter what PGO is trained on?",
+        f"""\
+        rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
+        # Each of these is trained on a set of its own.
+        one = {{ like = "rel", variant = "pgo", train = ["{one}"] }}
+        other = {{ like = "rel", variant = "pgo", train = ["{other}"] }}
+        """,
+    )
+
+
+def _settings(dbms: Dbms, versions: KnownVersions) -> str:
+    del versions
+    setting = _SETTINGS.get(dbms.interface)
+    if setting is None:
+        raise UsageError(f"{dbms.title} has no settings file", hint=_ANOTHER)
+    return _file(
+        dbms,
+        f"{dbms.title}: is it faster with this setting?",
+        f"""\
+        rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
+        # The same build with a setting of its own. [config] sets what all have.
+        changed = {{ like = "rel", settings = {{ {setting} }} }}
+        """,
+    )
+
+
+def _allocator(dbms: Dbms, versions: KnownVersions) -> str:
+    del versions
+    if not isinstance(dbms, ServerDbms):
+        raise UsageError(f"{dbms.title} is no server: it has no levers", hint=_ANOTHER)
+    return _file(
+        dbms,
+        f"{dbms.title}: is it faster with another memory allocator?",
+        f"""\
+        rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
+        # The same build, started with another allocator: 'hone doctor' lists the levers.
+        jemalloc = {{ like = "rel", levers = ["jemalloc"] }}
+        tcmalloc = {{ like = "rel", levers = ["tcmalloc"], optional = true }}
+        """,
+    )
+
+
+def _versions(dbms: Dbms, versions: KnownVersions) -> str:
+    request = HistoryRequest(
+        dbms=dbms.name,
+        versions=choose_versions(versions, dbms.name, ()),
+        workload=WorkloadOptions(suite=None, size=_SIZE),
+        design=DesignOptions(budget=None, target=0.02, seed=1),
+    )
+    return history_text(request)
+
+
+_MAKERS: Mapping[str, Callable[[Dbms, KnownVersions], str]] = {
+    "builds": _builds,
+    "versions": _versions,
+    "settings": _settings,
+    "allocator": _allocator,
+    "training": _training,
+}
+
+
+def _file(dbms: Dbms, title: str, subjects: str, *, trained: bool = False) -> str:
+    suite = suites.load(dbms.usual_suite)
+    usual, _ = _usual_sets(suite)
+    training = f"""
+# What profile-guided builds are trained on: in-sample. All other sets are held-out.
+[training]
+sets = ["{usual}"]
+"""
+    return f"""\
+{_SCHEMA_LINE}
+# 'hone plan FILE' tells what this would do, and how long it would take; 'hone run FILE' does it.
+
+title = "{title}"
+base = "rel" # all other subjects are compared with this one
+
+[sources]
+{_source_line(dbms)}
+
+# What is compared. A subject takes what it does not say from the one that it is like.
+[subjects]
+{textwrap.dedent(subjects).rstrip()}
+# The base once more: what this differs by is noise. Without it one is added.
+control = {{ like = "rel", rebuild = true }}
+{training if trained else ""}
+[workload]
+suite = "{dbms.usual_suite}" # 'hone suites' lists them
+size = "{_SIZE}" # {", ".join(suite.sizes())}
+# sets = ["{usual}"] # without this line all sets of the suite
+{"# threads = [1, 4, 16] # numbers of clients" if suite.server_sizes else ""}
+
+[design]
+target = "2%" # stop when every effect is known this well,
+budget = "{_minutes(dbms)}m" # or when this time is over: for builds, training and measuring
+seed = 1 # of the random order
+"""
+
+
+def _usual_sets(suite: Suite) -> tuple[str, str]:
+    """Return two sets of a suite that users may know."""
+    usual = tuple(name for name in _USUAL_SETS if suite.full_name(name))
+    one, other, *_ = (*usual, *suite.measured())
+    return one, other
+
+
+def _source_line(dbms: Dbms) -> str:
+    if kind_of(parse_reference(dbms.reference).kind).ready_made:
+        return f'{dbms.name} = "dir:~/src/{dbms.name}" # the source tree; or git:URL@REV'
+    return f'{dbms.name} = "{dbms.reference}" # or git:URL@REV, dir:PATH, known:{dbms.name}@VERSION'
+
+
+def _minutes(dbms: Dbms) -> int:
+    """Return a budget for a handful of builds on two cores, and for measuring."""
+    return _MINUTES_FOR_MEASURING + round(dbms.build_seconds / 60 * _BUILDS / 5) * 5 * 2

@@ -1,0 +1,43 @@
+"""An experiment file to begin with says what it does, and is one that hone takes."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from dbhone.dbms.base import system_names
+from dbhone.errors import UnknownName, UsageError
+from dbhone.experiment.load import parse
+from dbhone.experiment.starters import questions, starter_text
+from dbhone.source.known_versions import known_versions
+
+ASKED_OF_SERVERS = {"settings", "allocator"}
+WITHOUT_VERSIONS = {"sqlite", "percona", "myrocks"}
+
+
+@pytest.mark.parametrize("dbms", system_names())
+@pytest.mark.parametrize("question", questions())
+def test_every_question_makes_a_file_that_hone_takes(dbms: str, question: str) -> None:
+    if (dbms == "sqlite" and question in ASKED_OF_SERVERS) or (
+        dbms in WITHOUT_VERSIONS and question == "versions"
+    ):
+        with pytest.raises(UsageError):
+            starter_text(dbms, question, known_versions())
+        return
+    text = starter_text(dbms, question, known_versions())
+    experiment = parse(text, name="mine", versions=known_versions())
+    assert {subject.inputs.dbms for subject in experiment.subjects} == {dbms}
+    assert text.startswith("#")
+
+
+def test_names_are_guessed() -> None:
+    with pytest.raises(UnknownName) as caught:
+        starter_text("sqlite", "build", known_versions())
+    assert caught.value.hint == "did you mean 'builds'?"
+
+
+def test_what_can_be_added_is_shown_as_comments() -> None:
+    text = starter_text("postgresql", "builds", known_versions())
+    assert '# sets = ["point-query"]' in text
+    assert "threads" not in tomllib.loads(text)["workload"]
