@@ -29,7 +29,7 @@ from dbhone.experiment.schema import (
 from dbhone.instance.levers.base import DRAWER as LEVERS
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 ANCHORED = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GENERATED = re.compile(r"^<!-- begin: .*?^<!-- end: .*?$", re.MULTILINE | re.DOTALL)

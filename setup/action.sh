@@ -1,0 +1,38 @@
+#!/bin/sh
+# What action.yml runs: compares a change with its base, and says so where GitHub shows it.
+#
+# Read are BASE and CHANGE (sources), GOAL (what 'hone setup' is given; may be empty), ARGUMENTS
+# (more words for 'hone compare'), GITHUB_STEP_SUMMARY and GITHUB_OUTPUT (files to add to).
+# The exit code is that of 'hone compare'.
+set -eu
+root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+[ -z "${GOAL:-}" ] || "$root/hone" setup --yes "$GOAL"
+report=${RUNNER_TEMP:-/tmp}/hone-report
+mkdir -p "$report"
+exec 3>&1
+{
+    code=0
+    # shellcheck disable=SC2086 # the arguments are words
+    "$root/hone" compare "$BASE" "$CHANGE" ${ARGUMENTS:-} 2>&1 >&3 || code=$?
+    echo "$code" >"$report/code"
+} | tee "$report/log" >&2
+code=$(cat "$report/code")
+answer=$(sed -n 's/^exit code [0-9]*: //p' "$report/log" | tail -n 1)
+{
+    printf '## hone compare: %s\n\n' "${answer:-failed, see the log of this step}"
+    # shellcheck disable=SC2016 # Markdown's own quotes
+    printf '`%s` is the base, `%s` the change.\n\n' "$BASE" "$CHANGE"
+} >"$report/comment.md"
+case $code in
+0 | 3 | 4)
+    "$root/hone" report last --format markdown >>"$report/comment.md"
+    "$root/hone" report last --format html --output "$report/report.html" --force
+    ;;
+esac
+cat "$report/comment.md" >>"${GITHUB_STEP_SUMMARY:-/dev/stdout}"
+{
+    printf 'exit-code=%s\n' "$code"
+    printf 'answer=%s\n' "$answer"
+    printf 'report=%s\n' "$report"
+} >>"${GITHUB_OUTPUT:-/dev/stdout}"
+exit "$code"
