@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context
 from dbhone.cli.lines import numbers, words, write_output
 from dbhone.cli.running import Duration, Percent, execute_new
@@ -20,7 +21,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _SIZE = "quick"
 _OPTIONS = (
-    click.option("--suite", help="What they do.  [default: sysbench:micro, for SQLite speedtest1]"),
+    click.option(
+        "--suite",
+        shell_complete=completing.completing(completing.suites),
+        help="What they do.  [default: sysbench:micro, for SQLite speedtest1]",
+    ),
     click.option("--size", help=f"How large it is.  [default: {_SIZE}]"),
     click.option("--sets", metavar="A,B,…", help="Sets of the suite.  [default: all]"),
     click.option("--threads", metavar="N,M,…", help="Numbers of clients.  [default: the size's]"),

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, write_output
@@ -55,7 +56,13 @@ _VARIANT = "rel"
 )
 @click.option("--compiler", default="gcc", show_default=True, help="gcc, clang, gcc-12, …")
 @click.option("--linker", metavar="NAME", help="Linker that the compiler calls: mold, lld, …")
-@click.option("--train", multiple=True, metavar="SET", help="Set to train on; may be repeated.")
+@click.option(
+    "--train",
+    multiple=True,
+    metavar="SET",
+    shell_complete=completing.completing(completing.sets),
+    help="Set to train on; may be repeated.",
+)
 @click.option(
     "--suite",
     help="Whose sets to train on.  [default: speedtest1; for servers sysbench:micro]",

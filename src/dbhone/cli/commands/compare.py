@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
@@ -48,7 +49,13 @@ class _Options(GeneratedOptions):
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option("--dbms", metavar="DBMS", help="What both are, if their sources do not tell.")
-@click.option("--train", multiple=True, metavar="SET", help="Set to train on; may be repeated.")
+@click.option(
+    "--train",
+    multiple=True,
+    metavar="SET",
+    shell_complete=completing.completing(completing.sets),
+    help="Set to train on; may be repeated.",
+)
 @tolerance_option
 @asks
 @pass_context

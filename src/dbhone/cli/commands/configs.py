@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed
@@ -20,7 +21,7 @@ from dbhone.experiment.named_configs import NamedConfig, config_names, load_conf
         "hone configs kinoshita",
     ),
 )
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.completing(completing.configs))
 @pass_context
 def command(context: Context, name: str | None) -> None:
     """List the named configs, or show what NAME sets, and why.

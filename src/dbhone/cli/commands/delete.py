@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.errors import UsageError
@@ -19,7 +20,13 @@ from dbhone.untrusted_files import remove_tree
     task=Task.MANAGE,
     examples=("hone delete 7", "hone delete --yes 3 4 5"),
 )
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.argument(
+    "runs",
+    metavar="RUN...",
+    nargs=-1,
+    required=True,
+    shell_complete=completing.completing(completing.runs),
+)
 @click.option("--yes", "-y", is_flag=True, help="Delete without asking.")
 @pass_context
 def command(context: Context, runs: tuple[str, ...], yes: bool) -> None:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from dbhone import cgroup
 from dbhone.account import LENT
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, print_json
@@ -59,7 +60,9 @@ class _Finding:
         "hone doctor --json",
     ),
 )
-@click.argument("names", metavar="[GOAL]...", nargs=-1)
+@click.argument(
+    "names", metavar="[GOAL]...", nargs=-1, shell_complete=completing.completing(completing.goals)
+)
 @json_option
 @pass_context
 def command(context: Context, names: tuple[str, ...], as_json: bool) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
@@ -36,7 +37,7 @@ class _Options(GeneratedOptions):
         "hone history mysql --join 7 --versions 5.7.19",
     ),
 )
-@click.argument("dbms", metavar="DBMS")
+@click.argument("dbms", shell_complete=completing.completing(completing.systems), metavar="DBMS")
 @click.option(
     "--versions", metavar="A,B,…", help="Which; 8.0 is the newest known 8.0.  [default: usual ones]"
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import force_option, write_output
@@ -24,8 +25,10 @@ from dbhone.source.known_versions import known_versions
         "hone init mysql versions --output mine.toml",
     ),
 )
-@click.argument("dbms", default="sqlite")
-@click.argument("question", default="builds")
+@click.argument("dbms", default="sqlite", shell_complete=completing.completing(completing.systems))
+@click.argument(
+    "question", default="builds", shell_complete=completing.completing(completing.questions)
+)
 @click.option(
     "--output",
     "-o",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, labelled, print_json
@@ -29,7 +30,11 @@ from dbhone.units import count_of, duration
         "hone plan mine.toml --budget 2h",
     ),
 )
-@click.argument("experiment", metavar="FILE")
+@click.argument(
+    "experiment",
+    metavar="FILE",
+    shell_complete=completing.completing(completing.experiments, files=True),
+)
 @source_option
 @click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
 @json_option

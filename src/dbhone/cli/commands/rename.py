@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import save_reports
@@ -16,7 +17,7 @@ from dbhone.errors import UsageError
     task=Task.MANAGE,
     examples=("hone rename 7 'PostgreSQL 17 on the new machine'",),
 )
-@click.argument("run")
+@click.argument("run", shell_complete=completing.completing(completing.runs))
 @click.argument("title")
 @pass_context
 def command(context: Context, run: str, title: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, write_output
@@ -27,7 +28,9 @@ from dbhone.report.terminal import show
         "hone report 7 8",
     ),
 )
-@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.argument(
+    "runs", metavar="[RUN]...", nargs=-1, shell_complete=completing.completing(completing.runs)
+)
 @click.option(
     "--format",
     "format_name",

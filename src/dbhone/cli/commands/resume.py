@@ -6,6 +6,7 @@ import dataclasses
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed
@@ -26,7 +27,7 @@ from dbhone.source.known_versions import known_versions
         "hone resume 7 --budget 2h",
     ),
 )
-@click.argument("run", default="last")
+@click.argument("run", default="last", shell_complete=completing.completing(completing.runs))
 @click.option(
     "--budget", type=Duration(), help="Time for the whole run, what it has used already included."
 )

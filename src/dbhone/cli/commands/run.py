@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import (
@@ -30,7 +31,11 @@ from dbhone.source.known_versions import known_versions
         "hone run mysql-builds --source dir:~/src/mysql-8.0.39",
     ),
 )
-@click.argument("experiment", metavar="FILE")
+@click.argument(
+    "experiment",
+    metavar="FILE",
+    shell_complete=completing.completing(completing.experiments, files=True),
+)
 @source_option
 @click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
 @click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.setting_up import ensure_installed, install_with_message
@@ -21,7 +22,13 @@ from dbhone.requirements import installable
         "hone setup --yes sqlite clang",
     ),
 )
-@click.argument("names", metavar="GOAL...", nargs=-1, required=True)
+@click.argument(
+    "names",
+    metavar="GOAL...",
+    nargs=-1,
+    required=True,
+    shell_complete=completing.completing(completing.goals),
+)
 @click.option("--yes", "-y", is_flag=True, help="Install without asking.")
 @pass_context
 def command(context: Context, names: tuple[str, ...], yes: bool) -> None:

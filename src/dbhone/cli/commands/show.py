@@ -6,6 +6,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed
@@ -16,7 +17,7 @@ from dbhone.units import duration, size
 
 
 @click.command("show", cls=HoneCommand, task=Task.LOOK, examples=("hone show last",))
-@click.argument("run", default="last")
+@click.argument("run", default="last", shell_complete=completing.completing(completing.runs))
 @pass_context
 def command(context: Context, run: str) -> None:
     """Show what RUN (a number, or `last`) compares, how far it is, and how it was made."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, json_option, print_json
@@ -18,7 +19,7 @@ from dbhone.workload.suite import NumberedSet, Suite
     task=Task.MANAGE,
     examples=("hone suites", "hone suites sysbench:micro", "hone suites speedtest1 --json"),
 )
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.completing(completing.suites))
 @json_option
 @pass_context
 def command(context: Context, name: str | None, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import Duration, Percent, execute_new, hopeless_option, with_design
@@ -26,7 +27,7 @@ _BUILDS = "-builds"
         "hone try postgresql",
     ),
 )
-@click.argument("dbms", default=_SQLITE)
+@click.argument("dbms", default=_SQLITE, shell_complete=completing.completing(completing.systems))
 @click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
 @click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%.")
 @click.option("--seed", type=int, help="Seed of the random order.")

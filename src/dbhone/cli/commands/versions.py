@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
+from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, print_json
@@ -20,7 +21,12 @@ from dbhone.source.known_versions import FILE, KnownVersion, known_versions
         "hone versions mysql",
     ),
 )
-@click.argument("dbms", metavar="[DBMS]", required=False)
+@click.argument(
+    "dbms",
+    metavar="[DBMS]",
+    required=False,
+    shell_complete=completing.completing(completing.systems),
+)
 @json_option
 @pass_context
 def command(context: Context, dbms: str | None, as_json: bool) -> None:
