@@ -72,3 +72,15 @@ def test_while_another_hone_has_the_machine_it_is_named_and_the_clock_stands(
     display.listen(WaitEnded())
     assert "1 m 00 s of about 14 m 00 s" in line()
     assert "at most 9 m 00 s left" in line()
+
+
+def test_a_verbose_hone_tells_every_step() -> None:
+    stream = io.StringIO()
+    with shown(Console(file=stream, width=80), verbose=True) as listen:
+        for event in (a_build(20.0), COMPILING, ENDED):
+            listen(event)
+    assert stream.getvalue().splitlines() == [
+        "    build  lto+pgo: begun",
+        "           compile",
+        "    build  lto+pgo  (14 m 30 s)",
+    ]

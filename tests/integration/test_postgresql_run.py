@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pg8000
 import pytest
 
 from tests.integration.hone import Hone, processes_of
@@ -292,3 +295,27 @@ def test_a_full_disk_under_the_servers_is_told_and_the_run_goes_on_later(hone: H
         subprocess.run(["umount", str(scratch)], check=True)
     assert "no space left" in said
     hone("resume", "last")
+
+
+def test_one_subjects_server_can_be_started_and_used(hone: Hone) -> None:
+    command = hone.command("start", "1", "pgo")
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=hone.folder,
+    ) as running:
+        assert running.stdout is not None
+        words = shlex.split(running.stdout.readline())
+        assert words[0] == "psql"
+        host, port, user = (words[words.index(option) + 1] for option in ("-h", "-p", "-U"))
+        place = f"{host}/.s.PGSQL.{port}"
+        with contextlib.closing(pg8000.connect(user, unix_sock=place, database=words[-1])) as line:
+            cursor = line.cursor()
+            cursor.execute("SELECT current_setting('work_mem'), count(*) > 0 FROM sbtest1")
+            assert [list(row) for row in cursor.fetchall()] == [["8MB", True]]
+        running.send_signal(signal.SIGINT)
+        assert running.wait() == 0
+    assert not processes_of(hone.sessions())
+    assert not Path(host).exists()

@@ -25,6 +25,7 @@ class Context:
 
     home_option: Path | None
     debug: bool
+    verbose: bool = False
     out: Console
     err: Console
 

@@ -77,20 +77,27 @@ class _Commands(click.Group):
     is_flag=True,
     help="Run programs of sources from the net even where no sandbox can shut them in.",
 )
+@click.option("--quiet", "-q", is_flag=True, help="Print results and errors only.")
+@click.option("--verbose", "-v", is_flag=True, help="Print every step as a line that stays.")
 @click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
 @click.pass_context
-def hone(ctx: click.Context, home: Path | None, trust: bool, debug: bool) -> None:
+def hone(
+    ctx: click.Context, home: Path | None, trust: bool, quiet: bool, verbose: bool, debug: bool
+) -> None:
     """Build a faster database server from the same source, and prove it.
 
     Begin with `hone try`: it takes your distribution's SQLite from source to a verdict.
     """
+    if quiet and verbose:
+        raise click.UsageError("--quiet and --verbose say the opposite: give one of them")
     if trust:
         os.environ[TRUST_VARIABLE] = "1"
     ctx.obj = Context(
         home_option=home,
         debug=debug,
+        verbose=verbose,
         out=_console(stderr=False),
-        err=_console(stderr=True),
+        err=_console(stderr=True, quiet=quiet),
     )
 
 
@@ -106,9 +113,9 @@ class SafeConsole(Console):
             yield segment if safe == segment.text else segment._replace(text=safe)
 
 
-def _console(*, stderr: bool) -> Console:
+def _console(*, stderr: bool, quiet: bool = False) -> Console:
     """Return a console; into a file or a pipe, tables get more room than a terminal's default."""
-    console = SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
+    console = SafeConsole(stderr=stderr, quiet=quiet, highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_OF_FILES
     return console

@@ -32,10 +32,13 @@ _LONG = 60.0
 
 
 @contextlib.contextmanager
-def shown(console: Console) -> Iterator[Listener]:
-    """Yield a listener that shows events on the console while the context lasts."""
-    if not console.is_terminal:
-        yield _Lines(console).listen
+def shown(console: Console, *, verbose: bool = False) -> Iterator[Listener]:
+    """Yield a listener that shows events on the console while the context lasts.
+
+    If it is ``verbose``, everything is a line that stays.
+    """
+    if verbose or not console.is_terminal:
+        yield _Lines(console, verbose=verbose).listen
         return
     display = _Display(console)
     with Live(display, console=console, refresh_per_second=4, transient=True):
@@ -45,8 +48,9 @@ def shown(console: Console) -> Iterator[Listener]:
 class _Lines:
     """Plain lines: one for each thing that is finished, and when something long begins."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, verbose: bool) -> None:
         self._console = console
+        self._verbose = verbose
         self._untold: Began | None = None
 
     def listen(self, event: Event) -> None:
@@ -56,6 +60,8 @@ class _Lines:
             text, self._untold = _beginning(self._untold), None
         elif not isinstance(event, Detail | Note):
             self._untold = event if isinstance(event, Began) else None
+        if text is None and self._verbose:
+            text = _detail_line(event)
         if text is not None:
             self._console.print(text, soft_wrap=True)
 
@@ -143,6 +149,20 @@ def _beginning(event: Began) -> Text | None:
     )
     line.stylize("dim")
     return line
+
+
+def _detail_line(event: Event) -> Text | None:
+    """Return the line of an event that is otherwise shown for a moment only."""
+    match event:
+        case Began():
+            return labelled(event.stage.value, f"{event.what}: begun", "dim")
+        case Detail():
+            return labelled("", event.text, "dim")
+        case Slice():
+            what = f"block {event.block + 1}, {event.number}/{event.total}"
+            return labelled("", f"{what}: {event.set} on {event.subject}", "dim")
+        case _:
+            return None
 
 
 def _line(event: Event) -> Text | None:

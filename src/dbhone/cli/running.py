@@ -121,7 +121,7 @@ def execute(
     refresh: bool = False,
 ) -> Page:
     """Execute a run to its end and print what it found."""
-    with shown(context.err) as listen:
+    with shown(context.err, verbose=context.verbose) as listen:
         desk = ExecutionContext(session=session, store=store, listen=listen, refresh=refresh)
         execution = Execution(experiment, run, desk)
         try:

@@ -15,6 +15,15 @@ class MySqlProtocol(Protocol):
     name = "mysql"
     errors = (pymysql.Error,)
 
+    def client_words(self, endpoint: Endpoint) -> tuple[str, ...]:
+        """Return that of mysql, which MariaDB's client is called by, too."""
+        return (
+            "mysql",
+            f"--socket={endpoint.socket}",
+            f"--user={endpoint.user}",
+            endpoint.database,
+        )
+
     def connect(self, endpoint: Endpoint, line: socket.socket, patience: float) -> Connection:
         """Return a connection that commits by itself."""
         connection = pymysql.Connection(

@@ -15,6 +15,11 @@ class PostgresqlProtocol(Protocol):
     name = "postgresql"
     errors = (pg8000.Error,)
 
+    def client_words(self, endpoint: Endpoint) -> tuple[str, ...]:
+        """Return psql's, which is told the socket's folder and port."""
+        place = ("-h", str(endpoint.socket.parent), "-p", str(endpoint.port))
+        return ("psql", *place, "-U", endpoint.user, endpoint.database)
+
     def connect(self, endpoint: Endpoint, line: socket.socket, patience: float) -> Connection:
         """Return a connection that commits by itself; the socket's own timeout holds."""
         del patience

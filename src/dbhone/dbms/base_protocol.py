@@ -50,6 +50,11 @@ class Protocol(ABC):
         An answer may take ``patience`` seconds; each statement is a transaction of its own.
         """
 
+    def client_words(self, endpoint: Endpoint) -> tuple[str, ...]:
+        """Return the command of the usual client in a terminal; nothing where there is none."""
+        del endpoint
+        return ()
+
     def words(self, error: Exception) -> str:
         """Return what an error of the client library says."""
         return str(error.args[-1]) if error.args else type(error).__name__

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import (
     ProfileCounts,
     newly_executed,
@@ -18,7 +19,7 @@ from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
 from dbhone.experiment.levers import apply_levers, settings_with, uses_huge_pages
-from dbhone.experiment.model import Experiment, Training
+from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.observe import Observing
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
 from dbhone.experiment.target import (
@@ -151,20 +152,8 @@ class ServerTarget(Target):
         self.recorder.listen(Detail(text=text))
 
     def _spec(self, name: str) -> ServerSpec:
-        build = self.builds[name]
-        dbms = load_server_dbms(build.manifest.dbms)
         (subject,) = (candidate for candidate in self.experiment.subjects if candidate.name == name)
-        levers = apply_levers(self.experiment, subject)
-        return ServerSpec(
-            dbms=dbms,
-            installation=installation_of(dbms, build),
-            settings=(
-                *self.experiment.observe.requested(dbms, subject.settings),
-                *settings_with(subject, levers),
-            ),
-            env={},
-            levers=levers,
-        )
+        return spec_of(self.experiment, subject, self.builds[name])
 
     def _setup(self, spec: ServerSpec) -> ServerSetup:
         """Choose the settings. Raises SettingsError for one that the server lacks."""
@@ -314,6 +303,22 @@ def has_settled(before: ProfileCounts, after: ProfileCounts) -> bool:
     return (
         newly_executed(before, after) < _SETTLED_NEW_FUNCTIONS
         and total_variation(before, after) < _SETTLED_CHANGE
+    )
+
+
+def spec_of(experiment: Experiment, subject: SubjectDeclaration, build: Build) -> ServerSpec:
+    """Return the server of a subject: its build, its settings and its levers."""
+    dbms = load_server_dbms(build.manifest.dbms)
+    levers = apply_levers(experiment, subject)
+    return ServerSpec(
+        dbms=dbms,
+        installation=installation_of(dbms, build),
+        settings=(
+            *experiment.observe.requested(dbms, subject.settings),
+            *settings_with(subject, levers),
+        ),
+        env={},
+        levers=levers,
     )
 
 

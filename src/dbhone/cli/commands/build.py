@@ -116,7 +116,7 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
         for source in sources:
             if not variants[source].ready_made:
                 _prepare(context, session.home, source, chosen, variants[source])
-    with context.session() as session, shown(context.err) as listen:
+    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         workshop = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
         products = [_product(workshop, source, chosen, variants[source]) for source in sources]
     builds = [product.build for product in products]

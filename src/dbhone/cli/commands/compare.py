@@ -102,7 +102,7 @@ def _dbms(context: Context, side: Side, request: _Options) -> str:
         raise UsageError(
             f"nothing tells of which DBMS {side.source} is", hint="say it: --dbms mysql"
         )
-    with context.session() as session, shown(context.err) as listen:
+    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         return recognise(
             BuildService(session, listen, refresh=request.refresh).tree(side.source).path
         )

@@ -8,7 +8,8 @@ import click
 
 from dbhone import registry
 from dbhone.cli.context import Context, open_store, pass_context
-from dbhone.cli.lines import headed, labelled, write_output
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import check_output, force_option, headed, labelled, write_output
 from dbhone.cli.selecting import ChosenBuild, choose
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import THROUGHPUT
@@ -22,7 +23,15 @@ from dbhone.units import count_of, percent, size
 _MOST_BYTES = 4 << 30
 
 
-@click.command("package")
+@click.command(
+    "package",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=(
+        "hone package last --key my-key.pem",
+        "hone package --check dbhone-postgresql-15.18-lto+pgo.tar.zst --key my-key.pub",
+    ),
+)
 @click.argument("what", metavar="BUILD|RUN|FILE", default="last")
 @click.option("--form", default="tar", show_default=True, help="What kind of file: tar.")
 @click.option(
@@ -37,9 +46,16 @@ _MOST_BYTES = 4 << 30
     " signed.",
 )
 @click.option("--check", is_flag=True, help="Check the package FILE.")
+@force_option
 @pass_context
 def command(
-    context: Context, what: str, form: str, output: Path | None, key: Path | None, check: bool
+    context: Context,
+    what: str,
+    form: str,
+    output: Path | None,
+    key: Path | None,
+    check: bool,
+    force: bool,
 ) -> None:
     """Pack a build, or the winner of RUN, with the proof of what it is.
 
@@ -52,13 +68,14 @@ def command(
             raise click.UsageError("--output does not go with --check")
         _check(context, Path(what), key)
         return
+    check_output(output, force=force)
     kind = registry.load(DRAWER, form, Form, what="form")
     signer = None if key is None else read_signing_key(key)
     chosen = choose(context, what)
     package = make_package(chosen.build, context.home, _measurement(context, chosen), signer)
     path = output or Path(f"{package.name}{kind.suffix}")
     file = kind.render(package)
-    write_output(path, file)
+    write_output(path, file, force=force)
     _tell(context, package, chosen, signed=signer is not None)
     context.err.print(labelled("package", size(len(file))))
     context.out.print(str(path), soft_wrap=True)

@@ -6,6 +6,7 @@ import click
 from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed
 from dbhone.cli.progress import shown
 from dbhone.cli.selecting import choose, find_build
@@ -20,7 +21,12 @@ _SHOWN = 10
 _LINES = 12
 
 
-@click.command("verify")
+@click.command(
+    "verify",
+    cls=HoneCommand,
+    task=Task.MEASURE,
+    examples=("hone verify last", "hone verify last --grade full", "hone verify 829f8 --again"),
+)
 @click.argument("what", metavar="BUILD|RUN", default="last")
 @click.option(
     "--grade",

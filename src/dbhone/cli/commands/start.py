@@ -1,0 +1,76 @@
+"""``hone start RUN SUBJECT``: runs one subject's server, to use it."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import time
+
+import click
+
+from dbhone.cli import completing
+from dbhone.cli.context import Context, find_run, open_store, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.progress import shown
+from dbhone.cli.setting_up import ensure_installed
+from dbhone.experiment.builds import BuildService
+from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.load import load_named, parse
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.requirements import missing_for
+from dbhone.experiment.standalone_server import standalone_server
+from dbhone.instance.server import Server
+from dbhone.source.known_versions import known_versions
+
+_POLL = 0.5
+
+
+@click.command(
+    "start",
+    cls=HoneCommand,
+    task=Task.MEASURE,
+    examples=("hone start last pgo", "hone start 7 rel", "hone start postgresql-builds rel"),
+)
+@click.argument("run", shell_complete=completing.completing(completing.runs))
+@click.argument("subject", shell_complete=completing.completing(completing.subjects))
+@pass_context
+def command(context: Context, run: str, subject: str) -> None:
+    """Run the server of one SUBJECT of RUN in the foreground, and print how to connect.
+
+    RUN is a number, `last`, or an experiment that needs not have been run. The server has the
+    subject's build, settings and levers, and a fresh copy of the loaded data, which is thrown
+    away in the end. Ctrl-C ends it.
+    """
+    experiment = _experiment(context, run)
+    with context.session() as session, contextlib.ExitStack() as stack:
+        lacking = missing_for(experiment, BuildEstimator(session.home))
+        ensure_installed(context, lacking, "this server", session.home)
+        with shown(context.err, verbose=context.verbose) as listen:
+            service = BuildService(session, listen)
+            server = stack.enter_context(standalone_server(experiment, subject, service))
+        _tell(context, server)
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                server.check()
+                time.sleep(_POLL)
+        context.err.print("stopping")
+
+
+def _experiment(context: Context, word: str) -> Experiment:
+    known = known_versions(context.home)
+    if not (word == "last" or word.isdecimal()):
+        return load_named(word, known)
+    with open_store(context) as store:
+        run = find_run(store, word)
+    return parse(run.experiment, name=run.experiment_name, versions=known)
+
+
+def _tell(context: Context, server: Server) -> None:
+    endpoint = server.endpoint
+    context.err.print(f"{server.title} runs as process {server.pid}; Ctrl-C ends it.")
+    words = endpoint.protocol.client_words(endpoint)
+    line = shlex.join(words) if words else str(endpoint.socket)
+    context.out.print(line, soft_wrap=True)
+
+
+PLUGIN = command
