@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from dbhone.compilation import builder, profile
+from dbhone.compilation.counters import counters_of
 from dbhone.compilation.manifest import Build
-from dbhone.compilation.profile import Profile, Training, training_environment
+from dbhone.compilation.profile import Profile, Training
 from dbhone.compilation.toolchain import find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import ProfileError
@@ -44,7 +45,7 @@ def training(build: Build, counters: Path, compiler: str, *, began: float) -> Tr
     return Training(
         build=build,
         compiler=find_compiler(compiler),
-        counters=counters,
+        counters=counters_of(find_compiler(compiler), counters),
         key=profile.training_key(build, ["main"]),
         began=began,
         trained_on=("main",),
@@ -55,7 +56,7 @@ def training(build: Build, counters: Path, compiler: str, *, began: float) -> Tr
 def train(tree: SourceTree, session: Session, compiler: str, build: Build | None = None) -> Profile:
     build = build or instrumented(tree, session, compiler)
     counters = session.workdir("counters")
-    env = os.environ | training_environment(find_compiler(compiler).family, counters)
+    env = os.environ | counters_of(find_compiler(compiler), counters).environment
     began = time.time()
     subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
     return profile.collect(training(build, counters, compiler, began=began), session)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
-from dbhone.compilation.profile import merge, read_counts, training_environment
+from dbhone.compilation.counters import Counters, counters_of
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
@@ -36,24 +36,24 @@ def try_variant(compiler: Compiler, name: str, session: Session) -> FeatureProbe
         variant.check(compiler)
         folder = session.workdir("probe")
         (folder / "try.c").write_text(_PROGRAM, encoding="utf-8")
-        counters = folder / "counters"
-        counters.mkdir()
+        counters = counters_of(compiler, folder / "counters")
+        counters.folder.mkdir()
         for pass_ in variant.passes():
-            profile = _trained(compiler, counters) if pass_ is Pass.USE else counters
+            profile = _trained(counters) if pass_ is Pass.USE else counters.folder
             flags = variant.flags(compiler, pass_, profile=str(profile), build_folder=str(folder))
             argv = (str(compiler.path), *flags.compile, "-c", "try.c", "-o", "try.o")
             _run(argv, folder, {})
             _run((str(compiler.path), *flags.link, "try.o", "-o", "try"), folder, {})
-            _run((str(folder / "try"),), folder, training_environment(compiler.family, counters))
+            _run((str(folder / "try"),), folder, counters.environment)
     except HoneError as error:
         return FeatureProbe(works=False, reason=error.message)
     return FeatureProbe(works=True, reason="")
 
 
-def _trained(compiler: Compiler, counters: Path) -> Path:
-    if not read_counts(compiler, counters).functions_executed:
+def _trained(counters: Counters) -> Path:
+    if not counters.read().functions_executed:
         raise HoneError("the instrumented program wrote no profile")
-    return merge(compiler, counters)
+    return counters.merge()
 
 
 def _run(argv: tuple[str, ...], folder: Path, env: dict[str, str]) -> None:

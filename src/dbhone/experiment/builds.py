@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from dbhone import registry
 from dbhone.compilation import builder, profile
+from dbhone.compilation.counters import counters_of
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import Profile
@@ -227,15 +228,14 @@ class BuildService:
 
     def _make_profile(self, step: Train, build: Build, key: str) -> Profile:
         """Train an instrumented build; return the profile, checked and kept."""
-        compiler, counters = self.compiler(step.inputs.compiler), self.session.workdir("counters")
+        compiler = self.compiler(step.inputs.compiler)
+        counters = counters_of(compiler, self.session.workdir("counters"))
         job = TrainingJob(
             build=build,
-            compiler=compiler,
             dbms=load_dbms(step.inputs.dbms),
             driver=load_driver(suites.load(step.training.suite).driver),
             training=step.training,
             counters=counters,
-            env=profile.training_environment(compiler.family, counters),
         )
         began, clock = time.time(), time.monotonic()
         rounds = target_class(step.training.suite).train(job, self.session, self._detail)

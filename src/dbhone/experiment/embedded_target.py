@@ -62,7 +62,7 @@ class EmbeddedTarget(Target):
         for task in training_tasks(job.training):
             notify(f"training on {task.set}")
             with fresh_database(session) as (database, tenant):
-                own(job.counters, tenant.account)
+                own(job.counters.folder, tenant.account)
                 command = _command(driver, job.build, task, database, _TRAINING_TIMEOUT, tenant)
                 drive(_in_training(command, job)).require_report()
         return 1
@@ -206,5 +206,7 @@ def _command(
 def _in_training(command: DriverCommand, job: TrainingJob) -> DriverCommand:
     """Let an instrumented driver write its counters."""
     assert command.sandbox is not None
-    sandbox = command.sandbox.with_writable(job.counters)
-    return dataclasses.replace(command, env=tuple(job.env.items()), sandbox=sandbox)
+    sandbox = command.sandbox.with_writable(job.counters.folder)
+    return dataclasses.replace(
+        command, env=tuple(job.counters.environment.items()), sandbox=sandbox
+    )

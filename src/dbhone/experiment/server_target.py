@@ -7,13 +7,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
+from dbhone.compilation.counters import ProfileCounts, newly_executed, total_variation
 from dbhone.compilation.manifest import Build
-from dbhone.compilation.profile import (
-    ProfileCounts,
-    newly_executed,
-    read_counts,
-    total_variation,
-)
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.events import Detail
@@ -106,13 +101,13 @@ class ServerTarget(Target):
             dbms=dbms,
             installation=installation_of(dbms, job.build),
             settings=(),
-            env=job.env,
-            counters=job.counters,
+            env=job.counters.environment,
+            counters=job.counters.folder,
         )
         before: ProfileCounts | None = None
         for number in range(1, _MOST_TRAINING_ROUNDS + 1):
             _train_once(pool, spec, training_tasks(training), notify, number)
-            after = read_counts(job.compiler, job.counters)
+            after = job.counters.read()
             if before is not None and has_settled(before, after):
                 return number
             before = after

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from dbhone.compilation.counters import Counters
 from dbhone.compilation.manifest import Build
-from dbhone.compilation.toolchain import Compiler
 from dbhone.dbms.base import Dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.events import Listener
@@ -41,15 +41,13 @@ class BuildResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingJob:
-    """What one instrumented build is trained with. The counters are written below ``counters``."""
+    """What one instrumented build is trained with, and where its counters are."""
 
     build: Build
-    compiler: Compiler
     dbms: Dbms
     driver: Driver
     training: Training
-    counters: Path
-    env: Mapping[str, str]
+    counters: Counters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone import process
-from dbhone.compilation.profile import (
+from dbhone.compilation.counters import (
+    GccCounters,
     ProfileCounts,
-    merge,
+    counters_of,
     newly_executed,
-    read_counts,
     total_variation,
-    training_environment,
 )
 from dbhone.compilation.toolchain import Compiler, find_compiler, installed
 from dbhone.compilation.transforms.base import Family, Pass
@@ -63,11 +62,11 @@ def program(tmp_path: Path, compiler: Compiler) -> Path:
 
 
 def train(program: Path, compiler: Compiler, *arguments: str) -> ProfileCounts:
-    counters = program.parent / "counters"
-    counters.mkdir(exist_ok=True)
-    env = os.environ | training_environment(compiler.family, counters)
+    counters = counters_of(compiler, program.parent / "counters")
+    counters.folder.mkdir(exist_ok=True)
+    env = os.environ | counters.environment
     subprocess.run([program, *arguments], env=env, check=True)
-    return read_counts(compiler, counters)
+    return counters.read()
 
 
 def test_functions_and_counters_are_counted(program: Path, compiler: Compiler) -> None:
@@ -99,7 +98,7 @@ def test_a_round_of_something_else_is_noticed(program: Path, compiler: Compiler)
 
 
 def test_a_folder_without_counters_has_counted_nothing(tmp_path: Path, compiler: Compiler) -> None:
-    assert read_counts(compiler, tmp_path) == counts_of({}, functions=0)
+    assert counters_of(compiler, tmp_path).read() == counts_of({}, functions=0)
 
 
 def test_what_is_no_profile_is_reported(tmp_path: Path) -> None:
@@ -107,12 +106,12 @@ def test_what_is_no_profile_is_reported(tmp_path: Path) -> None:
         pytest.skip("clang is not installed")
     (tmp_path / "broken.profraw").write_text("nothing")
     with pytest.raises(ProfileError, match="llvm-profdata cannot read the profile"):
-        merge(find_compiler("clang"), tmp_path)
+        counters_of(find_compiler("clang"), tmp_path).merge()
 
 
 def test_gcc_reads_the_counters_where_they_are(tmp_path: Path) -> None:
     gcc = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc")
-    assert merge(gcc, tmp_path) == tmp_path
+    assert GccCounters(tmp_path, gcc).merge() == tmp_path
 
 
 @given(FUNCTIONS, FUNCTIONS)

@@ -1,0 +1,270 @@
+"""Counters: what instrumented programs write when they end, and what can be read out of it.
+
+There is a class for each kind of instrumentation. An instrumented program writes counters: gcc's
+are .gcda files, which gcov-dump(1) prints; clang's are .profraw files, which llvm-profdata(1)
+merges and prints. Both grow from run to run, because a program adds to the counters that it finds.
+They also tell whether more training would change anything.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from dbhone import process
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, Family
+from dbhone.errors import ProfileError, ToolError
+from dbhone.untrusted_files import open_untrusted, walk
+
+MERGED = "merged"
+"""The stem of the file that counters are merged into, where they are."""
+_BATCH = 200
+"""How many files one gcov-dump reads; a command line has no room for all files of a server."""
+_TIMEOUT = 600.0
+_GCC_FILE = re.compile(r"(.*):data:magic ")
+_GCC_FUNCTION = re.compile(r"FUNCTION ident=(\d+)")
+_GCC_ARCS = re.compile(r"COUNTERS arcs (\d+) counts")
+_GCC_ROW = re.compile(r":\s+\d+: ([\d\s-]+)$")
+_CLANG_FUNCTION = re.compile(r"^  (\S.*):$")
+_CLANG_COUNTS = re.compile(r"^    Block counts: \[(.*)\]$")
+
+Functions = Iterator[tuple[str, list[int]]]
+"""Functions by a name that is unique and stays the same, with their counters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileCounts:
+    """What a set of counters has counted.
+
+    ``functions`` are those that were instrumented and whose file has counters;
+    ``functions_executed`` those with a counter that is not zero. ``counters`` and
+    ``counters_touched`` are the same for single counters. ``totals`` has the sum of the
+    counters of each function that was executed.
+    """
+
+    functions: int
+    functions_executed: int
+    counters: int
+    counters_touched: int
+    totals: Mapping[str, int]
+
+
+def total_variation(before: ProfileCounts, after: ProfileCounts) -> float:
+    """Return how much the distribution of counts over functions changed, from 0 to 1.
+
+    The total variation distance is the share of the counts that would have to move from one
+    function to another. It is 1 if one of the two has counted nothing.
+    """
+    total_before, total_after = sum(before.totals.values()), sum(after.totals.values())
+    if not total_before or not total_after:
+        return 1.0
+    names = before.totals.keys() | after.totals.keys()
+    differences = (
+        abs(before.totals.get(name, 0) / total_before - after.totals.get(name, 0) / total_after)
+        for name in names
+    )
+    return min(1.0, sum(differences) / 2)
+
+
+def newly_executed(before: ProfileCounts, after: ProfileCounts) -> float:
+    """Return the share of all functions that are executed in ``after`` but not in ``before``."""
+    new = len(after.totals.keys() - before.totals.keys())
+    return new / after.functions if after.functions else 0.0
+
+
+class Counters(ABC):
+    """The counters that instrumented programs write below ``folder``."""
+
+    suffix: ClassVar[str]
+    """How the names of their files end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    @abstractmethod
+    def environment(self) -> dict[str, str]:
+        """The variables that make an instrumented program write its counters to the folder."""
+
+    @abstractmethod
+    def merge(self) -> Path:
+        """Return what a compiler reads: a file in a new folder beside this one, or this one.
+
+        Raises ToolError and ProfileError.
+        """
+
+    @abstractmethod
+    def functions(self) -> Functions:
+        """Yield the functions that were instrumented and whose file has counters."""
+
+    def files(self) -> tuple[Path, ...]:
+        """Return the files of counters, sorted.
+
+        Raises UntrustedFileError if one is no regular file: the trained server made them.
+        """
+        paths = (parent / name for parent, _, names in walk(self.folder) for name in names)
+        files = sorted(path for path in paths if path.name.endswith(self.suffix))
+        for path in files:
+            open_untrusted(path).close()
+        return tuple(files)
+
+    def read(self) -> ProfileCounts:
+        """Return what the counters have counted; without counters, nothing.
+
+        No program may write to them meanwhile. Raises ToolError if the program that reads them is
+        missing, and ProfileError if it fails.
+        """
+        functions = executed = counters = touched = 0
+        totals = {}
+        for name, counts in self.functions():
+            functions += 1
+            counters += len(counts)
+            nonzero = sum(count != 0 for count in counts)
+            touched += nonzero
+            if nonzero:
+                executed += 1
+                totals[name] = sum(counts)
+        return ProfileCounts(
+            functions=functions,
+            functions_executed=executed,
+            counters=counters,
+            counters_touched=touched,
+            totals=totals,
+        )
+
+    def _merged(self, ending: str) -> Path:
+        """Return the path of the merged file, in a new folder."""
+        folder = self.folder.with_name(f"{self.folder.name}-merged")
+        folder.mkdir()
+        return folder / f"{MERGED}.{ending}"
+
+
+class GccCounters(Counters):
+    """gcc's: a file for each object, which gcc reads where they are."""
+
+    suffix = ".gcda"
+
+    def __init__(self, folder: Path, compiler: Compiler) -> None:
+        super().__init__(folder)
+        self._compiler = compiler
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that replace the folder that was compiled in."""
+        return training_environment(Family.GCC, self.folder)
+
+    def merge(self) -> Path:
+        """Return the folder."""
+        return self.folder
+
+    def functions(self) -> Functions:
+        """Yield what gcov-dump prints of them."""
+        files = self.files()
+        for start in range(0, len(files), _BATCH):
+            batch = (str(path.relative_to(self.folder)) for path in files[start : start + _BATCH])
+            words = ("-l", *batch)
+            yield from _gcc_functions(_tool(self._compiler, "gcov-dump", words, self.folder))
+
+
+class ClangCounters(Counters):
+    """clang's: a file for each instrumented binary, merged into one."""
+
+    suffix = ".profraw"
+
+    def __init__(self, folder: Path, compiler: Compiler) -> None:
+        super().__init__(folder)
+        self._compiler = compiler
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variable that names the files."""
+        return training_environment(Family.CLANG, self.folder)
+
+    def merge(self) -> Path:
+        """Return the file that llvm-profdata makes of them."""
+        merged = self._merged("profdata")
+        self._merge_into(merged)
+        return merged
+
+    def functions(self) -> Functions:
+        """Yield what llvm-profdata prints of them."""
+        if not self.files():
+            return
+        merged = self.folder.with_name(f"{self.folder.name}.profdata")
+        self._merge_into(merged)
+        words = ("show", "--all-functions", "--counts", str(merged))
+        name = ""
+        for line in _tool(self._compiler, "llvm-profdata", words, self.folder):
+            if (counts := _CLANG_COUNTS.match(line)) is not None:
+                yield name, [int(word) for word in counts.group(1).split(",") if word.strip()]
+            elif (function := _CLANG_FUNCTION.match(line)) is not None:
+                name = function.group(1)
+        merged.unlink()
+
+    def _merge_into(self, merged: Path) -> None:
+        words = ("merge", f"-output={merged}", *map(str, self.files()))
+        for _ in _tool(self._compiler, "llvm-profdata", words, self.folder):
+            pass
+
+
+def counters_of(compiler: Compiler, folder: Path) -> Counters:
+    """Return the counters that what this compiler instrumented writes below ``folder``."""
+    kind = GccCounters if compiler.family is Family.GCC else ClangCounters
+    return kind(folder, compiler)
+
+
+def training_environment(family: Family, folder: Path) -> dict[str, str]:
+    """Return the variables that make an instrumented program write its counters to ``folder``."""
+    if family is Family.GCC:
+        strip = len(SYMBOLIC_PROFILE.parts) - 1
+        return {"GCOV_PREFIX": str(folder), "GCOV_PREFIX_STRIP": str(strip)}
+    # %m: one file for each instrumented binary; a number before it makes processes share files.
+    return {"LLVM_PROFILE_FILE": str(folder / "counters-%4m.profraw")}
+
+
+def _gcc_functions(lines: Iterator[str]) -> Functions:
+    file, name, left = "", "", 0
+    counts: list[int] = []
+    for line in lines:
+        if left:
+            row = _GCC_ROW.search(line)
+            counts += map(int, row.group(1).split()) if row else ()
+            left -= 1
+            if not left:
+                yield name, counts
+        elif (function := _GCC_FUNCTION.search(line)) is not None:
+            name = f"{file}:{function.group(1)}"
+        elif (arcs := _GCC_ARCS.search(line)) is not None:
+            number = int(arcs.group(1))
+            counts = []
+            left = -(-number // 8)  # a line of gcov-dump has up to eight of them
+            if line.endswith("(all zero)"):
+                left = 0
+                yield name, [0] * number
+        elif (opened := _GCC_FILE.match(line)) is not None:
+            file = opened.group(1)
+
+
+def _tool(
+    compiler: Compiler, program: str, arguments: tuple[str, ...], folder: Path
+) -> Generator[str, None, None]:
+    """Yield the lines that a program of the compiler's prints: gigabytes for a large server."""
+    path = compiler.find(program)
+    if path is None:
+        raise ToolError(
+            f"{program} is missing: profiles of {compiler.label} cannot be read",
+            hint="'hone doctor' tells what to install",
+        )
+    command = process.Command(
+        argv=(str(path), *arguments), cwd=folder, env={"LC_ALL": "C"}, timeout=_TIMEOUT
+    )
+    finished = yield from process.lines(command)
+    if not finished.ok:
+        raise ProfileError(
+            f"{program} cannot read the profile: it {finished.ending()}: {finished.text().strip()}"
+        )
