@@ -25,6 +25,7 @@ def request_for(
         nm=Path("/toolbin/nm"),
         compile_flags=flags.compile,
         link_flags=flags.link,
+        primary_link_flags=flags.primary_link,
         jobs=2,
         shell=shell,
     )

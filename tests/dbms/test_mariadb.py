@@ -48,6 +48,7 @@ def make_recipe(tree: Path, variant: str, pass_: Pass) -> Recipe:
         nm=Path("/bin/gcc-nm"),
         compile_flags=flags.compile,
         link_flags=flags.link,
+        primary_link_flags=flags.primary_link,
         jobs=2,
         shell=pass_ is not Pass.INSTRUMENT,
     )

@@ -176,6 +176,7 @@ class BuildSpec:
             nm=tools.nm,
             compile_flags=flags.compile,
             link_flags=flags.link,
+            primary_link_flags=flags.primary_link,
             jobs=jobs,
             shell=self.pass_ is not Pass.INSTRUMENT,
             guidance=flags.guidance,

@@ -76,6 +76,7 @@ class Variant:
         return Flags(
             compile=tuple(flag for part in parts for flag in part.compile),
             link=tuple(flag for part in parts for flag in part.link),
+            primary_link=tuple(flag for part in parts for flag in part.primary_link),
             proof=tuple(flag for part in parts for flag in part.proof),
             guidance=next((part.guidance for part in parts if part.guidance), None),
         )

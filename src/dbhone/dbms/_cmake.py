@@ -16,7 +16,7 @@ CMAKE_REQUIREMENTS = (
 )
 COPY = ("cmake", "-E", "copy")
 COPY_FOLDER = ("cmake", "-E", "copy_directory")
-_LINKED = ("EXE", "SHARED", "MODULE")
+_LIBRARIES = ("SHARED", "MODULE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +26,15 @@ class TypeFlags:
     c: tuple[str, ...]
     cxx: tuple[str, ...]
     link: tuple[str, ...]
+    program_link: tuple[str, ...]
 
 
 def variant_flags(request: BuildRequest) -> TypeFlags:
     """Return the variant's flags for both languages."""
     flags = request.compile_flags
-    return TypeFlags(c=flags, cxx=flags, link=request.link_flags)
+    return TypeFlags(
+        c=flags, cxx=flags, link=request.link_flags, program_link=request.primary_link_flags
+    )
 
 
 def configure(request: BuildRequest, flags: TypeFlags, options: Iterable[str]) -> tuple[str, ...]:
@@ -50,7 +53,8 @@ def configure(request: BuildRequest, flags: TypeFlags, options: Iterable[str]) -
         f"-DCMAKE_NM={request.nm}",
         f"-DCMAKE_C_FLAGS_RELEASE={' '.join(flags.c)}",
         f"-DCMAKE_CXX_FLAGS_RELEASE={' '.join(flags.cxx)}",
-        *(f"-DCMAKE_{kind}_LINKER_FLAGS={link}" for kind in _LINKED),
+        f"-DCMAKE_EXE_LINKER_FLAGS={' '.join((*flags.link, *flags.program_link))}",
+        *(f"-DCMAKE_{kind}_LINKER_FLAGS={link}" for kind in _LIBRARIES),
         "-DCMAKE_BUILD_TYPE=Release",
         *options,
     )

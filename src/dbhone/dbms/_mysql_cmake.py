@@ -109,6 +109,7 @@ def _flags(dbms: str, request: BuildRequest, told: frozenset[str]) -> TypeFlags:
         c=(*compile_flags, *(flag for need in needs for flag in need.c)),
         cxx=(*compile_flags, *standard, *(flag for need in needs for flag in need.cxx)),
         link=tuple(flag for flag in request.link_flags if flag not in told),
+        program_link=request.primary_link_flags,
     )
 
 

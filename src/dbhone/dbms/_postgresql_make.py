@@ -82,7 +82,7 @@ def _server(request: BuildRequest, destination: str) -> tuple[BuildStep, ...]:
         f"AR={request.archiver}",
         f"RANLIB={request.ranlib}",
         f"COPT={' '.join(request.compile_flags)}",
-        f"LDFLAGS_EX={' '.join(request.link_flags)}",
+        f"LDFLAGS_EX={' '.join((*request.link_flags, *request.primary_link_flags))}",
         _RUN_PATH,
         destination,
         *("-C", "src/backend", "install"),

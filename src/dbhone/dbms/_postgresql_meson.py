@@ -97,7 +97,7 @@ def _folders(request: BuildRequest) -> tuple[_Folder, _Folder]:
             compiler=request.compiler,
             archiver=request.archiver,
             compile_flags=request.compile_flags,
-            link_flags=request.link_flags,
+            link_flags=(*request.link_flags, *request.primary_link_flags),
         ),
     )
 

@@ -97,6 +97,8 @@ class BuildRequest:
     ``cxx_compiler`` and ``host_cxx_compiler`` are the same for C++.
     ``archiver``, ``ranlib`` and ``nm`` understand the objects of this compiler's link-time
     optimisation: gcc-ar, llvm-ar; where they are missing, ar.
+    ``link_flags`` are for everything that is linked, ``primary_link_flags`` only for the program
+    or library that is measured; that a tool of the build gets them, too, does no harm.
     ``shell`` tells whether the DBMS's shell is wanted: an instrumented build needs none.
     ``guidance`` is given if the build system may be told of the profile by its own option.
     ``options`` are the build options that the user asks for, as written. ``libraries`` is the
@@ -114,6 +116,7 @@ class BuildRequest:
     nm: Path
     compile_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
+    primary_link_flags: tuple[str, ...]
     jobs: int
     shell: bool
     guidance: ProfileOptions | None = None

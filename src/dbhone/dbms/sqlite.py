@@ -147,7 +147,7 @@ def _configure(request: BuildRequest, *, autosetup: bool) -> tuple[str, ...]:
         *(("--soname=legacy", "--disable-rpath") if autosetup else ()),
         f"CC={' '.join((str(request.compiler), *linker))}",
         f"CFLAGS={compile_flags}",
-        f"LDFLAGS={' '.join(request.link_flags)}",
+        f"LDFLAGS={' '.join((*request.link_flags, *request.primary_link_flags))}",
     )
 
 

@@ -57,6 +57,8 @@ class Context:
 class Flags:
     """Flags for the compiler and, in front of its libraries, the linker.
 
+    ``primary_link`` is for the linking of what is optimised and measured, not for that of a
+    library beside it.
     ``proof`` lists the flags that every compile command of the finished build must contain: it is
     an error if a build system drops them. ``guidance`` describes the flags that concern a profile,
     for build systems with an option of their own for it; None if such an option would not mean the
@@ -65,6 +67,7 @@ class Flags:
 
     compile: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
+    primary_link: tuple[str, ...] = ()
     proof: tuple[str, ...] = ()
     guidance: ProfileOptions | None = None
 
