@@ -37,6 +37,7 @@ class Tiny(Dbms):
     title: str = "Tiny"
     reference: str = "dir:tiny"
     build_seconds: float = 1.0
+    text_bytes: int = 1000
     forget_flags: bool = False
     make_nothing: bool = False
     needs_cxx: bool = False
@@ -68,7 +69,8 @@ class Tiny(Dbms):
         if self.needs_cxx:
             steps.append(_more(request, flags))
         objects = ("main.o", "generated.o" if self.generate else "work.o")
-        link = (compiler, *request.link_flags, *objects, "-o", "tiny")
+        flags = (*request.link_flags, *request.primary_link_flags)
+        link = (compiler, *flags, *objects, "-o", "tiny")
         if not self.make_nothing:
             steps.append(BuildStep(phase=Phase.TOOLS, argv=link))
         kept = [Artifact(name="program", made=Path("tiny"), kept=Path("bin/tiny"))]

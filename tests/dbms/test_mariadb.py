@@ -61,6 +61,7 @@ def make_recipe(tree: Path, variant: str, pass_: Pass) -> Recipe:
         ("10.11.18", "rel", Pass.PLAIN),
         ("10.11.18", "pgo", Pass.INSTRUMENT),
         ("10.11.18", "lto+pgo", Pass.USE),
+        ("10.11.18", "bolt", Pass.PLAIN),
         ("11.8.6", "rel", Pass.PLAIN),
     ],
 )

@@ -80,6 +80,7 @@ def plain(dbms: MysqlServer, tree: Path, *options: str) -> dict[str, str]:
         (MYSQL, MYSQL_80, "rel", Pass.PLAIN),
         (MYSQL, MYSQL_80, "pgo", Pass.INSTRUMENT),
         (MYSQL, MYSQL_80, "lto+pgo", Pass.USE),
+        (MYSQL, MYSQL_80, "lto+pgo+bolt", Pass.USE),
         (MYSQL, MYSQL_84, "rel", Pass.PLAIN),
         (MYSQL, MYSQL_97, "rel", Pass.PLAIN),
         (PERCONA, PERCONA_80, "rel", Pass.PLAIN),

@@ -21,7 +21,7 @@ from dbhone.compilation.failure import first_error, lacks_header
 from dbhone.compilation.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
 from dbhone.compilation.progress import advance
 from dbhone.compilation.spec import BuildSpec, Tools
-from dbhone.compilation.transforms.base import Flags, Pass
+from dbhone.compilation.transforms.base import Flags
 from dbhone.dbms.base import BuildStep, Phase, Recipe
 from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, ToolError
 from dbhone.files import freeze, is_open_to_all, open_to_all, publish
@@ -55,15 +55,30 @@ def available_cores() -> int:
 def find(home: Home, digest: str) -> Build | None:
     """Return the finished build with this digest, None if there is none.
 
-    An instrumented build that was compiled at another place, as in a home that was moved, is
-    none: gcc knows functions by the places of their files, so that a profile of it would not
-    fit what is compiled here.
+    An instrumented build that was made at another place, as in a home that was moved, is none:
+    gcc knows functions by the places of their files, so that a profile of it would not fit what is
+    compiled here; BOLT's writes its counters to one place.
     """
     build = records.read_build(home.builds / digest)
-    if build is None or build.manifest.pass_ is not Pass.INSTRUMENT:
+    if build is None or not build.manifest.pass_.trains:
         return build
-    here = str(objects_folder(home, build.manifest.source_digest))
-    return build if build.manifest.folder == here else None
+    manifest = build.manifest
+    here = (
+        counters_folder(home, digest)
+        if manifest.pass_.post_link
+        else objects_folder(home, manifest.source_digest)
+    )
+    return build if manifest.folder == str(here) else None
+
+
+def counters_folder(home: Home, digest: str) -> Path:
+    """Return the folder to which a build that BOLT instrumented writes its counters."""
+    return home.fixed_workdir(counters_name(digest))
+
+
+def counters_name(digest: str) -> str:
+    """Return the name of that folder, for ``Session.fixed_workdir``."""
+    return f"counters-{digest[:16]}"
 
 
 def objects_folder(home: Home, source_digest: str) -> Path:
@@ -119,6 +134,23 @@ def _check_folder(folder: Path) -> None:
             f"the folder {folder} has {' '.join(strange)} in its name, which upsets builds",
             hint="choose another home with --home or DBHONE_HOME",
         )
+
+
+def keep_build(result: Path, manifest: Manifest, session: Session) -> Build:
+    """Let the finished folder ``result`` appear among the builds, and return the build."""
+    records.write_manifest(result, manifest)
+    take_back(result)
+    open_to_all(result)
+    freeze(result)
+    result.chmod(0o755)  # a folder must be writable to be renamed by its owner
+    final = session.home.builds / manifest.digest
+    if final.exists():  # a damaged one: find() has refused it
+        shutil.move(final, session.workdir("damaged"))
+    publish(result, final)
+    build = records.read_build(final)
+    if build is None:
+        raise BuildError(f"the build in {final} is damaged", hint="is the disk in order?")
+    return build
 
 
 class _Making:
@@ -185,19 +217,7 @@ class _Making:
             phases[step.phase.value] = phases.get(step.phase.value, 0.0) + seconds
         total = time.monotonic() - began
         manifest = self._manifest(recipe, flags, total, phases)
-        records.write_manifest(self.result, manifest)
-        take_back(self.result)
-        open_to_all(self.result)
-        freeze(self.result)
-        self.result.chmod(0o755)  # a folder must be writable to be renamed by its owner
-        final = self.session.home.builds / self.digest
-        if final.exists():  # a damaged one: find() has refused it
-            shutil.move(final, self.session.workdir("damaged"))
-        publish(self.result, final)
-        build = records.read_build(final)
-        if build is None:
-            raise BuildError(f"the build in {final} is damaged", hint="is the disk in order?")
-        return build
+        return keep_build(self.result, manifest, self.session)
 
     def _tools(self) -> Tools:
         """Return the programs of the build, its compilers recording what they do."""
@@ -309,7 +329,7 @@ class _Making:
             compiler=spec.compiler.label,
             compiler_identity=spec.compiler.identity,
             compile_flags=flags.compile,
-            link_flags=flags.link,
+            link_flags=(*flags.link, *flags.primary_link),
             steps=tuple(step.argv for step in recipe.steps),
             folder=str(self.objects),
             profile=use,
@@ -319,6 +339,7 @@ class _Making:
             files=self._collect(recipe),
             primary=recipe.primary,
             added_flags=recipe.added_flags,
+            unmovable=recipe.unmovable,
             built_at=datetime.now(UTC),
         )
 
@@ -347,7 +368,7 @@ class _Making:
 
     def _profile_use(self, compiled: tuple[CompileCommand, ...]) -> ProfileUse | None:
         profile = self.spec.profile
-        if profile is None or self.spec.pass_ is not Pass.USE:
+        if profile is None:
             return None
         text = read_untrusted(self.log, limit=_LONGEST_LOG)
         if _FOREIGN_PROFILE.search(text):
@@ -363,15 +384,9 @@ class _Making:
                 log=self._keep_log(),
             )
         return ProfileUse(
-            digest=profile.digest,
+            **profile.trained().model_dump(),
             units=len(compiled),
             units_without_profile=missing,
-            functions=profile.facts.functions,
-            functions_executed=profile.facts.functions_executed,
-            trained_on=profile.facts.trained_on,
-            training_seconds=profile.facts.training_seconds,
-            training_rounds=profile.facts.training_rounds,
-            instrumented_seconds=profile.facts.instrumented_seconds,
         )
 
     def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:

@@ -1,9 +1,10 @@
 """Counters: what instrumented programs write when they end, and what can be read out of it.
 
-There is a class for each kind of instrumentation. An instrumented program writes counters: gcc's
-are .gcda files, which gcov-dump(1) prints; clang's are .profraw files, which llvm-profdata(1)
-merges and prints. Both grow from run to run, because a program adds to the counters that it finds.
-They also tell whether more training would change anything.
+There is a class for each kind of instrumentation. gcc's counters are .gcda files, which
+gcov-dump(1) prints; clang's are .profraw files, which llvm-profdata(1) merges and prints. Both grow
+from run to run, because a program adds to the counters that it finds. BOLT's are .fdata files, one
+for each process, whose text hone reads itself. Counters also tell whether more training would
+change anything.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from dbhone import process
+from dbhone.compilation.bolt import Bolt, find_usable_bolt
+from dbhone.compilation.manifest import Build
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, Family
 from dbhone.errors import ProfileError, ToolError
@@ -23,6 +26,9 @@ from dbhone.untrusted_files import open_untrusted, walk
 
 MERGED = "merged"
 """The stem of the file that counters are merged into, where they are."""
+_GATHERED = "gathered"
+_FDATA_WORDS = 8
+"""The words of a line: whether each place has a name, its function and offset; two counts."""
 _BATCH = 200
 """How many files one gcov-dump reads; a command line has no room for all files of a server."""
 _TIMEOUT = 600.0
@@ -98,6 +104,9 @@ class Counters(ABC):
         Raises ToolError and ProfileError.
         """
 
+    def gather(self) -> None:  # noqa: B027 - most kinds add to the files that they find
+        """Secure what the programs that ended have counted, before others overwrite it."""
+
     @abstractmethod
     def functions(self) -> Functions:
         """Yield the functions that were instrumented and whose file has counters."""
@@ -172,13 +181,18 @@ class GccCounters(Counters):
 
 
 class ClangCounters(Counters):
-    """clang's: a file for each instrumented binary, merged into one."""
+    """clang's: a file for each instrumented binary, merged into one.
+
+    A program that was compiled with an ``earlier`` profile counts context-sensitively; both
+    profiles are merged, and the compiler takes each in its turn.
+    """
 
     suffix = ".profraw"
 
-    def __init__(self, folder: Path, compiler: Compiler) -> None:
+    def __init__(self, folder: Path, compiler: Compiler, earlier: Path | None = None) -> None:
         super().__init__(folder)
         self._compiler = compiler
+        self._earlier = () if earlier is None else (str(earlier),)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -188,7 +202,7 @@ class ClangCounters(Counters):
     def merge(self) -> Path:
         """Return the file that llvm-profdata makes of them."""
         merged = self._merged("profdata")
-        self._merge_into(merged)
+        self._merge_into(merged, *self._earlier)
         return merged
 
     def functions(self) -> Functions:
@@ -197,7 +211,8 @@ class ClangCounters(Counters):
             return
         merged = self.folder.with_name(f"{self.folder.name}.profdata")
         self._merge_into(merged)
-        words = ("show", "--all-functions", "--counts", str(merged))
+        which = ("--showcs",) if self._earlier else ()
+        words = ("show", "--all-functions", "--counts", *which, str(merged))
         name = ""
         for line in _tool(self._compiler, "llvm-profdata", words, self.folder):
             if (counts := _CLANG_COUNTS.match(line)) is not None:
@@ -206,16 +221,101 @@ class ClangCounters(Counters):
                 name = function.group(1)
         merged.unlink()
 
-    def _merge_into(self, merged: Path) -> None:
-        words = ("merge", f"-output={merged}", *map(str, self.files()))
+    def _merge_into(self, merged: Path, *more: str) -> None:
+        words = ("merge", f"-output={merged}", *more, *map(str, self.files()))
         for _ in _tool(self._compiler, "llvm-profdata", words, self.folder):
             pass
 
 
-def counters_of(compiler: Compiler, folder: Path) -> Counters:
+class BoltCounters(Counters):
+    """BOLT's: a file for each process, whose place is written into the instrumented program.
+
+    A process writes its file when it exits. A forked one also has what its parent had counted until
+    then: the start of a server is counted once for each connection, which is little beside what
+    the connection does. The alternative is one file for all, which a process of BOLT's own writes
+    from time to time and once more at the end; but a sandbox ends with the server in it. Process
+    ids come again, so the files are gathered after each end. ``functions_in_all`` is how many
+    functions have counters; the files name only those that were executed.
+    """
+
+    suffix = ".fdata"
+
+    def __init__(self, folder: Path, bolt: Bolt, functions_in_all: int) -> None:
+        super().__init__(folder)
+        self._bolt = bolt
+        self._functions_in_all = functions_in_all
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """No variables: the program knows the place."""
+        return {}
+
+    def gather(self) -> None:
+        """Add up all files in one."""
+        files = self.files()
+        if files == (self._gathered,):
+            return
+        draft = self.folder / f"{_GATHERED}.draft"
+        self._merge_into(draft)
+        for path in files:
+            path.unlink()
+        draft.rename(self._gathered)
+
+    def merge(self) -> Path:
+        """Return the file that merge-fdata makes of them."""
+        merged = self._merged("fdata")
+        self._merge_into(merged)
+        return merged
+
+    def functions(self) -> Functions:
+        """Yield the functions that were executed, with the counts of their branches and calls."""
+        counts: dict[str, list[int]] = {}
+        for path in self.files():
+            with open_untrusted(path) as file:
+                for line in file:
+                    words = line.split()
+                    if len(words) == _FDATA_WORDS and words[0] == b"1" and words[-1].isdigit():
+                        name = words[1].decode("utf-8", "replace")
+                        counts.setdefault(name, []).append(int(words[-1]))
+        yield from counts.items()
+        for number in range(self._functions_in_all - len(counts)):
+            yield f"never executed {number}", [0]
+
+    @property
+    def _gathered(self) -> Path:
+        return self.folder / f"{_GATHERED}{self.suffix}"
+
+    def _merge_into(self, merged: Path) -> None:
+        """Add up all files. Raises ProfileError if merge-fdata fails."""
+        argv = (str(self._bolt.merge_program), *map(str, self.files()), "-o", str(merged))
+        command = process.Command(argv=argv, cwd=self.folder, env={"LC_ALL": "C"}, timeout=_TIMEOUT)
+        finished = process.run(command)
+        if not finished.ok:
+            raise ProfileError(
+                f"merge-fdata cannot read the profile: it {finished.ending()}:"
+                f" {finished.text().strip()[-200:]}"
+            )
+
+
+def counters_of_build(
+    build: Build, compiler: Compiler, folder: Path, earlier: Path | None = None
+) -> Counters:
+    """Return the counters that an instrumented build writes below ``folder``.
+
+    ``earlier`` is the profile that it was compiled with, if it was. Raises ToolError if the program
+    that reads them is missing.
+    """
+    post_link = build.manifest.post_link
+    if post_link is None:
+        return counters_of(compiler, folder, earlier)
+    return BoltCounters(folder, find_usable_bolt(), post_link.functions)
+
+
+def counters_of(compiler: Compiler, folder: Path, earlier: Path | None = None) -> Counters:
     """Return the counters that what this compiler instrumented writes below ``folder``."""
-    kind = GccCounters if compiler.family is Family.GCC else ClangCounters
-    return kind(folder, compiler)
+    if compiler.family is Family.GCC:
+        return GccCounters(folder, compiler)
+    return ClangCounters(folder, compiler, earlier)
 
 
 def training_environment(family: Family, folder: Path) -> dict[str, str]:

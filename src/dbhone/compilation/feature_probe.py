@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from dbhone import process
-from dbhone.compilation.counters import Counters, counters_of
+from dbhone.compilation.bolt import find_usable_bolt
+from dbhone.compilation.counters import BoltCounters, Counters, counters_of
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Pass
-from dbhone.compilation.variant import parse_variant
+from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.errors import HoneError
 from dbhone.home import Session
 
@@ -29,25 +33,73 @@ class FeatureProbe:
     reason: str
 
 
-def try_variant(compiler: Compiler, name: str, session: Session) -> FeatureProbe:
-    """Compile and run a program as ``name``; for a profile-guided variant train it as well."""
+def try_variant(
+    compiler: Compiler, name: str, session: Session, linker: str | None = None
+) -> FeatureProbe:
+    """Make a program as ``name`` and run it; train it as well, if the variant is trained.
+
+    A flag that the compiler passes over with a warning counts as one that it does not know.
+    """
     try:
         variant = parse_variant(name)
         variant.check(compiler)
-        folder = session.workdir("probe")
-        (folder / "try.c").write_text(_PROGRAM, encoding="utf-8")
-        counters = counters_of(compiler, folder / "counters")
-        counters.folder.mkdir()
-        for pass_ in variant.passes():
-            profile = _trained(counters) if pass_ is Pass.USE else counters.folder
-            flags = variant.flags(compiler, pass_, profile=str(profile), build_folder=str(folder))
-            argv = (str(compiler.path), *flags.compile, "-c", "try.c", "-o", "try.o")
-            _run(argv, folder, {})
-            _run((str(compiler.path), *flags.link, "try.o", "-o", "try"), folder, {})
-            _run((str(folder / "try"),), folder, counters.environment)
+        _Probe(compiler, variant, session.workdir("probe"), linker).run()
     except HoneError as error:
         return FeatureProbe(works=False, reason=error.message)
     return FeatureProbe(works=True, reason="")
+
+
+class _Probe:
+    """The small program in its own folder, pass after pass."""
+
+    def __init__(
+        self, compiler: Compiler, variant: Variant, folder: Path, linker: str | None
+    ) -> None:
+        self.compiler = compiler
+        self.variant = variant
+        self.folder = folder
+        self.linker = () if linker is None else (f"-fuse-ld={linker}",)
+        self.profile = folder / "no-profile"
+
+    def run(self) -> None:
+        """Make and run it. Raises HoneError with the reason why it does not work."""
+        (self.folder / "try.c").write_text(_PROGRAM, encoding="utf-8")
+        for pass_ in self.variant.passes():
+            counters = self._counters(pass_)
+            counters.folder.mkdir()
+            self._make(pass_, counters.folder)
+            self._run("./try", env=counters.environment)
+            if pass_.trains:
+                self.profile = _trained(counters)
+
+    def _counters(self, pass_: Pass) -> Counters:
+        folder = self.folder / f"counters-{pass_.value}"
+        if pass_.post_link:
+            return BoltCounters(folder, find_usable_bolt(), 1)
+        earlier = self.profile if pass_.takes_profile else None
+        return counters_of(self.compiler, folder, earlier)
+
+    def _make(self, pass_: Pass, counters: Path) -> None:
+        flags = self.variant.flags(
+            self.compiler, pass_, profile=str(self.profile), build_folder=str(self.folder)
+        )
+        if not pass_.post_link:
+            compiler = str(self.compiler.path)
+            self._run(compiler, "-Werror", *flags.compile, "-c", "try.c", "-o", "try.o")
+            link = (*flags.link, *flags.primary_link, *self.linker)
+            self._run(compiler, *link, "try.o", "-o", "try")
+            shutil.copy2(self.folder / "try", self.folder / "linked")
+            return
+        places = (
+            (f"-instrumentation-file={counters}/try",)
+            if pass_.trains
+            else (f"-data={self.profile}",)
+        )
+        bolt = str(find_usable_bolt().path)
+        self._run(bolt, "linked", "-relocs=1", "-o", "try", *flags.post_link, *places)
+
+    def _run(self, *argv: str, env: Mapping[str, str] = MappingProxyType({})) -> None:
+        _run(argv, self.folder, env)
 
 
 def _trained(counters: Counters) -> Path:
@@ -56,7 +108,7 @@ def _trained(counters: Counters) -> Path:
     return counters.merge()
 
 
-def _run(argv: tuple[str, ...], folder: Path, env: dict[str, str]) -> None:
+def _run(argv: tuple[str, ...], folder: Path, env: Mapping[str, str]) -> None:
     command = process.Command(
         argv=argv, cwd=folder, env={"LC_ALL": "C", **env}, isolated=True, timeout=_SECONDS
     )
@@ -67,5 +119,7 @@ def _run(argv: tuple[str, ...], folder: Path, env: dict[str, str]) -> None:
                 "clang's profiling runtime is missing (package libclang-rt-VERSION-dev)"
             )
         lines = finished.text().strip().splitlines()
-        message = next((line for line in lines if "error" in line), lines[-1] if lines else "")
+        message = next(
+            (line for line in lines if "error" in line.lower()), lines[-1] if lines else ""
+        )
         raise HoneError(f"{Path(argv[0]).name} {finished.ending()}: {message[:200]}")

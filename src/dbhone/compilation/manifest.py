@@ -88,15 +88,13 @@ class KeptFile(_Record):
         return path.is_file() and path.stat().st_size == self.bytes
 
 
-class ProfileUse(_Record):
-    """How a profile-guided build took its profile: units are compile commands.
+class TrainedProfile(_Record):
+    """The profile that a build took, and how it was trained.
 
     ``instrumented_seconds`` is the wall time of the build that was trained, 0 in old builds.
     """
 
     digest: str
-    units: int
-    units_without_profile: int
     functions: int
     functions_executed: int
     trained_on: tuple[str, ...]
@@ -110,13 +108,49 @@ class ProfileUse(_Record):
         return self.functions_executed / self.functions if self.functions else 0.0
 
 
+class ProfileUse(TrainedProfile):
+    """How a profile-guided build took its profile: units are compile commands."""
+
+    units: int
+    units_without_profile: int
+
+
+class PostLinkRecord(_Record):
+    """What a post-link optimiser did to the primary artifact.
+
+    ``tool`` is its name and version, ``seconds`` the time that it took. ``functions`` are all that
+    it could read, in an instrumented build those that count. Of these ``profiled`` were reached by
+    the training, and ``moved`` have their blocks in another order now. ``unmovable`` were reached
+    and had to stay as they were; ``skipped`` are the names of those that it was told to leave
+    alone. ``text_bytes`` is the code of what was linked, ``hot_bytes`` what the training reached
+    of it, in its new place. ``taken_before`` and ``taken_after`` are the taken branches of the
+    training, in the old layout and in the new one. ``profile`` is None in an instrumented build.
+    """
+
+    tool: str
+    arguments: tuple[str, ...]
+    seconds: float
+    functions: int
+    profiled: int = 0
+    moved: int = 0
+    unmovable: int = 0
+    skipped: tuple[str, ...] = ()
+    text_bytes: int
+    hot_bytes: int = 0
+    taken_before: int = 0
+    taken_after: int = 0
+    profile: TrainedProfile | None = None
+
+
 class Manifest(_Record):
     """Everything that went into a build, and what came out.
 
     ``inputs`` are what the user decided, ``source`` is the exact source that was built. ``folder``
     is where it was compiled, empty in old builds. Nothing is known of the compiler of a ready-made
     server; ``libraries`` are the folders of libraries that it brings along. ``added_flags`` are
-    the flags that the recipe added to the variant's, because the tree needs them.
+    the flags that the recipe added to the variant's, because the tree needs them. ``unmovable``
+    are functions that a post-link optimiser must leave alone. ``post_link`` says what one did;
+    ``seconds`` then includes its own.
     """
 
     digest: str
@@ -140,6 +174,8 @@ class Manifest(_Record):
     primary: str
     libraries: tuple[str, ...] = ()
     added_flags: tuple[str, ...] = ()
+    unmovable: tuple[str, ...] = ()
+    post_link: PostLinkRecord | None = None
     built_at: datetime
 
     @model_validator(mode="before")
@@ -156,6 +192,23 @@ class Manifest(_Record):
     def variant(self) -> str:
         """The variant's full name."""
         return self.inputs.variant.name
+
+    @property
+    def note(self) -> str:
+        """What tells it from the finished build of its variant, for people; empty for that."""
+        unfinished = self.inputs.variant.post_link and not self.pass_.post_link
+        return self.pass_.note or ("as linked" if unfinished else "")
+
+    @property
+    def pass_seconds(self) -> float:
+        """The seconds of its own pass; a post-link pass begins with a build that was made."""
+        return self.post_link.seconds if self.post_link else self.seconds
+
+    @property
+    def trained(self) -> tuple[TrainedProfile, ...]:
+        """The profiles that it took, in order."""
+        after = self.post_link.profile if self.post_link else None
+        return tuple(profile for profile in (self.profile, after) if profile is not None)
 
 
 class Build:
@@ -200,6 +253,7 @@ class Build:
             *manifest.compile_flags,
             *manifest.added_flags,
             *manifest.link_flags,
+            *(manifest.post_link.arguments if manifest.post_link else ()),
             *manifest.inputs.options,
         )
         return tuple(dict.fromkeys(flags))

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from dbhone.compilation.counters import MERGED, Counters
-from dbhone.compilation.manifest import Build
+from dbhone.compilation.manifest import Build, TrainedProfile
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Family
 from dbhone.errors import ProfileError
@@ -59,6 +59,19 @@ class Profile:
     def coverage(self) -> float:
         """The share of the functions that the training executed."""
         return self.facts.functions_executed / self.facts.functions
+
+    def trained(self) -> TrainedProfile:
+        """Return what a build that takes it keeps of it."""
+        facts = self.facts
+        return TrainedProfile(
+            digest=facts.digest,
+            functions=facts.functions,
+            functions_executed=facts.functions_executed,
+            trained_on=facts.trained_on,
+            training_seconds=facts.training_seconds,
+            training_rounds=facts.training_rounds,
+            instrumented_seconds=facts.instrumented_seconds,
+        )
 
     def check_fits(self, *, source_digest: str, compiler_identity: str) -> None:
         """Raise ProfileError if it was made from another source or by another compiler."""
@@ -143,7 +156,7 @@ def collect(training: Training, session: Session) -> Profile:
         compiler_identity=training.compiler.identity,
         source_digest=manifest.source_digest,
         instrumented_build=manifest.digest,
-        instrumented_seconds=manifest.seconds,
+        instrumented_seconds=manifest.pass_seconds,
         trained_on=training.trained_on,
         training_seconds=training.seconds,
         training_rounds=training.rounds,

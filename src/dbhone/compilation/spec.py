@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
+from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import FOLDER_PLACEHOLDER, PROFILE_PLACEHOLDER, Flags, Pass
+from dbhone.compilation.transforms.base import (
+    FOLDER_PLACEHOLDER,
+    PROFILE_PLACEHOLDER,
+    Family,
+    Flags,
+    Pass,
+    Slot,
+)
 from dbhone.dbms.base import LIBRARIES_VARIABLE, BuildRequest, Dbms, Recipe
 from dbhone.errors import MachineError, ProfileError, ToolError, UsageError, VariantError
 from dbhone.files import digest_of
@@ -60,7 +68,7 @@ class BuildSpec:
     """One build to make or to find.
 
     ``tree``, ``dbms`` and ``compiler`` are what ``inputs`` name, found on this machine.
-    ``profile`` is given for the USE pass and only for it.
+    ``profile`` is given for a pass that takes one, and only for it.
     """
 
     inputs: BuildInputs
@@ -74,6 +82,7 @@ class BuildSpec:
         """Raise if these inputs cannot make a build."""
         variant = self.inputs.variant
         variant.check(self.compiler)
+        variant.check_artifact(self.dbms)
         if self.dbms.needs_cxx and self.compiler.find_cxx() is None:
             name = self.compiler.cxx_name
             raise ToolError(
@@ -81,12 +90,14 @@ class BuildSpec:
                 f" {self.compiler.label}, which is missing",
                 hint=f"install it: apt-get install {name.replace('clang++', 'clang')}",
             )
-        if self.pass_ not in self.inputs.variant.passes():
+        if self.pass_ not in self.inputs.variant.passes() or self.pass_.post_link:
             raise VariantError(
                 f"the variant {self.inputs.variant.name} has no {self.pass_.value} pass"
             )
         self._check_linker()
-        if self.pass_ is not Pass.USE:
+        if variant.post_link:
+            check_memory(self.dbms.text_bytes)
+        if not self.pass_.takes_profile:
             return
         if self.profile is None:
             raise ProfileError(
@@ -101,6 +112,12 @@ class BuildSpec:
         linker = self.inputs.linker
         if linker is None:
             return
+        if linker == "lld" and self.compiler.family is Family.GCC and self._has_lto:
+            raise VariantError(
+                f"the variant {self.inputs.variant.name} cannot be linked by lld, which does not"
+                " read gcc's objects for link-time optimisation",
+                hint="take another linker, such as mold, or leave 'linker' out",
+            )
         if shutil.which(_LINKER_PROGRAM + linker) is None:
             raise ToolError(
                 f"the linker {linker} is not installed: there is no {_LINKER_PROGRAM}{linker}",
@@ -114,6 +131,10 @@ class BuildSpec:
                 f" {other.removeprefix(_USE_LINKER)}, not with {linker}",
                 hint="leave 'linker' out",
             )
+
+    @property
+    def _has_lto(self) -> bool:
+        return any(part.slot is Slot.LTO for part in self.inputs.variant.transforms)
 
     def flags(self, build_folder: str) -> Flags:
         """Return the flags as the compiler gets them in ``build_folder``."""
@@ -178,7 +199,7 @@ class BuildSpec:
             link_flags=flags.link,
             primary_link_flags=flags.primary_link,
             jobs=jobs,
-            shell=self.pass_ is not Pass.INSTRUMENT,
+            shell=not self.pass_.trains,
             guidance=flags.guidance,
             options=self.inputs.options,
             libraries=library_folder(),

@@ -36,9 +36,7 @@ def timings(build: Build, *, slowest: int = SLOWEST) -> BuildTimings:
         targets=sum(command.compiles for command in commands),
         phases=dict(manifest.phase_seconds),
         slowest=tuple((command.target, command.seconds) for command in by_time[:slowest]),
-        instrumented_seconds=(manifest.profile.instrumented_seconds or None)
-        if manifest.profile
-        else None,
+        instrumented_seconds=sum(use.instrumented_seconds for use in manifest.trained) or None,
     )
 
 

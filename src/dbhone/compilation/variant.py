@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbhone import registry
+from dbhone.compilation import host
 from dbhone.compilation.aliases import COMPOSITIONS, expand
+from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import (
     DRAWER,
@@ -17,6 +19,7 @@ from dbhone.compilation.transforms.base import (
     Slot,
     Transform,
 )
+from dbhone.dbms.base import Dbms, EmbeddedDbms
 from dbhone.errors import ToolError, UnknownName, VariantError
 from dbhone.measurement.record import READY_MADE
 
@@ -44,8 +47,13 @@ class Variant:
 
     @property
     def profile_guided(self) -> bool:
-        """Whether it is built twice, with training in between."""
+        """Whether it must be trained."""
         return any(transform.profile_guided for transform in self.transforms)
+
+    @property
+    def post_link(self) -> bool:
+        """Whether a post-link optimiser works on what was linked."""
+        return any(transform.post_link for transform in self.transforms)
 
     @property
     def host_specific(self) -> bool:
@@ -54,7 +62,19 @@ class Variant:
 
     def passes(self) -> tuple[Pass, ...]:
         """Return the builds that it takes, in order."""
-        return (Pass.INSTRUMENT, Pass.USE) if self.profile_guided else (Pass.PLAIN,)
+        own = next((transform.passes for transform in self.transforms if transform.passes), None)
+        after = (Pass.POST_LINK_INSTRUMENT, Pass.POST_LINK_USE) if self.post_link else ()
+        return (*(own or (Pass.PLAIN,)), *after)
+
+    def check_artifact(self, dbms: Dbms) -> None:
+        """Raise VariantError for a transform that would change nothing in what is measured."""
+        for transform in self.transforms:
+            if transform.for_library and not isinstance(dbms, EmbeddedDbms):
+                raise VariantError(
+                    f"'{transform.name}' changes nothing in {dbms.title}: it is for shared"
+                    " libraries, and the server is a program",
+                    hint=f"leave {transform.name} out",
+                )
 
     def flags(
         self,
@@ -78,13 +98,16 @@ class Variant:
             link=tuple(flag for part in parts for flag in part.link),
             primary_link=tuple(flag for part in parts for flag in part.primary_link),
             proof=tuple(flag for part in parts for flag in part.proof),
+            post_link=tuple(word for part in parts for word in part.post_link),
             guidance=next((part.guidance for part in parts if part.guidance), None),
         )
 
     def check(self, compiler: Compiler) -> None:
-        """Raise VariantError or ToolError if this compiler cannot make the variant."""
+        """Raise VariantError or ToolError if this compiler cannot make the variant here."""
+        if self.post_link:
+            find_usable_bolt()
         for transform in self.transforms:
-            reason = transform.refusal(compiler.family, compiler.major)
+            reason = transform.refusal(compiler.family, compiler.major) or host.lack(transform)
             if reason is not None:
                 raise VariantError(
                     f"'{transform.name}' is impossible with {compiler.label}: {reason}"

@@ -34,6 +34,7 @@ class MysqlServer(MysqlLife):
     build_options: tuple[Option, ...] = ()
     """The options that this maker's trees have besides MySQL's."""
     build_seconds = 2700.0
+    text_bytes = 35_000_000
     seconds_by_version: tuple[tuple[VersionRange, float], ...] = (
         (VersionRange(until="5.7"), 230.0),
         (VersionRange(since="5.7", until="8.0"), 500.0),

@@ -129,13 +129,15 @@ class Recipe:
     """How one build is made. ``primary`` names the artifact that is optimised and measured.
 
     ``added_flags`` are the compiler's flags that stand beside the variant's, because the tree
-    cannot be compiled without them.
+    cannot be compiled without them. ``unmovable`` are the functions of the primary artifact whose
+    code a post-link optimiser must leave where it is.
     """
 
     steps: tuple[BuildStep, ...]
     artifacts: tuple[Artifact, ...]
     primary: str
     added_flags: tuple[str, ...] = ()
+    unmovable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +173,8 @@ class Dbms(ABC):
     """Whether a C++ compiler takes part in a build."""
     requirements: tuple[Requirement, ...] = ()
     """What a build requires besides compilers; ``required_programs`` are among it."""
+    text_bytes: int
+    """About how many bytes of code what is measured has: a post-link optimiser needs memory."""
     takes_options: bool = False
     """Whether its recipe knows what to do with the build options of a request."""
     usual_suite: str

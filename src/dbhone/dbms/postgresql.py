@@ -26,6 +26,8 @@ _STAGE = Path("stage")
 _STAGED = _STAGE / _PREFIX.removeprefix("/")
 _KEPT = Path("install")
 _OLDEST = 13
+_UNMOVABLE = ("ExecInterpExpr",)
+"""The interpreter of expressions keeps the addresses of its own parts in a table."""
 _NAME = re.compile(r"^PACKAGE_NAME='PostgreSQL'$", re.MULTILINE)
 _VERSION = re.compile(r"^PACKAGE_VERSION='((\d{1,9})[^']*)'$", re.MULTILINE)
 _HINT = "give a whole source tree of PostgreSQL 13 or newer"
@@ -38,6 +40,7 @@ class Postgresql(PostgresqlLife):
     title = "PostgreSQL"
     reference = "apt:postgresql-15"
     build_seconds = 190.0
+    text_bytes = 5_000_000
     licence = Licence(
         name="PostgreSQL",
         files=("COPYRIGHT",),
@@ -87,6 +90,7 @@ class Postgresql(PostgresqlLife):
                 ),
             ),
             primary="server",
+            unmovable=_UNMOVABLE,
         )
 
 

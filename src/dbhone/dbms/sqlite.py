@@ -69,6 +69,7 @@ class Sqlite(EmbeddedDbms):
     title = "SQLite"
     reference = "apt:sqlite3"
     build_seconds = 22.0
+    text_bytes = 1_200_000
     licence = Licence(
         name="blessing",
         files=("LICENSE.md",),

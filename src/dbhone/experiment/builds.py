@@ -1,4 +1,7 @@
-"""Performs the steps of a plan that make builds: fetch, take what is prebuilt, compile, train."""
+"""Performs the steps of a plan that make builds.
+
+They fetch, take what is prebuilt, compile, train, and change what was linked.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from dbhone import registry
-from dbhone.compilation import builder, profile
-from dbhone.compilation.counters import counters_of
+from dbhone.compilation import builder, post_link, profile
+from dbhone.compilation.bolt import find_usable_bolt
+from dbhone.compilation.counters import counters_of_build
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import Profile
@@ -27,7 +31,7 @@ from dbhone.experiment.events import (
     WaitBegan,
     WaitEnded,
 )
-from dbhone.experiment.plan import Compile, Fetch, PlanStep, TakePrebuilt, Train
+from dbhone.experiment.plan import Compile, Fetch, PlanStep, PostLink, TakePrebuilt, Train
 from dbhone.experiment.target import BuildResult, TrainingJob, training_tasks
 from dbhone.experiment.targets import target_class
 from dbhone.home import Session
@@ -98,6 +102,8 @@ class BuildService:
                 result = self._take_prebuilt(step.inputs)
             case Compile():
                 result = self._compile(step)
+            case PostLink():
+                result = self._post_link(step)
             case Train():
                 return self._train(step)
             case _:
@@ -210,10 +216,25 @@ class BuildService:
         )
         return BuildResult(build=build, tree=spec.tree, reused=False)
 
-    def _profile(self, step: Compile) -> Profile | None:
-        if step.pass_ is not Pass.USE:
-            return None
-        result = self._results[step.needs[-1]]
+    def _post_link(self, step: PostLink) -> BuildResult:
+        linked = self.build(step.needs[0])
+        spec = post_link.PostLinkSpec(
+            inputs=step.inputs,
+            compiler=self.compiler(step.inputs.compiler),
+            linked=linked.build,
+            pass_=step.pass_,
+            bolt=find_usable_bolt(),
+            profile=self._profile(step),
+        )
+        known = builder.find(self.session.home, spec.digest())
+        build = known or self.exclusively(lambda: post_link.make(spec, self.session, self._detail))
+        return BuildResult(build=build, tree=linked.tree, reused=known is not None)
+
+    def _profile(self, step: Compile | PostLink) -> Profile | None:
+        return self._trained(step.needs[-1]) if step.pass_.takes_profile else None
+
+    def _trained(self, makes: str) -> Profile:
+        result = self._results[makes]
         assert isinstance(result, Profile)
         return result
 
@@ -228,8 +249,22 @@ class BuildService:
 
     def _make_profile(self, step: Train, build: Build, key: str) -> Profile:
         """Train an instrumented build; return the profile, checked and kept."""
+        with self._counters_folder(build) as folder:
+            return self._trained_profile(step, build, key, folder)
+
+    @contextlib.contextmanager
+    def _counters_folder(self, build: Build) -> Iterator[Path]:
+        """Yield an empty folder for a build's counters: the one that it insists on, if any."""
+        if build.manifest.post_link is None:
+            yield self.session.workdir("counters")
+            return
+        with self.session.fixed_workdir(builder.counters_name(build.digest)) as folder:
+            yield folder
+
+    def _trained_profile(self, step: Train, build: Build, key: str, folder: Path) -> Profile:
         compiler = self.compiler(step.inputs.compiler)
-        counters = counters_of(compiler, self.session.workdir("counters"))
+        earlier = self._trained(step.needs[1]).input_path if len(step.needs) > 1 else None
+        counters = counters_of_build(build, compiler, folder, earlier)
         job = TrainingJob(
             build=build,
             dbms=load_dbms(step.inputs.dbms),

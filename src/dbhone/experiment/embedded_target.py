@@ -65,6 +65,7 @@ class EmbeddedTarget(Target):
                 own(job.counters.folder, tenant.account)
                 command = _command(driver, job.build, task, database, _TRAINING_TIMEOUT, tenant)
                 drive(_in_training(command, job)).require_report()
+            job.counters.gather()
         return 1
 
     def verify(self, subject: str) -> ResultDigest:

@@ -28,6 +28,7 @@ from dbhone.source.tree import SourceTree, last_tree, recall
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
 _INSTRUMENTED = 1.2
+_POST_LINK = 0.08
 _PREBUILT_SECONDS = 5.0
 
 
@@ -112,15 +113,16 @@ class BuildEstimator:
     ) -> bool:
         """Return whether nothing of this pass needs to be built, as far as can be told.
 
-        The last pass of a profile-guided build depends on its profile, which is not known yet: a
-        build of the same tree counts as there while the instrumented one is.
+        Passes after the first depend on what came before, which is not known yet: a build of the
+        same tree counts as there while the first one is.
         """
         tree = self._last_edited(inputs)
         if tree is None or inputs.fixes or not like:
             return False
-        if pass_ is not Pass.USE:
+        first = inputs.variant.passes()[0]
+        if pass_ is first:
             return self._is_made(inputs, pass_, compiler, tree)
-        return self._is_made(inputs, Pass.INSTRUMENT, compiler, tree) and any(
+        return self._is_made(inputs, first, compiler, tree) and any(
             build.manifest.source_digest == tree.digest
             and build.manifest.inputs.copy_number == inputs.copy_number
             and builder.find(self._home, build.manifest.digest) is not None
@@ -166,6 +168,7 @@ def _is_like(build: Build, inputs: BuildInputs, pass_: Pass, compiler: Compiler 
         and (
             manifest.variant == inputs.variant.name
             or manifest.compile_flags == inputs.variant.flags(compiler, pass_).compile
+            or pass_.post_link
         )
     )
 
@@ -195,13 +198,15 @@ def _seconds_as_of(version: str, manifest: Manifest) -> float:
     """Return the seconds that a build took, as they would be for another version."""
     dbms = load_dbms(manifest.dbms)
     own = dbms.seconds_of(manifest.version)
-    return manifest.seconds * dbms.seconds_of(version or manifest.version) / own
+    return manifest.pass_seconds * dbms.seconds_of(version or manifest.version) / own
 
 
 def _effort(variant: str, pass_: Pass) -> float:
     """Return how much longer such a build takes than the plain one of the usual level."""
     words = math.prod(_COST.get(word, 1.0) for word in variant.split("+"))
-    return words * (_INSTRUMENTED if pass_ is Pass.INSTRUMENT else 1.0)
+    if pass_.post_link:
+        return _POST_LINK
+    return words * (_INSTRUMENTED if pass_.trains else 1.0)
 
 
 class SpeedFactor:

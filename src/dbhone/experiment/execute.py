@@ -10,11 +10,15 @@ import dataclasses
 from collections.abc import Iterator
 from functools import partial
 
+from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.feature_probe import try_variant
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import (
     DriverError,
     HoneError,
     Interrupted,
+    MachineError,
     ServerError,
     ToolError,
     UsageError,
@@ -33,6 +37,7 @@ from dbhone.experiment.plan import (
     Measure,
     Plan,
     PlanStep,
+    PostLink,
     Progress,
     TakePrebuilt,
     Train,
@@ -168,7 +173,7 @@ class Execution:
                 self._use_tree_of_before(step)
                 report.reused = self._service.perform(step)
                 self._check_source(step)
-            case Compile() | TakePrebuilt() | Train():
+            case Compile() | TakePrebuilt() | PostLink() | Train():
                 report.reused = self._service.perform(step)
                 report.note = self._describe_built(step, plan)
             case CheckSubjects():
@@ -206,7 +211,7 @@ class Execution:
         seconds = sum(
             self._expected(step) or 0.0
             for step in plan.steps
-            if name in step.subjects and isinstance(step, Compile | TakePrebuilt | Train)
+            if name in step.subjects and isinstance(step, Compile | TakePrebuilt | PostLink | Train)
         )
         budget = self._experiment.design.budget_seconds
         if not leaves_time(self._recorder.left(), seconds, budget):
@@ -233,7 +238,7 @@ class Execution:
 
     def _expected(self, step: PlanStep) -> float | None:
         """Return about how many seconds a build takes at this machine's speed."""
-        if not isinstance(step, Compile | TakePrebuilt | Train):
+        if not isinstance(step, Compile | TakePrebuilt | PostLink | Train):
             return None
         return step.cost.seconds * self._speed[step.cost.guessed].factor
 
@@ -262,10 +267,15 @@ class Execution:
         error = self._estimator.absence(self._experiment, subject)
         if error is not None or subject.inputs.variant.ready_made:
             return error
-        compiler = self._service.compiler(subject.inputs.compiler)
-        probe = try_variant(compiler, subject.inputs.variant.name, self._session)
+        inputs = subject.inputs
+        probe = try_variant(
+            self._service.compiler(inputs.compiler),
+            inputs.variant.name,
+            self._session,
+            inputs.linker,
+        )
         if probe.works:
-            return None
+            return _memory_shortage(inputs) if inputs.variant.post_link else None
         return ToolError(probe.reason or "", hint="'hone doctor' tells what to do")
 
     def _recorded_digest(self, step: Fetch) -> str | None:
@@ -419,3 +429,12 @@ class Execution:
         position = list(self._subjects).index(name)
         described = describe(self._subjects[name], build, state, broken=broken)
         self._recorder.describe(position, described)
+
+
+def _memory_shortage(inputs: BuildInputs) -> MachineError | None:
+    """Return the error that a post-link optimiser would meet for lack of memory, None if none."""
+    try:
+        check_memory(load_dbms(inputs.dbms).text_bytes)
+    except MachineError as error:
+        return error
+    return None

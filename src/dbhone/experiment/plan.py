@@ -91,7 +91,16 @@ class TakePrebuilt(PlanStep):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compile(PlanStep):
-    """Make one pass of a build. The USE pass needs the profile that is its last need."""
+    """Make one pass of a build. A pass that takes a profile has it as its last need."""
+
+    stage = Stage.BUILD
+    inputs: BuildInputs
+    pass_: Pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostLink(PlanStep):
+    """Change what was linked. The build is the first need, a profile the last, if it takes one."""
 
     stage = Stage.BUILD
     inputs: BuildInputs
@@ -100,7 +109,10 @@ class Compile(PlanStep):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Train(PlanStep):
-    """Run an instrumented build, which is its only need, and make a profile."""
+    """Run an instrumented build, its first need, and make a profile.
+
+    An earlier profile, which the build was compiled with, becomes a part of it.
+    """
 
     stage = Stage.TRAIN
     inputs: BuildInputs
@@ -368,7 +380,12 @@ def _fetch(subject: SubjectDeclaration, estimator: Estimator) -> Fetch:
 
 
 def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[PlanStep]:
-    """Yield the steps of a subject's build: one, or the three of a profile-guided build."""
+    """Yield the steps of a subject's build.
+
+    One compiles. A profile-guided build has two or three, with training after each but the last.
+    A post-link optimiser adds counters to what came of them, and after another training lays it
+    out anew.
+    """
     inputs, source = subject.inputs, _source(subject.inputs.source)
     if inputs.variant.ready_made:
         yield TakePrebuilt(
@@ -381,31 +398,38 @@ def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[
         )
         return
     profile: tuple[str, ...] = ()
+    linked = source
     for pass_ in inputs.variant.passes():
-        compile_ = Compile(
-            label=subject.label + (", instrumented" if pass_ is Pass.INSTRUMENT else ""),
+        kind = PostLink if pass_.post_link else Compile
+        needs = (linked if pass_.post_link else source, *(profile if pass_.takes_profile else ()))
+        step = kind(
+            label=", ".join(filter(None, (subject.label, pass_.note))),
             subjects=(subject.name,),
-            needs=(source, *profile),
-            makes=" ".join((estimator.identity(inputs, pass_), *profile)),
+            needs=needs,
+            makes=" ".join((estimator.identity(inputs, pass_), *needs)),
             cost=estimator.cost(inputs, pass_),
             inputs=inputs,
             pass_=pass_,
         )
-        yield compile_
-        if pass_ is Pass.INSTRUMENT:
-            train = _train(subject, compile_)
+        yield step
+        if pass_.trains:
+            train = _train(subject, step, profile if pass_.takes_profile else ())
             yield train
             profile = (train.makes,)
+        else:
+            linked = step.makes
 
 
-def _train(subject: SubjectDeclaration, instrumented: Compile) -> Train:
+def _train(
+    subject: SubjectDeclaration, instrumented: Compile | PostLink, earlier: tuple[str, ...]
+) -> Train:
     training = subject.training
     assert training is not None, "a profile-guided subject has a training"
     seconds = target_class(training.suite).training_seconds(training)
     return Train(
         label=f"{subject.name}: on {', '.join(training.sets)}",
         subjects=(subject.name,),
-        needs=(instrumented.makes,),
+        needs=(instrumented.makes, *earlier),
         makes=f"profile of {instrumented.makes} by {training}",
         cost=DONE if instrumented.cost.done else Cost(seconds=seconds),
         inputs=subject.inputs,

@@ -107,6 +107,7 @@ class ServerTarget(Target):
         before: ProfileCounts | None = None
         for number in range(1, _MOST_TRAINING_ROUNDS + 1):
             _train_once(pool, spec, training_tasks(training), notify, number)
+            job.counters.gather()
             after = job.counters.read()
             if before is not None and has_settled(before, after):
                 return number

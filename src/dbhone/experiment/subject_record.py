@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbhone.compilation.manifest import Build
+from dbhone.compilation.manifest import Build, PostLinkRecord, TrainedProfile
 from dbhone.compilation.timings import timings
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.target import BuildResult, ServerState
 from dbhone.measurement.record import Subject
+from dbhone.units import size
 
 _LOW_COVERAGE = 0.02
 
@@ -22,7 +23,7 @@ def describe(
 ) -> Subject:
     """Return the record of a subject with its build; ``broken`` says why it takes no part."""
     build, manifest = result.build, result.build.manifest
-    use = manifest.profile
+    trained = manifest.trained
     return Subject(
         name=subject.name,
         role=subject.role,
@@ -37,9 +38,9 @@ def describe(
         build_path=str(build.path(manifest.primary)),
         build_seconds=manifest.seconds,
         binary_bytes=build.binary_bytes,
-        trained_on=use.trained_on if use else (),
-        training_seconds=use.training_seconds if use else None,
-        profile_coverage=use.coverage if use else None,
+        trained_on=tuple(dict.fromkeys(name for use in trained for name in use.trained_on)),
+        training_seconds=sum(use.training_seconds for use in trained) if trained else None,
+        profile_coverage=trained[0].coverage if trained else None,
         broken=broken,
         settings=dict(state.settings),
         defaults=dict(state.defaults),
@@ -56,10 +57,33 @@ def is_same_binary(build: Build, other: Build) -> bool:
 
 
 def profile_note(build: Build) -> str:
-    """Return how a profile-guided build was trained, for people; empty for any other."""
+    """Return how a build was trained and what came of it, for people; empty if it was not."""
+    post_link = build.manifest.post_link
+    if post_link is not None:
+        return post_link_facts(post_link)
     use = build.manifest.profile
-    if use is None:
-        return ""
+    return "" if use is None else _training_facts(use)
+
+
+def post_link_facts(record: PostLinkRecord) -> str:
+    """Return what a post-link optimiser did, for people."""
+    if record.profile is None:
+        return f"{record.tool} counts in {record.functions:,} functions"
+    left = [f"{record.unmovable:,} could not be moved"] if record.unmovable else []
+    if record.skipped:
+        left.append(f"{', '.join(record.skipped)} left alone")
+    taken = record.taken_after / record.taken_before - 1 if record.taken_before else 0.0
+    parts = (
+        f"{record.tool}: {_training_facts(record.profile)}",
+        f"laid out {record.moved:,} of {record.profiled:,} anew",
+        *left,
+        f"taken branches {taken:+.0%}",
+        f"{size(record.hot_bytes)} of {size(record.text_bytes)} of code is hot",
+    )
+    return "; ".join(parts)
+
+
+def _training_facts(use: TrainedProfile) -> str:
     rounds = f" in {use.training_rounds} rounds" if use.training_rounds > 1 else ""
     reached = f"{use.functions_executed} of {use.functions} functions"
     return f"trained {use.training_seconds:.1f} s{rounds}, reached {reached}"

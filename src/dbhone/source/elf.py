@@ -80,6 +80,11 @@ def read_compiler(path: Path) -> str | None:
     return _read(path, _compiler)
 
 
+def section_sizes(path: Path) -> dict[str, int]:
+    """Return the sizes of a file's sections by their names, in bytes; none of a damaged file."""
+    return _read(path, _section_sizes) or {}
+
+
 def machine_here() -> str:
     """Return the machine whose programs run here, as ``Elf.machine`` names it."""
     elf = read_elf(_THIS_PROGRAM)
@@ -114,6 +119,10 @@ def _compiler(file: ELFFile) -> str | None:
                 f"{name} {max(versions, key=lambda version: (versions[version], numbers(version)))}"
             )
     return None
+
+
+def _section_sizes(file: ELFFile) -> dict[str, int]:
+    return {section.name: section["sh_size"] for section in file.iter_sections()}
 
 
 def _links(file: ELFFile) -> Links | None:

@@ -27,6 +27,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.plan import plan_builds
 from dbhone.experiment.requirements import foresee_dbms, missing_for_build
+from dbhone.experiment.subject_record import post_link_facts
 from dbhone.experiment.target import BuildResult
 from dbhone.home import Home
 from dbhone.measurement.record import READY_MADE, Role
@@ -261,7 +262,7 @@ def _facts(product: BuildResult) -> Table:
         "build": f"{manifest.dbms} {manifest.version}, {product.build.label}",
         "took": f"{how} {duration(manifest.seconds)}" + (f" ({phases})" if phases else ""),
         "source": manifest.source,
-        "flags": " ".join((*manifest.compile_flags, *manifest.link_flags)),
+        "flags": " ".join(product.build.shown_flags),
     }
     if manifest.profile is not None:
         use = manifest.profile
@@ -270,6 +271,8 @@ def _facts(product: BuildResult) -> Table:
             f" {use.functions_executed} of {use.functions} functions;"
             f" {use.units - use.units_without_profile} of {use.units} files had one"
         )
+    if manifest.post_link is not None:
+        rows["post-link"] = post_link_facts(manifest.post_link)
     for name, kept in manifest.files.items():
         rows[name] = f"{kept.path}, {size(kept.bytes)}"
     for name, value in rows.items():

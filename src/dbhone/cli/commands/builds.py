@@ -10,7 +10,6 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, print_json
 from dbhone.compilation.build_index import all_builds, prune
 from dbhone.compilation.manifest import Build
-from dbhone.compilation.transforms.base import Pass
 from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.record import RunState
 from dbhone.measurement.store import Store
@@ -57,12 +56,12 @@ def command(context: Context, remove: bool, everything: bool, as_json: bool) -> 
     table.add_column("binary", justify="right")
     for build in builds:
         manifest = build.manifest
-        instrumented = " (instrumented)" if manifest.pass_ is Pass.INSTRUMENT else ""
+        note = f" ({manifest.note})" if manifest.note else ""
         copy = f" (copy {manifest.inputs.copy_number})" if manifest.inputs.copy_number else ""
         table.add_row(
             manifest.digest[:12],
             f"{manifest.dbms} {manifest.version}",
-            manifest.variant + instrumented + copy,
+            manifest.variant + note + copy,
             build.shown_compiler,
             f"{manifest.built_at.astimezone():%Y-%m-%d %H:%M}",
             duration(manifest.seconds),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 
 from dbhone.dbms.base import ProfileOptions
 
@@ -26,15 +28,52 @@ class Slot(StrEnum):
     DEBUG = "debug information"
     TARGET = "target processor"
     LTO = "link-time optimisation"
+    INTERPOSITION = "interposition of symbols"
     PROFILE = "profile guidance"
+    ALIGNMENT = "alignment of segments"
+    POST_LINK = "post-link optimisation"
 
 
 class Pass(StrEnum):
-    """Which build of a variant this is. Only profile-guided variants have more than one."""
+    """Which build of a variant this is. Only variants that are trained have more than one.
+
+    The post-link passes change a build that was linked before; the others compile.
+    """
 
     PLAIN = "plain"
     INSTRUMENT = "instrument"
+    REINSTRUMENT = "reinstrument"
+    """Uses the first profile and counts once more, in the code that came of it."""
     USE = "use"
+    POST_LINK_INSTRUMENT = "post-link-instrument"
+    POST_LINK_USE = "post-link-use"
+
+    @property
+    def trains(self) -> bool:
+        """Whether its build is made to be trained."""
+        return self in {Pass.INSTRUMENT, Pass.REINSTRUMENT, Pass.POST_LINK_INSTRUMENT}
+
+    @property
+    def takes_profile(self) -> bool:
+        """Whether it needs the profile of the training before it."""
+        return self in {Pass.REINSTRUMENT, Pass.USE, Pass.POST_LINK_USE}
+
+    @property
+    def post_link(self) -> bool:
+        """Whether it changes a linked file."""
+        return self in {Pass.POST_LINK_INSTRUMENT, Pass.POST_LINK_USE}
+
+    @property
+    def note(self) -> str:
+        """What tells its build from the finished one, for people; empty for most."""
+        return _NOTES.get(self, "")
+
+
+_NOTES = {
+    Pass.INSTRUMENT: "instrumented",
+    Pass.REINSTRUMENT: "instrumented for context",
+    Pass.POST_LINK_INSTRUMENT: "instrumented after linking",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +94,14 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """Flags for the compiler and, in front of its libraries, the linker.
+    """Flags for the compiler, the linker (in front of its libraries), and the post-link optimiser.
 
     ``primary_link`` is for the linking of what is optimised and measured, not for that of a
     library beside it.
     ``proof`` lists the flags that every compile command of the finished build must contain: it is
     an error if a build system drops them. ``guidance`` describes the flags that concern a profile,
     for build systems with an option of their own for it; None if such an option would not mean the
-    same.
+    same. ``post_link`` is what the post-link optimiser is told in a post-link pass.
     """
 
     compile: tuple[str, ...] = ()
@@ -70,6 +109,7 @@ class Flags:
     primary_link: tuple[str, ...] = ()
     proof: tuple[str, ...] = ()
     guidance: ProfileOptions | None = None
+    post_link: tuple[str, ...] = ()
 
 
 class Transform(ABC):
@@ -77,7 +117,12 @@ class Transform(ABC):
 
     ``order`` places its flags among those of other transforms: later flags override earlier ones.
     Two transforms of one ``slot`` conflict. ``host_specific`` marks a build for this processor
-    only. ``profile_guided`` makes the variant a build in two passes with training in between.
+    only; one with ``cpu_flags`` is for processors that have all of these, as Linux names them.
+    ``kernel_options`` must be in the kernel's configuration, and the files ``kernel_settings`` must
+    contain these words. ``for_library`` marks what changes nothing in a program, only in a shared
+    library. ``profile_guided`` makes the variant one that is trained: ``passes`` are those that
+    compile, in order, if they are not the plain one; ``post_link`` adds the post-link passes to
+    whatever compiles.
     """
 
     name: str
@@ -85,7 +130,13 @@ class Transform(ABC):
     order: int
     slot: Slot
     host_specific: bool = False
+    cpu_flags: frozenset[str] = frozenset()
+    kernel_options: tuple[str, ...] = ()
+    kernel_settings: Mapping[str, str] = MappingProxyType({})
+    for_library: bool = False
     profile_guided: bool = False
+    passes: tuple[Pass, ...] = ()
+    post_link: bool = False
     conflicts: tuple[str, ...] = ()
 
     @abstractmethod

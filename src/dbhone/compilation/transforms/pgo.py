@@ -28,12 +28,13 @@ class Pgo(Transform):
     order = 40
     slot = Slot.PROFILE
     profile_guided = True
+    passes = (Pass.INSTRUMENT, Pass.USE)
 
     def flags(self, context: Context) -> Flags:
         """Return the flags of the instrumented or of the profile-using pass."""
         if context.family is Family.GCC:
             return _gcc(context)
-        return _clang(context)
+        return clang_flags(context)
 
     def refusal(self, family: Family, major: int) -> str | None:
         """Refuse a gcc that cannot name profiles independently of the build folder."""
@@ -68,7 +69,8 @@ def _gcc(context: Context) -> Flags:
     )
 
 
-def _clang(context: Context) -> Flags:
+def clang_flags(context: Context) -> Flags:
+    """Return clang's flags of the instrumented or of the profile-using pass."""
     if context.pass_ is Pass.INSTRUMENT:
         generate = "-fprofile-generate"
         compile_flags = (generate, "-fprofile-update=atomic")

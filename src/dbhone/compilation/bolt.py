@@ -1,0 +1,137 @@
+"""BOLT, LLVM's post-link optimiser: which one is used, what it needs, and what it says it did.
+
+BOLT changes a linked program or library. It adds counters, or it reads what they counted and lays
+the code out anew. The text that it prints is the only account of what it did.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from dbhone import process
+from dbhone.cgroup import usable_memory
+from dbhone.compilation.toolchain import find_bolt
+from dbhone.errors import MachineError, ToolError
+from dbhone.units import size
+
+OLDEST = 19
+"""The oldest version that was seen to work."""
+PACKAGE = "bolt-22"
+_VERSION = re.compile(r"LLVM version (\d+)(\.[\d.]+)")
+_MEMORY_PER_BYTE = 300
+"""Bytes of memory for each byte of code: instrumenting PostgreSQL 15 (5.0 MB) took 1.37 GB."""
+_INSTRUMENTED = re.compile(r"Number of function descriptors: (\d+)")
+_PROFILED = re.compile(r"(\d+) out of (\d+) functions in the binary .* have non-empty execution")
+_MOVED = re.compile(r"basic block reordering modified layout of (\d+) functions")
+_UNMOVABLE = re.compile(r"(\d+) functions? with profile could not be optimized")
+_TAKEN = re.compile(r"^\s*(\d+) : taken branches", re.MULTILINE)
+_STUCK = re.compile(r"in function ([^\s.(]+)\S*\. Consider adding this function to --skip-funcs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bolt:
+    """An installed BOLT. ``version`` is a part of digests."""
+
+    path: Path
+    version: str
+
+    @property
+    def label(self) -> str:
+        """Name and version, for people."""
+        return f"BOLT {self.version}"
+
+    @property
+    def merge_program(self) -> Path:
+        """The program that adds up the profiles of several processes."""
+        return self.path.parent / "merge-fdata"
+
+
+def find_usable_bolt() -> Bolt:
+    """Return the newest installed BOLT. Raises ToolError if there is none that hone can use."""
+    path = find_bolt()
+    if path is None:
+        raise ToolError(
+            "post-link optimisation needs BOLT, which is not installed",
+            hint=f"install it: apt-get install {PACKAGE}, or the newest bolt-NN that there is",
+        )
+    match = _VERSION.search(process.output_of((str(path), "--version")) or "")
+    if match is None:
+        raise ToolError(f"{path} does not tell its version", hint="is it a working BOLT?")
+    if int(match[1]) < OLDEST:
+        raise ToolError(
+            f"BOLT {match[1]} is too old: hone needs {OLDEST} or newer",
+            hint=f"install one: apt-get install {PACKAGE}, or the newest bolt-NN that there is",
+        )
+    return Bolt(path=path, version=match[1] + match[2])
+
+
+def check_memory(text_bytes: int) -> None:
+    """Raise MachineError if the free memory is too small for BOLT on so many bytes of code.
+
+    Without the check the kernel would kill BOLT, which then cannot say why.
+    """
+    needed = text_bytes * _MEMORY_PER_BYTE
+    free = min(psutil.virtual_memory().available, usable_memory())
+    if free < needed:
+        raise MachineError(
+            f"BOLT needs about {size(needed)} of memory here, and {size(free)} are free",
+            hint="end other programs, or leave bolt out of the variant",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoltReport:
+    """What BOLT printed about one run of it; what it did not mention is 0.
+
+    ``functions`` are all functions that it could read, ``profiled`` those that the training
+    reached, ``moved`` those whose blocks have another order now, and ``unmovable`` those that the
+    training reached and that BOLT left as they were. The taken branches are those of the training,
+    as they were and as they would be in the new layout.
+    """
+
+    instrumented: int
+    functions: int
+    profiled: int
+    moved: int
+    unmovable: int
+    taken_before: int
+    taken_after: int
+
+
+def read_report(printed: str) -> BoltReport:
+    """Return what BOLT said that it did."""
+    profiled = _PROFILED.search(printed)
+    taken = [int(count) for count in _TAKEN.findall(printed)]
+    return BoltReport(
+        instrumented=_number(_INSTRUMENTED, printed),
+        functions=int(profiled[2]) if profiled else 0,
+        profiled=int(profiled[1]) if profiled else 0,
+        moved=_number(_MOVED, printed),
+        unmovable=_number(_UNMOVABLE, printed),
+        taken_before=taken[0] if taken else 0,
+        taken_after=taken[-1] if taken else 0,
+    )
+
+
+def stuck_function(printed: str) -> str | None:
+    """Return the function over which BOLT failed and which it proposes to skip, None if none."""
+    match = _STUCK.search(printed)
+    return match[1] if match else None
+
+
+def skipping(functions: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the options that make BOLT leave functions as they are.
+
+    gcc gives parts and copies of a function names with a dot.
+    """
+    patterns = ",".join(f"{name}(\\..*)?" for name in functions)
+    return (f"-skip-funcs={patterns}",) if functions else ()
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int:
+    match = pattern.search(text)
+    return int(match[1]) if match else 0

@@ -1,0 +1,62 @@
+"""What this machine's processor and kernel can do, for transforms that depend on it."""
+
+from __future__ import annotations
+
+import gzip
+import platform
+from pathlib import Path
+
+from dbhone.compilation.transforms.base import Transform
+
+_ROOT = Path("/")
+
+
+def lack(transform: Transform, root: Path = _ROOT) -> str | None:
+    """Return what this machine lacks of what a transform needs, None if it has everything.
+
+    ``root`` is where ``proc``, ``sys`` and ``boot`` are.
+    """
+    missing = sorted(transform.cpu_flags - _cpu_flags(root))
+    if missing:
+        return f"this machine's processor lacks {', '.join(missing)}"
+    if transform.kernel_options:
+        configured = _kernel_options(root)
+        if not configured:
+            return "this machine's kernel does not tell its configuration"
+        absent = [name for name in transform.kernel_options if name not in configured]
+        if absent:
+            return f"this machine's kernel was built without {', '.join(absent)}"
+    for name, word in transform.kernel_settings.items():
+        if word not in _words(root / name):
+            return f"/{name} does not say {word}"
+    return None
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").split()
+    except OSError:
+        return []
+
+
+def _cpu_flags(root: Path) -> frozenset[str]:
+    try:
+        lines = (root / "proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(next((line.split()[2:] for line in lines if line.startswith("flags")), ()))
+
+
+def _kernel_options(root: Path) -> frozenset[str]:
+    """Return the options that are on, built in or as modules; none where nothing tells."""
+    running = root / "boot" / f"config-{platform.release()}"
+    try:
+        packed = (root / "proc/config.gz").read_bytes()
+        text = gzip.decompress(packed).decode("utf-8", "replace")
+    except OSError:
+        try:
+            text = running.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return frozenset()
+    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line)
+    return frozenset(name for name, value in pairs if value in ("y", "m"))

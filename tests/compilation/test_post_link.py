@@ -1,0 +1,209 @@
+"""Post-link optimisation: BOLT's whole loop on a very small program, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from dbhone.compilation import bolt as bolts
+from dbhone.compilation import builder, post_link, profile
+from dbhone.compilation.bolt import find_usable_bolt
+from dbhone.compilation.counters import counters_of, counters_of_build
+from dbhone.compilation.manifest import Build
+from dbhone.compilation.post_link import PostLinkSpec
+from dbhone.compilation.profile import Profile, Training
+from dbhone.compilation.toolchain import find_bolt, find_compiler, installed
+from dbhone.compilation.transforms.base import Pass
+from dbhone.errors import BuildError, MachineError, ProfileError
+from dbhone.home import Session
+from dbhone.source.tree import SourceTree
+from tests.compilation.tiny import make_spec, make_tree
+
+pytestmark = pytest.mark.skipif(find_bolt() is None, reason="BOLT is not installed")
+LOOPING = """\
+int unused(int n) { return n * 7; }
+int work(int n) {
+  int s = 0;
+  for (int i = 0; i < n; i++) {
+    if (i % 7 == 3) s -= i; else if (i % 3) s += i % 5; else s ^= i;
+    if (s == -1) s = unused(s);
+  }
+  return s;
+}
+"""
+
+
+def ignore(text: str) -> None:
+    del text
+
+
+@pytest.fixture(params=["gcc", "clang"])
+def compiler(request: pytest.FixtureRequest) -> str:
+    if not installed(str(request.param)):
+        pytest.skip(f"{request.param} is not installed")
+    return str(request.param)
+
+
+def output_of(build: Build) -> bytes:
+    return subprocess.run([build.path("program")], check=True, capture_output=True).stdout
+
+
+def spec_of(linked: Build, pass_: Pass, kept: Profile | None = None) -> PostLinkSpec:
+    return PostLinkSpec(
+        inputs=linked.manifest.inputs,
+        compiler=find_compiler(linked.manifest.inputs.compiler),
+        linked=linked,
+        pass_=pass_,
+        bolt=find_usable_bolt(),
+        profile=kept,
+    )
+
+
+def linked_build(tree: SourceTree, session: Session, variant: str, compiler: str) -> Build:
+    """Return what is linked, after a training of its own if the variant has one."""
+    passes = make_spec(tree, variant, compiler=compiler).inputs.variant.passes()
+    kept = None
+    for pass_ in passes:
+        if pass_.post_link:
+            break
+        spec = make_spec(tree, variant, compiler=compiler, pass_=pass_, profile=kept)
+        build = builder.make(spec, session, ignore)
+        if pass_.trains:
+            folder = session.workdir("counters")
+            kept = trained(build, session, folder)
+    return build
+
+
+def trained(build: Build, session: Session, folder: Path) -> Profile:
+    compiler = find_compiler(build.manifest.inputs.compiler)
+    counters = counters_of_build(build, compiler, folder)
+    began = time.time()
+    for _ in range(2):
+        env = os.environ | counters.environment
+        subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
+        counters.gather()
+    training = Training(
+        build=build,
+        compiler=compiler,
+        counters=counters,
+        key=profile.training_key(build, ["main"]),
+        began=began,
+        trained_on=("main",),
+        seconds=1.0,
+    )
+    return profile.collect(training, session)
+
+
+def instrumented(linked: Build, session: Session) -> Build:
+    return post_link.make(spec_of(linked, Pass.POST_LINK_INSTRUMENT), session, ignore)
+
+
+def optimised(linked: Build, session: Session) -> Build:
+    build = instrumented(linked, session)
+    with session.fixed_workdir(builder.counters_name(build.digest)) as folder:
+        kept = trained(build, session, folder)
+    return post_link.make(spec_of(linked, Pass.POST_LINK_USE, kept), session, ignore)
+
+
+@pytest.mark.parametrize("variant", ["rel+bolt", "pgo+bolt", "lto+pgo+bolt"])
+def test_a_program_is_laid_out_anew_and_computes_the_same(
+    tmp_path: Path, session: Session, compiler: str, variant: str
+) -> None:
+    tree = make_tree(tmp_path / "source", work=LOOPING)
+    linked = linked_build(tree, session, variant, compiler)
+    build = optimised(linked, session)
+    assert output_of(build) == output_of(linked)
+    record = build.manifest.post_link
+    assert record is not None
+    assert record.tool == find_usable_bolt().label
+    assert 0 < record.moved <= record.profiled <= record.functions
+    assert 0 < record.taken_after < record.taken_before
+    assert record.text_bytes > 0
+    assert build.manifest.files["program"].sha256 != linked.manifest.files["program"].sha256
+    assert build.manifest.seconds == pytest.approx(linked.manifest.seconds + record.seconds)
+    assert len(build.manifest.trained) == (2 if "pgo" in variant else 1)
+    assert "BOLT-INFO" in build.log.read_text()
+    assert build.commands() == linked.commands()
+
+
+def test_what_two_processes_counted_is_added_up(tmp_path: Path, session: Session) -> None:
+    linked = linked_build(make_tree(tmp_path / "source", work=LOOPING), session, "bolt", "gcc")
+    build = instrumented(linked, session)
+    with session.fixed_workdir(builder.counters_name(build.digest)) as folder:
+        counters = counters_of_build(build, find_compiler("gcc"), folder)
+        seen = []
+        for _ in range(2):
+            output_of(build)
+            counters.gather()
+            seen.append(counters.read())
+    assert seen[1].totals["work"] == 2 * seen[0].totals["work"] > 1000
+    assert 0 < seen[0].functions_executed < seen[0].functions
+
+
+def test_the_same_inputs_make_the_same_build_once(tmp_path: Path, session: Session) -> None:
+    linked = linked_build(make_tree(tmp_path / "source", work=LOOPING), session, "bolt", "gcc")
+    told: list[str] = []
+    first = instrumented(linked, session)
+    spec = spec_of(linked, Pass.POST_LINK_INSTRUMENT)
+    assert post_link.make(spec, session, told.append).folder == first.folder
+    assert not told
+    newer = dataclasses.replace(spec, bolt=dataclasses.replace(spec.bolt, version="99.0.0"))
+    assert newer.digest() != first.digest
+
+
+def test_a_build_without_relocations_is_refused(tmp_path: Path, session: Session) -> None:
+    tree = make_tree(tmp_path / "source", work=LOOPING)
+    plain = builder.make(make_spec(tree), session, ignore)
+    as_bolt = make_spec(tree, "bolt").inputs
+    spec = dataclasses.replace(spec_of(plain, Pass.POST_LINK_INSTRUMENT), inputs=as_bolt)
+    with pytest.raises(BuildError, match="BOLT-ERROR: relocations against code are missing") as got:
+        post_link.make(spec, session, ignore)
+    assert got.value.log is not None
+    assert "relocations" in got.value.log.read_text()
+
+
+def test_a_build_that_was_not_trained_after_linking_is_refused(
+    tmp_path: Path, session: Session
+) -> None:
+    linked = linked_build(make_tree(tmp_path / "source"), session, "bolt", "gcc")
+    with pytest.raises(ProfileError, match="has not been trained after linking"):
+        post_link.make(spec_of(linked, Pass.POST_LINK_USE), session, ignore)
+
+
+def test_too_little_memory_is_told_before_anything_is_compiled(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = SimpleNamespace(available=100_000, total=1 << 34)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+    with pytest.raises(MachineError, match=r"BOLT needs about .* of memory here, and .* are free"):
+        builder.make(make_spec(make_tree(tmp_path / "source"), "bolt"), session, ignore)
+
+
+def test_an_instrumented_build_of_gccs_is_shared_with_builds_without_bolt(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "source")
+    alone = make_spec(tree, "pgo", pass_=Pass.INSTRUMENT)
+    before = make_spec(tree, "pgo+bolt", pass_=Pass.INSTRUMENT)
+    assert alone.digest() == before.digest()
+    assert make_spec(tree).digest() != make_spec(tree, "bolt").digest()
+
+
+def test_the_counters_of_a_compiler_are_its_own(tmp_path: Path) -> None:
+    assert counters_of(find_compiler("gcc"), tmp_path).suffix == ".gcda"
+
+
+def test_a_function_that_stops_bolt_is_known_by_its_message() -> None:
+    says = (
+        "BOLT-ERROR: unable to get new address corresponding to input address 0x3a1c2b in function"
+        " ExecInterpExpr.lto_priv.0(*2). Consider adding this function to --skip-funcs=..."
+    )
+    assert bolts.stuck_function(says) == "ExecInterpExpr"
+    assert bolts.stuck_function("BOLT-ERROR: no such file") is None
+    assert bolts.skipping(("ExecInterpExpr",)) == ("-skip-funcs=ExecInterpExpr(\\..*)?",)
+    assert bolts.skipping(()) == ()
