@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import platform
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone import registry
+from dbhone.compilation import host
 from dbhone.compilation.aliases import COMPOSITIONS
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import DRAWER, Family, Pass, Transform
+from dbhone.compilation.transforms.base import DRAWER, Context, Family, Pass, Transform
 from dbhone.compilation.variant import parse_variant
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import ToolError, UnknownName, VariantError
 
 GCC = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0")
@@ -42,8 +45,8 @@ def test_any_set_of_transforms_is_composed_or_refused_with_a_reason(words: set[s
     try:
         variant = parse_variant("+".join(sorted(words)))
     except VariantError as error:
-        assert len(set(slots)) < len(slots)
-        assert "both set the" in error.message
+        twice = len(set(slots)) < len(slots)
+        assert "both set the" in error.message if twice else " excludes " in error.message
     else:
         assert words <= set(variant.name.split("+"))
         assert parse_variant(variant.name) == variant
@@ -62,7 +65,7 @@ def test_a_transform_twice_is_refused() -> None:
 def test_an_unknown_transform_tells_the_nearest() -> None:
     with pytest.raises(UnknownName) as caught:
         parse_variant("rel+pgoo")
-    assert caught.value.hint == "did you mean 'pgo'?"
+    assert caught.value.hint == "did you mean 'pgo' or 'cspgo'?"
 
 
 @pytest.mark.parametrize(
@@ -151,3 +154,80 @@ def test_a_gcc_that_is_too_old_is_refused_for_pgo() -> None:
     old = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="9.4.0", identity="old")
     with pytest.raises(VariantError, match=r"impossible with gcc 9\.4\.0"):
         parse_variant("pgo").check(old)
+
+
+def test_a_variant_has_the_passes_of_what_it_is_made_of() -> None:
+    assert parse_variant("rel").passes() == (Pass.PLAIN,)
+    assert parse_variant("lto+pgo").passes() == (Pass.INSTRUMENT, Pass.USE)
+    assert parse_variant("cspgo").passes() == (Pass.INSTRUMENT, Pass.REINSTRUMENT, Pass.USE)
+    after = (Pass.POST_LINK_INSTRUMENT, Pass.POST_LINK_USE)
+    assert parse_variant("bolt").passes() == (Pass.PLAIN, *after)
+    assert parse_variant("lto+pgo+bolt").passes() == (Pass.INSTRUMENT, Pass.USE, *after)
+    assert parse_variant("bolt").profile_guided
+
+
+def test_context_sensitive_profiles_begin_as_others_do() -> None:
+    first = parse_variant("cspgo").flags(CLANG, Pass.INSTRUMENT)
+    assert first == parse_variant("pgo").flags(CLANG, Pass.INSTRUMENT)
+    second = parse_variant("cspgo").flags(CLANG, Pass.REINSTRUMENT)
+    assert second.compile[-3:-1] == ("-fprofile-use={profile}", "-fcs-profile-generate")
+    with pytest.raises(VariantError, match="'cspgo' is impossible with gcc"):
+        parse_variant("cspgo").check(GCC)
+
+
+def test_what_keeps_relocations_reaches_only_what_is_measured() -> None:
+    flags = parse_variant("bolt").flags(GCC, Pass.PLAIN)
+    assert "-Wl,-q" in flags.primary_link
+    assert "-Wl,-q" not in flags.link
+    assert "-fno-reorder-blocks-and-partition" in flags.proof
+    assert parse_variant("bolt").flags(CLANG, Pass.PLAIN).compile == ("-O2", "-DNDEBUG")
+
+
+@pytest.mark.parametrize(("name", "flag"), [("v2", "popcnt"), ("v3", "avx2"), ("v4", "avx512f")])
+def test_a_level_of_processors_says_what_they_have(name: str, flag: str) -> None:
+    (_, level) = parse_variant(name).transforms
+    assert flag in level.cpu_flags
+    assert level.flags(context_of(GCC)).compile == (f"-march=x86-64-{name}",)
+    assert level.refusal(Family.GCC, 10) is not None
+    assert not level.host_specific
+
+
+def test_interposition_is_for_libraries() -> None:
+    variant = parse_variant("nointerpose")
+    variant.check_artifact(load_dbms("sqlite"))
+    with pytest.raises(VariantError, match="changes nothing in PostgreSQL"):
+        variant.check_artifact(load_dbms("postgresql"))
+
+
+def test_what_the_machine_lacks_is_named(tmp_path: Path) -> None:
+    v3, thp = TRANSFORMS["v3"], TRANSFORMS["thp"]
+    flags = " ".join(sorted(v3.cpu_flags - {"avx2"}))
+    put(tmp_path / "proc/cpuinfo", f"processor : 0\nflags\t\t: fpu {flags}\n")
+    assert host.lack(v3, tmp_path) == "this machine's processor lacks avx2"
+    assert host.lack(TRANSFORMS["v2"], tmp_path) is None
+    assert host.lack(thp, tmp_path) == "this machine's kernel does not tell its configuration"
+    config = tmp_path / "boot" / f"config-{platform.release()}"
+    put(config, "CONFIG_A=y\n# CONFIG_READ_ONLY_THP_FOR_FS is not set\n")
+    wrong = "this machine's kernel was built without CONFIG_READ_ONLY_THP_FOR_FS"
+    assert host.lack(thp, tmp_path) == wrong
+    put(config, "CONFIG_READ_ONLY_THP_FOR_FS=y\n")
+    mode = tmp_path / "sys/kernel/mm/transparent_hugepage/enabled"
+    put(mode, "always [madvise] never\n")
+    assert "does not say [always]" in str(host.lack(thp, tmp_path))
+    put(mode, "[always] madvise never\n")
+    assert host.lack(thp, tmp_path) is None
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def context_of(compiler: Compiler) -> Context:
+    return Context(
+        family=compiler.family,
+        major=compiler.major,
+        pass_=Pass.PLAIN,
+        profile="",
+        build_folder="",
+    )

@@ -59,6 +59,10 @@ def as_text(recipe: Recipe, tree: Path) -> str:
         ("pgo", Pass.INSTRUMENT, GCC),
         ("lto+pgo", Pass.USE, GCC),
         ("lto+pgo", Pass.USE, CLANG),
+        ("bolt", Pass.PLAIN, GCC),
+        ("lto+pgo+bolt", Pass.USE, CLANG),
+        ("lto+cspgo", Pass.REINSTRUMENT, CLANG),
+        ("v3", Pass.PLAIN, GCC),
     ],
 )
 def test_the_recipe_is_as_written_down(
@@ -75,7 +79,13 @@ def test_the_recipe_is_as_written_down(
 
 
 @pytest.mark.parametrize(
-    ("variant", "pass_"), [("rel", Pass.PLAIN), ("pgo", Pass.INSTRUMENT), ("lto+pgo", Pass.USE)]
+    ("variant", "pass_"),
+    [
+        ("rel", Pass.PLAIN),
+        ("pgo", Pass.INSTRUMENT),
+        ("lto+pgo", Pass.USE),
+        ("lto+pgo+bolt", Pass.USE),
+    ],
 )
 def test_the_recipe_with_meson_is_as_written_down(
     tmp_path: Path, golden: Callable[[str, bytes], None], variant: str, pass_: Pass

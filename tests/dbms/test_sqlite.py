@@ -29,7 +29,12 @@ def make_tree(root: Path, *, autosetup: bool) -> Path:
 @pytest.mark.parametrize("autosetup", [False, True], ids=["autoconf", "autosetup"])
 @pytest.mark.parametrize(
     ("variant", "pass_"),
-    [("rel", Pass.PLAIN), ("pgo", Pass.INSTRUMENT), ("lto+pgo", Pass.USE)],
+    [
+        ("rel", Pass.PLAIN),
+        ("pgo", Pass.INSTRUMENT),
+        ("lto+pgo", Pass.USE),
+        ("nointerpose+bolt", Pass.PLAIN),
+    ],
 )
 def test_the_recipe_is_as_written_down(
     tmp_path: Path,
