@@ -88,3 +88,17 @@ def test_a_variant_that_needs_a_linker_of_its_own_refuses_another(
     spec = make_spec(tree, "lto", compiler="clang", linker="bfd")
     with pytest.raises(VariantError, match="links with lld, not with bfd"):
         builder.make(spec, session, lambda _: None)
+
+
+def test_lld_is_refused_for_gccs_link_time_optimisation(tmp_path: Path) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), "lto", linker="lld")
+    with pytest.raises(VariantError, match="cannot be linked by lld"):
+        spec.check()
+
+
+@pytest.mark.skipif(shutil.which("ld.mold") is None, reason="needs mold")
+@pytest.mark.parametrize("variant", ["rel", "lto"])
+def test_mold_links(session: Session, tmp_path: Path, variant: str) -> None:
+    spec = make_spec(make_tree(tmp_path / "source"), variant, linker="mold")
+    build = builder.make(spec, session, lambda _: None)
+    assert b"mold" in build.path("program").read_bytes()

@@ -59,7 +59,26 @@ def test_a_compiler_that_does_not_work_is_reported(path: Path) -> None:
         find_compiler("gcc")
 
 
-@pytest.mark.parametrize("name", ["icc", "gcc;rm", "../gcc", "clang++"])
+@pytest.mark.parametrize("name", ["x86_64-linux-gnu-gcc-12", "clang", "clang-19.1"])
+def test_a_compiler_may_be_named_by_its_path(tmp_path: Path, name: str) -> None:
+    pretend(tmp_path, name, "echo 14.0.6")
+    compiler = find_compiler(str(tmp_path / name))
+    assert compiler.path == tmp_path / name
+    assert compiler.family is (Family.GCC if "gcc" in name else Family.CLANG)
+    partner = name.replace("gcc", "g++").replace("clang", "clang++")
+    pretend(tmp_path, partner, "")
+    assert compiler.find_cxx() == tmp_path / partner
+
+
+def test_a_path_without_a_compiler_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="is not installed") as caught:
+        find_compiler(str(tmp_path / "gcc"))
+    assert caught.value.hint == "is the path right, and may it be executed?"
+
+
+@pytest.mark.parametrize(
+    "name", ["icc", "gcc;rm", "../gcc", "clang++", "/opt/bin/icc", "/opt/../gcc;rm", "opt/gcc"]
+)
 def test_unknown_compilers_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="not a compiler that hone knows"):
         check_name(name)

@@ -14,6 +14,8 @@ from dbhone.requirements import Kind, Requirement, missing
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 _NAME = re.compile(r"(gcc|clang)(?:-(\d+))?")
+_PATH = re.compile(r"/(?:[^/]+/)*(?:[\w.]+-)*(gcc|clang)(?:-[\d.]+)?")
+"""A path to a compiler, whose name may begin with its target: ``x86_64-linux-gnu-gcc-12``."""
 _CXX = re.compile(r"gcc|clang")
 _BINARY_TOOLS = {Family.GCC: "gcc", Family.CLANG: "llvm"}
 _HEADERS = Requirement(name="stdio.h", package="libc6-dev", kind=Kind.HEADER)
@@ -73,7 +75,7 @@ class Compiler:
 
 
 def find_compiler(name: str) -> Compiler:
-    """Return the compiler ``name``: ``gcc``, ``clang``, or with a version, ``gcc-12``.
+    """Return the compiler ``name``: ``gcc``, ``clang``, with a version, ``gcc-12``, or its path.
 
     Raises UsageError for another name and ToolError when it is not installed.
     """
@@ -82,7 +84,9 @@ def find_compiler(name: str) -> Compiler:
     if path is None:
         raise ToolError(
             f"the compiler {name} is not installed",
-            hint=f"install it: {missing(requirements_of(name)).line()}",
+            hint="is the path right, and may it be executed?"
+            if "/" in name
+            else f"install it: {missing(requirements_of(name)).line()}",
         )
     identity = process.output_of((path, "--version"))
     number = process.output_of((path, "-dumpfullversion", "-dumpversion"))
@@ -99,11 +103,12 @@ def find_compiler(name: str) -> Compiler:
 
 def check_name(name: str) -> Family:
     """Return the family of the compiler ``name``. Raises UsageError for an unknown name."""
-    match = _NAME.fullmatch(name)
+    match = _PATH.fullmatch(name) or _NAME.fullmatch(name)
     if match is None:
         raise UsageError(
             f"'{name}' is not a compiler that hone knows",
-            hint="known: gcc, clang, or one with its version, such as gcc-12",
+            hint="known: gcc, clang, one with its version, such as gcc-12, or an absolute path to"
+            " one of them",
         )
     return Family(match.group(1))
 
@@ -111,9 +116,12 @@ def check_name(name: str) -> Family:
 def requirements_of(name: str, *, cxx: bool = False) -> tuple[Requirement, ...]:
     """Return what must be installed for the compiler ``name`` to build every variant.
 
-    With ``cxx`` that is for C++, too. Raises UsageError for an unknown name.
+    With ``cxx`` that is for C++, too. No package brings a compiler that is named by its path.
+    Raises UsageError for an unknown name.
     """
     family = check_name(name)
+    if "/" in name:
+        return ()
     version = name.removeprefix(family.value)
     partner = [Requirement(name=_CXX.sub(_partner, name), package=f"g++{version}")] if cxx else []
     if family is Family.GCC:
