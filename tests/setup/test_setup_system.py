@@ -170,13 +170,19 @@ def test_a_python_that_can_get_no_pip_needs_its_venv_package(machine: Machine) -
     assert "-venv'" in ran.errors.splitlines()[-1]
 
 
-def test_check_goes_on_without_what_is_only_wanted_and_says_so(machine: Machine) -> None:
-    machine.without("chromium")
+@pytest.mark.parametrize(
+    ("missing", "package"),
+    [("chromium", "chromium"), ("ld.mold", "mold"), ("llvm-bolt", "bolt-22")],
+)
+def test_check_goes_on_without_what_is_only_wanted_and_says_so(
+    machine: Machine, missing: str, package: str
+) -> None:
+    machine.without(missing)
     has_checks_that_pass(machine)
     ran = machine.run("check")
     assert ran.status == 0
-    assert f"su -c 'apt-get update && {INSTALL} chromium'" in ran.errors
-    assert "not checked: what needs chromium\n" in ran.output
+    assert f"su -c 'apt-get update && {INSTALL} {package}'" in ran.errors
+    assert f"not checked: what needs {package}\n" in ran.output
 
 
 def test_check_sets_up_what_it_builds_and_goes_on_without_what_it_may_lack(

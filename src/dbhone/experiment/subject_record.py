@@ -8,7 +8,7 @@ from dbhone.compilation.manifest import Build, PostLinkRecord, TrainedProfile
 from dbhone.compilation.timings import timings
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.target import BuildResult, ServerState
-from dbhone.measurement.record import Subject
+from dbhone.measurement.record import CodeLayout, Subject
 from dbhone.units import size
 
 _LOW_COVERAGE = 0.02
@@ -46,7 +46,16 @@ def describe(
         defaults=dict(state.defaults),
         levers=subject.levers,
         inputs=subject.inputs.chosen(),
+        layout=_layout(manifest.post_link),
         timings=None if manifest.family is None else timings(build),
+    )
+
+
+def _layout(record: PostLinkRecord | None) -> CodeLayout | None:
+    if record is None:
+        return None
+    return CodeLayout(
+        **record.model_dump(include=set(CodeLayout.__dataclass_fields__)),
     )
 
 

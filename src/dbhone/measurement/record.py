@@ -95,6 +95,29 @@ class BuildTimings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CodeLayout:
+    """What a post-link optimiser, ``tool``, did to the measured code.
+
+    Of all ``functions`` the training reached ``profiled``; ``moved`` of these have their blocks in
+    another order now. ``unmovable`` were reached and had to stay, ``skipped`` are the names of
+    those that were left alone. ``text_bytes`` is the code of what was linked, ``hot_bytes`` what
+    the training reached of it, in its new place. The taken branches are the training's, in the old
+    layout and in the new one.
+    """
+
+    tool: str
+    functions: int
+    profiled: int
+    moved: int
+    unmovable: int
+    skipped: tuple[str, ...]
+    text_bytes: int
+    hot_bytes: int
+    taken_before: int
+    taken_after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """What was compared: a build and how it came to be.
 
@@ -107,7 +130,8 @@ class Subject:
     empty in old runs; ``levers`` are what was done to it when it was
     started, as words of an experiment file. ``timings`` is None in old runs, and where
     nothing was built. ``inputs`` are those of the build that the user decided, as the experiment
-    names them, without those that are at their defaults; empty in old runs.
+    names them, without those that are at their defaults; empty in old runs. ``layout`` is None
+    where no post-link optimiser took part.
     """
 
     name: str
@@ -132,6 +156,7 @@ class Subject:
     timings: BuildTimings | None = None
     levers: tuple[str, ...] = ()
     inputs: dict[str, Any] = field(default_factory=dict)
+    layout: CodeLayout | None = None
 
     @property
     def ready_made(self) -> bool:

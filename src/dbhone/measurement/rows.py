@@ -16,6 +16,7 @@ from dbhone.files import digest_of
 from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import (
     BuildTimings,
+    CodeLayout,
     Design,
     Group,
     Invocation,
@@ -227,8 +228,15 @@ def subject_of(row: sa.RowMapping) -> Subject:
             "inputs": row["inputs"] or {},
             "levers": tuple(row["levers"] or ()),
             "timings": _timings_of(row["timings"]),
+            "layout": _layout_of(row["layout"]),
         }
     )
+
+
+def _layout_of(stored: Values | None) -> CodeLayout | None:
+    if stored is None:
+        return None
+    return CodeLayout(**stored | {"skipped": tuple(stored["skipped"])})
 
 
 def _timings_of(stored: Values | None) -> BuildTimings | None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-SCHEMA = "0007"
+SCHEMA = "0008"
 """The revision of ``migrations/`` that these tables are; kept here so that opening a store
 that is up to date need not load Alembic."""
 
@@ -119,6 +119,7 @@ SUBJECTS = sa.Table(
     sa.Column("levers", sa.JSON(none_as_null=True)),
     sa.Column("defaults", sa.JSON(none_as_null=True)),
     sa.Column("inputs", sa.JSON(none_as_null=True)),
+    sa.Column("layout", sa.JSON(none_as_null=True)),
     sa.UniqueConstraint("run_id", "name"),
 )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dbhone.measurement.record import BuildTimings, Subject
+from dbhone.measurement.record import BuildTimings, CodeLayout, Subject
 from dbhone.report.context import EMPTY, ReportContext
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import number
@@ -97,7 +97,29 @@ def _rows(builds: list[_BuiltSubjects], base: _BuiltSubjects | None) -> list[Row
     if compared is not None:
         whole = compared.subject.binary_bytes
         lines.append(("Binary, ratio", [_ratio(binary_size, whole) for binary_size in sizes]))
+    lines += _layout_lines([build.subject.layout for build in builds])
     return [Row(cells=tuple(Cell(text=text) for text in (name, *texts))) for name, texts in lines]
+
+
+def _layout_lines(layouts: list[CodeLayout | None]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what post-link optimisers did; nothing where there was none."""
+    if not any(layouts):
+        return
+    shown: dict[str, Callable[[CodeLayout], str]] = {
+        "Post-link optimiser": lambda layout: layout.tool,
+        "Functions reached": lambda layout: f"{layout.profiled:,} of {layout.functions:,}",
+        "of them laid out anew": lambda layout: f"{layout.moved:,}",
+        "of them not movable": lambda layout: f"{layout.unmovable:,}",
+        "left alone": lambda layout: ", ".join(layout.skipped),
+        "Hot code": lambda layout: f"{size(layout.hot_bytes)} of {size(layout.text_bytes)}",
+        "Taken branches": lambda layout: _change(layout.taken_after, layout.taken_before),
+    }
+    for name, show in shown.items():
+        yield name, ["" if layout is None else show(layout) for layout in layouts]
+
+
+def _change(after: int, before: int) -> str:
+    return f"{after / before - 1:+.0%}" if before else ""
 
 
 def _ratio(value: float, base: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -224,6 +225,7 @@ def _build(subject: Subject) -> dict[str, Any]:
         "levers": list(subject.levers),
         "inputs": dict(subject.inputs),
         "timings": _timings(subject.timings),
+        "layout": None if subject.layout is None else dataclasses.asdict(subject.layout),
     }
 
 

@@ -201,8 +201,8 @@ def _compilers(session: Session) -> Iterator[_Finding]:
     yield _Finding(
         what="BOLT",
         good=bolt is not None,
-        text=str(bolt) if bolt else "missing: post-link optimisation (not used yet)",
-        remedy="" if bolt else "apt-get install bolt-19, or the newest bolt-NN there is",
+        text=str(bolt) if bolt else "missing: variants with bolt are left out",
+        remedy="" if bolt else "apt-get install bolt-22, or the newest bolt-NN there is",
     )
 
 
