@@ -29,7 +29,7 @@ _PROFILED = re.compile(r"(\d+) out of (\d+) functions in the binary .* have non-
 _MOVED = re.compile(r"basic block reordering modified layout of (\d+) functions")
 _UNMOVABLE = re.compile(r"(\d+) functions? with profile could not be optimized")
 _TAKEN = re.compile(r"^\s*(\d+) : taken branches", re.MULTILINE)
-_STUCK = re.compile(r"in function ([^\s.(]+)\S*\. Consider adding this function to --skip-funcs")
+_STUCK = re.compile(r"in function ([^\s./(]+)\S*\. Consider adding this function to --skip-funcs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +126,10 @@ def stuck_function(printed: str) -> str | None:
 def skipping(functions: tuple[str, ...]) -> tuple[str, ...]:
     """Return the options that make BOLT leave functions as they are.
 
-    gcc gives parts and copies of a function names with a dot.
+    BOLT adds a slash and a number to a function that only its own file sees, and gcc a dot and a
+    word to parts and copies.
     """
-    patterns = ",".join(f"{name}(\\..*)?" for name in functions)
+    patterns = ",".join(f"{name}([./].*)?" for name in functions)
     return (f"-skip-funcs={patterns}",) if functions else ()
 
 

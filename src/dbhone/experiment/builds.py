@@ -228,7 +228,9 @@ class BuildService:
         )
         known = builder.find(self.session.home, spec.digest())
         build = known or self.exclusively(lambda: post_link.make(spec, self.session, self._detail))
-        return BuildResult(build=build, tree=linked.tree, reused=known is not None)
+        return BuildResult(
+            build=build, tree=linked.tree, reused=known is not None, linked=linked.build
+        )
 
     def _profile(self, step: Compile | PostLink) -> Profile | None:
         return self._trained(step.needs[-1]) if step.pass_.takes_profile else None
@@ -267,6 +269,7 @@ class BuildService:
         counters = counters_of_build(build, compiler, folder, earlier)
         job = TrainingJob(
             build=build,
+            plain=self.build(step.needs[0]).linked or build,
             dbms=load_dbms(step.inputs.dbms),
             driver=load_driver(suites.load(step.training.suite).driver),
             training=step.training,

@@ -93,7 +93,9 @@ class ServerSpec:
     """A server that is to run: its DBMS, programs, requested settings and levers.
 
     An instrumented one writes its counters to the folder ``counters``. With its clients it may hold
-    ``memory`` bytes, all that is usable if it is None.
+    ``memory`` bytes, all that is usable if it is None. ``plain`` are the programs that make data
+    directories and tell of settings, if the server's own must not: BOLT's counters have one place,
+    which each start of the program would spoil.
     """
 
     dbms: ServerDbms
@@ -103,6 +105,12 @@ class ServerSpec:
     levers: AppliedLevers = field(default_factory=AppliedLevers)
     counters: Path | None = None
     memory: int | None = None
+    plain: Installation | None = None
+
+    @property
+    def tools(self) -> Installation:
+        """The programs for whatever is done beside running the server."""
+        return self.plain or self.installation
 
 
 class ServerPool:
@@ -146,7 +154,7 @@ class ServerPool:
     def _instance(self, spec: ServerSpec, saved: data.Saved | None) -> Iterator[Server]:
         with opened_place(self.session, memory=spec.memory) as place:
             if saved is None:
-                data.make(spec.dbms, spec.installation, place, self.session)
+                data.make(spec.dbms, spec.tools, place, self.session)
             else:
                 data.restore(saved, place)
                 if self.workload.cold:
@@ -190,7 +198,7 @@ class ServerPool:
         )
         return settings.choose(
             spec.dbms,
-            spec.installation,
+            spec.tools,
             place,
             proposed=spec.dbms.proposed_settings(hints, spec.installation.version),
             wanted=settings_of_server,
@@ -233,7 +241,7 @@ class ServerPool:
         # Settings that only matter while a server is measured must not decide what is loaded.
         plain = ServerSpec(
             dbms=spec.dbms,
-            installation=spec.installation,
+            installation=spec.tools,
             settings=_loading(spec),
             env={},
         )

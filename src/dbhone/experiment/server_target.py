@@ -103,6 +103,7 @@ class ServerTarget(Target):
             settings=(),
             env=job.counters.environment,
             counters=job.counters.folder,
+            plain=installation_of(dbms, job.plain),
         )
         before: ProfileCounts | None = None
         for number in range(1, _MOST_TRAINING_ROUNDS + 1):

@@ -32,18 +32,27 @@ from dbhone.workload.task import Scale, Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
-    """A finished build with the tree that it came from. A ``reused`` build existed before."""
+    """A finished build with the tree that it came from.
+
+    A ``reused`` build existed before. ``linked`` is what a post-link optimiser changed.
+    """
 
     build: Build
     tree: SourceTree
     reused: bool
+    linked: Build | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingJob:
-    """What one instrumented build is trained with, and where its counters are."""
+    """What one instrumented build is trained with, and where its counters are.
+
+    ``plain`` is a build that does the same and counts nothing, the instrumented one itself if
+    whatever else it is run for does not reach its counters.
+    """
 
     build: Build
+    plain: Build
     dbms: Dbms
     driver: Driver
     training: Training
