@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.compilation import builder, profile
-from dbhone.compilation.counters import counters_of
+from dbhone.compilation.counters import counters_of, counters_of_build
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import Profile, Training
 from dbhone.compilation.toolchain import find_compiler, installed
@@ -168,3 +169,31 @@ def test_a_profile_that_no_file_finds_is_an_error(tmp_path: Path, session: Sessi
         shutil.move(path, path.with_name(f"elsewhere-{path.name}"))
     with pytest.raises(ProfileError, match="found no profile for any of the files"):
         builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=kept), session, ignore)
+
+
+def test_a_context_sensitive_profile_is_counted_in_what_the_first_one_made(
+    tmp_path: Path, session: Session
+) -> None:
+    if not installed("clang"):
+        pytest.skip("clang is not installed")
+    tree, clang = make_tree(tmp_path / "source"), find_compiler("clang")
+    first = train(tree, session, "clang")
+    again = make_spec(tree, "cspgo", compiler="clang", pass_=Pass.REINSTRUMENT, profile=first)
+    build = builder.make(again, session, ignore)
+    counters = counters_of_build(build, clang, session.workdir("counters"), first.input_path)
+    began = time.time()
+    env = os.environ | counters.environment
+    subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
+    assert counters.read().functions_executed > 0
+    second = profile.collect(
+        dataclasses.replace(
+            training(build, counters.folder, "clang", began=began), counters=counters
+        ),
+        session,
+    )
+    assert second.digest != first.digest
+    last = make_spec(tree, "cspgo", compiler="clang", pass_=Pass.USE, profile=second)
+    finished = builder.make(last, session, ignore)
+    assert finished.manifest.profile is not None
+    assert finished.manifest.profile.units_without_profile == 0
+    assert subprocess.run([finished.path("program")], check=True, capture_output=True).stdout

@@ -15,9 +15,11 @@ from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import (
     DONE,
+    CheckSubjects,
     Compile,
     Cost,
     Plan,
+    PostLink,
     Progress,
     Train,
     Verify,
@@ -91,6 +93,31 @@ def test_an_instrumented_build_that_two_subjects_share_is_planned_once() -> None
     instrumented = [step for step in plan.steps if "instrumented" in step.label]
     assert [step.subjects for step in instrumented] == [("pgo", "both")]
     assert [step.subjects for step in plan.steps if isinstance(step, Train)] == [("pgo", "both")]
+
+
+def test_a_post_link_optimiser_comes_after_whatever_compiles() -> None:
+    text = GOOD.replace("[training]", 'bolt = { like = "pgo", variant = "pgo+bolt" }\n[training]')
+    plan = planned(text)
+    own = [step for step in plan.steps if "bolt" in step.subjects]
+    chain = own[2 : own.index(next(step for step in own if isinstance(step, CheckSubjects)))]
+    assert [type(step) for step in chain] == [Compile, Train, Compile, PostLink, Train, PostLink]
+    instrument, first, linked, counting, second, last = chain
+    assert instrument.subjects == ("pgo", "bolt")
+    assert linked.needs[-1] == first.makes
+    assert first.needs == (instrument.makes,)
+    assert counting.needs == (linked.makes,)
+    assert second.needs == (counting.makes,)
+    assert last.needs == (linked.makes, second.makes)
+    assert plan.builds["bolt"] == last.makes
+
+
+def test_a_context_sensitive_profile_contains_the_one_before() -> None:
+    text = GOOD.replace("[training]", 'cs = { like = "pgo", variant = "cspgo" }\n[training]')
+    plan = planned(text)
+    trainings = [step for step in plan.steps if isinstance(step, Train) and "cs" in step.subjects]
+    first, second = trainings
+    assert second.needs[1] == first.makes
+    assert plan.builds["cs"].endswith(second.makes)
 
 
 def test_subjects_that_are_trained_otherwise_are_other_builds() -> None:
