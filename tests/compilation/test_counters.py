@@ -79,7 +79,7 @@ def test_functions_and_counters_are_counted(program: Path, compiler: Compiler) -
 def test_a_profile_may_be_larger_than_what_is_held_of_an_output(
     program: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_CAPTURE_LIMIT", 100)
+    monkeypatch.setattr(process, "CAPTURE_LIMIT", 100)
     assert train(program, compiler, "1000").functions == 3
 
 
