@@ -196,8 +196,7 @@ class Manifest(_Record):
     @property
     def note(self) -> str:
         """What tells it from the finished build of its variant, for people; empty for that."""
-        unfinished = self.inputs.variant.post_link and not self.pass_.post_link
-        return self.pass_.note or ("as linked" if unfinished else "")
+        return self.inputs.variant.note(self.pass_)
 
     @property
     def pass_seconds(self) -> float:

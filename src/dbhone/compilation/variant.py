@@ -66,6 +66,11 @@ class Variant:
         after = (Pass.POST_LINK_INSTRUMENT, Pass.POST_LINK_USE) if self.post_link else ()
         return (*(own or (Pass.PLAIN,)), *after)
 
+    def note(self, pass_: Pass) -> str:
+        """Return what tells a pass's build from the finished one, for people; empty for that."""
+        unfinished = self.post_link and not pass_.post_link
+        return pass_.note or ("as linked" if unfinished else "")
+
     def check_artifact(self, dbms: Dbms) -> None:
         """Raise VariantError for a transform that would change nothing in what is measured."""
         for transform in self.transforms:

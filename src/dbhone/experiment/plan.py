@@ -403,7 +403,7 @@ def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[
         kind = PostLink if pass_.post_link else Compile
         needs = (linked if pass_.post_link else source, *(profile if pass_.takes_profile else ()))
         step = kind(
-            label=", ".join(filter(None, (subject.label, pass_.note))),
+            label=", ".join(filter(None, (subject.label, inputs.variant.note(pass_)))),
             subjects=(subject.name,),
             needs=needs,
             makes=" ".join((estimator.identity(inputs, pass_), *needs)),
