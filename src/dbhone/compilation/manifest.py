@@ -199,6 +199,13 @@ class Manifest(_Record):
         return self.inputs.variant.note(self.pass_)
 
     @property
+    def compiling_pass(self) -> Pass:
+        """The pass that compiled it; a post-link pass begins with a build that was linked."""
+        if not self.pass_.post_link:
+            return self.pass_
+        return Pass.PLAIN if self.profile is None else Pass.USE
+
+    @property
     def pass_seconds(self) -> float:
         """The seconds of its own pass; a post-link pass begins with a build that was made."""
         return self.post_link.seconds if self.post_link else self.seconds

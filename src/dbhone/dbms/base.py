@@ -173,7 +173,7 @@ class Dbms(ABC):
     """Whether a C++ compiler takes part in a build."""
     requirements: tuple[Requirement, ...] = ()
     """What a build requires besides compilers; ``required_programs`` are among it."""
-    text_bytes: int
+    text_bytes: int = 0
     """About how many bytes of code what is measured has: a post-link optimiser needs memory."""
     takes_options: bool = False
     """Whether its recipe knows what to do with the build options of a request."""

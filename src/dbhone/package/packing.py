@@ -131,18 +131,21 @@ def _provenance(build: Build, content: Content) -> dict[str, Any]:
         },
         {"name": "compiler", "annotations": {"version": without_paths(manifest.compiler_identity)}},
     ]
-    if manifest.profile is not None:
-        dependencies.append(
-            {
-                "name": "profile",
-                "digest": {"sha256": manifest.profile.digest},
-                "annotations": {
-                    "trained_on": list(manifest.profile.trained_on),
-                    "functions": manifest.profile.functions,
-                    "functions_executed": manifest.profile.functions_executed,
-                },
-            }
-        )
+    dependencies += [
+        {
+            "name": "profile",
+            "digest": {"sha256": profile.digest},
+            "annotations": {
+                "trained_on": list(profile.trained_on),
+                "functions": profile.functions,
+                "functions_executed": profile.functions_executed,
+            },
+        }
+        for profile in manifest.trained
+    ]
+    if manifest.post_link is not None:
+        optimiser = {"version": manifest.post_link.tool}
+        dependencies.append({"name": "post-link optimiser", "annotations": optimiser})
     return {
         "buildDefinition": {
             "buildType": "urn:dbhone:build:v1",
@@ -157,6 +160,9 @@ def _provenance(build: Build, content: Content) -> dict[str, Any]:
             "internalParameters": {
                 "compile_flags": [without_paths(flag) for flag in manifest.compile_flags],
                 "link_flags": [without_paths(flag) for flag in manifest.link_flags],
+                "post_link_arguments": list(
+                    manifest.post_link.arguments if manifest.post_link else ()
+                ),
                 "added_flags": [without_paths(flag) for flag in manifest.added_flags],
                 "machine": content.machine,
                 "system_libraries": list(content.libraries),

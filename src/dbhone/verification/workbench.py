@@ -121,14 +121,14 @@ class Workbench:
             inputs=manifest.inputs.model_copy(update={"dbms": programs.name, "fixes": ()}),
             dbms=programs,
             tree=tree,
-            pass_=manifest.pass_,
+            pass_=manifest.compiling_pass,
             compiler=compiler,
             profile=self._profile(build),
         )
 
     def _profile(self, build: Build) -> Profile | None:
         manifest = build.manifest
-        if manifest.pass_ is not Pass.USE or manifest.profile is None:
+        if manifest.compiling_pass is not Pass.USE or manifest.profile is None:
             return None
         found = profile.find_kept(self.session.home, manifest.profile.digest)
         if found is None:
