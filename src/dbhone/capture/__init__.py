@@ -1,0 +1,1 @@
+"""From what a server logged to a workload file."""

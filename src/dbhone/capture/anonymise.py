@@ -1,0 +1,170 @@
+"""Replaces values by like ones: of the same type and length, the same value always by the same.
+
+What replaces a value follows from a keyed hash of it (BLAKE2b, RFC 7693). The key is random, and
+is not kept: nobody can tell from the file what a value was, other than by its type and length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterator
+from datetime import date
+
+_KEPT_WORDS = frozenset(
+    {"t", "f", "true", "false", "y", "n", "yes", "no", "on", "off", "null", "", "infinity", "nan"}
+)
+"""Values that tell nothing, and that no other value could stand for."""
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?![\d-])")
+_CLOCK_TIME = re.compile(r"(?<!\d)([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?(?!\d)")
+_HEX = re.compile(r"(?:\\x|0x)?[0-9a-fA-F-]+")
+_INTERVAL = re.compile(
+    r"[+-]?[\d.:]+ *(?:(?:micro|milli)?seconds?|minutes?|hours?|days?|weeks?|months?|mons?|years?"
+    r"|secs?|mins?|hrs?|[smhdwy])(?: ago)?(?: *[+-]?[\d.:]+.*)?",
+    re.IGNORECASE,
+)
+_JSON_WORDS = re.compile(r"\b(?:true|false|null)\b")
+_NUMBER = re.compile(r"\d+\.?\d*(?:[eE][+-]?\d+)?")
+_MOST_REMEMBERED = 50_000
+_LIMITS = {10: 1, 19: 8, 5: 2}
+"""The largest first digit of integers with so many, so that they fit into the type's range."""
+# The first character of a stretch of 64 letters with UTF-8 codes of 2, 3 and 4 bytes.
+_LETTERS = ((0x800, 0x0430, 32), (0x10000, 0x4E00, 4096), (0x110000, 0x20000, 4096))
+
+
+class Anonymiser:
+    """Replaces values with a key of its own."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+        self._known: dict[str, str] = {}
+
+    def __call__(self, value: str) -> str:
+        """Return what stands for a literal, as it is written, or for a parameter."""
+        known = self._known.get(value)
+        if known is None:
+            known = self._replaced(value)
+            if len(self._known) < _MOST_REMEMBERED:
+                self._known[value] = known
+        return known
+
+    def _replaced(self, value: str) -> str:
+        quote = value[:1]
+        if quote == "$" and value.endswith("$"):
+            tag = value[: value.index("$", 1) + 1]
+            return tag + self._content(value[len(tag) : -len(tag)]) + tag
+        if quote in ("'", '"') and len(value) > 1 and value.endswith(quote):
+            return quote + self._content(value[1:-1]) + quote
+        return self._content(value)
+
+    def _content(self, text: str) -> str:
+        if text.lower() in _KEPT_WORDS:
+            return text
+        if text[0] in "+-" and text[1:2].isdigit():
+            return text[0] + self._content(text[1:])
+        return _like(text, self._chance(text))
+
+    def _chance(self, text: str) -> Iterator[int]:
+        """Yield bytes that follow from a text and the key."""
+        data = text.encode("utf-8", "surrogatepass")
+        number = 0
+        while True:
+            salt = number.to_bytes(8, "big")
+            yield from hashlib.blake2b(data, key=self._key, salt=salt).digest()
+            number += 1
+
+
+def _like(text: str, chance: Iterator[int]) -> str:
+    if _NUMBER.fullmatch(text):
+        whole, dot, rest = text.partition(".")
+        return _integer(whole, chance) + dot + _digits(rest, chance)
+    if _HEX.fullmatch(text) and (len(text) >= 8 or "x" in text) and not _DATE.match(text):
+        return _hexadecimal(text, chance)
+    if _INTERVAL.fullmatch(text):
+        return _digits(text, chance)
+    return _text(text, chance)
+
+
+def _number_below(most: int, chance: Iterator[int]) -> int:
+    return (next(chance) << 16 | next(chance) << 8 | next(chance)) % most
+
+
+def _integer(text: str, chance: Iterator[int]) -> str:
+    if not text.isdecimal():
+        return _digits(text, chance)
+    most = _LIMITS.get(len(text), 9)
+    if len(text) == 1:
+        return str(_number_below(10, chance))
+    if text.startswith("0"):
+        return _digits(text, chance)
+    return str(1 + _number_below(most, chance)) + _digits(text[1:], chance)
+
+
+def _digits(text: str, chance: Iterator[int]) -> str:
+    return "".join(str(_number_below(10, chance)) if one.isdigit() else one for one in text)
+
+
+def _hexadecimal(text: str, chance: Iterator[int]) -> str:
+    start = 2 if text[:2] in ("\\x", "0x") else 0
+    letters = "0123456789ABCDEF" if any(one in "ABCDEF" for one in text) else "0123456789abcdef"
+    rest = (one if one == "-" else letters[_number_below(16, chance)] for one in text[start:])
+    return text[:start] + "".join(rest)
+
+
+def _text(text: str, chance: Iterator[int]) -> str:
+    kept = [match.span() for match in _JSON_WORDS.finditer(text)] if text[:1] in "{[" else []
+    made, end = [], 0
+    for start, stop in kept:
+        made += [_words(text[end:start], chance), text[start:stop]]
+        end = stop
+    return "".join([*made, _words(text[end:], chance)])
+
+
+def _words(text: str, chance: Iterator[int]) -> str:
+    made, end = [], 0
+    for match in re.finditer(f"{_DATE.pattern}|{_CLOCK_TIME.pattern}", text):
+        made.append(_characters(text[end : match.start()], chance))
+        made.append(_date(match, chance) if match[1] else _clock_time(match, chance))
+        end = match.end()
+    return "".join([*made, _characters(text[end:], chance)])
+
+
+def _date(match: re.Match[str], chance: Iterator[int]) -> str:
+    try:
+        date(int(match[1]), int(match[2]), int(match[3]))
+    except ValueError:
+        return _digits(match[0], chance)
+    year, month = 1971 + _number_below(60, chance), 1 + _number_below(12, chance)
+    return f"{year}-{month:02}-{1 + _number_below(28, chance):02}"
+
+
+def _clock_time(match: re.Match[str], chance: Iterator[int]) -> str:
+    seconds = f":{_number_below(60, chance):02}" if match[6] else ""
+    return f"{_number_below(24, chance):02}:{_number_below(60, chance):02}{seconds}"
+
+
+def _characters(text: str, chance: Iterator[int]) -> str:
+    made: list[str] = []
+    escaped = False
+    for one in text:
+        if escaped:
+            made.append(one)
+            escaped = False
+            continue
+        escaped = one == "\\"
+        made.append(_character(one, chance))
+    return "".join(made)
+
+
+def _character(one: str, chance: Iterator[int]) -> str:
+    if one.isascii():
+        if one.isdigit():
+            return str(_number_below(10, chance))
+        if one.isalpha():
+            return chr((97 if one.islower() else 65) + _number_below(26, chance))
+        return one
+    if 0xD800 <= ord(one) <= 0xDFFF:  # a byte that is no text
+        return one
+    _, first, count = next(row for row in _LETTERS if ord(one) < row[0])
+    return chr(first + _number_below(count, chance))

@@ -1,0 +1,169 @@
+"""Reads logs and writes the workload file."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from dbhone.capture.anonymise import Anonymiser
+from dbhone.capture.logs.base import LogFormat, LogReader, formats, head_of, read_all
+from dbhone.capture.logs.postgresql_stderr import PostgresqlStderr
+from dbhone.capture.sessions import Sessions
+from dbhone.capture.sql import DIALECTS
+from dbhone.errors import UsageError
+from dbhone.workload.workload_file import Header, Unread, UnreadLine, WorkloadWriter, written
+
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedLog:
+    """One log that was read: what it is, and what could not be read of it."""
+
+    path: Path
+    title: str
+    unread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captured:
+    """What was captured: the header of the file, the logs, and what the file does not hold."""
+
+    header: Header
+    logs: tuple[CapturedLog, ...]
+    perhaps_cut: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureOptions:
+    """How logs are read. ``line_prefix`` is PostgreSQL's log_line_prefix, None to find it out."""
+
+    anonymise: bool = False
+    line_prefix: str | None = None
+
+
+def capture(logs: Sequence[Path], output: Path, options: CaptureOptions) -> Captured:
+    """Write the workload that the logs hold, in this order, to a file.
+
+    Raises UsageError for a log that hone cannot read, and if there is no statement in any.
+    """
+    known = {path: _format_of(path, options) for path in logs}
+    protocols = {found.protocol for found in known.values()}
+    if len(protocols) > 1:
+        raise UsageError("the logs are of servers that speak different protocols")
+    with written(output) as writer:
+        return _Capture(protocols.pop(), writer, options).read(known)
+
+
+class _Capture:
+    def __init__(self, protocol: str, writer: WorkloadWriter, options: CaptureOptions) -> None:
+        self._writer = writer
+        self._options = options
+        self._protocol = protocol
+        self._sessions = Sessions(
+            DIALECTS[protocol], writer.line, Anonymiser() if options.anonymise else None
+        )
+
+    def read(self, logs: dict[Path, LogFormat]) -> Captured:
+        readers = [self._read(path, found) for path, found in logs.items()]
+        self._sessions.finish()
+        counted = self._sessions.counted
+        if not counted.transactions or counted.first is None:
+            raise UsageError(
+                f"{' and '.join(map(str, logs))}: no statement to replay in {_lines(readers)}"
+                f"{_reasons(counted.left_out)}",
+                hint="log all statements, in English: docs/guides/captured-workloads.md says how",
+            )
+        header = self._header(readers)
+        self._writer.header = header
+        return Captured(
+            header=header,
+            logs=tuple(
+                CapturedLog(path=path, title=found.title, unread=reader.unread.lines)
+                for (path, found), reader in zip(logs.items(), readers, strict=True)
+            ),
+            perhaps_cut=counted.perhaps_cut,
+        )
+
+    def _read(self, path: Path, found: LogFormat) -> LogReader:
+        with _opened(path) as file:
+            reader = found.reader(head_of(file), self._sessions)
+            read_all(file, reader)
+        return reader
+
+    def _header(self, readers: Sequence[LogReader]) -> Header:
+        counted = self._sessions.counted
+        templates = self._sessions.templates()
+        assert counted.first is not None
+        return Header(
+            protocol=self._protocol,
+            anonymised=self._options.anonymise,
+            began=_moment(counted.first),
+            first=counted.first,
+            last=counted.last,
+            cut=counted.middle(),
+            timed=any(template.microseconds for template in templates),
+            sessions=counted.sessions,
+            transactions=counted.transactions,
+            statements=counted.statements,
+            databases=dict(counted.databases),
+            left_out=dict(counted.left_out),
+            unread=Unread(
+                lines=sum(reader.unread.lines for reader in readers),
+                first=tuple(
+                    UnreadLine(log=at, line=line, text="" if self._options.anonymise else text)
+                    for at, reader in enumerate(readers)
+                    for line, text in reader.unread.first
+                )[:5],
+            ),
+            templates=templates,
+        )
+
+
+def _format_of(path: Path, options: CaptureOptions) -> LogFormat:
+    """Return the format of a log, by what its beginning is most like."""
+    with _opened(path) as file:
+        head = head_of(file)
+    scores = {found.name: found.score(head) for found in formats()}
+    best = max(scores, key=lambda name: scores[name])
+    if not scores[best]:
+        titles = ", ".join(found.title for found in formats())
+        what = "is empty" if not head.strip() else "is no log that hone can read"
+        raise UsageError(f"{path} {what}", hint=f"it reads {titles}")
+    (chosen,) = (found for found in formats() if found.name == best)
+    if options.line_prefix is not None and isinstance(chosen, PostgresqlStderr):
+        return PostgresqlStderr(options.line_prefix)
+    return chosen
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a log, also one that gzip has made smaller. Raises UsageError."""
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == _GZIP
+            file.seek(0)
+            yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path} is no whole gzip file: {error}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _moment(microseconds: int) -> str:
+    return datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _lines(readers: Sequence[LogReader]) -> str:
+    return f"{sum(reader.lines for reader in readers):,} lines"
+
+
+def _reasons(left_out: Mapping[str, int]) -> str:
+    words = (f"{count:,} {why}" for why, count in left_out.items())
+    return f" (left out: {'; '.join(words)})" if left_out else ""

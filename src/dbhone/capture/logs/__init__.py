@@ -1,0 +1,1 @@
+"""Formats of servers' logs: one file each."""

@@ -1,0 +1,183 @@
+"""The interface of log formats, and how a log is cut into records.
+
+A log is read in blocks. A record begins where the format's pattern finds a beginning, and ends
+where the next one begins: so a statement may have any number of lines, and what belongs to no
+record is counted as unread.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import BinaryIO
+
+from dbhone import registry
+from dbhone.capture.sessions import Sessions
+
+DRAWER = "dbhone.capture.logs"
+_BLOCK = 1 << 20
+_LONGEST_RECORD = 64 << 20
+_FIRST_UNREAD = 5
+_SHOWN = 120
+
+
+@dataclass(slots=True)
+class UnreadLines:
+    """Counts the lines of one log that could not be read, and keeps the first: number and text."""
+
+    lines: int = 0
+    first: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, text: str, line: int) -> None:
+        """Count what could not be read; its first line has the number ``line``."""
+        lines = text.strip("\n").split("\n")
+        for at, one in enumerate(lines):
+            if not one.strip():
+                continue
+            self.lines += 1
+            if len(self.first) < _FIRST_UNREAD:
+                self.first.append((line + at, one[:_SHOWN]))
+
+
+class LogReader(ABC):
+    """Reads one log: it gets text that begins with a newline, and tells the sessions."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self.sessions = sessions
+        self.unread = UnreadLines()
+        self.lines = 0
+        """The number of lines before the text that is read now."""
+
+    @abstractmethod
+    def read(self, text: str, *, final: bool) -> int:
+        """Read the whole records in a text; return where what is not read yet begins."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to do
+        """Take the end of the log."""
+
+    def not_read(self, text: str, start: int, end: int) -> None:
+        """Note that a stretch of the text could not be read."""
+        if text[start:end].strip():
+            line = self.lines + text.count("\n", 0, start)
+            line += text[start:end].startswith("\n")
+            self.unread.add(text[start:end], max(line, 1))
+
+
+class RecordReader(LogReader):
+    """Reads a log whose records begin with ``start``, the newline before it included."""
+
+    start: re.Pattern[str]
+
+    def read(self, text: str, *, final: bool) -> int:
+        """Read all records of which it is known where they end."""
+        previous: re.Match[str] | None = None
+        record = self.record
+        for match in self.start.finditer(text):
+            if previous is not None:
+                record(previous, text, match.start())
+            elif match.start() > 0:
+                self.not_read(text, 0, match.start())
+            previous = match
+        if previous is None:
+            if final or len(text) > _LONGEST_RECORD:
+                self.not_read(text, 0, len(text))
+                return len(text)
+            return 0
+        if final:
+            record(previous, text, len(text))
+            return len(text)
+        if len(text) - previous.start() > _LONGEST_RECORD:
+            self.not_read(text, previous.start(), len(text))
+            return len(text)
+        return previous.start()
+
+    @abstractmethod
+    def record(self, start: re.Match[str], text: str, end: int) -> None:
+        """Take the record that begins with the match and ends before ``end``."""
+
+
+class LogFormat(ABC):
+    """A format of logs."""
+
+    name: str
+    title: str
+    """What it is, as users know it."""
+    protocol: str
+
+    @abstractmethod
+    def score(self, head: str) -> int:
+        """Return how many lines of a log's beginning are such as this format has."""
+
+    @abstractmethod
+    def reader(self, head: str, sessions: Sessions) -> LogReader:
+        """Return a reader of the log that begins with ``head``. Raises UsageError."""
+
+
+def formats() -> tuple[LogFormat, ...]:
+    """Return all formats."""
+    return tuple(registry.load_all(DRAWER, LogFormat, what="log format").values())
+
+
+def blocks(file: BinaryIO) -> Iterator[str]:
+    """Yield a log's text in blocks of whole lines; the last may have no newline at its end.
+
+    Bytes that are no UTF-8 become lone surrogates, and can be turned back.
+    """
+    rest = b""
+    while block := file.read(_BLOCK):
+        end = block.rfind(b"\n") + 1
+        if end == 0:
+            rest += block
+            continue
+        yield (rest + block[:end]).decode("utf-8", "surrogateescape")
+        rest = block[end:]
+    if rest:
+        yield rest.decode("utf-8", "surrogateescape")
+
+
+def read_all(file: BinaryIO, reader: LogReader) -> None:
+    """Read a log to its end."""
+    text = "\n"
+    for block in blocks(file):
+        text += block
+        # The newline at the end goes before the next record.
+        done = reader.read(text[:-1] if text.endswith("\n") else "", final=False)
+        reader.lines += text.count("\n", 0, done)
+        text = text[done:]
+    if text.endswith("\n"):
+        reader.read(text[:-1], final=True)
+    elif text:
+        _read_cut(reader, text)
+    reader.close()
+
+
+def _read_cut(reader: LogReader, text: str) -> None:
+    """Read what is before a last line without an end, which is cut, and may be part of a record."""
+    done = reader.read(text, final=False)
+    if done < len(text):
+        reader.not_read(text, done, len(text))
+
+
+class Clock:
+    """Turns the times of a log, ``2026-11-24 21:20:59``, into microseconds, whatever their zone."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._at = 0
+
+    def second(self, text: str) -> int:
+        """Return the microseconds of a second that is written ``YYYY-MM-DD HH:MM:SS``."""
+        if text != self._text:
+            moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+            self._text, self._at = text, int(moment.timestamp()) * 1_000_000
+        return self._at
+
+
+def head_of(file: BinaryIO, size: int = 1 << 18) -> str:
+    """Return the beginning of a log, after a newline, and go back to it."""
+    head = file.read(size)
+    file.seek(0)
+    return "\n" + head.decode("utf-8", "surrogateescape")

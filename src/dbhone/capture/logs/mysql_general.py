@@ -1,0 +1,90 @@
+"""The general log of MySQL and MariaDB: ``general_log = ON``.
+
+It has every statement as it came, without times and without errors. Of a prepared statement it has
+the execution with its values filled in.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from dbhone.capture.logs.base import Clock, LogFormat, LogReader, RecordReader
+from dbhone.capture.sessions import Sessions
+
+_COMMANDS = (
+    "Query|Execute|Prepare|Connect|Quit|Init DB|Close stmt|Reset stmt|Statistics|Field List|Ping"
+    "|Change user|Fetch|Long Data|Set option|Shutdown|Refresh|Processlist|Kill|Debug|Daemon|Sleep"
+    "|Binlog Dump|Binlog Dump GTID|Register Slave|Reset connection|Bulk_execute|Delayed insert"
+    "|Table Dump|Time|Error|Connect Out|Create DB|Drop DB|Register Replica"
+)
+# MariaDB writes the time when the second changes, MySQL since 5.7 always.
+_TIME = r"\d{6} [ \d]\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(?:Z|[+-]\d\d:\d\d)"
+_START = re.compile(rf"\n({_TIME}|)\t+ *(\d+) ({_COMMANDS})(?:\t|(?=\n)|$)")
+_HEADING = re.compile(
+    r"\n[^\n]+, Version: [^\n]+\nTcp port: [^\n]*\nTime\s+Id\s+Command\s+Argument(?=\n|$)"
+)
+_DATABASE = re.compile(r" on (\S*)(?: using |$)")
+_BY_NAME = re.compile(r"\s*(?:prepare|execute|deallocate)\b", re.IGNORECASE)
+
+
+class GeneralReader(RecordReader):
+    """Reads records that begin with a time, the number of the session and a command."""
+
+    start = _START
+
+    def __init__(self, sessions: Sessions) -> None:
+        super().__init__(sessions)
+        self._clock = Clock()
+        self._time = ""
+        self._at = 0
+        self._database: dict[str, str] = {}
+
+    def record(self, start: re.Match[str], text: str, end: int) -> None:
+        """Take a record."""
+        time, key, command = start.groups()
+        if time and time != self._time:
+            self._time, self._at = time, self._moment(time)
+        if command in ("Query", "Execute"):
+            argument = text[start.end() : end]
+            if "Time" in argument and _HEADING.search(argument):
+                argument = _HEADING.sub("", argument)
+            self.sessions.statement(key, self._at, argument)
+        elif command == "Quit":
+            self.sessions.ended(key, self._at)
+        elif command == "Connect":
+            found = _DATABASE.search(text, start.end(), end)
+            if found is not None and found[1]:
+                self.sessions.counted.databases[found[1]] += 1
+
+    def not_read(self, text: str, start: int, end: int) -> None:
+        """Note what could not be read; the heading at each start of the server is no such thing."""
+        if _HEADING.fullmatch(text[start:end].rstrip("\n")):
+            return
+        super().not_read(text, start, end)
+
+    def _moment(self, time: str) -> int:
+        if "T" in time:
+            return self._clock.second(f"{time[:10]} {time[11:19]}") + int(time[20:26])
+        moment = datetime.strptime(time.replace("  ", " 0"), "%y%m%d %H:%M:%S").replace(tzinfo=UTC)
+        return int(moment.timestamp()) * 1_000_000
+
+
+class MysqlGeneral(LogFormat):
+    """The log of everything."""
+
+    name = "mysql_general"
+    title = "the general log of MySQL or MariaDB"
+    protocol = "mysql"
+
+    def score(self, head: str) -> int:
+        """Return how many records begin."""
+        return len(_START.findall(head))
+
+    def reader(self, head: str, sessions: Sessions) -> LogReader:
+        """Return a reader: nothing of the format depends on settings."""
+        del head
+        return GeneralReader(sessions)
+
+
+PLUGIN = MysqlGeneral()

@@ -1,0 +1,108 @@
+"""The slow log of MySQL and MariaDB, with every statement in it: ``long_query_time = 0``.
+
+It has the time of each statement, and the values of prepared ones filled in.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from dbhone.capture.logs.base import LogFormat, LogReader, RecordReader
+from dbhone.capture.sessions import Sessions
+
+# A record begins with its time, which MariaDB leaves out within a second, or with the user.
+_START = re.compile(r"\n(?:# Time: ([^\n]*)\n)?# User@Host: ([^\n]*)")
+_ID = re.compile(r" Id: +(\d+)")
+_THREAD = re.compile(r"# Thread_id: (\d+)")
+_QUERY_TIME = re.compile(r"# Query_time: (\d+)\.(\d{6})")
+_DATABASE = re.compile(r"use ([^;\n]+);\n")
+_TIMESTAMP = re.compile(
+    r"SET (?:last_insert_id=\d+,)?(?:insert_id=\d+,)?timestamp=(\d+)[^;\n]*;(?:\n|$)"
+)
+_ADMINISTRATOR = "# administrator command: "
+_HEADING = re.compile(
+    r"\n[^\n]+, Version: [^\n]+\nTcp port: [^\n]*\nTime\s+Id\s+Command\s+Argument(?=\n|$)"
+)
+
+
+class SlowReader(RecordReader):
+    """Reads records of a few lines with a mark and a statement."""
+
+    start = _START
+
+    def record(self, start: re.Match[str], text: str, end: int) -> None:
+        """Take a record."""
+        whole = text[start.end() : end]
+        position = 0
+        thread, took = None, None
+        while whole.startswith("\n#", position) and not whole.startswith(
+            _ADMINISTRATOR, position + 1
+        ):
+            next_line = whole.find("\n", position + 1)
+            if next_line < 0:
+                next_line = len(whole)
+            line = whole[position + 1 : next_line]
+            thread = thread or _THREAD.match(line)
+            took = took or _QUERY_TIME.match(line)
+            position = next_line
+        number = thread or _ID.search(start[2])
+        if number is None or took is None:
+            self.not_read(text, start.start(), end)
+            return
+        rest = whole[position + 1 :]
+        if "Time" in rest and _HEADING.search(rest):
+            rest = _HEADING.sub("", rest)
+        if not rest.endswith(";"):
+            self.not_read(text, start.start(), end)
+            return
+        self._statement(number[1], start, rest[:-1], took)
+
+    def _statement(self, key: str, start: re.Match[str], rest: str, took: re.Match[str]) -> None:
+        duration = int(took[1]) * 1_000_000 + int(took[2])
+        database = _DATABASE.match(rest)
+        if database is not None:
+            self.sessions.counted.databases[database[1].strip("`")] += 1
+            rest = rest[database.end() :]
+        stamp = _TIMESTAMP.match(rest)
+        at = self._moment(start[1], stamp)
+        if stamp is not None:
+            rest = rest[stamp.end() :]
+        if rest.startswith(_ADMINISTRATOR):
+            if rest.startswith("Quit", len(_ADMINISTRATOR)):
+                self.sessions.ended(key, at)
+            return
+        if rest:
+            self.sessions.statement(key, at, rest, None, duration)
+
+    @staticmethod
+    def _moment(time: str | None, stamp: re.Match[str] | None) -> int:
+        if time is not None and "T" in time:
+            moment = datetime.fromisoformat(time.strip())
+            return int(moment.timestamp() * 1_000_000)
+        return int(stamp[1]) * 1_000_000 if stamp is not None else 0
+
+    def not_read(self, text: str, start: int, end: int) -> None:
+        """Note what could not be read; the heading at each start of the server is no such thing."""
+        if not _HEADING.fullmatch(text[start:end].rstrip("\n")):
+            super().not_read(text, start, end)
+
+
+class MysqlSlow(LogFormat):
+    """The log with times."""
+
+    name = "mysql_slow"
+    title = "the slow log of MySQL or MariaDB"
+    protocol = "mysql"
+
+    def score(self, head: str) -> int:
+        """Return how many records begin."""
+        return 4 * len(_START.findall(head))
+
+    def reader(self, head: str, sessions: Sessions) -> LogReader:
+        """Return a reader: nothing of the format depends on settings."""
+        del head
+        return SlowReader(sessions)
+
+
+PLUGIN = MysqlSlow()

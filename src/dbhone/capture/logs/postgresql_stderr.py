@@ -1,0 +1,207 @@
+"""PostgreSQL's log to standard error, whose lines begin as ``log_line_prefix`` says.
+
+The prefix stands in no log, so the usual ones are tried; another can be given. It must tell
+sessions apart: by ``%c`` or by ``%p``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dbhone.capture.logs._postgresql import Messages
+from dbhone.capture.logs.base import Clock, LogFormat, LogReader, RecordReader
+from dbhone.capture.sessions import Sessions
+from dbhone.errors import UsageError
+
+USUAL = (
+    "%m [%p] %q%u@%d ",  # Debian's
+    "%m [%p] ",
+    "%t [%p]: [%l-1] user=%u,db=%d,app=%a,client=%h ",  # pgBadger's proposals
+    "%t [%p]: [%l-1] user=%u,db=%d ",
+    "%t [%p]: [%l-1] %u@%d ",
+    "%t [%p]: ",
+    "%t [%p] ",
+    "%m [%p]: [%l-1] user=%u,db=%d,app=%a,client=%h ",
+    "%m [%p]: [%l-1] user=%u,db=%d ",
+    "%t:%r:%u@%d:[%p]:",  # Amazon RDS
+    "%m:%r:%u@%d:[%p]:",
+    "%m [%p] %d %u %a %h ",
+    "%m %c ",
+    "%m [%c] ",
+    "%n [%p] ",
+    "%m [%p] %u@%d/%a ",
+    "%m %u@%d [%p] ",
+    "%m [%p-%l] %q%u@%d ",
+    "%m [%p] [%u] [%d] ",
+)
+_LEVELS = "LOG|ERROR|FATAL|PANIC|DETAIL|STATEMENT|WARNING|NOTICE|INFO|HINT|CONTEXT|QUERY|LOCATION"
+_LEVELS += "|DEBUG[1-5]?"
+_HAS_DETAIL = "execute "
+_LINE = re.compile(rf"\n[^\n\t][^\n]*?(?:{_LEVELS}):  ")
+_NAME = r"(?:\[unknown\]|[^\n@,\]\[]*?)"
+_WORD = r"(?:[^\s@,\]\[/:]*|\[unknown\])"
+_ESCAPES = {
+    "m": r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \S+",
+    "t": r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \S+?",
+    "n": r"(?P<epoch>\d{10}\.\d{3})",
+    "p": r"(?P<process>\d+)",
+    "c": r"(?P<session>[0-9a-f]+\.[0-9a-f]+)",
+    "l": r"\d+",
+    "x": r"\d+",
+    "v": r"(?:\d+/\d+)?",
+    "e": r"[0-9A-Z]{5}",
+    "s": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+",
+    "P": r"\d*",
+    "Q": r"-?\d+",
+    "d": rf"(?P<database>{_WORD})",
+    "u": _WORD,
+    "r": r"[^\s\n]*?",
+    "h": r"[^\s\n]*?",
+    "L": r"[^\s\n]*?",
+}
+_ESCAPE = re.compile(r"%(-?\d*)(.)", re.DOTALL)
+
+
+def prefix_pattern(prefix: str) -> str:
+    """Return the regular expression of what ``log_line_prefix`` makes, with groups of our names.
+
+    Raises UsageError for a prefix that does not tell sessions apart.
+    """
+    pattern, end, optional = "", 0, False
+    for match in _ESCAPE.finditer(prefix):
+        pattern += re.escape(prefix[end : match.start()])
+        end = match.end()
+        padding, letter = match.groups()
+        if letter == "q":
+            pattern += "(?:"
+            optional = True
+        elif letter == "%":
+            pattern += "%"
+        else:
+            space = r"\ *" if padding else ""
+            pattern += space + _ESCAPES.get(letter, _NAME) + space
+    pattern += re.escape(prefix[end:]) + (")?" if optional else "")
+    for name in ("time", "epoch", "process", "session", "database"):
+        first, *others = pattern.split(f"(?P<{name}>")
+        pattern = first + "".join(
+            (f"(?P<{name}>" if at == 0 else "(?:") + part for at, part in enumerate(others)
+        )
+    if "(?P<process>" not in pattern and "(?P<session>" not in pattern:
+        raise UsageError(
+            f"the prefix '{prefix}' does not tell sessions apart",
+            hint="log with log_line_prefix = '%m [%p] ', or to csvlog or jsonlog",
+        )
+    return pattern
+
+
+class StderrReader(RecordReader):
+    """Reads lines that begin with a prefix; the others of a record begin with a tab."""
+
+    def __init__(self, sessions: Sessions, prefix: str) -> None:
+        super().__init__(sessions)
+        pattern = prefix_pattern(prefix)
+        self.start = re.compile(rf"\n{pattern}(?P<level>{_LEVELS}):  ")
+        groups = self.start.groupindex
+        self._time = "time" if "time" in groups else "epoch" if "epoch" in groups else ""
+        key = "session" if "session" in groups else "process"
+        # Where the prefix has no such thing, its level stands for it.
+        names = (key, "level", self._time or "level", "database" if "database" in groups else "")
+        self._groups = tuple(groups.get(name, groups["level"]) for name in names)
+        self._database = "database" in groups
+        self._messages = Messages(sessions)
+        self._clock = Clock()
+        self._at = 0
+        self._pending: tuple[str, str, int, str, str] | None = None
+
+    def record(self, start: re.Match[str], text: str, end: int) -> None:
+        """Take a line. What some say is known only when the one after it is no detail of it."""
+        key, level, time, database = start.group(*self._groups)
+        message = text[start.end() : end]
+        if "\n" in message:
+            message = self._joined(message, text, start.end())
+        if self._pending is not None:
+            self._take_pending(key, level, message)
+        if level == "LOG":
+            at = self._moment(time)
+            database = (database or "") if self._database else ""
+            if _HAS_DETAIL in message[:40]:
+                self._pending = ("DETAIL", key, at, message, database)
+            else:
+                self._messages.log(key, at, message, "", database)
+        elif level in ("ERROR", "FATAL", "PANIC"):
+            self._pending = ("STATEMENT", key, self._moment(time), "", "")
+
+    def _take_pending(self, key: str, level: str, message: str) -> None:
+        """Take the line before, with this one if it is of it; wait on if this one is another."""
+        assert self._pending is not None
+        wanted, own, at, before, database = self._pending
+        fits = own == key
+        if fits and level != wanted and level in ("DETAIL", "HINT", "CONTEXT", "QUERY", "LOCATION"):
+            return
+        self._pending = None
+        more = message if fits and level == wanted else ""
+        if wanted == "DETAIL":
+            self._messages.log(own, at, before, more, database)
+        else:
+            self._messages.error(own, at, more)
+
+    def _joined(self, message: str, text: str, start: int) -> str:
+        """Return a message of several lines; those that have no tab do not belong to it."""
+        first, *others = message.split("\n")
+        lines = [first]
+        position = start + len(first)
+        for line in others:
+            if line.startswith("\t"):
+                lines.append(line[1:])
+            elif line:
+                self.not_read(text, position, position + 1 + len(line))
+            position += 1 + len(line)
+        return "\n".join(lines)
+
+    def _moment(self, time: str) -> int:
+        if self._time == "time":
+            self._at = self._clock.second(time[:19]) + int(time[20:] or 0) * 1000
+        elif self._time:
+            self._at = round(float(time) * 1_000_000)
+        return self._at
+
+    def close(self) -> None:
+        """Take the message that was waited with."""
+        if self._pending is not None:
+            self._take_pending("", "", "")
+
+
+class PostgresqlStderr(LogFormat):
+    """The format for people. ``prefix`` is the server's log_line_prefix, None to find it out."""
+
+    name = "postgresql_stderr"
+    title = "PostgreSQL's log to stderr"
+    protocol = "postgresql"
+
+    def __init__(self, prefix: str | None = None) -> None:
+        self.prefix = prefix
+
+    def score(self, head: str) -> int:
+        """Return how many lines have a level."""
+        return len(_LINE.findall(head))
+
+    def reader(self, head: str, sessions: Sessions) -> LogReader:
+        """Return a reader that knows the prefix. Raises UsageError if it cannot be told."""
+        if self.prefix is not None:
+            return StderrReader(sessions, self.prefix)
+        lines = self.score(head)
+        fitting = [(self._fitting(prefix, head), prefix) for prefix in USUAL]
+        most, prefix = max(fitting, key=lambda pair: pair[0])
+        if most * 10 < lines * 9:
+            raise UsageError(
+                "the lines of this log begin as none of the usual values of log_line_prefix says",
+                hint="give the server's own: --line-prefix '%m [%p] ' (SHOW log_line_prefix)",
+            )
+        return StderrReader(sessions, prefix)
+
+    @staticmethod
+    def _fitting(prefix: str, head: str) -> int:
+        return len(re.findall(rf"\n{prefix_pattern(prefix)}(?:{_LEVELS}):  ", head))
+
+
+PLUGIN = PostgresqlStderr()

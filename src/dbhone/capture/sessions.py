@@ -1,0 +1,410 @@
+"""Puts what a log says, statement by statement, into sessions and their transactions.
+
+A log has the statements of all sessions mixed. Only what is open is held: so a log of any length
+takes the same memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from dbhone.capture.sql import (
+    POSTGRESQL,
+    Dialect,
+    Meaning,
+    Repeat,
+    is_whole,
+    meaning,
+    split,
+)
+from dbhone.workload.workload_file import Template
+
+_MOST_TEMPLATES = 20_000
+_MOST_WHOLE = 4096
+"""Statements without literals whose template is remembered."""
+_MOST_SESSIONS = 20_000
+"""Sessions that are held. Those that are idle then are taken for ended."""
+_LONGEST_TRANSACTION = 10_000
+_MOST_MOMENTS = 20_000
+_BATCH = 512
+"""Statements in a line of the workload file, about."""
+
+CUT = "statements that are cut off in the log"
+UNBEGUN = "ends of transactions whose beginning is not in the log"
+UNENDED = "statements of transactions whose end is not in the log"
+TOO_LONG = f"statements of transactions with more than {_LONGEST_TRANSACTION:,}"
+UNBOUND = "statements that failed, whose parameters are not in the log"
+
+Value = str | None
+
+
+class _Template:
+    """A template while statements of it are counted. Without a number it is left out."""
+
+    __slots__ = (
+        *("bound", "errors", "executions", "literals", "meaning", "microseconds", "number"),
+        "pieces",
+    )
+
+    def __init__(
+        self,
+        pieces: tuple[str, ...],
+        *,
+        bound: bool,
+        number: int | None,
+        literals: int,
+        meaning: Meaning,
+    ) -> None:
+        self.pieces = pieces
+        self.bound = bound
+        self.number = number
+        self.literals = literals
+        self.meaning = meaning
+        self.executions = self.microseconds = self.errors = 0
+
+    def counted(self) -> Template:
+        return Template(
+            pieces=self.pieces,
+            bound=self.bound,
+            executions=self.executions,
+            microseconds=self.microseconds,
+            errors=self.errors,
+            inexact=self.meaning.inexact,
+        )
+
+
+class _Statement:
+    """One execution; ``microseconds`` are None where the log does not have them."""
+
+    __slots__ = ("failed", "microseconds", "template", "values")
+
+    def __init__(
+        self, template: _Template, microseconds: int | None, values: Sequence[Value]
+    ) -> None:
+        self.template = template
+        self.microseconds = microseconds
+        self.failed = 0
+        self.values = values
+
+
+class _Session:
+    __slots__ = ("ahead", "autocommit", "began", "last", "number", "opened", "pending", "skipping")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.opened: list[_Statement] | None = None
+        """The statements of the transaction that is open."""
+        self.pending: tuple[int, list[_Statement]] | None = None
+        """The last transaction that ended: what the log says next may be about it."""
+        self.began = 0
+        self.last: _Statement | None = None
+        self.ahead = 0
+        """Microseconds that belong to the next statement: its parsing and binding."""
+        self.autocommit = True
+        self.skipping = False
+
+
+@dataclass(slots=True)
+class Counted:
+    """What was found in the logs, besides the transactions themselves. Times are microseconds."""
+
+    sessions: int = 0
+    transactions: int = 0
+    statements: int = 0
+    first: int | None = None
+    last: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    perhaps_cut: int = 0
+    """Parameters that end as the server marks those that it cut."""
+    databases: Counter[str] = field(default_factory=Counter)
+    _width: int = 1_000_000
+    _began: Counter[int] = field(default_factory=Counter)
+
+    def add(self, began: int, statements: int) -> None:
+        """Count a transaction."""
+        self.first = began if self.first is None else min(self.first, began)
+        self.last = max(self.last, began)
+        self.transactions += 1
+        self.statements += statements
+        self._began[began // self._width] += 1
+        if len(self._began) > _MOST_MOMENTS:
+            self._width *= 2
+            moments, self._began = self._began, Counter()
+            for moment, count in moments.items():
+                self._began[moment // 2] += count
+
+    def middle(self) -> int:
+        """Return the moment before which half of the transactions began, about."""
+        seen = 0
+        for moment in sorted(self._began):
+            seen += self._began[moment]
+            if seen * 2 >= self.transactions:
+                return min((moment + 1) * self._width, self.last)
+        return self.last
+
+
+class Sessions:
+    """All sessions of a capture. Times are microseconds; ``write`` gets the file's lines.
+
+    ``replaced`` changes values, where they are to be anonymous.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        write: Callable[[str], object],
+        replaced: Callable[[str], str] | None = None,
+    ) -> None:
+        self.dialect = dialect
+        self.counted = Counted()
+        self._write = write
+        self._replaced = replaced
+        self._encode = json.JSONEncoder(separators=(",", ":")).encode
+        self._sessions: dict[str, _Session] = {}
+        self._templates: dict[str, _Template] = {}
+        self._common: dict[tuple[Meaning, bool], _Template] = {}
+        self._numbered: list[_Template] = []
+        self._whole: tuple[dict[str, _Template], dict[str, _Template]] = ({}, {})
+        self._batch: list[tuple[int, int, list[_Statement]]] = []
+        self._batched = 0
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return all templates that are replayed, by their number."""
+        return tuple(template.counted() for template in self._numbered)
+
+    # What a log says
+
+    def statement(
+        self,
+        key: str,
+        at: int,
+        sql: str,
+        parameters: Sequence[Value] | None = None,
+        duration: int | None = None,
+    ) -> None:
+        """Take a statement of the session ``key``; with ``parameters`` it was a prepared one."""
+        session = self._sessions.get(key) or self._new_session(key)
+        bound = parameters is not None
+        values: Sequence[Value] = ()
+        template = self._whole[bound].get(sql)
+        if template is None:
+            parts = split(sql, self.dialect)
+            values = parts[1::2]
+            template = self._template(tuple(parts[::2]), bound=bound, values=values, sql=sql)
+            if template.literals != len(values):  # there was no room for its own
+                values = [self._anonymous_text(parts)]
+            elif self._replaced is not None:
+                values = [self._replaced(value) for value in parts[1::2]]
+        if template.number is None:
+            self._skip(session, template.meaning)
+            return
+        if parameters:
+            values = [*values, *self._anonymous(parameters)]
+        if session.ahead and duration is not None:
+            duration, session.ahead = duration + session.ahead, 0
+        statement = session.last = _Statement(template, duration, values)
+        template.executions += 1
+        if duration is not None:
+            template.microseconds += duration
+        self._place(session, at, statement, template.meaning.repeat)
+
+    def _skip(self, session: _Session, meant: Meaning) -> None:
+        self.counted.left_out[meant.left_out or CUT] += 1
+        session.last = None
+        if meant.repeat in (Repeat.AUTOCOMMIT_OFF, Repeat.AUTOCOMMIT_ON):
+            session.autocommit = meant.repeat is Repeat.AUTOCOMMIT_ON
+
+    def _anonymous(self, values: Sequence[Value]) -> Sequence[Value]:
+        replaced = self._replaced
+        if replaced is None:
+            return values
+        return [value if value is None else replaced(value) for value in values]
+
+    def _anonymous_text(self, parts: Sequence[str]) -> str:
+        if self._replaced is None:
+            return "".join(parts)
+        return "".join(self._replaced(part) if at % 2 else part for at, part in enumerate(parts))
+
+    def _place(self, session: _Session, at: int, statement: _Statement, repeat: Repeat) -> None:
+        """Put a statement into the transaction to which it belongs."""
+        if session.pending is not None:
+            self._emit(session)
+        if session.opened is None:
+            self._place_first(session, at, statement, repeat)
+            return
+        if repeat is Repeat.BEGIN:
+            session.pending = (session.began, session.opened)
+            self._emit(session)
+            session.opened, session.began = [statement], at
+            return
+        session.opened.append(statement)
+        if repeat is Repeat.END:
+            session.pending, session.opened = (session.began, session.opened), None
+        elif len(session.opened) > _LONGEST_TRANSACTION:
+            self._leave_out(session.opened, TOO_LONG)
+            session.opened, session.skipping = None, True
+
+    def _place_first(
+        self, session: _Session, at: int, statement: _Statement, repeat: Repeat
+    ) -> None:
+        """Put a statement that is in no transaction yet."""
+        if session.skipping:
+            self._leave_out([statement], TOO_LONG)
+            session.skipping = repeat is not Repeat.END
+        elif repeat is Repeat.BEGIN:
+            session.opened, session.began = [statement], at
+        elif repeat is Repeat.END:
+            # Without autocommit clients end what they did not begin.
+            if session.autocommit:
+                self._leave_out([statement], UNBEGUN)
+        elif session.autocommit:
+            session.pending = (at, [statement])
+        else:
+            session.opened, session.began = [self._own("BEGIN"), statement], at
+
+    def _own(self, sql: str) -> _Statement:
+        """Return a statement that the log does not have, but whose effect it had."""
+        template = self._template((sql,), bound=False, values=(), sql=sql)
+        template.executions += 1
+        return _Statement(template, None, ())
+
+    def failed(self, key: str, at: int, sql: str | None) -> None:
+        """Take an error of a session; ``sql`` is its statement, None where the log has none."""
+        session = self._sessions.get(key) or self._new_session(key)
+        last = session.last
+        if last is None or last.failed or not (sql is None or self._is_of(sql, last.template)):
+            if sql is None:
+                return
+            if "$1" in sql and self.dialect is POSTGRESQL:
+                self.counted.left_out[UNBOUND] += 1
+                return
+            self.statement(key, at, sql)
+            last = session.last
+        if last is not None:
+            last.failed = 1
+            last.template.errors += 1
+
+    def _is_of(self, sql: str, template: _Template) -> bool:
+        return tuple(split(sql, self.dialect)[::2]) == template.pieces
+
+    def took(self, key: str, duration: int) -> None:
+        """Take how long the last statement of a session took, where the log says it after it."""
+        session = self._sessions.get(key)
+        last = session.last if session is not None else None
+        if session is not None and last is not None and last.microseconds is None:
+            last.microseconds = duration + session.ahead
+            last.template.microseconds += last.microseconds
+            session.ahead = 0
+
+    def prepared(self, key: str, duration: int) -> None:
+        """Take how long it took to parse or to bind the next statement of a session."""
+        session = self._sessions.get(key) or self._new_session(key)
+        session.ahead += duration
+
+    def ended(self, key: str, at: int) -> None:
+        """Take the end of a session: what it had not committed is undone."""
+        session = self._sessions.pop(key, None)
+        if session is None:
+            return
+        if session.opened is not None:
+            self._place(session, at, self._own("ROLLBACK"), Repeat.END)
+        if session.pending is not None:
+            self._emit(session)
+
+    def finish(self) -> None:
+        """Write what is held. What is open at the end of the logs is left out."""
+        for session in self._sessions.values():
+            if session.pending is not None:
+                self._emit(session)
+            if session.opened is not None:
+                self._leave_out(session.opened, UNENDED)
+        self._sessions.clear()
+        self._flush()
+
+    # Templates and transactions
+
+    def _template(
+        self, pieces: tuple[str, ...], *, bound: bool, values: Sequence[Value], sql: str
+    ) -> _Template:
+        name = "\0".join(pieces) + ("\0\0" if bound else "")
+        known = self._templates.get(name)
+        if known is not None:
+            return known
+        if is_whole(pieces, self.dialect):
+            meant = meaning(pieces, tuple(value for value in values if value is not None))
+        else:
+            meant, pieces, name = Meaning(Repeat.PLAIN, CUT), (), "\0cut"
+        if len(self._templates) >= _MOST_TEMPLATES:
+            return self._common_template(meant, bound=bound)
+        template = self._templates[name] = self._new_template(pieces, meant, bound=bound)
+        if not values and len(self._whole[bound]) < _MOST_WHOLE and pieces:
+            self._whole[bound][sql] = template
+        return template
+
+    def _new_template(self, pieces: tuple[str, ...], meant: Meaning, *, bound: bool) -> _Template:
+        number = None if meant.left_out else len(self._numbered)
+        template = _Template(
+            pieces, bound=bound, number=number, literals=len(pieces) - 1, meaning=meant
+        )
+        if number is not None:
+            self._numbered.append(template)
+        return template
+
+    def _common_template(self, meant: Meaning, *, bound: bool) -> _Template:
+        """Return the template of all statements of this kind for whose own there is no room.
+
+        Its only literal is the whole statement.
+        """
+        kind = (meant, bound)
+        if kind not in self._common:
+            self._common[kind] = self._new_template(("", ""), meant, bound=bound)
+        return self._common[kind]
+
+    def _new_session(self, key: str) -> _Session:
+        if len(self._sessions) >= _MOST_SESSIONS:
+            self._forget_idle()
+        session = self._sessions[key] = _Session(self.counted.sessions)
+        self.counted.sessions += 1
+        return session
+
+    def _forget_idle(self) -> None:
+        idle = [key for key, session in self._sessions.items() if session.opened is None]
+        for key in idle:
+            session = self._sessions.pop(key)
+            if session.pending is not None:
+                self._emit(session)
+
+    def _leave_out(self, statements: Sequence[_Statement], why: str) -> None:
+        self.counted.left_out[why] += len(statements)
+        for statement in statements:
+            template = statement.template
+            template.executions -= 1
+            template.errors -= statement.failed
+            template.microseconds -= statement.microseconds or 0
+
+    def _emit(self, session: _Session) -> None:
+        assert session.pending is not None
+        began, statements = session.pending
+        session.pending = None
+        self.counted.add(began, len(statements))
+        self._batch.append((session.number, began, statements))
+        self._batched += len(statements)
+        if self._batched >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._batch:
+            return
+        lines = [
+            (
+                session,
+                began,
+                [(one.template.number, one.microseconds, one.failed, one.values) for one in own],
+            )
+            for session, began, own in self._batch
+        ]
+        self._write(self._encode(lines) + "\n")
+        self._batch, self._batched = [], 0

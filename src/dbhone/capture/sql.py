@@ -1,0 +1,248 @@
+"""Parts a statement into its template and its literals, and says what replaying it would do.
+
+A whole SQL parser would take ten to a hundred times as long, and refuse what it does not know.
+What is needed is less: where literals, comments and quoted names begin and end. So this is a lexer
+of two dialects, made of a few regular expressions that run over a statement once.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+_WORD_BEFORE = "[A-Za-z0-9_$\x80-\U0010ffff]"
+_NUMBER = rf"(?<!{_WORD_BEFORE}[0-9])(?<=[0-9])[\w.]*(?:(?<=[eE])[+-]\d+)?"
+"""What follows the first digit of a number: nothing of a name or a parameter goes before it."""
+_PLAIN = r"[^']*(?:''[^']*)*'"
+_ESCAPED = r"[^'\\]*(?:(?:''|\\.)[^'\\]*)*'"
+"""What follows the first quote, without and with escapes by a backslash."""
+_ESCAPED_DOUBLE = r'[^"\\]*(?:(?:""|\\.)[^"\\]*)*"'
+_NAME_DOUBLE = r'"[^"]*(?:""[^"]*)*"'
+_NAME_BACKTICK = r"`[^`]*(?:``[^`]*)*`"
+_DOLLAR = r"\$(?P<tag>[A-Za-z_]\w*|)\$.*?\$(?P=tag)\$"
+_NESTED = r"/\*(?![+!])(?:[^*/]|\*(?!/)|/(?!\*)|/\*(?:[^*]|\*(?!/))*\*/)*\*/"
+"""A comment of PostgreSQL, which may hold another. One that is a hint is code."""
+_COMMENT = r"/\*(?![+!])[^*]*(?:\*(?!/)[^*]*)*\*/"
+# Each begins with one set of characters: that is what makes the search for it fast.
+_SIGNED = r"(?<=-)(?:(?<=[(,=<>+*/-]-)|(?<=[(,=<>+*/-][ ]-))[0-9][\w.]*(?:(?<=[eE])[+-]\d+)?"
+"""What follows a minus that belongs to a number: it stands behind an operator."""
+_POSTGRESQL_LITERAL = rf"[0-9'-](?:(?<=')(?:(?<=\b[eE]'){_ESCAPED}|{_PLAIN})|{_NUMBER}|{_SIGNED})"
+_MYSQL_LITERAL = rf"""[0-9'"-](?:(?<='){_ESCAPED}|(?<="){_ESCAPED_DOUBLE}|{_NUMBER}|{_SIGNED})"""
+
+
+class Repeat(Enum):
+    """What replaying a statement would do."""
+
+    PLAIN = "plain"
+    BEGIN = "begin"
+    """It opens a transaction."""
+    END = "end"
+    """It ends a transaction."""
+    AUTOCOMMIT_OFF = "autocommit off"
+    """From it on, each statement of the session is in a transaction."""
+    AUTOCOMMIT_ON = "autocommit on"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How a DBMS's family writes literals, comments and names.
+
+    ``literal`` parts a statement that has none of the ``marks``. ``all`` parts any: its groups are
+    what is kept as it is, a comment, and a literal. ``broken`` finds what no piece of a whole
+    statement has.
+    """
+
+    protocol: str
+    literal: re.Pattern[str]
+    marks: tuple[str, ...]
+    all: re.Pattern[str]
+    broken: re.Pattern[str]
+
+
+_FLAGS = re.DOTALL | re.ASCII
+
+
+def _dialect(
+    protocol: str, *, literal: str, marks: tuple[str, ...], name: str, comment: str, more: str = ""
+) -> Dialect:
+    value = f"{more}|{literal}" if more else literal
+    return Dialect(
+        protocol=protocol,
+        literal=re.compile(f"({literal})", _FLAGS),
+        marks=marks,
+        all=re.compile(f"(?P<kept>{name})|(?P<comment>{comment})|(?P<value>{value})", _FLAGS),
+        broken=re.compile(r"""['"`]|/\*(?![+!])|\$[A-Za-z_]*\$""", _FLAGS),
+    )
+
+
+POSTGRESQL = _dialect(
+    "postgresql",
+    literal=_POSTGRESQL_LITERAL,
+    marks=('"', "--", "/*", "$"),
+    name=_NAME_DOUBLE,
+    comment=rf"--[^\n]*|{_NESTED}",
+    more=_DOLLAR,
+)
+MYSQL = _dialect(
+    "mysql",
+    literal=_MYSQL_LITERAL,
+    marks=("`", "--", "/*", "#"),
+    name=_NAME_BACKTICK,
+    comment=rf"--(?=\s|$)[^\n]*|\#[^\n]*|{_COMMENT}",
+)
+DIALECTS = {dialect.protocol: dialect for dialect in (POSTGRESQL, MYSQL)}
+
+
+def split(sql: str, dialect: Dialect) -> list[str]:
+    """Return a statement's pieces and its literals in turn; it begins and ends with a piece.
+
+    Comments are left out, hints are not: a comment may hold a value.
+    """
+    for mark in dialect.marks:
+        if mark in sql:
+            return _split(sql, dialect)
+    return dialect.literal.split(sql)
+
+
+def _split(sql: str, dialect: Dialect) -> list[str]:
+    parts, piece, end = [], "", 0
+    for match in dialect.all.finditer(sql):
+        piece += sql[end : match.start()]
+        end = match.end()
+        if match["value"] is not None:
+            parts += [piece, match[0]]
+            piece = ""
+        elif match["kept"] is not None:
+            piece += match[0]
+        elif piece and not piece[-1].isspace():
+            piece += " "
+    return [*parts, piece + sql[end:]]
+
+
+def is_whole(pieces: tuple[str, ...], dialect: Dialect) -> bool:
+    """Return whether these are the pieces of a whole statement: a cut one has an open quote."""
+    text = "\0".join(pieces)
+    if dialect.broken.search(text) is None:
+        return True
+    return dialect.broken.search(dialect.all.sub("", text)) is None
+
+
+# What a template would do
+
+_ENDS = frozenset({"commit", "rollback", "end", "abort"})
+_DEFINES = frozenset(
+    {
+        *("create", "alter", "drop", "truncate", "rename", "comment", "grant", "revoke", "reindex"),
+        *("vacuum", "cluster", "analyze", "analyse", "optimize", "optimise", "repair", "security"),
+        *("refresh", "import", "reassign", "install", "uninstall", "cache", "purge", "change"),
+    }
+)
+_SESSION = frozenset(
+    {
+        *("set", "reset", "discard", "use", "prepare", "execute", "deallocate", "listen"),
+        *("unlisten", "notify", "load", "lock", "unlock", "flush", "kill", "shutdown", "restart"),
+        *(
+            "checkpoint",
+            "handler",
+            "xa",
+            "start_replication",
+            "backup",
+            "stop",
+            "delimiter",
+            "help",
+        ),
+    }
+)
+_OUTSIDE = re.compile(
+    r"\b(?:pg_(?:try_)?advisory_\w*lock\w*|get_lock|release_lock|release_all_locks|pg_sleep\w*"
+    r"|sleep|pg_terminate_backend|pg_cancel_backend|pg_reload_conf|pg_rotate_logfile"
+    r"|pg_switch_wal|pg_promote|pg_read_(?:binary_)?file|pg_ls_\w+|lo_import|lo_export"
+    r"|load_file|dblink\w*|set_config|benchmark)\s*\(|\binto\s+(?:outfile|dumpfile)\b",
+    re.IGNORECASE,
+)
+_INEXACT = re.compile(
+    r"\b(?:random|rand|now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday"
+    r"|nextval|currval|lastval|gen_random_uuid|uuid\w*|sysdate|curdate|curtime|unix_timestamp"
+    r"|utc_\w+|last_insert_id|connection_id|txid_current|pg_backend_pid)\s*\("
+    r"|\b(?:current_(?:timestamp|date|time)|localtime(?:stamp)?)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Za-z_]+")
+_AUTOCOMMIT = re.compile(r"set\s+(?:session\s+|@@(?:session\.)?)?autocommit\s*=\s*", re.IGNORECASE)
+_OF_TRANSACTION = re.compile(r"set\s+(?:local|transaction|constraints)\b", re.IGNORECASE)
+_TEMPORARY = re.compile(r"\s*create\s+(?:global\s+|local\s+|or\s+replace\s+)*temp", re.IGNORECASE)
+_DATA_STATEMENT = re.compile(r"\s*load\s+(?:data|xml)", re.IGNORECASE)
+
+DEFINITION = "definitions and maintenance (DDL)"
+OF_SESSION = "statements that set up a session (SET, USE, PREPARE, LOCK, …)"
+TEMPORARY = "temporary tables"
+FROM_CLIENT = "data between client and server (COPY, LOAD DATA)"
+ADMINISTRATION = "waits, locks of a session, files and administration"
+INEXACT = "random values, the time, or sequences"
+"""Replayed, but the answers differ from the original's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a template does: to transactions, why it is not replayed if it is not, and whether
+    its answers vary."""
+
+    repeat: Repeat
+    left_out: str | None = None
+    inexact: bool = False
+
+
+def meaning(pieces: tuple[str, ...], literals: tuple[str, ...]) -> Meaning:
+    """Return what a statement of this template does; ``literals`` are one statement's."""
+    text = "\0".join(pieces)
+    statements = [part for part in text.split(";") if part.strip(" \t\r\n\0")] or [""]
+    meanings = [_meaning_of_one(statement, literals) for statement in statements]
+    if len(meanings) == 1:
+        return meanings[0]
+    left_out = next((one.left_out for one in meanings if one.left_out), None)
+    return Meaning(
+        _joined([one.repeat for one in meanings]), left_out, any(one.inexact for one in meanings)
+    )
+
+
+def _joined(effects: list[Repeat]) -> Repeat:
+    """Return what several statements in one text do together to the transaction."""
+    within = False
+    ended = False
+    for effect in effects:
+        if effect is Repeat.BEGIN:
+            within = True
+        elif effect is Repeat.END:
+            ended = ended or not within
+            within = False
+    if within:
+        return Repeat.BEGIN
+    return Repeat.END if ended else Repeat.PLAIN
+
+
+def _meaning_of_one(text: str, literals: tuple[str, ...]) -> Meaning:
+    words = _WORD.findall(text[:200].lower())
+    verb, second = [*words, "", ""][:2]
+    if verb == "begin" or (verb, second) == ("start", "transaction"):
+        return Meaning(Repeat.BEGIN)
+    if verb in _ENDS:
+        if "prepared" in words:
+            return Meaning(Repeat.PLAIN, ADMINISTRATION)
+        return Meaning(Repeat.PLAIN if "to" in words else Repeat.END)
+    if verb == "set" and _AUTOCOMMIT.match(text.strip()):
+        off = literals[:1] == ("0",) or "off" in words or "false" in words
+        return Meaning(Repeat.AUTOCOMMIT_OFF if off else Repeat.AUTOCOMMIT_ON, OF_SESSION)
+    return Meaning(Repeat.PLAIN, _why_left_out(text, verb), bool(_INEXACT.search(text)))
+
+
+def _why_left_out(text: str, verb: str) -> str | None:
+    if _TEMPORARY.match(text):
+        return TEMPORARY
+    if verb in _DEFINES:
+        return DEFINITION
+    if verb == "copy" or _DATA_STATEMENT.match(text):
+        return FROM_CLIENT
+    if verb in _SESSION and not _OF_TRANSACTION.match(text.strip()):
+        return OF_SESSION
+    return ADMINISTRATION if _OUTSIDE.search(text) else None

@@ -1,0 +1,158 @@
+"""``hone capture LOG…``: from what a server logged to a workload file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.lines import headed
+from dbhone.errors import UsageError
+from dbhone.safe_text import terminal_safe
+from dbhone.units import count_of, duration, size
+from dbhone.workload.workload_file import SUFFIX, Header, Template
+
+_SHOWN = 12
+_LONGEST_TEMPLATE = 100
+
+
+@click.command(
+    "capture",
+    epilog="Examples: hone capture postgresql.csv -o shop.workload; hone capture general.log.1"
+    " general.log --anonymise -o shop.workload.",
+)
+@click.argument(
+    "logs",
+    metavar="LOG...",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+)
+@click.option(
+    "--output",
+    "-o",
+    required=True,
+    metavar=f"NAME{SUFFIX}",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The workload file to write.",
+)
+@click.option(
+    "--anonymise",
+    is_flag=True,
+    help="Replace all values by others of the same type and length.",
+)
+@click.option(
+    "--line-prefix",
+    metavar="PREFIX",
+    help="The log_line_prefix of PostgreSQL's log to stderr.  [default: found out]",
+)
+@pass_context
+def command(
+    context: Context, logs: tuple[Path, ...], output: Path, anonymise: bool, line_prefix: str | None
+) -> None:
+    """Make a workload file of what a server logged, the oldest LOG first.
+
+    LOG is PostgreSQL's csvlog, jsonlog or log to stderr with all statements in it, or the general
+    log or the slow log of MySQL or MariaDB; gzip may have packed it. The format is recognised.
+
+    The workload file is a suite: `suite = "./NAME.workload"` in an experiment's [workload] replays
+    it.
+    """
+    if output.suffix != SUFFIX:
+        raise UsageError(
+            f"a workload file's name ends in {SUFFIX}", hint=f"-o {output.with_suffix(SUFFIX)}"
+        )
+    options = CaptureOptions(anonymise=anonymise, line_prefix=line_prefix)
+    captured = capture(logs, output, options)
+    for log in captured.logs:
+        context.out.print(headed(log.path.name, log.title))
+    context.out.print(_facts(captured))
+    context.out.print(_templates(captured.header))
+    context.err.print(_written(output, captured.header), soft_wrap=True)
+
+
+def _facts(captured: Captured) -> Table:
+    header = captured.header
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    span = duration((header.last - header.first) / 1e6)
+    rows = [
+        ("began", f"{header.began}, {span} long"),
+        (
+            "replays",
+            f"{count_of(header.sessions, 'session')},"
+            f" {count_of(header.transactions, 'transaction')},"
+            f" {count_of(header.statements, 'statement')},"
+            f" {count_of(len(header.templates), 'template')}",
+        ),
+        ("times", "of each statement" if header.timed else "none: the log has no times"),
+    ]
+    if header.databases:
+        names = sorted(header.databases.items(), key=lambda pair: -pair[1])
+        words = ", ".join(f"{terminal_safe(name)} ({count:,})" for name, count in names[:_SHOWN])
+        rows.append(("databases", words))
+    left_out = sorted(header.left_out.items(), key=lambda pair: -pair[1])
+    rows += [("left out", f"{count:,} {why}") for why, count in left_out]
+    inexact = sum(one.executions for one in header.templates if one.inexact)
+    if inexact:
+        rows.append(
+            ("differ", f"{inexact:,} statements with random values, the time, or sequences")
+        )
+    failed = sum(one.errors for one in header.templates)
+    if failed:
+        rows.append(("failed", f"{failed:,} statements, as in the original"))
+    if captured.perhaps_cut:
+        rows.append(
+            ("perhaps cut", f"{captured.perhaps_cut:,} parameters (log_parameter_max_length)")
+        )
+    rows.append(("unread", _unread(captured)))
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def _unread(captured: Captured) -> str:
+    unread = captured.header.unread
+    if not unread.lines:
+        return "no lines"
+    shown = []
+    for line in unread.first:
+        log = captured.logs[line.log].path.name
+        text = f": {terminal_safe(line.text)}" if line.text else ""
+        shown.append(f"{log}, line {line.line}{text}")
+    return f"{count_of(unread.lines, 'line')}, the first of them:\n" + "\n".join(shown)
+
+
+def _templates(header: Header) -> Table:
+    """Return the heaviest templates: by time where the log has times, else by number."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("time" if header.timed else "share", justify="right")
+    table.add_column("executions", justify="right")
+    table.add_column("template", overflow="fold")
+    weights = header.weights()
+    heaviest = sorted(zip(weights, header.templates, strict=True), key=lambda pair: -pair[0])
+    for weight, template in heaviest[:_SHOWN]:
+        table.add_row(f"{weight:.1%}", f"{template.executions:,}", _text(template))
+    return table
+
+
+def _text(template: Template) -> Text:
+    text = terminal_safe(" ".join(template.text.split()))
+    return Text(text if len(text) <= _LONGEST_TEMPLATE else text[: _LONGEST_TEMPLATE - 1] + "…")
+
+
+def _written(output: Path, header: Header) -> str:
+    holds = (
+        "it holds the texts of queries with other values, not the original ones"
+        if header.anonymised
+        else "it holds the texts of queries with their values (--anonymise replaces these)"
+    )
+    return f"wrote {output} ({size(output.stat().st_size)}): {holds}"
+
+
+PLUGIN = command

@@ -1,0 +1,276 @@
+"""Workload files: what a captured workload is kept in.
+
+A workload file is a ZIP archive with two members, so that what it is about can be read without
+reading all of it, and any tool can open it:
+
+``workload.json``
+    one JSON object, ``Header``: the templates with their counts, and what was left out.
+``transactions.jsonl``
+    JSON arrays, one a line, of transactions in the order in which they ended, about. A transaction
+    is ``[SESSION, BEGAN, STATEMENTS]``, and a statement ``[TEMPLATE, MICROSECONDS, FAILED,
+    VALUES]``. ``BEGAN`` is in microseconds; ``MICROSECONDS`` is null where the log has no times;
+    ``FAILED`` is 1 where the original failed. ``VALUES`` are the literals as they stand in the
+    statement, then the parameters as the server got them: strings, or null.
+
+The file comes from outside: its reader takes nothing that is not as written here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Final, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from dbhone.errors import UsageError, disk_full
+from dbhone.safe_text import terminal_safe
+
+SUFFIX = ".workload"
+FORMAT: Final = "dbhone workload"
+VERSION: Final = 1
+_HEADER, _TRANSACTIONS = "workload.json", "transactions.jsonl"
+_LONGEST_HEADER = 256 << 20
+_LONGEST_LINE = 256 << 20
+_COMPRESSION = 1
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Template(_Model):
+    """A statement without its literals, which stand between the ``pieces``.
+
+    A ``bound`` one was prepared, and its values have parameters after the literals.
+    ``microseconds`` is the time of all executions together, where the log has times. Answers of an
+    ``inexact`` one differ each time: it has random values, the time, or sequences.
+    """
+
+    pieces: Annotated[tuple[str, ...], Field(min_length=1, strict=False)]
+    bound: bool
+    executions: Count
+    microseconds: Count
+    errors: Count
+    inexact: bool
+
+    @property
+    def text(self) -> str:
+        """The template as people read it."""
+        return "?".join(self.pieces)
+
+    def statement(self, values: Sequence[str | None]) -> tuple[str, Sequence[str | None]]:
+        """Return the statement with its literals in place, and its parameters."""
+        literals = len(self.pieces) - 1
+        if not literals:
+            return self.pieces[0], values
+        parts = [self.pieces[0]]
+        for literal, piece in zip(values[:literals], self.pieces[1:], strict=True):
+            parts += (literal or "", piece)
+        return "".join(parts), values[literals:]
+
+
+class UnreadLine(_Model):
+    """A line that could not be read: its number and its beginning, which anonymous files lack."""
+
+    log: Count
+    line: Count
+    text: str
+
+
+class Unread(_Model):
+    """The lines that could not be read: how many, and the first of them."""
+
+    lines: Count = 0
+    first: Annotated[tuple[UnreadLine, ...], Field(strict=False)] = ()
+
+
+class Header(_Model):
+    """What a workload is about.
+
+    The transactions that began before ``cut`` are the earlier half. ``left_out`` has the number of
+    statements that are not replayed, by the reason. ``timed`` says whether the log has times.
+    """
+
+    format: Literal["dbhone workload"] = FORMAT
+    version: Literal[1] = VERSION
+    protocol: str
+    anonymised: bool
+    began: str
+    first: int
+    last: int
+    cut: int
+    timed: bool
+    sessions: Count
+    transactions: Count
+    statements: Count
+    databases: dict[str, Count]
+    left_out: dict[str, Count]
+    unread: Unread
+    templates: Annotated[tuple[Template, ...], Field(strict=False)]
+
+    def weights(self) -> tuple[float, ...]:
+        """Return each template's share of the time; of the executions where there are no times."""
+        amounts = [one.microseconds if self.timed else one.executions for one in self.templates]
+        total = sum(amounts) or 1
+        return tuple(amount / total for amount in amounts)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Header:
+        if not self.first <= self.cut <= self.last:
+            raise ValueError("its earlier half does not end between its beginning and its end")
+        return self
+
+
+class Statement(NamedTuple):
+    """One execution of a template; ``microseconds`` are None where the log has no times."""
+
+    template: int
+    microseconds: int | None
+    failed: bool
+    values: list[str | None]
+
+
+class Transaction(NamedTuple):
+    """One transaction of a session; it began at so many microseconds."""
+
+    session: int
+    began: int
+    statements: list[Statement]
+
+
+@contextmanager
+def written(path: Path) -> Iterator[WorkloadWriter]:
+    """Yield a writer of the file; without an error the file is there, whole, in the end.
+
+    Raises UsageError where it cannot be written, MachineError for a full disk.
+    """
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        # Only the user may read it: it holds what the queries of a server hold.
+        descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        with (
+            os.fdopen(descriptor, "w+b") as raw,
+            zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as file,
+        ):
+            with file.open(_TRANSACTIONS, "w", force_zip64=True) as member:
+                writer = WorkloadWriter(member)
+                yield writer
+            assert writer.header is not None, "a workload file has a header"
+            # ASCII: a text may hold bytes that are no text, as surrogates.
+            file.writestr(_HEADER, json.dumps(writer.header.model_dump(mode="python")))
+        draft.replace(path)
+    except OSError as error:
+        full = disk_full(error, "writing the workload file")
+        if full is not None:
+            raise full from error
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+class WorkloadWriter:
+    """Writes the lines of transactions. The ``header`` must be known when they end."""
+
+    def __init__(self, member: IO[bytes]) -> None:
+        self._member = member
+        self.header: Header | None = None
+
+    def line(self, text: str) -> None:
+        """Write a line of transactions, which ends in a newline."""
+        self._member.write(text.encode())
+
+
+def read_header(path: Path) -> Header:
+    """Return what a workload is about. Raises UsageError if the file is no workload file."""
+    with _opened(path) as file:
+        info = file.getinfo(_HEADER)
+        if info.file_size > _LONGEST_HEADER:
+            raise UsageError(f"{path} is no workload file: its header is too long")
+        text = file.read(info)
+    try:
+        found = json.loads(text)
+        if isinstance(found, dict) and found.get("format") == FORMAT:
+            version = found.get("version")
+            if version != VERSION:
+                raise UsageError(
+                    f"{path} has version {version!s:.9} of the format; this hone reads {VERSION}",
+                    hint="capture the logs again, or take the hone that made it",
+                )
+        return Header.model_validate(found)
+    except (ValidationError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no workload file: {_first_line(error)}") from None
+
+
+def read_transactions(path: Path, header: Header) -> Iterator[Transaction]:
+    """Yield the transactions. Raises UsageError at the first that is not as it must be."""
+    literals = [(len(one.pieces) - 1, one.bound) for one in header.templates]
+    with _opened(path) as file, file.open(_TRANSACTIONS) as lines:
+        number = 0
+        while line := lines.readline(_LONGEST_LINE):
+            number += 1
+            try:
+                for transaction in json.loads(line):
+                    yield _checked(transaction, literals)
+            except (ValueError, TypeError, RecursionError) as error:
+                raise UsageError(
+                    f"{path}: line {number} of its transactions is wrong: {_first_line(error)}"
+                ) from None
+
+
+def _checked(found: object, literals: list[tuple[int, bool]]) -> Transaction:
+    if type(found) is not list or len(found) != 3 or type(found[2]) is not list or not found[2]:
+        raise ValueError("this is no transaction")
+    session, began, statements = found
+    if type(session) is not int or type(began) is not int or session < 0:
+        raise ValueError("this is no transaction")
+    return Transaction(session, began, [_checked_statement(one, literals) for one in statements])
+
+
+def _checked_statement(found: object, literals: list[tuple[int, bool]]) -> Statement:
+    if type(found) is not list or len(found) != 4:
+        raise ValueError("this is no statement")
+    template, microseconds, failed, values = found
+    if type(template) is not int or not 0 <= template < len(literals):
+        raise ValueError("a statement has no template")
+    if microseconds is not None and (type(microseconds) is not int or microseconds < 0):
+        raise ValueError("a statement has no time")
+    if type(failed) is not int or type(values) is not list:
+        raise ValueError("this is no statement")
+    needed, bound = literals[template]
+    if len(values) < needed or (len(values) > needed and not bound):
+        raise ValueError("a statement has not the values of its template")
+    for at, value in enumerate(values):
+        if type(value) is not str and (value is not None or at < needed):
+            raise ValueError("a value is no text")
+    return Statement(template, microseconds, failed == 1, values)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as file:
+            if sorted(file.namelist()) != sorted((_HEADER, _TRANSACTIONS)):
+                raise UsageError(f"{path} is no workload file: it has other members")
+            yield file
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
+        raise UsageError(
+            f"{path} is no whole workload file: {_first_line(error)}",
+            hint="'hone capture' makes workload files",
+        ) from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:200]
+    return terminal_safe(str(error).partition("\n")[0])[:200]

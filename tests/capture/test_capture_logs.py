@@ -1,0 +1,228 @@
+"""Capturing: what is in the workload file is what the server logged, and nothing is lost unsaid."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.errors import UsageError
+from dbhone.workload.workload_file import read_header, read_transactions
+from tests.capture import written_logs
+from tests.capture.written_logs import Asked, Line
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "capture"
+Sessions = list[list[list[Asked]]]
+
+
+def captured(folder: Path, *logs: str | bytes, **options: object) -> tuple[Captured, Sessions]:
+    """Capture logs; return what is said of it, and the sessions that the file has."""
+    paths = []
+    for at, log in enumerate(logs):
+        path = folder / f"{at}.log"
+        path.write_bytes(log.encode("utf-8", "surrogateescape") if isinstance(log, str) else log)
+        paths.append(path)
+    file = folder / "a.workload"
+    found = capture(paths, file, CaptureOptions(**options))  # type: ignore[arg-type]
+    return found, sessions_in(file)
+
+
+def sessions_in(file: Path) -> Sessions:
+    """Return the sessions of a workload file, by the order in which they began."""
+    header = read_header(file)
+    sessions: dict[int, list[list[Asked]]] = {}
+    for transaction in read_transactions(file, header):
+        own = []
+        for one in transaction.statements:
+            template = header.templates[one.template]
+            sql, parameters = template.statement(one.values)
+            bound = tuple(parameters) if template.bound else None
+            own.append(Asked(sql, bound, one.microseconds or 0))
+        sessions.setdefault(transaction.session, []).append(own)
+    return [sessions[number] for number in sorted(sessions)]
+
+
+def _in_order(sessions: Sessions, lines: list[Line]) -> Sessions:
+    order = list(dict.fromkeys(line.session for line in lines))
+    return [sessions[number] for number in order]
+
+
+def _untimed(sessions: Sessions) -> Sessions:
+    return [[[Asked(a.sql, a.parameters, 0) for a in tx] for tx in own] for own in sessions]
+
+
+@pytest.mark.parametrize(
+    ("write", "protocol"),
+    [
+        (written_logs.postgresql_stderr, "postgresql"),
+        (written_logs.postgresql_csv, "postgresql"),
+        (written_logs.postgresql_json, "postgresql"),
+        (written_logs.mysql_slow, "mysql"),
+        (written_logs.mysql_general, "mysql"),
+    ],
+)
+@given(data=st.data())
+def test_sessions_come_back_from_the_log_that_a_server_writes_of_them(
+    tmp_path_factory: pytest.TempPathFactory,
+    write: Callable[[list[Line]], str],
+    protocol: str,
+    data: st.DataObject,
+) -> None:
+    sessions = data.draw(written_logs.sessions(protocol))
+    lines = data.draw(written_logs.mixed(sessions))
+    log = write(lines)
+    found, back = captured(tmp_path_factory.mktemp("log"), log)
+    expected = _in_order(sessions, lines)
+    if write is written_logs.mysql_general:
+        expected = _untimed(expected)
+    assert back == expected
+    assert found.header.unread.lines == 0
+    assert found.header.left_out == {}
+    assert found.header.statements == len(lines)
+
+
+def _whole(name: str) -> str:
+    return (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def test_the_three_logs_of_one_postgresql_hold_the_same(tmp_path: Path) -> None:
+    names = ("postgresql-15-stderr.log", "postgresql-15-csvlog.csv", "postgresql-15-jsonlog.json")
+    results = [captured(tmp_path, _whole(name)) for name in names]
+    assert results[0][1] == results[1][1] == results[2][1]
+    for found, sessions in results:
+        assert len(sessions) == 10
+        header = found.header
+        assert header.databases == {"shop": 107}
+        assert sum(template.errors for template in header.templates) == 5
+        assert sum(header.left_out.values()) == 4
+        assert header.unread.lines == 0
+        odd = [one.sql for own in sessions[-1] for one in own]
+        assert "select  * from odd where name = 'it''s' \n and id = 1;" in odd
+        assert "update odd set note = 'multi\nline\twith tab' where id = 2;" in odd
+        assert odd[-1] == "ROLLBACK"  # the client left in a transaction
+
+
+def test_prepared_statements_of_postgresql_have_their_parameters(tmp_path: Path) -> None:
+    _, sessions = captured(tmp_path, _whole("postgresql-15-csvlog.csv"))
+    bound = [a for own in sessions for tx in own for a in tx if a.parameters]
+    assert len(bound) == 2 * 2 * 2 * 5
+    assert all(f"${len(one.parameters or ())}" in one.sql for one in bound)
+
+
+def test_both_logs_of_one_mariadb_hold_the_same(tmp_path: Path) -> None:
+    general, slow = (
+        captured(tmp_path, _whole(f"mariadb-10.11-{name}.log")) for name in ("general", "slow")
+    )
+    assert sorted(map(str, _untimed(general[1]))) == sorted(map(str, _untimed(slow[1])))
+    assert not general[0].header.timed
+    assert slow[0].header.timed
+    assert general[0].header.unread.lines == slow[0].header.unread.lines == 0
+    # autocommit is off in pymysql's sessions: what they begin is told
+    assert [
+        "BEGIN",
+        "insert into odd values (1,'it\\'s','a\\\\b \\'q\\' \\\"d\\\"')",
+        "COMMIT",
+    ] in [[one.sql for one in own] for session in general[1] for own in session]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.iterdir()))
+@given(cut=st.floats(0.7, 0.99), start=st.floats(0, 0.5))
+def test_of_a_log_cut_anywhere_what_is_whole_is_read_and_the_rest_is_counted(
+    tmp_path_factory: pytest.TempPathFactory, name: str, cut: float, start: float
+) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    log = (GOLDEN / name).read_bytes()
+    whole, _ = captured(folder, log)
+    try:
+        part, _ = captured(folder, log[int(len(log) * start) : int(len(log) * cut)])
+    except UsageError as error:
+        assert "no " in error.message
+        return
+    header = part.header
+    assert header.statements <= whole.header.statements
+    assert header.unread.lines <= 40
+    if header.unread.lines:
+        assert header.unread.first[0].text
+
+
+def test_lines_that_are_no_log_are_counted_and_the_first_are_shown(tmp_path: Path) -> None:
+    lines = _whole("postgresql-15-csvlog.csv").splitlines()
+    lines.insert(20, "garbage \0 one")
+    lines.insert(40, '2026-11-24 21:44:32.123 UTC,"cut')
+    found, _ = captured(tmp_path, "\n".join(lines) + "\n")
+    assert found.header.unread.lines == 2
+    assert [line.line for line in found.header.unread.first] == [21, 41]
+    assert found.header.unread.first[0].text == "garbage \0 one"
+    assert found.header.statements == 106
+
+
+def test_bytes_that_are_no_utf8_come_back(tmp_path: Path) -> None:
+    log = written_logs.mysql_general([Line(0, 1, Asked("SELECT 'caf\udce9 \udcff'", None, 0))])
+    _, sessions = captured(tmp_path, log)
+    assert sessions[0][0][0].sql == "SELECT 'caf\udce9 \udcff'"
+
+
+def test_a_log_may_be_packed_and_in_parts(tmp_path: Path) -> None:
+    log = (GOLDEN / "mariadb-10.11-slow.log").read_bytes()
+    half = log.index(b"\n# User@Host", len(log) // 2) + 1
+    whole = captured(tmp_path, log)[1]
+    assert captured(tmp_path, gzip.compress(log[:half]), log[half:])[1] == whole
+
+
+@pytest.mark.parametrize(
+    ("log", "message"),
+    [
+        ("", "is empty"),
+        ("root:x:0:0:root:/root:/bin/bash\n", "is no log that hone can read"),
+        ("2026-11-24 21:38:45.160 UTC [1] LOG:  Anweisung: SELECT 1\n", "no statement to replay"),
+        ("<7> x 21:38 LOG:  statement: SELECT 1\n", "begin as none of the usual values"),
+    ],
+)
+def test_a_log_that_cannot_be_read_is_told(tmp_path: Path, log: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        captured(tmp_path, log)
+    assert not (tmp_path / "a.workload").exists()
+
+
+def test_another_prefix_can_be_given(tmp_path: Path) -> None:
+    log = "<7>  x 21:38 LOG:  statement: SELECT 1\n<8>  x 21:38 LOG:  statement: SELECT 2\n"
+    _, sessions = captured(tmp_path, log, line_prefix="<%p> %5q x 21:38 ")
+    assert [[[one.sql for one in own] for own in session] for session in sessions] == [
+        [["SELECT 1"]],
+        [["SELECT 2"]],
+    ]
+    with pytest.raises(UsageError, match="does not tell sessions apart"):
+        captured(tmp_path, log, line_prefix="%m ")
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.iterdir()))
+def test_an_anonymous_workload_holds_no_value_of_the_original(tmp_path: Path, name: str) -> None:
+    _, plain = captured(tmp_path, _whole(name) + "secret 4711 in an unread line\n")
+    header = read_header(tmp_path / "a.workload")
+    values = {
+        value.strip("'\"")
+        for transaction in read_transactions(tmp_path / "a.workload", header)
+        for one in transaction.statements
+        for value in one.values
+        if value is not None
+    }
+    found, hidden = captured(
+        tmp_path, _whole(name) + "secret 4711 in an unread line\n", anonymise=True
+    )
+    assert found.header.anonymised
+    with zipfile.ZipFile(tmp_path / "a.workload") as file:
+        written = b"".join(file.read(member) for member in file.namelist()).decode()
+    long = {value for value in values if len(value) > 4 and "$ $$" not in value}
+    long.discard("pgbench_accounts")  # a table's name, too
+    assert len(long) > 5
+    assert not [value for value in long if value in written]
+    assert "secret" not in written
+    assert [[len(tx) for tx in own] for own in hidden] == [[len(tx) for tx in own] for own in plain]
+    lengths = [[len(one.sql) for tx in own for one in tx] for own in plain]
+    assert [[len(one.sql) for tx in own for one in tx] for own in hidden] == lengths
