@@ -22,7 +22,7 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.errors import HoneError
 from dbhone.measurement.metric import METRICS, THROUGHPUT, Better, Metric
-from dbhone.measurement.record import Group, Step
+from dbhone.measurement.record import Group, Step, wholes
 from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
 CONFIDENCE = 0.95
@@ -33,8 +33,9 @@ CONFIDENCE = 0.95
 class _Frame:
     """What is compared with what: names and kinds, by index.
 
-    ``controls`` are the subjects that are the base once more. ``hops`` has, for each subject, the
-    comparisons within runs that lead to the base.
+    ``controls`` are the subjects that are the base once more. ``whole`` says of a step whether it
+    is no part of another: summaries are of these. ``hops`` has, for each subject, the comparisons
+    within runs that lead to the base.
     """
 
     subjects: tuple[str, ...]
@@ -42,6 +43,7 @@ class _Frame:
     base: int
     controls: frozenset[int]
     in_sample: NDArray[np.bool_]
+    whole: NDArray[np.bool_]
     groups: tuple[Group, ...]
     hops: tuple[tuple[tuple[int, int], ...], ...]
 
@@ -68,7 +70,9 @@ class _Frame:
                 chosen = [
                     step
                     for step, group_of_step in enumerate(self.groups)
-                    if self.in_sample[step] == in_sample and group in (None, group_of_step)
+                    if self.in_sample[step] == in_sample
+                    and self.whole[step]
+                    and group in (None, group_of_step)
                 ]
                 if chosen:
                     yield in_sample, group, np.array(chosen, dtype=np.intp)
@@ -199,12 +203,14 @@ def _frame(
     unknown = [name for name in samples.steps if name not in known]
     if unknown:
         raise HoneError(f"the step {unknown[0]} was measured but does not belong to the run")
+    whole = frozenset(wholes(steps))
     return _Frame(
         subjects=samples.subjects,
         steps=samples.steps,
         base=samples.subjects.index(base),
         controls=frozenset(at for at, name in enumerate(samples.subjects) if name in controls),
         in_sample=np.array([known[name].in_sample for name in samples.steps], dtype=bool),
+        whole=np.array([known[name] in whole for name in samples.steps], dtype=bool),
         groups=tuple(known[name].group for name in samples.steps),
         hops=tuple(
             tuple(
@@ -248,6 +254,7 @@ def _effects(frame: _Frame, compared: _Compared, tests: Tests) -> list[Effect]:
             step=frame.steps[step],
             group=frame.groups[step],
             in_sample=bool(frame.in_sample[step]),
+            part=not frame.whole[step],
             metric=metric.name,
             ratio=float(np.exp(estimates.centre[row])),
             low=_bound(estimates, row, -1),

@@ -65,13 +65,14 @@ class Effect:
     fewer than 3 blocks. ``p_value`` tests that the ratio is 1; ``p_adjusted`` is corrected
     for all comparisons of the same kind in the run, None where there is no verdict.
     ``findable`` is the smallest difference, as a fraction, that would have been found; None
-    unless none was.
+    unless none was. The step is a ``part`` if another one has it as one of its kinds of statements.
     """
 
     subject: str
     step: str
     group: Group
     in_sample: bool
+    part: bool
     metric: str
     ratio: float
     low: float | None
@@ -240,7 +241,7 @@ def precision(analysis: Analysis) -> float:
     0.02 means that every effect is known to within 2 %. Infinite while an effect has no
     interval yet, or if there is no effect.
     """
-    return max((_half(effect) for effect in analysis.throughput_effects), default=math.inf)
+    return max((_half(effect) for effect in _decisive(analysis)), default=math.inf)
 
 
 def typical(analysis: Analysis) -> float:
@@ -248,7 +249,7 @@ def typical(analysis: Analysis) -> float:
 
     Half of the effects are known at least this well. Infinite if there is no effect.
     """
-    halves = sorted(_half(effect) for effect in analysis.throughput_effects)
+    halves = sorted(_half(effect) for effect in _decisive(analysis))
     return halves[len(halves) // 2] if halves else math.inf
 
 
@@ -258,10 +259,15 @@ def blocks_needed(analysis: Analysis, target: float) -> int | None:
     The estimate takes the noise to stay as it was. 0 when the target is met; None while too
     little was measured to tell.
     """
-    effects = analysis.throughput_effects
+    effects = _decisive(analysis)
     if not effects or any(effect.blocks < MINIMUM_FOR_INTERVAL for effect in effects):
         return None
     return max(_needed(effect, target, analysis.confidence) for effect in _widest(effects))
+
+
+def _decisive(analysis: Analysis) -> tuple[Effect, ...]:
+    """Return the effects that decide when to stop: a rare kind of statement would take for ever."""
+    return tuple(effect for effect in analysis.throughput_effects if not effect.part)
 
 
 def _widest(effects: Sequence[Effect]) -> Iterable[Effect]:

@@ -42,11 +42,15 @@ _CLIENT_SHARE = 0.3
 
 def driver_errors(samples: SampleArray) -> Iterator[Warning]:
     """Yield a warning for each subject whose server refused transactions."""
+    sets = set(samples.steps)
+    whole = np.array([name.rpartition("/")[0] not in sets for name in samples.steps], dtype=bool)
     for name, errors in zip(samples.subjects, samples.usable(ERRORS), strict=True):
         refused = np.nan_to_num(errors) > 0
+        steps = [samples.steps[step] for step in np.flatnonzero(refused.any(axis=1))]
+        # A statement that failed is a part of a transaction that was refused.
+        refused &= whole[:, np.newaxis]
         count = int(np.count_nonzero(refused))
         if count:
-            steps = [samples.steps[step] for step in np.flatnonzero(refused.any(axis=1))]
             yield Warning(
                 code="driver-errors",
                 text=f"{name}'s server refused {count_of(errors[refused].sum(), 'transaction')} in "

@@ -5,6 +5,7 @@ Times are seconds, sizes bytes, moments timezone-aware UTC datetimes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -63,6 +64,16 @@ class Step:
     def name(self) -> str:
         """The step's name, unique in a run: ``SET/KEY``, or ``SET``."""
         return f"{self.set}/{self.key}" if self.key else self.set
+
+
+def wholes(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return the steps without those that are a part of another: summaries are of these alone.
+
+    A part is one kind of statement in the operations of its set, which is a step as a whole.
+    """
+    every = tuple(steps)
+    sets = {step.set for step in every if not step.key}
+    return tuple(step for step in every if not step.key or step.set not in sets)
 
 
 class Role(StrEnum):

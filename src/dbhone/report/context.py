@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dbhone.analysis.levels import Level
 from dbhone.analysis.verdict import Analysis, Effect, Summary, overall
 from dbhone.measurement.metric import THROUGHPUT, Metric
-from dbhone.measurement.record import Group, Role, Run, Step, Subject
+from dbhone.measurement.record import Group, Role, Run, Step, Subject, wholes
 from dbhone.report.table import Cell, Column, Row, Table
 from dbhone.report.wording import compiler, joined
 from dbhone.units import count_of
@@ -44,10 +44,13 @@ class ReportContext:
         return [subject for subject in self.subjects if subject.role is not Role.BASE]
 
     def steps(self, *, in_sample: bool, group: Group | None = None) -> list[Step]:
-        """Return the steps of one part, and of one group if one is given, in the run's order."""
+        """Return the steps of one part, and of one group if one is given, in the run's order.
+
+        They are those that summaries are of.
+        """
         return [
             step
-            for step in self.run.steps
+            for step in wholes(self.run.steps)
             if step.in_sample is in_sample and group in (None, step.group)
         ]
 

@@ -33,7 +33,7 @@ from dbhone.report.published_comparison import (
 from dbhone.report.reproduction import Repeat, environment, repeat
 from dbhone.report.server_series import ServerSection, server_sections, server_series_note
 from dbhone.report.settings import defaults_table, settings_table, shared_settings
-from dbhone.report.steps import metric_tables, step_table
+from dbhone.report.steps import metric_tables, statement_table, step_table
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
 from dbhone.report.wording import joined, legend
@@ -87,6 +87,7 @@ class Page:
     in_sample: tuple[bool, ...]
     parts: tuple[Table, ...]
     spreads: tuple[Table, ...]
+    statements: tuple[Table, ...]
     sweeps: tuple[Sweep, ...]
     sweep_note: str
     operations: tuple[Table, ...]
@@ -201,6 +202,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         history=history,
         parts=tuple(_part(context, changes, part) for part in parts),
         spreads=_present(sections.spread_table(context, part) for part in parts),
+        statements=_present(statement_table(context, part) for part in parts),
         sweeps=sweeps(context),
         sweep_note=sweep_note(context),
         operations=_present(operations_table(context, part, by_group=False) for part in parts),
@@ -285,6 +287,7 @@ def tables(page: Page) -> tuple[Table, ...]:
         page.seconds,
         *page.parts,
         *page.spreads,
+        *page.statements,
         *swept,
         *page.operations_by_group,
         page.metrics,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dbhone.analysis.verdict import differs
 from dbhone.measurement.metric import (
     BYTES_READ,
     BYTES_WRITTEN,
@@ -16,7 +18,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import Step, Subject
+from dbhone.measurement.record import Role, Step, Subject, wholes
 from dbhone.report.context import EMPTY, ReportContext, heading, label, serves
 from dbhone.report.table import Cell, Column, Row, Table, signed
 from dbhone.report.wording import capital, figure, number
@@ -70,6 +72,50 @@ def step_table(context: ReportContext, in_sample: bool) -> Table:
     """Return the throughput of each step: the base's own if it is a server, and the ratios."""
     part = context.part_title(in_sample).lower()
     return _table(context, RATE, in_sample, title=f"Steps, {part}")
+
+
+def statement_table(context: ReportContext, in_sample: bool) -> Table | None:
+    """Return the parts of the steps, None if there are none: what differs most comes first."""
+    whole = set(wholes(context.run.steps))
+    parts = [
+        step for step in context.run.steps if step.in_sample is in_sample and step not in whole
+    ]
+    measured = [step for step in parts if context.level(context.base, step, THROUGHPUT) is not None]
+    if not measured:
+        return None
+    return Table(
+        title=f"Statements, {context.part_title(in_sample).lower()}",
+        caption="Executions of each kind of statement in a second of the clients' time that it"
+        f" took: {context.base}'s own, then the others' as a ratio to {context.base}'s. What"
+        " certainly differs comes first, the largest differences before others.",
+        columns=(
+            Column(title="Statement", numeric=False),
+            Column(title=f"{context.base}, per s"),
+            *(Column(title=label(other)) for other in context.others),
+            Column(title="Text", numeric=False),
+        ),
+        rows=tuple(_statement_row(context, step) for step in _by_difference(context, measured)),
+    )
+
+
+def _by_difference(context: ReportContext, steps: Sequence[Step]) -> list[Step]:
+    def rank(step: Step) -> tuple[bool, float]:
+        effects = [
+            effect
+            for other in context.others
+            if other.role is Role.CANDIDATE
+            and (effect := context.effect(other, step, THROUGHPUT)) is not None
+        ]
+        certain = [abs(math.log(effect.ratio)) for effect in effects if differs(effect)]
+        return not certain, -max(certain, default=0.0)
+
+    return sorted(steps, key=rank)
+
+
+def _statement_row(context: ReportContext, step: Step) -> Row:
+    own = RATE.cell(context.level(context.base, step, THROUGHPUT))
+    ratios = (ratio_cell(context, subject, step, RATE) for subject in context.others)
+    return Row(cells=(Cell(text=step.name), own, *ratios, Cell(text=step.title)))
 
 
 def metric_tables(context: ReportContext, in_sample: bool) -> tuple[Table, ...]:

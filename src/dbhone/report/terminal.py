@@ -69,7 +69,7 @@ class PageView:
         seconds = [page.seconds] if page.seconds is not None else []
         steps = page.steps if page.history is not None else ()
         return [
-            *(page.summary, *history, *seconds, *page.parts, *steps),
+            *(page.summary, *history, *seconds, *page.parts, *page.statements, *steps),
             *(*rates, *page.operations, *metrics, *page.published_tables),
         ]
 

@@ -154,6 +154,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
         ("history", "Changes", page.history is not None),
         ("seconds", "Seconds", page.seconds is not None),
         ("groups", "By group", bool(page.parts)),
+        ("statements", "By statement", bool(page.statements)),
         ("threads", "Threads", bool(page.sweeps)),
         ("operations", "Per operation", bool(page.operations_by_group)),
         ("metrics", "Other metrics", page.metrics is not None),
