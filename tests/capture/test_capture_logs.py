@@ -42,7 +42,7 @@ def sessions_in(file: Path) -> Sessions:
         for one in transaction.statements:
             template = header.templates[one.template]
             sql, parameters = template.statement(one.values)
-            bound = tuple(parameters) if template.bound else None
+            bound = tuple(parameters) if template.kind != "text" else None
             own.append(Asked(sql, bound, one.microseconds or 0))
         sessions.setdefault(transaction.session, []).append(own)
     return [sessions[number] for number in sorted(sessions)]

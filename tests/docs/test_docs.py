@@ -10,6 +10,7 @@ import click
 import pytest
 
 from dbhone import registry
+from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.cli.main import hone
 from dbhone.compilation.transforms.base import DRAWER as TRANSFORMS
 from dbhone.experiment.load import parse
@@ -75,7 +76,13 @@ def test_a_command_that_is_shown_can_be_typed(document: str, line: str) -> None:
 @pytest.mark.parametrize(
     "text", [block for _, block in blocks("toml") if block.startswith(("title", "#"))]
 )
-def test_an_experiment_that_is_shown_is_valid(text: str) -> None:
+def test_an_experiment_that_is_shown_is_valid(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = ROOT / "tests" / "golden" / "capture" / "postgresql-15-csvlog.csv"
+    capture((log,), tmp_path / "shop.workload", CaptureOptions())
+    (tmp_path / "shop.dump").write_text("-- what pg_dump made")
+    monkeypatch.chdir(tmp_path)
     assert len(parse(text, name="shown.toml").subjects) >= 2
 
 

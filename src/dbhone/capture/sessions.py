@@ -20,7 +20,7 @@ from dbhone.capture.sql import (
     meaning,
     split,
 )
-from dbhone.workload.workload_file import Template
+from dbhone.workload.workload_file import Kind, Template
 
 _MOST_TEMPLATES = 20_000
 _MOST_WHOLE = 4096
@@ -45,7 +45,7 @@ class _Template:
     """A template while statements of it are counted. Without a number it is left out."""
 
     __slots__ = (
-        *("bound", "errors", "executions", "literals", "meaning", "microseconds", "number"),
+        *("errors", "executions", "kind", "literals", "meaning", "microseconds", "number"),
         "pieces",
     )
 
@@ -53,13 +53,13 @@ class _Template:
         self,
         pieces: tuple[str, ...],
         *,
-        bound: bool,
+        kind: Kind,
         number: int | None,
         literals: int,
         meaning: Meaning,
     ) -> None:
         self.pieces = pieces
-        self.bound = bound
+        self.kind = kind
         self.number = number
         self.literals = literals
         self.meaning = meaning
@@ -68,7 +68,7 @@ class _Template:
     def counted(self) -> Template:
         return Template(
             pieces=self.pieces,
-            bound=self.bound,
+            kind=self.kind,
             executions=self.executions,
             microseconds=self.microseconds,
             errors=self.errors,
@@ -165,9 +165,9 @@ class Sessions:
         self._encode = json.JSONEncoder(separators=(",", ":")).encode
         self._sessions: dict[str, _Session] = {}
         self._templates: dict[str, _Template] = {}
-        self._common: dict[tuple[Meaning, bool], _Template] = {}
+        self._common: dict[tuple[Meaning, Kind], _Template] = {}
         self._numbered: list[_Template] = []
-        self._whole: tuple[dict[str, _Template], dict[str, _Template]] = ({}, {})
+        self._whole: dict[Kind, dict[str, _Template]] = {"text": {}, "bound": {}, "named": {}}
         self._batch: list[tuple[int, int, list[_Statement]]] = []
         self._batched = 0
 
@@ -184,16 +184,16 @@ class Sessions:
         sql: str,
         parameters: Sequence[Value] | None = None,
         duration: int | None = None,
+        kind: Kind = "text",
     ) -> None:
-        """Take a statement of the session ``key``; with ``parameters`` it was a prepared one."""
+        """Take a statement of the session ``key``; one that is no text may have parameters."""
         session = self._sessions.get(key) or self._new_session(key)
-        bound = parameters is not None
         values: Sequence[Value] = ()
-        template = self._whole[bound].get(sql)
+        template = self._whole[kind].get(sql)
         if template is None:
             parts = split(sql, self.dialect)
             values = parts[1::2]
-            template = self._template(tuple(parts[::2]), bound=bound, values=values, sql=sql)
+            template = self._template(tuple(parts[::2]), kind=kind, values=values, sql=sql)
             if template.literals != len(values):  # there was no room for its own
                 values = [self._anonymous_text(parts)]
             elif self._replaced is not None:
@@ -267,7 +267,7 @@ class Sessions:
 
     def _own(self, sql: str) -> _Statement:
         """Return a statement that the log does not have, but whose effect it had."""
-        template = self._template((sql,), bound=False, values=(), sql=sql)
+        template = self._template((sql,), kind="text", values=(), sql=sql)
         template.executions += 1
         return _Statement(template, None, ())
 
@@ -327,9 +327,9 @@ class Sessions:
     # Templates and transactions
 
     def _template(
-        self, pieces: tuple[str, ...], *, bound: bool, values: Sequence[Value], sql: str
+        self, pieces: tuple[str, ...], *, kind: Kind, values: Sequence[Value], sql: str
     ) -> _Template:
-        name = "\0".join(pieces) + ("\0\0" if bound else "")
+        name = "\0".join(pieces) + f"\0\0{kind}"
         known = self._templates.get(name)
         if known is not None:
             return known
@@ -338,30 +338,30 @@ class Sessions:
         else:
             meant, pieces, name = Meaning(Repeat.PLAIN, CUT), (), "\0cut"
         if len(self._templates) >= _MOST_TEMPLATES:
-            return self._common_template(meant, bound=bound)
-        template = self._templates[name] = self._new_template(pieces, meant, bound=bound)
-        if not values and len(self._whole[bound]) < _MOST_WHOLE and pieces:
-            self._whole[bound][sql] = template
+            return self._common_template(meant, kind=kind)
+        template = self._templates[name] = self._new_template(pieces, meant, kind=kind)
+        if not values and len(self._whole[kind]) < _MOST_WHOLE and pieces:
+            self._whole[kind][sql] = template
         return template
 
-    def _new_template(self, pieces: tuple[str, ...], meant: Meaning, *, bound: bool) -> _Template:
+    def _new_template(self, pieces: tuple[str, ...], meant: Meaning, *, kind: Kind) -> _Template:
         number = None if meant.left_out else len(self._numbered)
         template = _Template(
-            pieces, bound=bound, number=number, literals=len(pieces) - 1, meaning=meant
+            pieces, kind=kind, number=number, literals=len(pieces) - 1, meaning=meant
         )
         if number is not None:
             self._numbered.append(template)
         return template
 
-    def _common_template(self, meant: Meaning, *, bound: bool) -> _Template:
+    def _common_template(self, meant: Meaning, *, kind: Kind) -> _Template:
         """Return the template of all statements of this kind for whose own there is no room.
 
         Its only literal is the whole statement.
         """
-        kind = (meant, bound)
-        if kind not in self._common:
-            self._common[kind] = self._new_template(("", ""), meant, bound=bound)
-        return self._common[kind]
+        of = (meant, kind)
+        if of not in self._common:
+            self._common[of] = self._new_template(("", ""), meant, kind=kind)
+        return self._common[of]
 
     def _new_session(self, key: str) -> _Session:
         if len(self._sessions) >= _MOST_SESSIONS:

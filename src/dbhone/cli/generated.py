@@ -15,7 +15,9 @@ from dbhone.cli.lines import numbers, words, write_output
 from dbhone.cli.running import Duration, Percent, execute_new
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
+from dbhone.files import absolute_path
 from dbhone.report.page import Page
+from dbhone.workload.captured_suite import is_workload_file
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,6 +27,12 @@ _OPTIONS = (
         "--suite",
         shell_complete=completing.completing(completing.suites),
         help="What they do.  [default: sysbench:micro, for SQLite speedtest1]",
+    ),
+    click.option(
+        "--data",
+        metavar="DUMP",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="The dump on which a workload file is replayed, given as --suite.",
     ),
     click.option("--size", help=f"How large it is.  [default: {_SIZE}]"),
     click.option("--sets", metavar="A,B,…", help="Sets of the suite.  [default: all]"),
@@ -62,6 +70,7 @@ class GeneratedOptions:
     """What the options say that all these commands have."""
 
     suite: str | None
+    data: Path | None
     size: str | None
     sets: str | None
     threads: str | None
@@ -81,11 +90,19 @@ class GeneratedOptions:
     def workload(self) -> WorkloadOptions:
         """What the subjects are to do."""
         return WorkloadOptions(
-            suite=self.suite,
+            suite=_found(self.suite),
+            data=None if self.data is None else str(self.data.absolute()),
             size=self.size or _SIZE,
             sets=words(self.sets),
             threads=numbers(self.threads),
         )
+
+
+def _found(suite: str | None) -> str | None:
+    """Return a suite; a workload file by its absolute path, wherever the experiment is kept."""
+    if suite is None or not is_workload_file(suite):
+        return suite
+    return str(absolute_path(suite))
 
 
 def asks(function: F) -> F:

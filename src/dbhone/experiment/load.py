@@ -19,6 +19,7 @@ from dbhone.experiment.schema import ExperimentFile, Locator
 from dbhone.files import absolute_path
 from dbhone.source.fixes import is_patch
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
+from dbhone.workload.captured_suite import is_workload_file
 
 _SHIPPED = "dbhone.experiment.experiments"
 SOURCE_SYNTAX = "[NAME=]SOURCE"
@@ -103,6 +104,7 @@ def parse(
         raise ExperimentError(f"{where.name} has values that are nested too deep") from None
     declared = _with_known(where, declared, versions)
     folder = Path(name).parent if Path(name).is_absolute() else Path()
+    declared = _with_files(declared, folder)
     experiment = Resolver(where, text, declared, folder).experiment()
     subjects = tuple(_beside(Path(name), subject) for subject in experiment.subjects)
     return dataclasses.replace(experiment, name=name, subjects=subjects)
@@ -118,6 +120,17 @@ def _with_known(
             versions = versions or known_versions()
             meant[name] = where.meant(versions.meaning, reference, "sources", name)
     return declared.model_copy(update={"sources": declared.sources | meant})
+
+
+def _with_files(declared: ExperimentFile, folder: Path) -> ExperimentFile:
+    """Return the file with the paths of a workload file and of a dump, looked for in a folder."""
+    workload = declared.workload
+    found: dict[str, object] = {}
+    if is_workload_file(workload.suite):
+        found["suite"] = str(absolute_path(str(folder / Path(workload.suite).expanduser())))
+    if isinstance(workload.data, str):
+        found["data"] = str(absolute_path(str(folder / Path(workload.data).expanduser())))
+    return declared.model_copy(update={"workload": workload.model_copy(update=found)})
 
 
 def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:

@@ -18,7 +18,7 @@ from dbhone.errors import DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, Slice
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.order import block_order
+from dbhone.experiment.order import block_order, task_order
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import Schedule, Target
 from dbhone.experiment.time_allocation import allot
@@ -229,7 +229,7 @@ class Measuring:
         return Trial(
             block=block,
             set=set_name,
-            task=self._tasks[set_name],
+            task=self._tasks[set_name].in_order(task_order(self._design.seed, block)),
             subjects=tuple(name for name in subjects if name not in self.broken),
             timeout=max(_LEAST_TIMEOUT, _TIMEOUT_FACTOR * self.schedule.seconds[set_name]),
         )

@@ -44,6 +44,11 @@ def data_seed(seed: int, block: int) -> int:
     return random.Random(f"{seed}/{block}/data").randrange(1, _LARGEST_SEED)
 
 
+def task_order(seed: int, block: int) -> int:
+    """Return the number from which drivers derive the order of what they do in a block."""
+    return random.Random(f"{seed}/{block}/order").randrange(_LARGEST_SEED)
+
+
 @dataclass(frozen=True, slots=True)
 class BlockSeed:
     """The seed of one block's random data. It is None where the data is always the same."""

@@ -21,6 +21,7 @@ from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import lists_of
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
+from dbhone.workload.captured_suite import is_workload_file
 from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
@@ -71,6 +72,8 @@ class Resolver:
 
     def _suite(self) -> Suite:
         name = self.declared.workload.suite
+        if is_workload_file(name):
+            return self.where.meant(suites.load, name, "workload", "suite")
         if name not in suites.names():
             raise UnknownName("suite", name, suites.names(), where=self.where.at("suite"))
         return suites.load(name)
@@ -87,7 +90,10 @@ class Resolver:
         given = workload.model_fields_set & {
             *("threads", "regime", "tables", "rows", "seconds", "cache")
         }
-        data = dict(workload.data)
+        given_data = workload.data
+        data: dict[str, int | str] = (
+            {"dump": given_data} if isinstance(given_data, str) else {**given_data}
+        )
         for key in ("tables", "rows"):
             if key in given:
                 data[key] = getattr(workload, key)
@@ -114,7 +120,7 @@ class Resolver:
             raise ExperimentError(
                 f"{self.where.at('workload', 'threads')}: a number of threads is named twice"
             )
-        return Scale(
+        scale = Scale(
             size=workload.size,
             regime=workload.regime,
             threads=workload.threads,
@@ -122,6 +128,9 @@ class Resolver:
             cache_bytes=workload.cache,
             data=data,
         )
+        if suite.server_sizes and workload.size in suite.sizes():
+            self.where.meant(lambda _: suite_tasks.data_set(suite, scale), "", "workload", "data")
+        return scale
 
     def _check_slices(self, suite: Suite, sets: tuple[str, ...] | None, scale: Scale) -> None:
         """Refuse short slices where one of the sets cannot be measured in them."""

@@ -123,8 +123,9 @@ class TrainingSection(_Section):
 class WorkloadSection(_Section):
     """``[workload]``: what all subjects are asked to do.
 
-    ``data`` says how much is loaded by the driver's own keys; ``tables`` and ``rows`` are those of
-    sysbench.
+    ``suite`` names a suite, or is the path of a workload file beside this one. ``data`` says how
+    much is loaded by the driver's own keys, or is the path of a dump; ``tables`` and ``rows`` are
+    the keys of sysbench.
     """
 
     suite: str
@@ -134,7 +135,7 @@ class WorkloadSection(_Section):
     regime: Annotated[Regime, BeforeValidator(_regime)] = Regime.CACHED
     tables: int | None = Field(default=None, ge=1, le=10_000)
     rows: int | None = Field(default=None, ge=100)
-    data: dict[str, int] = {}
+    data: str | dict[str, int] = {}
     seconds: Seconds | None = None
     cache: Size | None = None
 

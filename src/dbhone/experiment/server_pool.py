@@ -18,7 +18,7 @@ from dbhone.account import Tenant, check_readable
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
 from dbhone.errors import DriverError, ToolError
-from dbhone.files import digest_of_file
+from dbhone.files import digest_of, digest_of_file, open_to_all, publish
 from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.applied_levers import AppliedLevers
@@ -122,11 +122,33 @@ class ServerPool:
         self._notify = notify
         self.program = self._driver_program()
         self._held: dict[str, data.Saved] = {}
+        self._materials = self._written_materials()
         scripts = workload.driver.load_scripts(workload.data)
         # Part of the key of loaded data, which every start of a server needs.
         self._scripts = [digest_of_file(path) for path in scripts]
         if process.can_enclose():
-            check_readable(scripts)
+            check_readable((*scripts, *workload.driver.readable(workload.data)))
+
+    def _written_materials(self) -> Path | None:
+        """Return the folder of the files that clients read, written unless they are kept."""
+        materials = self.workload.driver.materials(self.workload.data)
+        if materials is None:
+            return None
+        name = f"clients-{digest_of([self.workload.driver.name, *materials.what])[:16]}"
+        folder = self.session.home.data / name
+        if not folder.is_dir():
+            self._notify(materials.doing)
+            draft = self.session.workdir("clients")
+            materials.write(draft)
+            open_to_all(draft)
+            publish(draft, folder)
+        return folder
+
+    @property
+    def _data(self) -> DataSet:
+        """The data that servers are loaded with, as clients get it."""
+        data_set = self.workload.data
+        return data_set if self._materials is None else data_set.with_materials(self._materials)
 
     def _driver_program(self) -> Path:
         driver = self.workload.driver
@@ -207,7 +229,7 @@ class ServerPool:
 
     def _kept_data(self, spec: ServerSpec) -> data.Saved:
         """Return the loaded data for this DBMS version, made unless it is kept."""
-        content = self.workload.data
+        content = self._data
         key = self._key(spec, content)
         return data.find(self.session.home, key) or self._load(
             spec, content, lambda made: data.save(self.session, key, made)
@@ -215,7 +237,7 @@ class ServerPool:
 
     def _held_data(self, spec: ServerSpec, seed: int) -> data.Saved:
         """Return data of this seed, made unless it is held."""
-        content = self.workload.data.with_seed(seed)
+        content = self._data.with_seed(seed)
         key = self._key(spec, content)
         if key not in self._held:
             self._held[key] = self._load(spec, content, lambda made: data.hold(self.session, made))
@@ -288,6 +310,8 @@ class ServerPool:
         return PausableClient(self._request(server, task), self.workload.driver, folder)
 
     def _request(self, server: Server, task: Task) -> DriverCommand:
+        if self._materials is not None:
+            task = task.with_materials(self._materials)
         assert task.run is not None
         return DriverCommand(
             driver=self.workload.driver,
@@ -312,7 +336,7 @@ class ServerPool:
     def _client_sandbox(self, server: Server) -> Sandbox:
         """Return what encloses a server's clients: a server may try to take them over."""
         endpoint, driver = server.endpoint, self.workload.driver
-        scripts = driver.readable(self.workload.data)
+        scripts = driver.readable(self._data)
         programs = program_folders((self.program,))
         return Sandbox(readable=(endpoint.socket.parent, *scripts, *programs))
 
@@ -325,7 +349,7 @@ class ServerPool:
         """Return the digest of a server's answers; raise DriverError if its data is damaged."""
         driver = self.workload.driver
         with self.running(spec) as server:
-            argv = driver.verify(self.program, server.endpoint, self.workload.data)
+            argv = driver.verify(self.program, server.endpoint, self._data)
             printed = self._run_driver(server, argv, "verifying")
             server.stop()
         return driver.verification(printed)

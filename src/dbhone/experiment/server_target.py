@@ -138,6 +138,8 @@ class ServerTarget(Target):
         for note in settings_notes(self._setups):
             recorder.warn(note.code, note.text, subject=note.subject)
         self._warn_of_observed_settings()
+        if self.suite.note is not None:
+            recorder.warn("suite-note", self.suite.note)
         caches = self._caches(workload.cache_bytes)
         check_memory([max(caches.values())] if self._cold and caches else tuple(caches.values()))
         self._specs |= self._limited(caches)
@@ -229,7 +231,7 @@ class ServerTarget(Target):
             yield Step(
                 set=task.set,
                 key=key,
-                title=declared.title,
+                title=declared.title_of(key),
                 group=group,
                 in_sample=task.suite_set in self.experiment.trained_sets,
                 threads=task.run.threads if task.run else None,

@@ -17,7 +17,7 @@ from dbhone.measurement.sampler import SliceSampler
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, summed
 from dbhone.workload.counting import Counts, latency_of
 from dbhone.workload.drive import DriverResult
-from dbhone.workload.drivers.base import DriverReport, StepResult
+from dbhone.workload.drivers.base import DriverReport, StepResult, part_results
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 
@@ -178,11 +178,13 @@ class SliceClient:
             errors=sum(reading.counts.refused for reading in counted),
             latency=latency_of(np.sum([reading.counts.buckets for reading in counted], axis=0)),
         )
+        counts = np.sum([reading.counts.parts for reading in counted], axis=0)
+        parts = part_results(self.client.parts, counts.tolist())
         return DriverResult(
             argv=self.client.argv,
             output=self.client.printed(),
             seconds=seconds,
             cpu_seconds=sum(reading.client_cpu for reading in counted),
-            report=DriverReport(version=None, steps=(step,), verification=None),
+            report=DriverReport(version=None, steps=(step, *parts), verification=None),
             failure=None,
         )

@@ -52,12 +52,14 @@ class WorkloadOptions:
     """What the subjects are to do.
 
     ``suite`` None takes the usual one; ``sets`` and ``threads`` empty take the suite's own.
+    ``data`` is the path of a dump, for a suite that is a workload file.
     """
 
     suite: str | None
     size: str
     sets: tuple[str, ...] = ()
     threads: tuple[int, ...] = ()
+    data: str | None = None
 
 
 def workload_table(options: WorkloadOptions, dbms: Dbms) -> dict[str, Any]:
@@ -66,6 +68,7 @@ def workload_table(options: WorkloadOptions, dbms: Dbms) -> dict[str, Any]:
     return {
         "suite": options.suite or dbms.usual_suite,
         "size": options.size,
+        **({"data": options.data} if options.data is not None else {}),
         **{name: values for name, values in chosen.items() if values},
     }
 

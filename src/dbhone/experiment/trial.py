@@ -111,9 +111,12 @@ class SubjectResult:
             yield self.measurement(f"{set_name}/{result.key}" if result.key else set_name, result)
 
     def measurement(self, step: str, result: StepResult) -> Measurement:
-        """Return the record of one step."""
+        """Return the record of one step.
+
+        What the server used was used for all parts together: that is in the record of the whole.
+        """
         latency = result.latency
-        used = self.used
+        used = None if result.part else self.used
         server_cpu = used.cpu_seconds if used else result.cpu_seconds
         return Measurement(
             step=step,
@@ -128,7 +131,7 @@ class SubjectResult:
             context_switches=_per_operation(used.context_switches, result) if used else None,
             bytes_read=_per_operation(used.bytes_read, result) if used else None,
             bytes_written=_per_operation(used.bytes_written, result) if used else None,
-            errors=result.errors if used else None,
+            errors=result.errors if used or result.part else None,
         )
 
 

@@ -32,6 +32,8 @@ _SLOT = np.dtype(
     ]
 )
 
+_PART = np.dtype([("finished", "f8"), ("seconds", "f8"), ("failed", "f8")])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
@@ -39,7 +41,8 @@ class Counts:
 
     It was counted in ``seconds``, until ``at`` in monotonic time. ``finished`` are the events that
     ended and were not paused on their way; ``refused`` the events that the server undid;
-    ``buckets`` holds the finished ones by latency.
+    ``buckets`` holds the finished ones by latency. ``parts`` has a row for each part of events:
+    how many were finished, the seconds that they took, and how many failed.
     """
 
     at: float
@@ -47,6 +50,7 @@ class Counts:
     finished: int
     refused: int
     buckets: NDArray[np.int64]
+    parts: NDArray[np.float64]
 
     def since(self, before: Counts) -> Counts:
         """Return what was counted since an earlier reading of the same file."""
@@ -56,28 +60,31 @@ class Counts:
             finished=self.finished - before.finished,
             refused=self.refused - before.refused,
             buckets=self.buckets - before.buckets,
+            parts=self.parts - before.parts,
         )
 
 
 class CountFile:
-    """The file of one driver run: so many clients, all counts zero.
+    """The file of one driver run: so many clients, whose events have ``parts``, all counts zero.
 
     Raises MachineError if it cannot be made.
     """
 
-    def __init__(self, path: Path, clients: int) -> None:
+    def __init__(self, path: Path, clients: int, parts: int = 0) -> None:
         self.path = path
         self.clients = clients
         self._made_at = time.monotonic()
         # Written, and not only made long: what is mapped later must have its place on the disk.
         try:
-            path.write_bytes(bytes(_HEAD.itemsize + clients * _SLOT.itemsize))
+            slots_end = _HEAD.itemsize + clients * _SLOT.itemsize
+            path.write_bytes(bytes(slots_end + clients * parts * _PART.itemsize))
             mapped = np.memmap(path, dtype=np.uint8, mode="r+")
         except OSError as error:
             full = disk_full(error, "making the file of counts")
             raise full or MachineError(f"cannot make {path}: {error.strerror}") from error
         self._head = mapped[: _HEAD.itemsize].view(_HEAD)
-        self._slots = mapped[_HEAD.itemsize :].view(_SLOT)
+        self._slots = mapped[_HEAD.itemsize : slots_end].view(_SLOT)
+        self._parts = mapped[slots_end:].view("f8").reshape(clients, parts, _PART.itemsize // 8)
 
     def remove(self) -> None:
         """Remove the file; what has mapped it goes on with it."""
@@ -109,6 +116,7 @@ class CountFile:
             finished=finished,
             refused=int(self._slots["refused"].sum()),
             buckets=self._slots["buckets"].sum(axis=0, dtype=np.int64),
+            parts=self._parts.sum(axis=0),
         )
 
 

@@ -40,7 +40,10 @@ class PausableClient:
         assert command.task.run is not None
         self._command = command
         self._log = folder / "printed"
-        self._counts = CountFile(folder / "counts", command.task.run.threads)
+        run = command.task.run
+        self.parts = driver.parts(run)
+        """The keys of the parts of events that are counted."""
+        self._counts = CountFile(folder / "counts", run.threads, len(self.parts))
         argv = driver.counting_argv(command.request, self._counts.path)
         self._process_command = self._admitted(
             dataclasses.replace(command.process_command(argv, log=self._log), timeout=None)

@@ -19,6 +19,7 @@ from dbhone import registry
 from dbhone.errors import HoneError, UnknownName
 from dbhone.measurement.record import Group
 from dbhone.units import parse_size
+from dbhone.workload import captured_suite
 
 DRAWER = "dbhone.workload.suites"
 
@@ -62,13 +63,25 @@ class NumberedSet(_Section):
                 return group
         return None
 
+    def title_of(self, key: str) -> str:
+        """Return the title of the set: steps have none in the file."""
+        del key
+        return self.title
+
     def keys(self) -> tuple[str, ...]:
         """Return the steps that the file lists, in the order of their numbers."""
         return tuple(sorted((*self.point, *self.range, *self.write), key=_by_number))
 
 
+class PartOfSet(_Section):
+    """One kind of statement in a set's operations, which is a step of its own."""
+
+    title: str
+    group: Group
+
+
 class ServerSet(_Section):
-    """A set that is one step of a server's driver.
+    """A set that is one step of a server's driver, and its ``parts``, which are steps besides.
 
     All keys that are not fields are the driver's own: see ``ServerDriver.job``. A ``warm_up`` is
     not measured: it only fills caches. ``threads`` fixes the number of clients. With ``events`` the
@@ -83,6 +96,7 @@ class ServerSet(_Section):
     warm_up: bool = False
     threads: int | None = None
     events: int | None = Field(default=None, ge=1)
+    parts: dict[str, PartOfSet] = Field(default_factory=dict)
 
     @property
     def own(self) -> dict[str, Any]:
@@ -90,12 +104,18 @@ class ServerSet(_Section):
         return dict(self.model_extra or {})
 
     def group_of(self, key: str) -> Group | None:
-        """Return the group of the set's only step, whose key is empty."""
-        return self.group if key == "" else None
+        """Return the group of a step: the key of the set as a whole is empty."""
+        if key == "":
+            return self.group
+        return self.parts[key].group if key in self.parts else None
 
     def keys(self) -> tuple[str, ...]:
-        """Return the only step's key."""
-        return ("",)
+        """Return the keys of the set as a whole and of its parts."""
+        return ("", *self.parts)
+
+    def title_of(self, key: str) -> str:
+        """Return the title of a step."""
+        return self.parts[key].title if key else self.title
 
 
 class ServerSize(_Section):
@@ -125,7 +145,8 @@ class Suite(_Section):
     ``protocols`` are those in which its driver talks to a server, or the names of embedded DBMSs'
     libraries. With ``ordered`` the sets run in the file's order in every block. ``scripts`` is the
     folder of scripts beside the file. With ``fresh_loads`` every block has random data of its own,
-    the same for all subjects. Without ``trains`` no profile can be trained on it.
+    the same for all subjects. Without ``trains`` no profile can be trained on it. Reports have the
+    ``note`` as a footnote.
     """
 
     title: str
@@ -134,6 +155,7 @@ class Suite(_Section):
     ordered: bool = False
     fresh_loads: bool = False
     trains: bool = True
+    note: str | None = None
     server_sizes: dict[str, ServerSize] = Field(default_factory=dict)
     sets: dict[str, NumberedSet | ServerSet] = Field(min_length=1)
     scripts: Path = Path()
@@ -191,7 +213,12 @@ def for_interface(interface: str) -> tuple[str, ...]:
 
 @cache
 def load(name: str) -> Suite:
-    """Return the suite ``name``. Raises UnknownName, or HoneError for a wrong file."""
+    """Return the suite ``name``, which may be the path of a workload file.
+
+    Raises UnknownName, or HoneError for a wrong file.
+    """
+    if captured_suite.is_workload_file(name):
+        return Suite.model_validate(captured_suite.declared(Path(name)))
     files = registry.toml_files(DRAWER)
     if name not in files:
         raise UnknownName("suite", name, files)

@@ -59,7 +59,7 @@ def _seconds(declared: ServerSet, size: ServerSize, suite: Suite, scale: Scale) 
     A warm-up grows with the data, but ignores longer steps: it only has to fill the caches.
     """
     default = size.seconds[declared.kind]
-    default_data = data_set(suite, Scale(size=scale.size))
+    default_data = data_set(suite, Scale(size=scale.size, data=scale.files))
     growth = data_set(suite, scale).volume / default_data.volume
     if declared.events is not None:
         return default * growth
@@ -76,7 +76,8 @@ def training_scale(suite: Suite, scale: Scale, size: str) -> Scale:
     """
     if not suite.server_sizes:
         return Scale(size=size)
-    chosen = scale if size == scale.size else Scale(size=size, regime=scale.regime)
+    others = Scale(size=size, regime=scale.regime, data=scale.files)
+    chosen = scale if size == scale.size else others
     return with_largest_threads(suite, chosen)
 
 

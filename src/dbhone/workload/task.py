@@ -10,6 +10,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from dbhone.workload.suite import Regime
@@ -33,7 +34,12 @@ class Scale:
     threads: tuple[int, ...] | None = None
     seconds: float | None = None
     cache_bytes: int | None = None
-    data: Mapping[str, int] = field(default_factory=dict)
+    data: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> Mapping[str, int | str]:
+        """The part of the data that names files: it is the same at every size."""
+        return {key: value for key, value in self.data.items() if isinstance(value, str)}
 
 
 class DataSet(ABC):
@@ -63,6 +69,11 @@ class DataSet(ABC):
     def loaders(self) -> int:
         """The number of clients that load the data at the same time."""
         return 1
+
+    def with_materials(self: D, folder: Path) -> D:
+        """Return the same data, whose clients find their files in the folder."""
+        del folder
+        return self
 
     def with_seed(self: D, seed: int) -> D:
         """Return the same amount of other random data."""
@@ -95,13 +106,15 @@ class Task:
 
     ``set`` is the name under which the task is measured. It differs from ``suite_set`` if an
     experiment has several numbers of threads. ``seed`` is that of the random values that an
-    embedded DBMS's driver makes, None if they are always the same.
+    embedded DBMS's driver makes, None if they are always the same. ``order`` is a number from which
+    a driver may derive in which order clients do what they do.
     """
 
     set: str
     size: int = 0
     run: ClientRun | None = None
     seed: int | None = None
+    order: int = 0
 
     @property
     def suite_set(self) -> str:
@@ -113,6 +126,15 @@ class Task:
         if self.run is None:
             return dataclasses.replace(self, seed=seed)
         return self._with_run(data=self.run.data.with_seed(seed))
+
+    def in_order(self, order: int) -> Task:
+        """Return the task with the number from which its order follows."""
+        return dataclasses.replace(self, order=order)
+
+    def with_materials(self, folder: Path) -> Task:
+        """Return the task, whose clients find their files in the folder."""
+        assert self.run is not None
+        return self._with_run(data=self.run.data.with_materials(folder))
 
     def with_seconds(self, seconds: float | None) -> Task:
         """Return the task with a run of so many seconds; unchanged with None, or without a run."""

@@ -39,6 +39,7 @@ _LONGEST_HEADER = 256 << 20
 _LONGEST_LINE = 256 << 20
 _COMPRESSION = 1
 
+Kind = Literal["text", "bound", "named"]
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -49,13 +50,14 @@ class _Model(BaseModel):
 class Template(_Model):
     """A statement without its literals, which stand between the ``pieces``.
 
-    A ``bound`` one was prepared, and its values have parameters after the literals.
+    A statement of the kind ``bound`` was prepared and executed once, one of the kind ``named`` can
+    be executed many times: the values of both have parameters after the literals.
     ``microseconds`` is the time of all executions together, where the log has times. Answers of an
     ``inexact`` one differ each time: it has random values, the time, or sequences.
     """
 
     pieces: Annotated[tuple[str, ...], Field(min_length=1, strict=False)]
-    bound: bool
+    kind: Kind
     executions: Count
     microseconds: Count
     errors: Count
@@ -211,7 +213,7 @@ def read_header(path: Path) -> Header:
 
 def read_transactions(path: Path, header: Header) -> Iterator[Transaction]:
     """Yield the transactions. Raises UsageError at the first that is not as it must be."""
-    literals = [(len(one.pieces) - 1, one.bound) for one in header.templates]
+    literals = [(len(one.pieces) - 1, one.kind != "text") for one in header.templates]
     with _opened(path) as file, file.open(_TRANSACTIONS) as lines:
         number = 0
         while line := lines.readline(_LONGEST_LINE):

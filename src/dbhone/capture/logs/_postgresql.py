@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 
 from dbhone.capture.sessions import Sessions, Value
+from dbhone.workload.workload_file import Kind
 
 _DURATION = "duration: "
 _STATEMENT = "statement: "
 _EXECUTE = "execute "
 _PREPARING = ("parse ", "bind ")
+_UNNAMED = "<unnamed>"
 _END = "disconnection: "
 _PARAMETER = re.compile(r"\$\d+ = (?:'([^']*(?:''[^']*)*)'|(NULL))(?:, |$)")
 _CUT = "..."
@@ -57,7 +59,10 @@ class Messages:
             return
         if database:
             self._databases[database] += 1
-        self._sessions.statement(key, at, message[colon + 2 :], self._parameters(detail), duration)
+        kind: Kind = "bound" if message.startswith(_UNNAMED, 8) else "named"
+        self._sessions.statement(
+            key, at, message[colon + 2 :], self._parameters(detail), duration, kind
+        )
 
     def _parameters(self, detail: str) -> list[Value]:
         if "arameters: " not in detail[:12]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from dbhone import registry
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
-from dbhone.workload.task import DataSet, Task
+from dbhone.workload.task import ClientRun, DataSet, Task
 
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1
@@ -86,7 +86,8 @@ class StepResult:
     ``operations`` were finished in these seconds. ``cpu_seconds``, ``instructions`` and
     ``peak_memory_bytes`` are those of an embedded DBMS, which runs in the driver's process.
     ``interval_rates`` has the operations per second of each interval that the driver reported.
-    The first interval began at ``intervals_began``, in monotonic time.
+    The first interval began at ``intervals_began``, in monotonic time. A ``part`` is one kind of
+    statement of operations that are a step as a whole: its seconds are client time.
     """
 
     key: str
@@ -100,11 +101,27 @@ class StepResult:
     latency: Latency | None = None
     interval_rates: tuple[float, ...] = ()
     intervals_began: float = 0.0
+    part: bool = False
 
     @property
     def throughput(self) -> float:
         """Operations per second."""
         return self.operations / self.seconds
+
+
+def part_results(keys: Sequence[str], counts: Iterable[Sequence[float]]) -> tuple[StepResult, ...]:
+    """Return the results of those parts that were executed.
+
+    For each key ``counts`` has the executions, the seconds of clients that they took, and how many
+    failed.
+    """
+    return tuple(
+        StepResult(
+            key=key, title=key, seconds=seconds, operations=count, errors=int(failed), part=True
+        )
+        for key, (count, seconds, failed) in zip(keys, counts, strict=True)
+        if count and seconds
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +134,18 @@ class DriverReport:
     version: str | None
     steps: tuple[StepResult, ...]
     verification: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materials:
+    """Files that clients read, made once and kept for as long as ``what`` stays the same.
+
+    ``write`` fills an empty folder with them. ``doing`` says in words what that is.
+    """
+
+    what: tuple[str | int, ...]
+    doing: str
+    write: Callable[[Path], None]
 
 
 class Driver(ABC):
@@ -196,6 +225,16 @@ class ServerDriver(Driver):
         The run lasts until the file says that it ends. Raises DriverError if it cannot count.
         """
         raise DriverError(f"{self.name} cannot count {request.task.set} in {counts}")
+
+    def parts(self, run: ClientRun) -> tuple[str, ...]:
+        """Return the keys of the parts of events that clients count, by their number."""
+        del run
+        return ()
+
+    def materials(self, data: DataSet) -> Materials | None:
+        """Return what must be written before clients start, None if nothing must."""
+        del data
+        return None
 
     @abstractmethod
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ and 1.1 offer to a script, not the OLTP scripts that come with it.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,10 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
+from dbhone.workload.drivers._sysbench_command import command_line
 from dbhone.workload.drivers._sysbench_output import (
     PERCENTILE,
     Summary,
     complaint,
+    digest_of_answers,
+    intervals_began,
     read_summary,
 )
 from dbhone.workload.drivers.base import (
@@ -41,10 +43,6 @@ _STEP = re.compile(r"^common\.step\(", re.MULTILINE)
 _RANDOM = {"rand-type": "uniform"}
 _LOADERS = 8
 _SHORTEST_WITH_INTERVALS = 3.0
-_BANNER = re.compile(r"sysbench \d\S+ \(using \w+ LuaJIT .*\)")
-_FIRST = re.compile(rb"^\[ \d+s \] thds:", re.MULTILINE)
-_ANSWER = re.compile(r"answer \S+ .+|sound \S+")
-_END = "verified"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +173,7 @@ class Sysbench(ServerDriver):
             errors=summary.errors,
             latency=summary.latency,
             interval_rates=summary.interval_rates,
-            intervals_began=_intervals_began(transcript),
+            intervals_began=intervals_began(transcript),
         )
         return DriverReport(version=None, steps=(step,), verification=None)
 
@@ -187,7 +185,7 @@ class Sysbench(ServerDriver):
         """Return the command that makes the tables, several at once."""
         tables = _tables_of(data)
         options = {**_table_options(tables), "threads": str(tables.loaders)}
-        return _command(program, _script("load", tables), endpoint, options, "prepare")
+        return command_line(program, _script("load", tables), endpoint, options, "prepare")
 
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts that load and settle, and those that they use."""
@@ -209,32 +207,20 @@ class Sysbench(ServerDriver):
     def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
         tables = _tables_of(data)
-        return _command(
+        return command_line(
             program, _script("settle", tables), endpoint, _table_options(tables), "settle"
         )
 
     def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that prints known answers; it changes the tables."""
         tables = _tables_of(data)
-        return _command(
+        return command_line(
             program, _script("verify", tables), endpoint, _table_options(tables), "verify"
         )
 
     def verification(self, printed: str) -> str:
         """Return the digest of the answers; raise DriverError if a check found damage."""
-        lines = [line for line in printed.splitlines() if line.strip()]
-        damage = next((line for line in lines if line.startswith("damage ")), None)
-        if damage is not None:
-            raise DriverError(f"the server's tables are damaged: {damage.removeprefix('damage ')}")
-        if lines and _BANNER.fullmatch(lines[0]):
-            del lines[0]
-        answers = lines[:-1]
-        if not answers or lines[-1] != _END:
-            raise DriverError("sysbench ended before it had verified all answers")
-        for line in answers:
-            if _ANSWER.fullmatch(line) is None:
-                raise DriverError(f"sysbench printed what is no answer: {line[:120]!r}")
-        return hashlib.sha256("\n".join(answers).encode()).hexdigest()
+        return digest_of_answers(printed)
 
 
 def _whole(request: DriverRequest, summary: Summary) -> StepResult:
@@ -255,16 +241,6 @@ def _whole(request: DriverRequest, summary: Summary) -> StepResult:
         errors=summary.errors,
         latency=Latency(p50=took, p95=took, p99=took, histogram=((took, 1),)),
     )
-
-
-def _intervals_began(transcript: tuple[Chunk, ...]) -> float:
-    """Return when the first interval began, by when sysbench printed it."""
-    text = b""
-    for chunk in transcript:
-        text += chunk.data
-        if _FIRST.search(text):
-            return chunk.at - INTERVAL
-    return 0.0
 
 
 def _run_of(request: DriverRequest) -> ClientRun:
@@ -295,7 +271,7 @@ def _run_command(request: DriverRequest, options: dict[str, str]) -> tuple[str, 
     usual = {**_table_options(_tables_of(run.data)), "threads": str(run.threads)}
     # What a set says replaces what every set has.
     options = usual | options | dict(_job_of(run).options)
-    return _command(request.program, script, _endpoint_of(request), options, "run")
+    return command_line(request.program, script, _endpoint_of(request), options, "run")
 
 
 def _table_options(tables: Tables) -> dict[str, str]:
@@ -305,32 +281,6 @@ def _table_options(tables: Tables) -> dict[str, str]:
 
 def _script(name: str, tables: Tables) -> Path:
     return tables.scripts / f"{name}.lua"
-
-
-def _command(
-    program: Path, script: Path, endpoint: Endpoint, options: dict[str, str], command: str
-) -> tuple[str, ...]:
-    words = (f"--{name}={value}" for name, value in options.items())
-    return (str(program), str(script), *_connection(endpoint), *words, command)
-
-
-def _connection(endpoint: Endpoint) -> tuple[str, ...]:
-    if endpoint.protocol.name == "mysql":
-        return (
-            "--db-driver=mysql",
-            f"--mysql-socket={endpoint.socket}",
-            f"--mysql-user={endpoint.user}",
-            f"--mysql-db={endpoint.database}",
-        )
-    if endpoint.protocol.name == "postgresql":
-        return (
-            "--db-driver=pgsql",
-            f"--pgsql-host={endpoint.socket.parent}",
-            f"--pgsql-port={endpoint.port}",
-            f"--pgsql-user={endpoint.user}",
-            f"--pgsql-db={endpoint.database}",
-        )
-    raise DriverError(f"sysbench does not speak {endpoint.protocol.name}")
 
 
 PLUGIN = Sysbench()

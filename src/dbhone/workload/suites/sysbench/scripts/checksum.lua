@@ -55,4 +55,20 @@ function checksum.of_set(result)
    return in_hexadecimal(sum)
 end
 
+-- Return a checksum of rows that are added one by one, lists of texts, in whatever order.
+function checksum.set()
+   local sum, count = 0, 0
+   return {
+      add = function (row)
+         sum, count = bit.tobit(sum + of_row(bit.tobit(-1), row, #row)), count + 1
+      end,
+      count = function ()
+         return count
+      end,
+      digest = function ()
+         return in_hexadecimal(sum)
+      end,
+   }
+end
+
 return checksum

@@ -15,6 +15,7 @@ ffi.cdef[[
       char rest[32];
       volatile uint32_t buckets[1024];
    };
+   struct dbhone_part { volatile double finished, seconds, failed; };
    int open(const char *path, int flags, ...);
    void *mmap(void *address, size_t length, int protection, int flags, int file, long offset);
    int clock_gettime(int clock, struct dbhone_moment *moment);
@@ -28,7 +29,7 @@ local PER_LOG = BUCKETS / (DECADES * math.log(10))
 local counting = {}
 local moment = ffi.new("struct dbhone_moment")
 
-local function now()
+function counting.now()
    ffi.C.clock_gettime(MONOTONIC, moment)
    return tonumber(moment.seconds) + tonumber(moment.nanoseconds) * 1e-9
 end
@@ -38,22 +39,52 @@ local function bucket(seconds)
    return math.min(at, BUCKETS - 1)
 end
 
-local function map(path, thread)
+local function map(path, length)
    local file = ffi.C.open(path, READ_AND_WRITE)
-   local head, slot = ffi.sizeof("struct dbhone_head"), ffi.sizeof("struct dbhone_slot")
-   local length = head + slot * (thread + 1)
    local start = file >= 0 and ffi.C.mmap(nil, length, PROTECTION, SHARED, file, 0)
    if not start or ffi.cast("intptr_t", start) == -1 then
       error("the file of counts cannot be mapped: " .. path)
    end
-   local slots = ffi.cast("struct dbhone_slot *", ffi.cast("char *", start) + head)
+   return ffi.cast("char *", start)
+end
+
+local HEAD, SLOT = ffi.sizeof("struct dbhone_head"), ffi.sizeof("struct dbhone_slot")
+
+local function slot_of(path, thread)
+   local start = map(path, HEAD + SLOT * (thread + 1))
+   local slots = ffi.cast("struct dbhone_slot *", start + HEAD)
    return ffi.cast("struct dbhone_head *", start), slots[thread]
 end
 
+-- Return the counts of so many parts of events, which a thread of so many keeps in the file at
+-- PATH, and what tells the generation, in which a part must begin and end to be counted.
+function counting.parts(path, thread, threads, count)
+   local size = ffi.sizeof("struct dbhone_part") * count
+   local start = map(path, HEAD + SLOT * threads + size * (thread + 1))
+   local head = ffi.cast("struct dbhone_head *", start)
+   return {
+      counts = ffi.cast("struct dbhone_part *", start + HEAD + SLOT * threads + size * thread),
+      generation = function ()
+         return head.generation
+      end,
+   }
+end
+
+-- Return the counts of so many parts, which nobody else reads.
+function counting.own_parts(count)
+   return {
+      counts = ffi.new("struct dbhone_part[?]", count),
+      generation = function ()
+         return 0
+      end,
+   }
+end
+
 -- Return EVENT as it is counted, by the thread of this number, in the file at PATH. It waits for
--- the first generation, and ends the thread when it is told to.
+-- the first generation, and ends the thread when it is told to. An event that returns false was
+-- refused.
 function counting.counted(event, path, thread)
-   local head, slot = map(path, thread)
+   local head, slot = slot_of(path, thread)
    slot.ready = 1
 
    return function ()
@@ -67,10 +98,12 @@ function counting.counted(event, path, thread)
          slot.refused = slot.refused + 1
       end
       slot.open = 1
-      local generation, began = head.generation, now()
-      event()
-      local took = now() - began
-      if head.generation == generation then
+      local generation, began = head.generation, counting.now()
+      local refused = event() == false
+      local took = counting.now() - began
+      if refused then
+         slot.refused = slot.refused + 1
+      elseif head.generation == generation then
          local at = bucket(took)
          slot.buckets[at] = slot.buckets[at] + 1
          slot.finished = slot.finished + 1

@@ -1,0 +1,123 @@
+"""Restores a user's dump with the programs that belong to the DBMS."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from dbhone.dbms.base_protocol import Endpoint
+from dbhone.errors import DriverError, ToolError, UsageError
+
+_CUSTOM = b"PGDMP"
+_BEGINNING = 1 << 20
+_DEBIAN = Path("/usr/lib/postgresql")
+_ROLE = re.compile(
+    r"^(?:ALTER [^;\n]* OWNER TO|GRANT [^;\n]* TO|REVOKE [^;\n]* FROM|ALTER DEFAULT PRIVILEGES"
+    r" FOR ROLE) (\"(?:[^\"]|\"\")+\"|\w+)",
+    re.MULTILINE,
+)
+_NO_ROLES = frozenset({"PUBLIC", "public", "CURRENT_USER", "SESSION_USER", "dbhone"})
+_MOST_ROLES = 500
+_COMPLAINTS = (
+    re.compile(r"^psql:[^\n]*?: (?:ERROR|FATAL|error): +(.*)$", re.MULTILINE),
+    re.compile(r"^psql: error: +(.*)$", re.MULTILINE),
+    re.compile(r"^pg_restore: error: +(.*)$", re.MULTILINE),
+    re.compile(r"^(ERROR \d+ \(\w+\)[^\n]*)$", re.MULTILINE),
+    re.compile(r"^(ERROR: Failed to open file[^\n]*)$", re.MULTILINE),
+)
+_NEWER = re.compile(
+    r"unsupported version \(|unrecognized configuration parameter|invalid command \\restrict"
+    r"|Unknown (?:collation|character set|system variable)"
+)
+_HINT = "dump the database whole, as its owner sees it, and try the dump on an empty database"
+_NEWER_HINT = "the dump seems to be of a newer version than the server, or than the client programs"
+
+
+def load_command(endpoint: Endpoint, dump: Path) -> tuple[str, ...]:
+    """Return the command that restores a dump on the server, and stops at the first error.
+
+    Raises UsageError for a file that is no dump, ToolError for a program that is missing.
+    """
+    head = _head(dump)
+    if endpoint.protocol.name == "postgresql":
+        reach = ("-h", str(endpoint.socket.parent), "-p", str(endpoint.port), "-U", endpoint.user)
+        if head.startswith(_CUSTOM):
+            program = _postgresql_program("pg_restore")
+            options = ("--no-owner", "--no-privileges", "--exit-on-error", "--jobs=1")
+            return (program, *options, *reach, "-d", endpoint.database, str(dump))
+        _check_text(head, dump, "pg_dump")
+        roles = (f"CREATE ROLE {role}" for role in _roles(dump))
+        program = _postgresql_program("psql")
+        commands = (word for role in roles for word in ("-c", role))
+        options = ("-X", "-q", "-v", "ON_ERROR_STOP=1")
+        return (program, *options, *reach, "-d", endpoint.database, *commands, "-f", str(dump))
+    _check_text(head, dump, "mariadb-dump or mysqldump")
+    return (
+        _program(("mariadb", "mysql"), "mariadb-client-core"),
+        "--no-defaults",
+        "--default-character-set=utf8mb4",
+        f"--socket={endpoint.socket}",
+        f"--user={endpoint.user}",
+        f"--database={endpoint.database}",
+        f"--execute=source {dump}",
+    )
+
+
+def dump_complaint(printed: str) -> DriverError | None:
+    """Return the first error of a program that restores, None if it says of none."""
+    for pattern in _COMPLAINTS:
+        found = pattern.search(printed)
+        if found is not None:
+            hint = _NEWER_HINT if _NEWER.search(found[1]) else _HINT
+            return DriverError(f"the dump has an error: {found[1][:300]}", hint=hint)
+    return None
+
+
+def _head(dump: Path) -> bytes:
+    try:
+        with dump.open("rb") as file:
+            return file.read(_BEGINNING)
+    except OSError as error:
+        raise UsageError(f"cannot read the dump {dump}: {error.strerror}") from error
+
+
+def _check_text(head: bytes, dump: Path, maker: str) -> None:
+    if not head.strip():
+        raise UsageError(f"the dump {dump} is empty")
+    if b"\0" in head or head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7z")):
+        raise UsageError(
+            f"{dump} is no dump that hone can restore",
+            hint=f"give what {maker} makes, unpacked: SQL, or PostgreSQL's custom format (-Fc)",
+        )
+
+
+def _roles(dump: Path) -> list[str]:
+    """Return the roles that a dump in SQL names; without them it could not be restored."""
+    roles: dict[str, None] = {}
+    with dump.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            found = _ROLE.match(line)
+            if found is not None and found[1] not in _NO_ROLES and len(roles) < _MOST_ROLES:
+                roles[found[1]] = None
+    return list(roles)
+
+
+def _postgresql_program(name: str) -> str:
+    """Return the newest program of this name: Debian's own in the path would ask for clusters."""
+    versions = sorted(
+        (path for path in _DEBIAN.glob(f"*/bin/{name}") if path.parts[4].isdigit()),
+        key=lambda path: int(path.parts[4]),
+    )
+    return str(versions[-1]) if versions else _program((name,), "postgresql-client")
+
+
+def _program(names: tuple[str, ...], package: str) -> str:
+    for name in names:
+        found = shutil.which(name)
+        if found is not None:
+            return found
+    raise ToolError(
+        f"{names[0]}, which restores the dump, is not installed",
+        hint=f"install it: apt-get install {package}",
+    )

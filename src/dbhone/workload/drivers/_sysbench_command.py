@@ -1,0 +1,36 @@
+"""How sysbench is called, and how it reaches a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dbhone.dbms.base_protocol import Endpoint
+from dbhone.errors import DriverError
+
+
+def command_line(
+    program: Path, script: Path, endpoint: Endpoint, options: Mapping[str, str], command: str
+) -> tuple[str, ...]:
+    """Return the command line that executes a command of a script on a server."""
+    words = (f"--{name}={value}" for name, value in options.items())
+    return (str(program), str(script), *_connection(endpoint), *words, command)
+
+
+def _connection(endpoint: Endpoint) -> tuple[str, ...]:
+    if endpoint.protocol.name == "mysql":
+        return (
+            "--db-driver=mysql",
+            f"--mysql-socket={endpoint.socket}",
+            f"--mysql-user={endpoint.user}",
+            f"--mysql-db={endpoint.database}",
+        )
+    if endpoint.protocol.name == "postgresql":
+        return (
+            "--db-driver=pgsql",
+            f"--pgsql-host={endpoint.socket.parent}",
+            f"--pgsql-port={endpoint.port}",
+            f"--pgsql-user={endpoint.user}",
+            f"--pgsql-db={endpoint.database}",
+        )
+    raise DriverError(f"sysbench does not speak {endpoint.protocol.name}")

@@ -1,0 +1,84 @@
+-- Replays transactions in a closed loop: each event is one of them, without think times.
+--
+-- A client takes stretches of sessions, each of which is some transactions of one session in
+-- their order. What clients take in a row lies evenly over the workload, so that a short slice has
+-- all of its phases; --order says where they begin.
+--
+-- An error that the original had, too, is what is expected. With any other the transaction is
+-- undone and left, and counts as refused.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)")
+local counting = dofile(here .. "../../sysbench/scripts/counting.lua")
+local client = dofile(here .. "client.lua")
+local transactions = dofile(here .. "transactions.lua")
+
+sysbench.cmdline.options = {
+   transactions = {"the file with the transactions", ""},
+   order = {"the number from which it follows where the clients begin", 0},
+   counts = {"a file in which events are counted while they go on", ""},
+}
+
+local con, driver, file, next_transaction, parts
+local refused = 0
+
+local function is_expected(head)
+   return bit.band(head.flags, transactions.FAILED) ~= 0
+end
+
+local function replay()
+   local generation, before = parts.generation(), counting.now()
+   local failed = false
+   next_transaction(function (head, sql)
+      local failure = transactions.execute(con, file, head, sql)
+      local now = counting.now()
+      failed = failure ~= nil and not is_expected(head)
+      if parts.generation() == generation then
+         local part = parts.counts[head.part]
+         part.finished = part.finished + 1
+         part.seconds = part.seconds + (now - before)
+         part.failed = part.failed + (failed and 1 or 0)
+      end
+      before = now
+      return not failed
+   end)
+   if failed then
+      refused = refused + 1
+      con:text("ROLLBACK", 8)
+   end
+   return not failed
+end
+
+function thread_init(thread)
+   driver = sysbench.sql.driver() -- sysbench prints what it counts only if it has one
+   con = client.connect()
+   file = transactions.open(sysbench.opt.transactions)
+   next_transaction = transactions.reader(
+      file, sysbench.opt.order % file.stretches, thread, sysbench.opt.threads)
+   if sysbench.opt.counts == "" then
+      parts = counting.own_parts(file.parts)
+      event = function ()
+         if not replay() then
+            error({errcode = sysbench.error.RESTART_EVENT})
+         end
+      end
+   else
+      parts = counting.parts(sysbench.opt.counts, thread, sysbench.opt.threads, file.parts)
+      event = counting.counted(replay, sysbench.opt.counts, thread)
+   end
+end
+
+function event() -- sysbench looks for it before a thread starts
+end
+
+function thread_done()
+   if sysbench.opt.counts == "" then
+      for number = 0, file.parts - 1 do
+         local part = parts.counts[number]
+         -- Each line in one piece: other threads write, too.
+         io.write(string.format("part %d: %d in %.6f s, %d failed\n", number, part.finished,
+                                part.seconds, part.failed))
+      end
+      io.write(string.format("refused: %d\n", refused))
+   end
+   con:close()
+end

@@ -1,0 +1,113 @@
+-- Reads the transactions that hone wrote for its clients: see workload/replay_file.py, which has
+-- the same layout. The file is mapped, so that it may be as long as it likes.
+
+local ffi = require("ffi")
+
+ffi.cdef[[
+   struct dbhone_replay {
+      char magic[8]; uint32_t parts, stretches; uint64_t index;
+   };
+   struct dbhone_statement {
+      uint32_t template_number, part, flags, length, parameters;
+   };
+   int open(const char *path, int flags, ...);
+   void *mmap(void *address, size_t length, int protection, int flags, int file, long offset);
+   long lseek(int file, long offset, int whence);
+]]
+
+local transactions = {}
+local READ, SHARED, END = 1, 1, 2
+local MOST_PARAMETERS = 65535
+
+transactions.FAILED, transactions.BOUND, transactions.NAMED, transactions.STABLE = 1, 2, 4, 8
+
+-- Return what is in the file at PATH.
+function transactions.open(path)
+   local file = ffi.C.open(path, 0)
+   local length = file >= 0 and ffi.C.lseek(file, 0, END) or 0
+   local start = length > 0 and ffi.C.mmap(nil, length, READ, SHARED, file, 0)
+   if not start or ffi.cast("intptr_t", start) == -1 then
+      error("the transactions cannot be mapped: " .. path, 0)
+   end
+   local bytes = ffi.cast("const uint8_t *", start)
+   local head = ffi.cast("const struct dbhone_replay *", bytes)
+   if ffi.string(head.magic, 8) ~= "DBHONE-1" then
+      error("these are no transactions: " .. path, 0)
+   end
+   return {
+      parts = head.parts,
+      stretches = head.stretches,
+      bytes = bytes,
+      index = ffi.cast("const uint64_t *", bytes + head.index),
+      values = ffi.new("const char *[?]", MOST_PARAMETERS),
+   }
+end
+
+-- Return how far the next stretch is, of so many, so that any stretches in a row lie evenly over the
+-- whole workload: multiples of the golden ratio do (the Kronecker sequence of lowest discrepancy).
+local function stride(count)
+   local function common(one, other)
+      return other == 0 and one or common(other, one % other)
+   end
+   local far = math.max(1, math.floor(count * (math.sqrt(5) - 1) / 2 + 0.5))
+   while common(count, far) > 1 do
+      far = far + 1
+   end
+   return far
+end
+
+-- Return a function that calls DO with every statement of the next transaction: its head, its
+-- text, and how many parameters it has, which are in FILE.values. DO returns whether to go on.
+-- The client is the NUMBER-th of so many CLIENTS, from nought, and all begin behind each other at the
+-- stretch FIRST. Without CLIENTS there is one, which takes the stretches in their order.
+function transactions.reader(file, first, number_of_client, clients)
+   local count = file.stretches
+   local far = clients and stride(count) or 1
+   local stretch = (first + far * (number_of_client or 0)) % count
+   local step = far * (clients or 1) % count
+   local left, at = 0, 0
+   local bytes, values = file.bytes, file.values
+
+   local function number()
+      local value = ffi.cast("const uint32_t *", bytes + at)[0]
+      at = at + 4
+      return value
+   end
+
+   local function text(length)
+      local start = bytes + at
+      at = at + length + 4 - length % 4 -- a zero at least, and a multiple of four bytes
+      return ffi.cast("const char *", start)
+   end
+
+   return function (do_statement)
+      if left == 0 then
+         at = tonumber(file.index[stretch])
+         left = number()
+         stretch = (stretch + step) % count
+      end
+      left = left - 1
+      local going = true
+      for _ = 1, number() do
+         local head = ffi.cast("const struct dbhone_statement *", bytes + at)
+         at = at + ffi.sizeof("struct dbhone_statement")
+         local sql = text(head.length)
+         for parameter = 0, tonumber(head.parameters) - 1 do
+            local length = number()
+            values[parameter] = length ~= 0xFFFFFFFF and text(length) or nil
+         end
+         going = going and do_statement(head, sql)
+      end
+   end
+end
+
+-- Have the server execute a statement; return its SQLSTATE or number if it failed, else nil.
+function transactions.execute(con, file, head, sql, read)
+   if bit.band(head.flags, transactions.BOUND) == 0 then
+      return con:text(sql, head.length, read)
+   end
+   local named = bit.band(head.flags, transactions.NAMED) ~= 0
+   return con:bound(tonumber(head.template_number), named, sql, head.parameters, file.values, read)
+end
+
+return transactions

@@ -1,0 +1,63 @@
+-- Replays the beginning of the workload by one client, and prints checksums of what the server
+-- answers: the command "verify". Two sound servers print the same.
+--
+-- Each line is "answer NAME ROWS CHECKSUM". Answers that vary by themselves are not printed. Last
+-- come the rows of each table, and "verified".
+
+local here = debug.getinfo(1, "S").source:match("^@(.*/)")
+local checksum = dofile(here .. "../../sysbench/scripts/checksum.lua")
+local client = dofile(here .. "client.lua")
+local transactions = dofile(here .. "transactions.lua")
+local tables = dofile(here .. "tables.lua")
+
+local STATEMENTS = 2000
+
+sysbench.cmdline.options = {
+   transactions = {"the file with the transactions", ""},
+}
+
+local con
+
+local function read(number)
+   return function (own, result, has_rows)
+      local all = checksum.set()
+      own:rows(result, has_rows, all.add)
+      print(string.format("answer %d %d %s", number, all.count(), all.digest()))
+   end
+end
+
+local function replay(file)
+   local next_transaction = transactions.reader(file, 0)
+   local asked, taken = 0, 0
+   while asked < STATEMENTS and taken < STATEMENTS do
+      taken = taken + 1
+      local failed = false
+      next_transaction(function (head, sql)
+         asked = asked + 1
+         local stable = bit.band(head.flags, transactions.STABLE) ~= 0
+         local failure = transactions.execute(con, file, head, sql, stable and read(asked) or nil)
+         if failure then
+            print(string.format("answer %d failed %s", asked, failure))
+         end
+         failed = failure ~= nil and bit.band(head.flags, transactions.FAILED) == 0
+         return not failed
+      end)
+      if failed then
+         con:text("ROLLBACK", 8)
+      end
+   end
+   con:text("ROLLBACK", 8)
+end
+
+local function verify()
+   con = client.connect()
+   replay(transactions.open(sysbench.opt.transactions))
+   for _, name in ipairs(tables.names(con)) do
+      local rows = client.query(con, "SELECT COUNT(*) FROM " .. name)[1][1]
+      print(string.format("answer %s %s", name:gsub("%s", "_"), rows))
+   end
+   con:close()
+   print("verified")
+end
+
+sysbench.cmdline.commands = {verify = {verify}}

@@ -1,0 +1,243 @@
+"""A captured workload on real servers: what is replayed is what was logged, in the same shares."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dbhone.capture.capture import CaptureOptions, capture
+from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
+from dbhone.workload.drive import DriverCommand, DriverResult, drive
+from dbhone.workload.drivers.base import Materials
+from dbhone.workload.drivers.replay import PLUGIN, Dump
+from dbhone.workload.pausable_client import PausableClient
+from dbhone.workload.replay_file import parts_of
+from dbhone.workload.task import Scale, Task
+from dbhone.workload.workload_file import Header, read_header, read_transactions
+from tests.workload.live import Live, started
+
+pytestmark = pytest.mark.integration
+
+_NEWEST = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parts[4]))
+
+
+def run(*argv: str | Path) -> str:
+    done = subprocess.run(
+        [str(word) for word in argv], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+class Postgresql:
+    """pgbench on a PostgreSQL that logs to the file in which hone keeps its messages."""
+
+    name = "postgresql"
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        endpoint = live.endpoint
+        self.reach = (
+            *("-h", str(endpoint.socket.parent), "-p", str(endpoint.port)),
+            *("-U", endpoint.user),
+        )
+
+    def program(self, name: str) -> Path:
+        return _NEWEST[-1] / name
+
+    def load(self) -> None:
+        run(self.program("pgbench"), "-i", "-q", *self.reach, self.live.endpoint.database)
+
+    def dump(self, path: Path) -> None:
+        run(self.program("pg_dump"), "-Fc", "-f", path, *self.reach, self.live.endpoint.database)
+
+    def work(self) -> None:
+        for mode in ("simple", "extended", "prepared"):
+            options = ("-n", "-c", "3", "-t", "100", "-M", mode)
+            run(self.program("pgbench"), *options, *self.reach, self.live.endpoint.database)
+
+    def log(self, switched: bool) -> Path:
+        self.live.ask(f"ALTER SYSTEM SET log_min_duration_statement = {0 if switched else -1}")
+        self.live.ask("SELECT pg_reload_conf()")
+        (path,) = (path for path in self.live.folder.rglob("log") if path.is_file())
+        return path
+
+
+class Mariadb:
+    """sysbench on a MariaDB with its general log."""
+
+    name = "mariadb"
+    suite = suites.load("sysbench:micro")
+    scale = Scale(size="smoke", threads=(3,))
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.reach = (f"--socket={live.endpoint.socket}", f"--user={live.endpoint.user}")
+
+    def load(self) -> None:
+        self.live.load(suite_tasks.data_set(self.suite, self.scale))
+
+    def dump(self, path: Path) -> None:
+        database = self.live.endpoint.database
+        run("mariadb-dump", "--no-defaults", *self.reach, f"--result-file={path}", database)
+
+    def work(self) -> None:
+        words = ("read-write_range=10", "update-index", "point-query")
+        names = suites.full_names(self.suite, words)
+        for task in suite_tasks.tasks(self.suite, names, self.scale):
+            self.live.step(task)
+
+    def log(self, switched: bool) -> Path:
+        self.live.ask(f"SET GLOBAL general_log = {int(switched)}")
+        (line,) = self.live.ask("SELECT CONCAT(@@datadir, @@general_log_file)")
+        return Path(line.split("\t")[0].split(" ")[0].strip())
+
+
+Kind = Callable[[Live], Postgresql | Mariadb]
+
+
+@pytest.fixture(scope="module", params=[Postgresql, Mariadb])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    if request.param is Postgresql and not _NEWEST:
+        pytest.skip("there is no PostgreSQL")
+    if request.param is Mariadb and shutil.which("mariadb-dump") is None:
+        pytest.skip("mariadb-dump is not installed")
+    chosen: Kind = request.param
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def captured(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Dump:
+    """Return a dump of a server, and the workload that it logged."""
+    folder = tmp_path_factory.mktemp("captured")
+    with started(kind.name) as live:  # type: ignore[attr-defined]
+        server = kind(live)
+        server.load()
+        server.dump(folder / "dump")
+        log = server.log(True)
+        server.work()
+        server.log(False)
+        capture((log,), folder / "a.workload", CaptureOptions())
+    data = Dump(
+        dump=folder / "dump",
+        workload=folder / "a.workload",
+        scripts=suites.load(str(folder / "a.workload")).scripts,
+    )
+    materials: Materials = PLUGIN.materials(data)
+    (folder / "clients").mkdir()
+    materials.write(folder / "clients")
+    return data.with_materials(folder / "clients")
+
+
+@pytest.fixture
+def server(kind: Kind, captured: Dump) -> Iterator[Postgresql | Mariadb]:
+    """Return another server, with the dump restored."""
+    with started(kind.name) as live:  # type: ignore[attr-defined]
+        live.printed(PLUGIN.load(live.program, live.endpoint, captured))
+        live.printed(PLUGIN.settle(live.program, live.endpoint, captured))
+        yield kind(live)
+
+
+def task(data: Dump, half: str) -> Task:
+    scale = Scale(size="smoke", threads=(3,), data={"dump": str(data.dump)})
+    (one,) = suite_tasks.tasks(suites.load(str(data.workload)), (half,), scale)
+    assert data.prepared is not None
+    return one.with_materials(data.prepared).in_order(7)
+
+
+def command(live: Live, one: Task) -> DriverCommand:
+    return DriverCommand(
+        driver=PLUGIN,
+        program=live.program,
+        task=one,
+        database=live.endpoint,
+        folder=live.folder,
+        version="1",
+        timeout=60.0,
+    )
+
+
+def shares(header: Header, workload: Path, earlier: bool | None = None) -> dict[str, float]:
+    """Return how often each template was executed, as a share of all."""
+    counts: Counter[str] = Counter()
+    for transaction in read_transactions(workload, header):
+        if earlier is None or (transaction.began < header.cut) == earlier:
+            for one in transaction.statements:
+                counts[header.templates[one.template].text.rstrip(";")] += 1
+    total = counts.total()
+    return {text: count / total for text, count in counts.items()}
+
+
+def test_what_is_replayed_is_what_was_logged_in_the_same_shares(
+    server: Postgresql | Mariadb, captured: Dump, tmp_path: Path
+) -> None:
+    log = server.log(True)
+    earlier = command(server.live, task(captured, "earlier"))
+    with PausableClient(earlier, PLUGIN, tmp_path) as client:
+        client.await_ready(60)
+        with client.running():
+            while client.finished_events() < 2000:
+                client.pass_time(0.01)
+        client.end(60)
+        counts = client.counts()
+    server.log(False)
+    header = read_header(captured.workload)
+    parts, _ = parts_of(header)
+    assert len(parts) == len(counts.parts)
+    assert counts.refused == 0
+    assert counts.parts[:, 2].sum() == 0
+    wanted = shares(header, captured.workload, earlier=True)
+    capture((log,), tmp_path / "again.workload", CaptureOptions())
+    again = read_header(tmp_path / "again.workload")
+    replayed = shares(again, tmp_path / "again.workload")
+    assert counts.parts[:, 0].sum() >= 2000
+    for text, share in wanted.items():
+        assert abs(replayed.get(text, 0) - share) < 0.01, text
+    foreign = sum(share for text, share in replayed.items() if text not in wanted)
+    assert foreign < 0.01
+
+
+def test_every_kind_of_statement_is_a_step_of_its_own(
+    server: Postgresql | Mariadb, captured: Dump
+) -> None:
+    result: DriverResult = drive(command(server.live, task(captured, "earlier")))
+    report = result.require_report()
+    whole, *parts = report.steps
+    assert whole.key == ""
+    assert whole.operations > 10
+    assert not whole.part
+    assert len(parts) >= 5
+    assert all(part.part and part.seconds > 0 and part.operations >= 1 for part in parts)
+    # The clients' time is that of three clients in one second, less what they do themselves.
+    assert 0.3 < sum(part.seconds for part in parts) < 3.5
+
+
+def test_two_servers_with_the_same_dump_answer_alike(
+    server: Postgresql | Mariadb, kind: Kind, captured: Dump
+) -> None:
+    def verified(live: Live) -> str:
+        printed = live.printed(PLUGIN.verify(live.program, live.endpoint, captured))
+        assert printed.count("answer") > 50
+        return PLUGIN.verification(printed)
+
+    with started(kind.name) as live:  # type: ignore[attr-defined]
+        live.printed(PLUGIN.load(live.program, live.endpoint, captured))
+        first = verified(live)
+    assert verified(server.live) == first
+
+
+def test_a_dump_with_an_error_is_told(kind: Kind, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.sql"
+    broken.write_text("CREATE TABLE a (x int);\nINSERT INTO nosuch VALUES (1);\n")
+    with started(kind.name) as live:  # type: ignore[attr-defined]
+        data = Dump(dump=broken, workload=broken, scripts=tmp_path)
+        finished = live.command(PLUGIN.load(live.program, live.endpoint, data))
+        complaint = PLUGIN.complaint(finished.text())
+    assert complaint is not None
+    assert "nosuch" in complaint.message
