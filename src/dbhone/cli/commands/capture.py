@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
 from rich.text import Text
 
 from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.capture.live import capture_live, left_on, put_back
+from dbhone.capture.servers.base import SYNTAX, parse_address
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.lines import headed
+from dbhone.cli.running import Duration
 from dbhone.errors import UsageError
 from dbhone.safe_text import terminal_safe
 from dbhone.units import count_of, duration, size
@@ -23,19 +29,13 @@ _LONGEST_TEMPLATE = 100
 @click.command(
     "capture",
     epilog="Examples: hone capture postgresql.csv -o shop.workload; hone capture general.log.1"
-    " general.log --anonymise -o shop.workload.",
+    " general.log --anonymise -o shop.workload; hone capture --server postgresql://me@db1/shop"
+    " --for 10m -o shop.workload.",
 )
-@click.argument(
-    "logs",
-    metavar="LOG...",
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path),
-)
+@click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--output",
     "-o",
-    required=True,
     metavar=f"NAME{SUFFIX}",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The workload file to write.",
@@ -50,29 +50,104 @@ _LONGEST_TEMPLATE = 100
     metavar="PREFIX",
     help="The log_line_prefix of PostgreSQL's log to stderr.  [default: found out]",
 )
+@click.option(
+    "--server",
+    metavar="ADDRESS",
+    help=f"Have this server log meanwhile, and put its settings back: {SYNTAX}.",
+)
+@click.option("--for", "seconds", type=Duration(), help="For how long, such as 10m.")
+@click.option(
+    "--put-back", is_flag=True, help="Put settings back that a capture which was killed left."
+)
 @pass_context
-def command(
-    context: Context, logs: tuple[Path, ...], output: Path, anonymise: bool, line_prefix: str | None
-) -> None:
+def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None:
     """Make a workload file of what a server logged, the oldest LOG first.
 
     LOG is PostgreSQL's csvlog, jsonlog or log to stderr with all statements in it, or the general
     log or the slow log of MySQL or MariaDB; gzip may have packed it. The format is recognised.
+    With --server a server logs for a while, and no LOG is given; its password comes from
+    PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf, or is asked for.
 
     The workload file is a suite: `suite = "./NAME.workload"` in an experiment's [workload] replays
     it.
     """
+    chosen = _Options(**options)
+    if _put_back(context, chosen):
+        return
+    output = _output(chosen)
+    captured = _capture(context, logs, output, chosen)
+    for log in captured.logs:
+        context.out.print(headed(log.name, log.title))
+    context.out.print(_facts(captured))
+    context.out.print(_templates(captured.header))
+    context.err.print(_written(output, captured.header), soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    output: Path | None
+    anonymise: bool
+    line_prefix: str | None
+    server: str | None
+    seconds: float | None
+    put_back: bool
+
+
+def _output(chosen: _Options) -> Path:
+    output = chosen.output
+    if output is None:
+        raise UsageError("no file is named to write to", hint=f"-o NAME{SUFFIX}")
     if output.suffix != SUFFIX:
         raise UsageError(
             f"a workload file's name ends in {SUFFIX}", hint=f"-o {output.with_suffix(SUFFIX)}"
         )
-    options = CaptureOptions(anonymise=anonymise, line_prefix=line_prefix)
-    captured = capture(logs, output, options)
-    for log in captured.logs:
-        context.out.print(headed(log.path.name, log.title))
-    context.out.print(_facts(captured))
-    context.out.print(_templates(captured.header))
-    context.err.print(_written(output, captured.header), soft_wrap=True)
+    return output
+
+
+def _capture(context: Context, logs: tuple[Path, ...], output: Path, chosen: _Options) -> Captured:
+    options = CaptureOptions(anonymise=chosen.anonymise, line_prefix=chosen.line_prefix)
+    if chosen.server is None:
+        if chosen.seconds is not None:
+            raise UsageError("--for says how long a server logs", hint="name one: --server")
+        if not logs:
+            raise UsageError("there is nothing to capture", hint="name logs, or a --server")
+        return capture(logs, output, options)
+    if logs:
+        raise UsageError("logs and a --server were named", hint="leave one of them out")
+    if chosen.seconds is None:
+        raise UsageError("it is not said how long the server is to log", hint="--for 10m")
+    return capture_live(
+        context.home,
+        parse_address(chosen.server),
+        chosen.seconds,
+        output,
+        options,
+        ask=_ask,
+        tell=lambda text: context.err.print(text, soft_wrap=True),
+    )
+
+
+def _put_back(context: Context, chosen: _Options) -> bool:
+    """Put back what captures that were killed left; return whether that was all that was asked."""
+    server = parse_address(chosen.server).text if chosen.server is not None else None
+    for note in left_on(context.home):
+        if not chosen.put_back and note.address.text != server:
+            context.err.print(
+                f"warning: logging may still be on at {note.address.text}:"
+                " 'hone capture --put-back' puts its settings back",
+                soft_wrap=True,
+            )
+            continue
+        put_back(note, _ask)
+        context.err.print(f"{note.address.text}: the settings are as they were", soft_wrap=True)
+    return chosen.put_back
+
+
+def _ask(what: str) -> str | None:
+    if not sys.stdin.isatty():
+        return None
+    answer: str = click.prompt(what, hide_input=True, err=True)
+    return answer
 
 
 def _facts(captured: Captured) -> Table:
@@ -122,7 +197,7 @@ def _unread(captured: Captured) -> str:
         return "no lines"
     shown = []
     for line in unread.first:
-        log = captured.logs[line.log].path.name
+        log = captured.logs[line.log].name
         text = f": {terminal_safe(line.text)}" if line.text else ""
         shown.append(f"{log}, line {line.line}{text}")
     return f"{count_of(unread.lines, 'line')}, the first of them:\n" + "\n".join(shown)

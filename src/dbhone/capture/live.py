@@ -1,0 +1,230 @@
+"""Switches logging on at a user's server for a while, and puts every setting back.
+
+Whatever ends hone, the settings are put back: by hone itself; if it was killed, by a watcher, a
+process that waits for its end and has a connection of its own; and if both are gone, by the next
+`hone capture`, which finds a note of what is to be put back in hone's home.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.capture.servers.base import (
+    Address,
+    Change,
+    Connection,
+    ServerLog,
+    load_server,
+    parse_address,
+)
+from dbhone.errors import HoneError, MachineError
+from dbhone.files import digest_of, write_whole
+from dbhone.home import Home, make_root
+
+_FOLDER = "logging"
+_LOOK = 1.0
+_PATIENCE = 600.0
+"""Seconds for which the watcher tries to put settings back while the server does not answer."""
+_DONE = b"."
+
+Ask = Callable[[str], str | None]
+"""Asks the user for a password; None where nobody can be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOn:
+    """A note that logging was switched on at a server: what puts its settings back."""
+
+    file: Path
+    address: Address
+    put_back: tuple[str, ...]
+
+
+def left_on(home: Home) -> tuple[LeftOn, ...]:
+    """Return the notes whose hone and whose watcher are gone."""
+    notes = []
+    for file in sorted((home.root / _FOLDER).glob("*.json")):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, HoneError):
+            found = json.loads(file.read_text(encoding="utf-8"))
+            if not _is_alive(int(found["watcher"])) and not _is_alive(int(found["hone"])):
+                notes.append(
+                    LeftOn(
+                        file=file,
+                        address=parse_address(str(found["address"])),
+                        put_back=tuple(map(str, found["put_back"])),
+                    )
+                )
+    return tuple(notes)
+
+
+def put_back(note: LeftOn, ask: Ask) -> None:
+    """Put back what a hone that was killed left. Raises MachineError if the server refuses."""
+    with _logged_in(note.address, ask)[0] as connection:
+        _execute(connection, note.put_back)
+    note.file.unlink(missing_ok=True)
+
+
+def capture_live(
+    home: Home,
+    address: Address,
+    seconds: float,
+    output: Path,
+    options: CaptureOptions,
+    *,
+    ask: Ask,
+    tell: Callable[[str], None],
+) -> Captured:
+    """Have a server log for so many seconds, and write the workload to a file.
+
+    Raises MachineError where the server refuses, with its settings put back.
+    """
+    connection, password = _logged_in(address, ask)
+    server = load_server(address.protocol)
+    with connection, tempfile.TemporaryFile(prefix="hone-capture-") as spool:
+        change = server.change(connection)
+        with _logging(home, address, password, connection, change) as begin:
+            log = server.log(connection)
+            begin()
+            tell(f"the server logs all statements for {seconds:.0f} s")
+            _wait(log, seconds)
+        tell("its settings are as they were")
+        log.fetch(spool)
+        spool.flush()
+        if log.remains is not None:
+            tell(log.remains)
+        given = CaptureOptions(
+            anonymise=options.anonymise, line_prefix=options.line_prefix or log.line_prefix
+        )
+        # The file has no name: it is gone with us, whatever ends us.
+        captured = capture((Path(f"/proc/self/fd/{spool.fileno()}"),), output, given)
+    logs = (dataclasses.replace(log, name=address.text) for log in captured.logs)
+    return dataclasses.replace(captured, logs=tuple(logs))
+
+
+def _logged_in(address: Address, ask: Ask) -> tuple[Connection, str | None]:
+    server = load_server(address.protocol)
+    password = server.password(address)
+    try:
+        return server.connect(address, password), password
+    except MachineError:
+        if password is not None:
+            raise
+        password = ask(f"password of {address.user} at {address.host}")
+        if password is None:
+            raise
+        return server.connect(address, password), password
+
+
+def _wait(log: ServerLog, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, _LOOK))
+        log.look()
+
+
+def _execute(connection: Connection, statements: tuple[str, ...]) -> None:
+    for statement in statements:
+        connection.rows(statement)
+
+
+@contextlib.contextmanager
+def _logging(
+    home: Home, address: Address, password: str | None, connection: Connection, change: Change
+) -> Iterator[Callable[[], None]]:
+    """Yield what switches logging on; put the settings back in the end, whatever ends it."""
+    make_root(home)
+    folder = home.root / _FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    note = folder / f"{digest_of(address.text)[:16]}.json"
+    with _watched(address, password, change, note) as watcher:
+        content = {
+            "address": address.text,
+            "hone": os.getpid(),
+            "watcher": watcher,
+            "put_back": change.put_back,
+        }
+        write_whole(note, json.dumps(content))
+        try:
+            yield lambda: _execute(connection, change.switch_on)
+        finally:
+            _put_back_surely(address, password, connection, change)
+            note.unlink(missing_ok=True)
+
+
+def _put_back_surely(
+    address: Address, password: str | None, connection: Connection, change: Change
+) -> None:
+    """Put settings back, on a new connection where the old one is lost."""
+    try:
+        _execute(connection, change.put_back)
+    except MachineError:
+        with load_server(address.protocol).connect(address, password) as again:
+            _execute(again, change.put_back)
+
+
+@contextlib.contextmanager
+def _watched(address: Address, password: str | None, change: Change, note: Path) -> Iterator[int]:
+    """Yield the id of a process that puts settings back if we end without having done it."""
+    reader, writer = os.pipe()
+    watcher = os.fork()
+    if watcher == 0:
+        os.close(writer)
+        _watch(reader, address, password, change, note)
+    os.close(reader)
+    try:
+        yield watcher
+    except BaseException:
+        os.close(writer)  # it looks whether the settings are back, and puts them back if not
+        os.waitpid(watcher, 0)
+        raise
+    os.write(writer, _DONE)
+    os.close(writer)
+    os.waitpid(watcher, 0)
+
+
+def _watch(reader: int, address: Address, password: str | None, change: Change, note: Path) -> None:
+    """Be the watcher: wait for hone's end, and put settings back unless it says that it did."""
+    status = 1
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        if os.read(reader, 1) == _DONE or not note.exists():
+            status = 0
+        else:
+            _put_back_patiently(address, password, change)
+            note.unlink(missing_ok=True)
+            status = 0
+    finally:
+        os._exit(status)
+
+
+def _put_back_patiently(address: Address, password: str | None, change: Change) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            with load_server(address.protocol).connect(address, password) as connection:
+                _execute(connection, change.put_back)
+            return
+        except MachineError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(1)
+
+
+def _is_alive(process: int) -> bool:
+    """Return whether a process of this number is a hone: numbers are used again."""
+    try:
+        return b"hone" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False

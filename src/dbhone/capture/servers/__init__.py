@@ -1,0 +1,1 @@
+"""How a user's own server is asked to log: one file for each protocol."""

@@ -1,0 +1,144 @@
+"""The interface of servers that are asked to log, and how a user names one."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from dbhone import registry
+from dbhone.errors import UsageError
+
+DRAWER = "dbhone.capture.servers"
+SYNTAX = "postgresql://USER@HOST:PORT/DATABASE or mysql://USER@HOST:PORT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a user's server is, and as whom to log in; the password is never part of it.
+
+    ``socket`` is the path of a socket file; without one ``host`` and ``port`` are meant.
+    """
+
+    protocol: str
+    host: str
+    port: int
+    user: str
+    database: str
+    socket: str = ""
+
+    @property
+    def text(self) -> str:
+        """The address as a user would write it."""
+        where = f"{self.user}@{self.host}:{self.port}/{self.database}"
+        return f"{self.protocol}://{where}" + (f"?socket={self.socket}" if self.socket else "")
+
+
+def parse_address(text: str) -> Address:
+    """Return the address that a user wrote. Raises UsageError; a password in it is refused."""
+    known = {"postgres": "postgresql", "mariadb": "mysql"}
+    try:
+        parts = urlsplit(text)
+        protocol = known.get(parts.scheme, parts.scheme)
+        port = parts.port
+    except ValueError:
+        raise UsageError("this is no address of a server", hint=f"write {SYNTAX}") from None
+    if parts.password is not None:
+        raise UsageError(
+            "a password on a command line can be read by everyone on this machine",
+            hint="leave it out: hone takes it from PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf,"
+            " or asks",
+        )
+    if protocol not in registry.names(DRAWER):
+        raise UsageError(f"'{parts.scheme}' names no kind of server", hint=f"write {SYNTAX}")
+    server = load_server(protocol)
+    socket = (parse_qs(parts.query).get("socket") or [""])[0]
+    return Address(
+        protocol=protocol,
+        host=parts.hostname or "localhost",
+        port=port or server.port,
+        user=unquote(parts.username or "") or os.environ.get("USER", "root"),
+        database=unquote(parts.path.lstrip("/")) or server.database,
+        socket=socket,
+    )
+
+
+class Connection(ABC):
+    """A connection to a user's server, on which each statement is a transaction of its own."""
+
+    @abstractmethod
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+        """Return the rows of a statement. Raises MachineError with the server's own words."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Say goodbye."""
+
+    def value(self, sql: str, values: Sequence[object] = ()) -> str:
+        """Return the only value of the only row as text, empty if there is none."""
+        rows = self.rows(sql, values)
+        return str(rows[0][0]) if rows and rows[0] and rows[0][0] is not None else ""
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What makes a server log, and what puts its settings back: statements, in their order."""
+
+    switch_on: tuple[str, ...]
+    put_back: tuple[str, ...]
+
+
+class LoggedServer(ABC):
+    """How servers of one protocol are asked to log."""
+
+    protocol: str
+    port: int
+    database: str
+    """The database to log in to where the user names none."""
+
+    @abstractmethod
+    def password(self, address: Address) -> str | None:
+        """Return the password from the user's own files or environment, None if there is none."""
+
+    @abstractmethod
+    def connect(self, address: Address, password: str | None) -> Connection:
+        """Return a connection. Raises MachineError where the server lets nobody in."""
+
+    @abstractmethod
+    def change(self, connection: Connection) -> Change:
+        """Return what must change. Raises MachineError where the log could not be read then."""
+
+    @abstractmethod
+    def log(self, connection: Connection) -> ServerLog:
+        """Return the server's log, from now on."""
+
+
+class ServerLog(ABC):
+    """What a server logs from one moment on."""
+
+    line_prefix: str | None = None
+    """PostgreSQL's log_line_prefix, where the log has one."""
+
+    remains: str | None = None
+    """What stays at the server that was not there before, None if nothing does."""
+
+    def look(self) -> None:  # noqa: B027 - most have nothing to do
+        """Look where the log is now: the server may change the file."""
+
+    @abstractmethod
+    def fetch(self, file: BinaryIO) -> None:
+        """Write what was logged to a file, as one of the formats of logs."""
+
+
+def load_server(protocol: str) -> LoggedServer:
+    """Return how servers of a protocol are asked to log. Raises UnknownName."""
+    return registry.load(DRAWER, protocol, LoggedServer, what="kind of server")

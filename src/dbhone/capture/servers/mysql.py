@@ -1,0 +1,153 @@
+"""A user's MySQL or MariaDB: statements are logged by the general log, into its table.
+
+The slow log would have times, but only sessions that begin later would be in it. The table needs
+no access to files. It takes the right to set global variables (SYSTEM_VARIABLES_ADMIN, or SUPER)
+and SELECT on mysql.general_log.
+"""
+
+from __future__ import annotations
+
+import configparser
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import pymysql
+from pymysql.cursors import SSCursor
+
+from dbhone.capture.servers.base import Address, Change, Connection, LoggedServer, ServerLog
+from dbhone.errors import MachineError
+
+_RIGHTS = (
+    "log in as root, or grant SYSTEM_VARIABLES_ADMIN (MariaDB: SUPER) ON *.*, and SELECT ON"
+    " mysql.general_log"
+)
+_VARIABLES = ("general_log", "log_output")
+
+
+class _PyMySql(Connection):
+    def __init__(self, address: Address, password: str | None) -> None:
+        try:
+            self.connection = pymysql.connect(
+                user=address.user,
+                password=password or "",
+                host=address.host,
+                port=address.port,
+                unix_socket=address.socket or None,
+                database=address.database or None,
+                autocommit=True,
+                connect_timeout=30,
+                charset="utf8mb4",
+            )
+        except (pymysql.Error, OSError) as error:
+            raise MachineError(f"{address.text} lets nobody in: {_words(error)}") from error
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+        try:
+            with self.connection.cursor() as cursor:
+                cursor.execute(sql, tuple(values) or None)
+                return list(cursor.fetchall())
+        except (pymysql.Error, OSError) as error:
+            raise MachineError(f"the server refuses: {_words(error)}", hint=_RIGHTS) from error
+
+    def close(self) -> None:
+        try:
+            self.connection.close()
+        except (pymysql.Error, OSError):
+            return
+
+
+class _Table(ServerLog):
+    """The rows of mysql.general_log from now on, without our own."""
+
+    def __init__(self, connection: _PyMySql) -> None:
+        self._connection = connection
+        self._own = connection.value("SELECT CONNECTION_ID()")
+        self._began = connection.value("SELECT NOW(6)")
+        off = connection.value("SELECT @@GLOBAL.general_log") == "0"
+        empty = not connection.rows("SELECT 1 FROM mysql.general_log LIMIT 1")
+        self._ours = off and empty
+
+    def fetch(self, file: BinaryIO) -> None:
+        file.write(b"mysqld, Version: hone capture. started with:\n")
+        file.write(b"Tcp port: 0  Unix socket: -\nTime\t\t    Id Command\tArgument\n")
+        query = (
+            "SELECT DATE_FORMAT(event_time, '%%Y-%%m-%%dT%%H:%%i:%%s.%%fZ'), thread_id,"
+            " command_type, argument FROM mysql.general_log"
+            " WHERE event_time >= %s AND thread_id <> %s"
+        )
+        try:
+            with self._connection.connection.cursor(SSCursor) as cursor:
+                cursor.execute(query, (self._began, self._own))
+                for time, thread, command, argument in cursor:
+                    text = argument if isinstance(argument, bytes) else str(argument).encode()
+                    file.write(f"{time}\t{thread:6} {command}\t".encode() + text + b"\n")
+        except (pymysql.Error, OSError) as error:
+            raise MachineError(f"the log cannot be read: {_words(error)}", hint=_RIGHTS) from error
+        self._clear()
+
+    def _clear(self) -> None:
+        """Empty the table, where all that is in it was logged for us."""
+        if self._ours:
+            with contextlib.suppress(MachineError):
+                self._connection.rows("TRUNCATE TABLE mysql.general_log")
+                return
+        self.remains = "what was logged stays in the table mysql.general_log"
+
+
+class MysqlServer(LoggedServer):
+    """How MySQL and MariaDB are asked to log."""
+
+    protocol = "mysql"
+    port = 3306
+    database = ""
+
+    def password(self, address: Address) -> str | None:
+        """Return MYSQL_PWD, or what ~/.my.cnf has for clients."""
+        del address
+        found = os.environ.get("MYSQL_PWD")
+        if found is not None:
+            return found
+        file = configparser.ConfigParser(
+            allow_no_value=True, strict=False, interpolation=None, inline_comment_prefixes=None
+        )
+        try:
+            file.read(Path.home() / ".my.cnf", encoding="utf-8")
+        except (OSError, configparser.Error, UnicodeDecodeError):
+            return None
+        for section in ("client", "mysql", "mariadb-client"):
+            value = file.get(section, "password", fallback=None)
+            if value is not None:
+                return value.strip("'\"")
+        return None
+
+    def connect(self, address: Address, password: str | None) -> Connection:
+        """Return a connection."""
+        return _PyMySql(address, password)
+
+    def change(self, connection: Connection) -> Change:
+        """Return the two global variables, and their values now."""
+        before = {name: connection.value(f"SELECT @@GLOBAL.{name}") for name in _VARIABLES}
+        outputs = [word for word in before["log_output"].split(",") if word != "NONE"]
+        output = ",".join(dict.fromkeys([*outputs, "TABLE"]))
+        return Change(
+            switch_on=(f"SET GLOBAL log_output = '{output}'", "SET GLOBAL general_log = 1"),
+            put_back=(
+                f"SET GLOBAL general_log = {before['general_log']}",
+                f"SET GLOBAL log_output = '{before['log_output']}'",
+            ),
+        )
+
+    def log(self, connection: Connection) -> ServerLog:
+        """Return the rows of the log's table from now on."""
+        assert isinstance(connection, _PyMySql), "a connection of this kind of server"
+        return _Table(connection)
+
+
+def _words(error: Exception) -> str:
+    return str(error.args[-1]) if error.args else type(error).__name__
+
+
+PLUGIN = MysqlServer()

@@ -1,0 +1,205 @@
+"""A user's PostgreSQL: statements are logged by ``log_min_duration_statement = 0``.
+
+It takes ALTER SYSTEM for that setting, pg_reload_conf(), and reading the log. A superuser may do
+all of that; since version 15 the rights can be granted one by one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from pg8000 import dbapi as pg8000
+
+from dbhone.capture.servers.base import Address, Change, Connection, LoggedServer, ServerLog
+from dbhone.errors import MachineError, UsageError
+
+_CHUNK = 1 << 20
+_WANTED = {"log_min_duration_statement": "0", "log_parameter_max_length": "-1"}
+_PREFIX = "%m [%p] "
+_RIGHTS = (
+    "log in as a superuser, or grant, since version 15: GRANT ALTER SYSTEM ON PARAMETER"
+    " log_min_duration_statement TO …; GRANT EXECUTE ON FUNCTION pg_reload_conf(),"
+    " pg_read_binary_file(text,bigint,bigint) TO …; GRANT pg_monitor TO …"
+)
+
+
+class _Pg8000(Connection):
+    def __init__(self, address: Address, password: str | None) -> None:
+        where = (
+            {"unix_sock": address.socket}
+            if address.socket
+            else {"host": address.host, "port": address.port}
+        )
+        try:
+            self._connection = pg8000.connect(
+                user=address.user,
+                database=address.database,
+                password=password,
+                application_name="hone capture",
+                timeout=60,
+                **where,
+            )
+        except (pg8000.Error, OSError) as error:
+            raise MachineError(f"{address.text} lets nobody in: {_words(error)}") from error
+        self._connection.autocommit = True
+        for setting in ("log_min_duration_statement = -1", "log_statement = 'none'"):
+            # Our own statements are no part of the workload.
+            with contextlib.suppress(MachineError):
+                self.rows(f"SET {setting}")
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
+        try:
+            cursor = self._connection.cursor()
+            cursor.execute(sql, tuple(values))
+            return list(cursor.fetchall()) if cursor.description else []
+        except (pg8000.Error, OSError) as error:
+            raise MachineError(f"the server refuses: {_words(error)}", hint=_RIGHTS) from error
+
+    def close(self) -> None:
+        try:
+            self._connection.close()
+        except (pg8000.Error, OSError):
+            return
+
+
+class _Files(ServerLog):
+    """The server's log file, and those that follow it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        destinations = connection.value("SHOW log_destination")
+        kinds = [kind for kind in ("csvlog", "jsonlog", "stderr") if kind in destinations]
+        if connection.value("SHOW logging_collector") != "on" or not kinds:
+            raise MachineError(
+                "the server writes its log to no file that it could be asked for:"
+                " logging_collector is off",
+                hint="log to a file (docs/guides/captured-workloads.md) and capture that file",
+            )
+        self._kind = kinds[0]
+        self._files: dict[str, int] = {}
+        self.look()
+        (first,) = self._files
+        self._files[first] = int(connection.value("SELECT size FROM pg_stat_file(%s)", (first,)))
+
+    def look(self) -> None:
+        path = self._connection.value("SELECT pg_current_logfile(%s)", (self._kind,))
+        if not path:
+            raise MachineError(f"the server has no log file of the kind {self._kind}")
+        self._files.setdefault(path, 0)
+        self.line_prefix = self._connection.value("SHOW log_line_prefix") or None
+
+    def fetch(self, file: BinaryIO) -> None:
+        self.look()
+        for path, start in self._files.items():
+            position = start
+            while data := self._read(path, position):
+                file.write(data)
+                position += len(data)
+
+    def _read(self, path: str, start: int) -> bytes:
+        rows = self._connection.rows(
+            "SELECT pg_read_binary_file(%s, %s, %s)", (path, start, _CHUNK)
+        )
+        found = rows[0][0]
+        return bytes(found) if isinstance(found, bytes | bytearray | memoryview) else b""
+
+
+class PostgresqlServer(LoggedServer):
+    """How PostgreSQL is asked to log."""
+
+    protocol = "postgresql"
+    port = 5432
+    database = "postgres"
+
+    def password(self, address: Address) -> str | None:
+        """Return PGPASSWORD, or what PGPASSFILE or ~/.pgpass has."""
+        found = os.environ.get("PGPASSWORD")
+        if found is not None:
+            return found
+        path = Path(os.environ.get("PGPASSFILE") or Path.home() / ".pgpass")
+        return _from_pgpass(path, address)
+
+    def connect(self, address: Address, password: str | None) -> Connection:
+        """Return a connection."""
+        return _Pg8000(address, password)
+
+    def change(self, connection: Connection) -> Change:
+        """Return the settings that are not as they must be, by ALTER SYSTEM and back."""
+        messages = connection.value("SHOW lc_messages")
+        if not re.match(r"(?:C|POSIX|en)\b|en_|$", messages):
+            raise UsageError(
+                f"the server's messages are in the language {messages}",
+                hint="hone reads English ones: lc_messages = 'C'",
+            )
+        known = {
+            str(name): str(value)
+            for name, value in connection.rows(
+                "SELECT name, setting FROM pg_settings WHERE name LIKE 'log%%'"
+            )
+        }
+        wanted = {name: value for name, value in _WANTED.items() if name in known}
+        if not re.search(r"%-?\d*[pc]", known.get("log_line_prefix", "")):
+            wanted["log_line_prefix"] = _PREFIX
+        before = {
+            str(name): str(value)
+            for name, value in connection.rows(
+                "SELECT name, setting FROM pg_file_settings"
+                " WHERE sourcefile LIKE '%%postgresql.auto.conf'"
+            )
+        }
+        changed = {name: value for name, value in wanted.items() if known.get(name) != value}
+        reload = "SELECT pg_reload_conf()"
+        back = (
+            f"ALTER SYSTEM SET {name} = {_quoted(before[name])}"
+            if name in before
+            else f"ALTER SYSTEM RESET {name}"
+            for name in changed
+        )
+        return Change(
+            switch_on=(
+                *(f"ALTER SYSTEM SET {name} = {_quoted(value)}" for name, value in changed.items()),
+                reload,
+            ),
+            put_back=(*back, reload),
+        )
+
+    def log(self, connection: Connection) -> ServerLog:
+        """Return the log files, as far as they are written from now on."""
+        return _Files(connection)
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _from_pgpass(path: Path, address: Address) -> str | None:
+    """Return the password of the first line that fits; a file that others may read is none."""
+    try:
+        if path.stat().st_mode & 0o077:
+            return None
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        return None
+    own = (address.host, str(address.port), address.database, address.user)
+    for line in text.splitlines():
+        fields = [field.replace("\\:", ":") for field in re.split(r"(?<!\\):", line)]
+        if len(fields) == 5 and all(
+            given in ("*", mine) for given, mine in zip(fields, own, strict=False)
+        ):
+            return fields[4]
+    return None
+
+
+def _words(error: Exception) -> str:
+    fields = error.args[0] if error.args else None
+    if isinstance(fields, dict) and "M" in fields:
+        return str(fields["M"])
+    return str(fields or type(error).__name__)
+
+
+PLUGIN = PostgresqlServer()
