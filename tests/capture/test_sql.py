@@ -1,0 +1,106 @@
+"""Statements are parted where their literals are, and it is known what replaying them would do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.capture import sql
+from dbhone.capture.anonymise import Anonymiser
+from dbhone.capture.sql import MYSQL, POSTGRESQL, Dialect, Repeat, meaning, split
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "pieces"),
+    [
+        ("SELECT 1, t1.c2, $1, x2 FROM a3", POSTGRESQL, ["SELECT ", ", t1.c2, $1, x2 FROM a3"]),
+        ("SELECT a = -5, b -5, (-1.5e-3)", POSTGRESQL, ["SELECT a = ", ", b -", ", (", ")"]),
+        ("SELECT 'it''s', E'a\\'b'", POSTGRESQL, ["SELECT ", ", E", ""]),
+        ("SELECT 'a\\' || 'b'", POSTGRESQL, ["SELECT ", " || ", ""]),
+        ("SELECT 'a\\'b', \"q\"", MYSQL, ["SELECT ", ", ", ""]),
+        ('SELECT "q\'1" FROM t', POSTGRESQL, ['SELECT "q\'1" FROM t']),
+        ("SELECT `q'1` FROM t", MYSQL, ["SELECT `q'1` FROM t"]),
+        ("SELECT $x$ 'y' $$ $x$, $1", POSTGRESQL, ["SELECT ", ", $1"]),
+        ("SELECT a -- it's 5\n FROM t", POSTGRESQL, ["SELECT a \n FROM t"]),
+        ("SELECT /* it's /* 5 */ */ a", POSTGRESQL, ["SELECT  a"]),
+        ("SELECT a # it's 5\n FROM t", MYSQL, ["SELECT a \n FROM t"]),
+        ("SELECT /*+ NO_INDEX(t) */ a", MYSQL, ["SELECT /*+ NO_INDEX(t) */ a"]),
+    ],
+)
+def test_a_statement_is_parted_where_its_literals_are(
+    text: str, dialect: Dialect, pieces: list[str]
+) -> None:
+    assert split(text, dialect)[::2] == pieces
+
+
+@given(st.text(max_size=60), st.sampled_from([POSTGRESQL, MYSQL]))
+def test_what_has_no_comments_is_joined_again(text: str, dialect: Dialect) -> None:
+    if "--" not in text and "/*" not in text and "#" not in text:
+        assert "".join(split(text, dialect)) == text
+
+
+def test_what_is_cut_off_is_seen() -> None:
+    for text in ("SELECT 'cut", 'SELECT "cut', "SELECT $$cut", "SELECT /* cut"):
+        assert not sql.is_whole(tuple(split(text, POSTGRESQL)[::2]), POSTGRESQL)
+    assert sql.is_whole(('SELECT "it\'s", ', " FROM t"), POSTGRESQL)
+
+
+@pytest.mark.parametrize(
+    ("text", "repeat", "left_out"),
+    [
+        ("BEGIN ISOLATION LEVEL SERIALIZABLE", Repeat.BEGIN, None),
+        ("start transaction", Repeat.BEGIN, None),
+        ("END;", Repeat.END, None),
+        ("ROLLBACK TO SAVEPOINT a", Repeat.PLAIN, None),
+        ("SAVEPOINT a", Repeat.PLAIN, None),
+        ("BEGIN; UPDATE t SET a = 1; COMMIT;", Repeat.PLAIN, None),
+        ("SET TRANSACTION READ ONLY", Repeat.PLAIN, None),
+        ("SET autocommit=0", Repeat.AUTOCOMMIT_OFF, sql.OF_SESSION),
+        ("SET search_path = a", Repeat.PLAIN, sql.OF_SESSION),
+        ("CREATE TEMP TABLE a (b int)", Repeat.PLAIN, sql.TEMPORARY),
+        ("ALTER TABLE a ADD b int", Repeat.PLAIN, sql.DEFINITION),
+        ("COPY a FROM STDIN", Repeat.PLAIN, sql.FROM_CLIENT),
+        ("LOAD DATA INFILE 'x' INTO TABLE y", Repeat.PLAIN, sql.FROM_CLIENT),
+        ("SELECT pg_advisory_lock(5)", Repeat.PLAIN, sql.ADMINISTRATION),
+        ("SELECT * FROM dblink('host=x', 'y')", Repeat.PLAIN, sql.ADMINISTRATION),
+        ("SELECT a FROM t INTO OUTFILE 'x'", Repeat.PLAIN, sql.ADMINISTRATION),
+    ],
+)
+def test_what_replaying_would_do(text: str, repeat: Repeat, left_out: str | None) -> None:
+    parts = split(text, MYSQL if "OUTFILE" in text or "=0" in text else POSTGRESQL)
+    found = meaning(tuple(parts[::2]), tuple(parts[1::2]))
+    assert found.repeat is repeat
+    assert found.left_out == left_out
+
+
+@given(st.text(max_size=30))
+def test_a_value_is_replaced_by_one_of_its_length_and_always_by_the_same(value: str) -> None:
+    replaced = Anonymiser()
+    text = "'" + value.replace("'", "''") + "'"
+    assert len(replaced(text)) == len(text)
+    assert replaced(text) == replaced(text)
+    assert split(f"SELECT {replaced(text)}", POSTGRESQL)[1] == replaced(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("2147483647", r"1\d{9}"),
+        ("'2026-11-24 21:20:59.123'", r"'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}'"),
+        ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", r"'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'"),
+        ("'me@example.com'", r"'[a-z]{2}@[a-z]{7}\.[a-z]{3}'"),
+        ('\'{"a": true, "b": 12}\'', r'\'\{"[a-z]": true, "[a-z]": \d\d\}\''),
+        ("'3 days'", r"'\d days'"),
+        ("'%Smith%'", r"'%[A-Z][a-z]{4}%'"),
+        ("0x1F", r"0x[0-9A-F]{2}"),
+    ],
+)
+def test_what_replaces_a_value_is_of_its_type(value: str, kept: str) -> None:
+    assert re.fullmatch(kept, Anonymiser()(value))
+
+
+def test_two_keys_make_two_of_it() -> None:
+    assert Anonymiser()("'Margaret Hamilton'") != Anonymiser()("'Margaret Hamilton'")

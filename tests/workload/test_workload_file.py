@@ -1,0 +1,110 @@
+"""Workload files come from outside: only what is written as it must be is read."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbhone.capture.capture import CaptureOptions, capture
+from dbhone.errors import UsageError
+from dbhone.workload import suite as suites
+from dbhone.workload.replay_file import Half, parts_of, write_half
+from dbhone.workload.workload_file import read_header, read_transactions
+
+LOG = Path(__file__).parents[1] / "golden" / "capture" / "postgresql-15-csvlog.csv"
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    path = tmp_path / "a.workload"
+    capture((LOG,), path, CaptureOptions())
+    return path
+
+
+def rewritten(path: Path, header: Any = None, transactions: str | None = None) -> Path:
+    """Write the file anew, with another header or other transactions."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name).decode() for name in file.namelist()}
+    if header is not None:
+        members["workload.json"] = json.dumps({**json.loads(members["workload.json"]), **header})
+    if transactions is not None:
+        members["transactions.jsonl"] = transactions
+    with zipfile.ZipFile(path, "w") as file:
+        for name, text in members.items():
+            file.writestr(name, text)
+    return path
+
+
+def test_only_its_user_may_read_it(workload: Path) -> None:
+    assert workload.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"version": 2}, "has version 2 of the format"),
+        ({"format": "other"}, "is no workload file: format"),
+        ({"cut": -1}, "does not end between"),
+        ({"more": 1}, "more"),
+        ({"templates": [{"pieces": []}]}, "templates"),
+    ],
+)
+def test_a_header_that_is_wrong_is_refused(
+    workload: Path, header: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        read_header(rewritten(workload, header))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        "5",
+        "[[0, 1, [[99999, 1, 0, []]]]]",
+        "[[0, 1, [[0, -1, 0, []]]]]",
+        "[[0, 1, [[0, 1, 0, [5]]]]]",
+        '[[0, 1, [[0, 1, 0, ["1", "2", "3", "4", "5", "6", "7"]]]]]',
+        "[[0, 1, []]]",
+        "[" * 100_000,
+    ],
+)
+def test_a_transaction_that_is_wrong_is_refused(workload: Path, line: str) -> None:
+    rewritten(workload, transactions=line + "\n")
+    with pytest.raises(UsageError, match="line 1 of its transactions is wrong"):
+        list(read_transactions(workload, read_header(workload)))
+
+
+def test_what_is_no_archive_is_refused(workload: Path) -> None:
+    whole = workload.read_bytes()
+    for content in (b"", b"PK", whole[: len(whole) // 2], whole[:-100]):
+        workload.write_bytes(content)
+        with pytest.raises(UsageError, match="workload file"):
+            read_header(workload)
+
+
+def test_it_is_a_suite_of_two_halves_with_the_heaviest_statements_as_parts(workload: Path) -> None:
+    suite = suites.load(str(workload))
+    assert suite.measured() == ("earlier", "later")
+    assert suite.protocols == ("postgresql",)
+    parts, numbers = parts_of(read_header(workload))
+    assert suite.sets["later"].keys() == ("", *(part.key for part in parts))
+    assert len(parts) == 11
+    assert parts[-1].key == "rest"
+    assert max(numbers) == len(parts) - 1
+    assert sum(float(part.title.partition("%")[0]) for part in parts) == pytest.approx(100, abs=1)
+
+
+def test_both_halves_are_written_for_clients(workload: Path, tmp_path: Path) -> None:
+    header = read_header(workload)
+    sizes = []
+    for half in Half:
+        write_half(workload, header, half, tmp_path / half)
+        data = (tmp_path / half).read_bytes()
+        assert data[:8] == b"DBHONE-1"
+        sizes.append(int.from_bytes(data[12:16], "little"))
+    assert sum(sizes) >= header.sessions
