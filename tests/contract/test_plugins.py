@@ -9,6 +9,11 @@ import click
 import pytest
 
 from dbhone import registry
+from dbhone.capture.capture import CaptureOptions, capture
+from dbhone.capture.logs.base import DRAWER as LOGS
+from dbhone.capture.logs.base import LogFormat
+from dbhone.capture.servers.base import DRAWER as SERVERS
+from dbhone.capture.servers.base import load_server, parse_address
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import DRAWER as TRANSFORMS
 from dbhone.compilation.transforms.base import Family, Pass, Transform
@@ -77,28 +82,63 @@ class TestDriver:
     def test_its_name_is_its_files(self, name: str) -> None:
         assert registry.load(DRIVERS, name, Driver, what="driver").name == name
 
-    def test_it_refuses_silence(self, name: str) -> None:
+    def test_it_refuses_silence(self, name: str, tmp_path: Path) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")
         with pytest.raises(DriverError):
-            driver.read(request_for(driver), ())
+            driver.read(request_for(driver, tmp_path), ())
 
-    def test_it_starts_the_program_that_it_was_given(self, name: str) -> None:
+    def test_it_starts_the_program_that_it_was_given(self, name: str, tmp_path: Path) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")
-        assert driver.argv(request_for(driver))[0] == "/p"
+        assert driver.argv(request_for(driver, tmp_path))[0] == "/p"
 
-    def test_its_command_line_has_no_password(self, name: str) -> None:
+    def test_its_command_line_has_no_password(self, name: str, tmp_path: Path) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")
-        assert not any("password" in word for word in driver.argv(request_for(driver)))
+        words = driver.argv(request_for(driver, tmp_path))
+        assert not any("password" in word for word in words)
 
 
-def request_for(driver: Driver) -> DriverRequest:
-    """Return the first task of a suite that the driver runs, at its smallest size."""
-    name = next(each for each in suites.names() if suites.load(each).driver == driver.name)
-    suite = suites.load(name)
-    task = suite_tasks.tasks(suite, suite.measured()[:1], Scale(size=suite.sizes()[0]))[0]
+def request_for(driver: Driver, folder: Path) -> DriverRequest:
+    """Return the first task of a suite that the driver runs, at its smallest size.
+
+    A driver without a suite that ships replays a captured workload, which is made in the folder.
+    """
+    captured = folder / "a.workload"
+    capture((CAPTURED,), captured, CaptureOptions())
+    (folder / "dump").write_text("-- what pg_dump made")
+    fitting = (each for each in suites.names() if suites.load(each).driver == driver.name)
+    suite = suites.load(next(fitting, str(captured)))
+    assert suite.driver == driver.name
+    given = {"dump": str(folder / "dump")} if driver.data_keys == {"dump"} else {}
+    scale = Scale(size=suite.sizes()[0], data=given)
+    task = suite_tasks.tasks(suite, suite.measured()[:1], scale)[0]
+    if given:
+        task = task.with_materials(folder)
     server = Endpoint(protocol=POSTGRESQL, socket=Path("/s/.s"), user="u", database="d", port=1)
     where = server if isinstance(driver, ServerDriver) else Path("/d/x")
     return DriverRequest(program=Path("/p"), task=task, database=where, verify=False)
+
+
+@pytest.mark.parametrize("name", registry.names(LOGS))
+class TestLogFormat:
+    def test_its_name_is_its_files_and_an_empty_log_is_none(self, name: str) -> None:
+        found = registry.load(LOGS, name, LogFormat, what="log format")
+        assert found.name == name
+        assert found.title
+        assert found.protocol in {"mysql", "postgresql"}
+        assert found.score("\n") == 0
+
+
+@pytest.mark.parametrize("name", registry.names(SERVERS))
+class TestLoggedServer:
+    def test_its_name_is_that_of_its_protocol(self, name: str) -> None:
+        assert load_server(name).protocol == name
+
+    def test_a_password_in_its_address_is_refused(self, name: str) -> None:
+        with pytest.raises(UsageError, match="password"):
+            parse_address(f"{name}://me:secret@host/shop")
+        address = parse_address(f"{name}://me@host/shop?socket=/run/s")
+        assert (address.user, address.host, address.database) == ("me", "host", "shop")
+        assert parse_address(address.text) == address
 
 
 @pytest.mark.parametrize("name", registry.names(LEVERS))
@@ -138,6 +178,7 @@ class Everything(dict[str, Path]):
         return Path("/lib") / name
 
 
+CAPTURED = Path(__file__).parents[1] / "golden" / "capture" / "postgresql-15-csvlog.csv"
 POOR = HostCapabilities(
     cpus=frozenset({7}),
     numa_nodes=1,

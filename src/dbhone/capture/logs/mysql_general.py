@@ -73,7 +73,7 @@ class GeneralReader(RecordReader):
 class MysqlGeneral(LogFormat):
     """The log of everything."""
 
-    name = "mysql_general"
+    name = "mysql-general"
     title = "the general log of MySQL or MariaDB"
     protocol = "mysql"
 

@@ -91,7 +91,7 @@ class SlowReader(RecordReader):
 class MysqlSlow(LogFormat):
     """The log with times."""
 
-    name = "mysql_slow"
+    name = "mysql-slow"
     title = "the slow log of MySQL or MariaDB"
     protocol = "mysql"
 

@@ -59,7 +59,7 @@ def _unquoted(text: str) -> str:
 class PostgresqlCsv(LogFormat):
     """The format with a column for everything."""
 
-    name = "postgresql_csv"
+    name = "postgresql-csv"
     title = "PostgreSQL's csvlog"
     protocol = "postgresql"
 

@@ -55,7 +55,7 @@ class JsonReader(LogReader):
 class PostgresqlJson(LogFormat):
     """The format with a key for everything."""
 
-    name = "postgresql_json"
+    name = "postgresql-json"
     title = "PostgreSQL's jsonlog"
     protocol = "postgresql"
 

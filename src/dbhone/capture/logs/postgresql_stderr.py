@@ -174,7 +174,7 @@ class StderrReader(RecordReader):
 class PostgresqlStderr(LogFormat):
     """The format for people. ``prefix`` is the server's log_line_prefix, None to find it out."""
 
-    name = "postgresql_stderr"
+    name = "postgresql-stderr"
     title = "PostgreSQL's log to stderr"
     protocol = "postgresql"
 
