@@ -319,7 +319,7 @@ class TestLines:
     def test_come_one_by_one_however_many_there_are(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(module, "_CAPTURE_LIMIT", 1000)
+        monkeypatch.setattr(module, "CAPTURE_LIMIT", 1000)
         found, finished = _all(lines(python("for n in range(9999): print(n)", cwd=tmp_path)))
         assert found == [str(number) for number in range(9999)]
         assert finished.ok

@@ -132,6 +132,11 @@ class PausableRun:
         self._watch.close()
         self._process.close()
 
+    @property
+    def printed(self) -> bytes:
+        """What it has printed so far."""
+        return bytes(self._output)
+
     def proceed(self, seconds: float) -> DriverResult | None:
         """Let the driver go on for so many seconds, or to its end; return its result if it ended.
 

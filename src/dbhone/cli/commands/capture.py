@@ -15,7 +15,8 @@ from dbhone.capture.capture import Captured, CaptureOptions, capture
 from dbhone.capture.live import capture_live, left_on, put_back
 from dbhone.capture.servers.base import SYNTAX, parse_address
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.lines import headed
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import check_output, force_option, headed
 from dbhone.cli.running import Duration
 from dbhone.errors import UsageError
 from dbhone.safe_text import terminal_safe
@@ -28,9 +29,13 @@ _LONGEST_TEMPLATE = 100
 
 @click.command(
     "capture",
-    epilog="Examples: hone capture postgresql.csv -o shop.workload; hone capture general.log.1"
-    " general.log --anonymise -o shop.workload; hone capture --server postgresql://me@db1/shop"
-    " --for 10m -o shop.workload.",
+    cls=HoneCommand,
+    task=Task.START,
+    examples=(
+        "hone capture postgresql.csv -o shop.workload",
+        "hone capture general.log.1 general.log --anonymise -o shop.workload",
+        "hone capture --server postgresql://me@db1/shop --for 10m -o shop.workload",
+    ),
 )
 @click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
@@ -59,6 +64,7 @@ _LONGEST_TEMPLATE = 100
 @click.option(
     "--put-back", is_flag=True, help="Put settings back that a capture which was killed left."
 )
+@force_option
 @pass_context
 def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None:
     """Make a workload file of what a server logged, the oldest LOG first.
@@ -86,6 +92,7 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
     output: Path | None
+    force: bool
     anonymise: bool
     line_prefix: str | None
     server: str | None
@@ -101,6 +108,7 @@ def _output(chosen: _Options) -> Path:
         raise UsageError(
             f"a workload file's name ends in {SUFFIX}", hint=f"-o {output.with_suffix(SUFFIX)}"
         )
+    check_output(output, force=chosen.force)
     return output
 
 
