@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dbhone.measurement.record import COLD, Warning
+from dbhone.measurement.record import COLD, CodeLayout, Warning
 from dbhone.report.page import Page, build_page, tables
 from dbhone.report.rendering import render
 from dbhone.report.table import Table, plain
@@ -195,6 +195,28 @@ class TestBuilds:
         rows = _rows(server.builds[1])
         assert list(rows)[:2] == ["execExprInterp.c", "gram.c"]
         assert rows["gram.c"] == ["9.50", "", "9.50"]
+
+    def test_what_a_post_link_optimiser_did_has_lines_where_there_was_one(self) -> None:
+        layout = CodeLayout(
+            tool="BOLT 22.1.8",
+            functions=13622,
+            profiled=2452,
+            moved=1419,
+            unmovable=18,
+            skipped=("ExecInterpExpr",),
+            text_bytes=5017486,
+            hot_bytes=470270,
+            taken_before=328464102,
+            taken_after=121529186,
+        )
+        bolted = replace(SUBJECTS[-1], layout=layout)
+        run = a_server_run(subjects=(*SUBJECTS[:-1], bolted))
+        rows = _rows(build_page(run, server_samples(run)).builds[0])
+        assert rows["Functions reached"] == ["", "2,452 of 13,622", ""]
+        assert rows["of them laid out anew"][1] == "1,419"
+        assert rows["left alone"][1] == "ExecInterpExpr"
+        assert rows["Taken branches"] == ["", "-63%", ""]
+        assert rows["Hot code"][1] == "459.2 KiB of 4.8 MiB"
 
     def test_old_run_has_no_table(self) -> None:
         run = a_run()
