@@ -253,7 +253,7 @@ class BoltCounters(Counters):
     def gather(self) -> None:
         """Add up all files in one."""
         files = self.files()
-        if files == (self._gathered,):
+        if not files or files == (self._gathered,):
             return
         draft = self.folder / f"{_GATHERED}.draft"
         self._merge_into(draft)

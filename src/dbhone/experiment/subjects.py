@@ -226,7 +226,7 @@ class Trainings:
             if "train" in self._declared.subjects[name].model_fields_set:
                 raise ExperimentError(
                     f"{where}: the variant {variant.name} takes no training",
-                    hint="add pgo to the variant, or leave 'train' out",
+                    hint="add pgo or bolt to the variant, or leave 'train' out",
                 )
             return None
         general, workload = self._declared.training, self._declared.workload
@@ -239,7 +239,7 @@ class Trainings:
         if not self._suite.trains:
             raise ExperimentError(
                 f"{where}: nothing can be trained on the suite {workload.suite}",
-                hint="take a variant without pgo",
+                hint="take a variant that needs no training",
             )
         sets = suites.full_names(self._suite, words, where=where)
         shares = self._shares()

@@ -265,7 +265,9 @@ def check_together(first: Side, second: Side, train: tuple[str, ...]) -> None:
             if first_word == other
             else f"neither {first_word} nor {other} takes"
         )
-        raise UsageError(f"{neither} training", hint="add pgo to a variant, or leave --train out")
+        raise UsageError(
+            f"{neither} training", hint="add pgo or bolt to a variant, or leave --train out"
+        )
 
 
 def compare_text(request: CompareRequest) -> str:

@@ -182,7 +182,8 @@ def _check(chosen: _Options, variant: Variant) -> None:
         check_fix(word)
     if chosen.train and not variant.profile_guided:
         raise UsageError(
-            f"the variant {variant.name} takes no training", hint="add pgo, or leave --train out"
+            f"the variant {variant.name} takes no training",
+            hint="add pgo or bolt, or leave --train out",
         )
     if variant.profile_guided and not chosen.train:
         raise UsageError(
