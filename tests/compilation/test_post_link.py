@@ -21,7 +21,8 @@ from dbhone.compilation.post_link import PostLinkSpec
 from dbhone.compilation.profile import Profile, Training
 from dbhone.compilation.toolchain import find_bolt, find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
-from dbhone.errors import BuildError, MachineError, ProfileError
+from dbhone.compilation.variant import parse_variant
+from dbhone.errors import BuildError, MachineError, ProfileError, ToolError
 from dbhone.home import Session
 from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import make_spec, make_tree
@@ -208,3 +209,30 @@ def test_a_function_that_stops_bolt_is_known_by_its_message() -> None:
     assert bolts.stuck_function("BOLT-ERROR: no such file") is None
     assert bolts.skipping(("ExecInterpExpr",)) == ("-skip-funcs=ExecInterpExpr([./].*)?",)
     assert bolts.skipping(()) == ()
+
+
+def test_a_missing_bolt_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bolts, "find_bolt", lambda: None)
+    with pytest.raises(ToolError, match="needs BOLT, which is not installed") as caught:
+        parse_variant("bolt").check(find_compiler("gcc"))
+    assert caught.value.hint is not None
+    assert "apt-get install bolt-22" in caught.value.hint
+
+
+def test_an_old_bolt_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "llvm-bolt"
+    old.write_text("#!/bin/sh\necho Debian LLVM version 15.0.6\n")
+    old.chmod(0o755)
+    monkeypatch.setattr(bolts, "find_bolt", lambda: old)
+    with pytest.raises(ToolError, match="BOLT 15 is too old: hone needs 19 or newer"):
+        find_usable_bolt()
+
+
+def test_a_training_without_counters_gathers_nothing(tmp_path: Path, session: Session) -> None:
+    linked = linked_build(make_tree(tmp_path / "source"), session, "bolt", "gcc")
+    build = instrumented(linked, session)
+    folder = session.workdir("counters")
+    counters = counters_of_build(build, find_compiler("gcc"), folder)
+    counters.gather()
+    assert counters.files() == ()
+    assert counters.read().functions_executed == 0
