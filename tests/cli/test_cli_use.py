@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -304,3 +306,38 @@ def test_a_terminal_without_a_character_gets_its_number(home: Path, tmp_path: Pa
     done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, env=environment)
     assert done.stdout.startswith(rb"gr\xf6\xdfer \xb1")
     assert done.returncode == 0
+
+
+def test_a_plan_tells_of_all_proofs_in_one_line(home: Path) -> None:
+    told = hone(home, "plan", "try").stdout
+    assert len(re.findall(r"^ *\d+–\d+  verify +\d+ subjects: ", told, re.MULTILINE)) == 1
+    assert len(re.findall(r" verify ", told)) == 1
+
+
+def test_what_is_listed_is_json_for_programs(home: Path) -> None:
+    plan = json.loads(hone(home, "plan", "try", "--json").stdout)
+    assert plan["budget_seconds"] == 480
+    assert {"stage", "what", "seconds"} <= plan["steps"][0].keys()
+    assert [suite["name"] for suite in json.loads(hone(home, "suites", "--json").stdout)]
+    assert "try" in {
+        each["name"] for each in json.loads(hone(home, "experiments", "--json").stdout)
+    }
+    assert json.loads(hone(home, "runs", "--json").stdout) == []
+    assert json.loads(hone(home, "builds", "--json").stdout) == []
+    (sqlite,) = json.loads(hone(home, "doctor", "sqlite", "--json").stdout)["goals"]
+    assert sqlite["name"] == "sqlite"
+
+
+def test_help_lists_commands_by_task_with_whole_summaries(home: Path) -> None:
+    told = hone(home, "--help").stdout
+    assert "Measure versions of DBMS side by side and tell where it became faster or slower." in (
+        " ".join(told.split())
+    )
+    headings = [line for line in told.splitlines() if line.endswith(":") and line[0] != " "]
+    assert headings == ["Options:", "Start:", "Measure:", "Look at results:", "Manage:"]
+
+
+def test_examples_stand_on_lines_of_their_own(home: Path) -> None:
+    told = hone(home, "compare", "--help").stdout
+    example = "  hone compare git:.@v1 git:.@main --sets point-query,update-index --budget 30m"
+    assert example in told.splitlines()

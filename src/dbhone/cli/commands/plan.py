@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
+
 import click
 from rich.table import Table
 
@@ -14,7 +17,7 @@ from dbhone.errors import HoneError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.plan import Plan, PlanStep, make_plan, shortage
+from dbhone.experiment.plan import Plan, PlanStep, Verify, make_plan, shortage
 from dbhone.experiment.requirements import check_folders, missing_for
 from dbhone.requirements import Missing
 from dbhone.source.known_versions import known_versions
@@ -140,9 +143,31 @@ def _table(plan: Plan) -> Table:
     table.add_column("stage")
     table.add_column("what", overflow="fold")
     table.add_column("expected", justify="right")
-    for number, step in enumerate(plan.steps, 1):
-        table.add_row(str(number), step.stage.value, step.label, _expected(step))
+    number = 1
+    for alike in _rows(plan):
+        if len(alike) == 1:
+            table.add_row(str(number), alike[0].stage.value, alike[0].label, _expected(alike[0]))
+        else:
+            table.add_row(
+                f"{number}–{number + len(alike) - 1}",
+                alike[0].stage.value,
+                f"{len(alike)} subjects: same results as the base, consistent data",
+                _expected_together(alike),
+            )
+        number += len(alike)
     return table
+
+
+def _rows(plan: Plan) -> Iterator[tuple[PlanStep, ...]]:
+    """Yield the steps, the proofs of all subjects together."""
+    for proofs, group in groupby(plan.steps, lambda step: isinstance(step, Verify)):
+        steps = tuple(group)
+        yield from [steps] if proofs else ((step,) for step in steps)
+
+
+def _expected_together(steps: tuple[PlanStep, ...]) -> str:
+    seconds = sum(step.cost.seconds for step in steps)
+    return f"about {duration(seconds)}" if seconds else "done"
 
 
 def _expected(step: PlanStep) -> str:
