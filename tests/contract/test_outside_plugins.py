@@ -78,6 +78,7 @@ def test_a_fork_is_driven_by_the_suites_of_its_protocol(tmp_path: Path) -> None:
         .replace('suite = "keys"', 'suite = "sysbench:micro"')
         .replace("data = { keys = 2000 }\n", "")
         .replace("keyd = ", "acme = ")
+        .replace("dir:keyd", "apt:acme")
     )
     done = python(
         "-m", "dbhone", "--home", str(tmp_path / "home"), "plan", str(file), folder=tmp_path

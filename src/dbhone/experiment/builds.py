@@ -86,7 +86,7 @@ class BuildService:
     def perform_all(self, steps: Iterable[PlanStep]) -> None:
         """Perform steps one after the other, and tell the listener of each."""
         steps = tuple(steps)
-        reporter = StepReporter(self.listen, steps)
+        reporter = StepReporter(self.listen, steps, clock=lambda: time.monotonic() - self.waited)
         for step in steps:
             with reporter.step(step, step.cost.seconds) as report:
                 report.reused = self.perform(step)
