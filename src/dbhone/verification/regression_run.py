@@ -95,7 +95,9 @@ class RegressionRun:
         try:
             finished, crash = self._finish(bench, tests, folder)
             found = self.regression.results(finished.text(), lambda name: _read(folder / name))
-            results = tuple(map(_Places(folder, tests).without, found))
+            tree = bench.tree_of(self.build)
+            places = _Places(folder, tests, None if tree is None else tree.path)
+            results = tuple(map(places.without, found))
         finally:
             remove_tree(folder)
         server = (_server_result(crash),) if needs_server and results else ()
@@ -182,10 +184,13 @@ class _Places:
 
     folder: Path
     tests: Path
+    tree: Path | None
 
     def without(self, test: TestResult) -> TestResult:
         """Return a result that does not tell where it came to be."""
         said = test.difference.replace(str(self.folder), ".").replace(str(self.tests), "tests")
+        if self.tree is not None:
+            said = said.replace(str(self.tree), "tree")
         return test.model_copy(update={"difference": said})
 
 
