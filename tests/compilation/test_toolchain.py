@@ -43,14 +43,14 @@ def test_the_tool_of_the_compilers_own_version_is_preferred(path: Path) -> None:
 def test_a_missing_compiler_tells_what_to_install(path: Path) -> None:
     with pytest.raises(ToolError, match="the compiler clang is not installed") as caught:
         find_compiler("clang")
-    assert caught.value.hint == "install it: apt-get install clang lld llvm libclang-rt-dev"
+    assert " install -y --no-install-recommends clang lld llvm" in (caught.value.hint or "")
 
 
 @pytest.mark.usefixtures("path")
 def test_a_missing_version_of_a_compiler_is_named() -> None:
     with pytest.raises(ToolError) as caught:
         find_compiler("gcc-99")
-    assert caught.value.hint == "install it: apt-get install gcc-99"
+    assert " install -y --no-install-recommends gcc-99" in (caught.value.hint or "")
 
 
 def test_a_compiler_that_does_not_work_is_reported(path: Path) -> None:

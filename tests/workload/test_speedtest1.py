@@ -70,8 +70,10 @@ def test_a_steps_time_never_contradicts_speedtest1s_own_clock(took: int, arrival
     assert abs(seconds - took / 1000) <= 0.001 + 1e-9
 
 
-def test_a_pause_is_no_part_of_a_step() -> None:
-    first, second, end = as_printed([3.012, 0.090], [10.0, 13.0123, 13.1025])
+@pytest.mark.parametrize("printed", [3.012, 0.012])
+def test_a_pause_is_no_part_of_a_step(printed: float) -> None:
+    """It may lie before the moment at which speedtest1 starts its clock, or after."""
+    first, second, end = as_printed([printed, 0.090], [10.0, 13.0123, 13.1025])
     later = (replace(second, paused=3.0), replace(end, paused=3.0))
     assert [each.seconds for each in read((first, *later)).steps[:1]] == pytest.approx([0.0123])
 

@@ -171,7 +171,8 @@ class PausableRun:
             if not chunk:
                 self._finish()
                 return True
-            self._watch.chunk(chunk, time.monotonic(), self._process.pid)
+            # What is read after it stopped was printed before.
+            self._watch.chunk(chunk, min(time.monotonic(), deadline), self._process.pid)
             self._output += chunk
             if len(self._output) > process.CAPTURE_LIMIT:
                 self._process.end()

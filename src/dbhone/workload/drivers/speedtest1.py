@@ -4,7 +4,8 @@ It prints and flushes a step's name when the step begins, and the seconds, to th
 millisecond, when it ends. A millisecond is too coarse for steps of ten, so a step is timed
 by when its name and the next one arrive here, bounded by what speedtest1 itself says: its
 figure is the difference of two clocks cut to milliseconds, so the truth lies within one
-millisecond of it. For as long as speedtest1 is paused its clock goes on; that time is left out.
+millisecond of it. A step during which speedtest1 was paused is timed by the arrivals alone, without
+the pauses: its own clock may or may not have gone on.
 """
 
 from __future__ import annotations
@@ -141,9 +142,13 @@ def _result(line: _Line, begin: Chunk | None, end: Chunk | None) -> StepResult:
             instructions=None,
             peak_memory_bytes=begin.peak_memory_bytes if begin else None,
         )
-    earliest = max(line.seconds - _RESOLUTION, _SHORTEST)
-    lasted = min(max(end.at - begin.at, earliest), line.seconds + _RESOLUTION)
-    seconds = max(lasted - (end.paused - begin.paused), _SHORTEST)
+    seconds = end.at - begin.at
+    if end.paused == begin.paused:
+        earliest = max(line.seconds - _RESOLUTION, _SHORTEST)
+        seconds = min(max(seconds, earliest), line.seconds + _RESOLUTION)
+    else:
+        # A pause may lie between a step's name and the moment at which its clock starts.
+        seconds = max(seconds - (end.paused - begin.paused), _SHORTEST)
     cpu = _difference(end.cpu_seconds, begin.cpu_seconds)
     return StepResult(
         key=line.key,
