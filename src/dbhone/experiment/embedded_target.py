@@ -147,8 +147,8 @@ class EmbeddedTarget(Target):
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
     ) -> Iterator[SubjectResult]:
-        """Measure a trial, in short slices if the driver can be paused, else one by one."""
-        if self.experiment.slices is not Slices.FRESH and self.driver.can_pause(trial.task):
+        """Measure a trial, in short slices if that is asked for, else one by one."""
+        if self.experiment.slices is Slices.SHORT and self.driver.can_pause(trial.task):
             runs = InterleavedRuns(trial, self.experiment.design.seed, self._run)
             return iter(runs.measure(inhibitor, announce))
 
