@@ -34,9 +34,9 @@ ok 2         + boolean                                    79 ms
 not ok 3     + macaddr8                                   85 ms
 """
 DIFFS = """\
-diff -U3 /tree/src/test/regress/expected/macaddr8.out /work/results/macaddr8.out
+diff -U3 /tree/src/test/regress/expected/macaddr8.out /results/macaddr8.out
 --- /tree/src/test/regress/expected/macaddr8.out	2026-11-24
-+++ /work/results/macaddr8.out	2026-11-24
++++ /results/macaddr8.out	2026-11-24
 @@ -10,3 +10,3 @@
 - t
 + f
