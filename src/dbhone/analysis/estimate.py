@@ -120,10 +120,9 @@ def _between(values: Array, within: Array) -> Array:
 
 
 def _weighted_squares(values: Array, variances: Array) -> Array:
+    """Return the squares of the distances from the weighted mean; both are NaN at once."""
     weights = 1 / np.maximum(variances, _ROUNDING**2)
-    centre = np.nansum(weights * values, axis=-1) / np.nansum(
-        np.where(np.isnan(values), np.nan, weights), axis=-1
-    )
+    centre = np.nansum(weights * values, axis=-1) / np.nansum(weights, axis=-1)
     squares: Array = np.nansum(weights * np.square(values - centre[..., None]), axis=-1)
     return squares
 

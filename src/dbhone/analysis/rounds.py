@@ -25,6 +25,7 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
+from dbhone.measurement.record import LEAST_OPERATIONS
 from dbhone.measurement.sample_array import Array
 
 _FAR = 4.0
@@ -65,7 +66,7 @@ def log_rate(operations: float, seconds: float) -> float:
 
     A slice without any counts as if it had half of one: a server that stalls is slow.
     """
-    return math.log(max(operations, 0.5) / seconds)
+    return math.log(max(operations, LEAST_OPERATIONS) / seconds)
 
 
 def levels(logs: Array) -> Array:

@@ -25,6 +25,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
+from dbhone.measurement.record import LEAST_OPERATIONS
 from dbhone.measurement.rows import step_of
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, SLICES, STEPS, SUBJECTS
@@ -34,8 +35,6 @@ _COMMON = (THROUGHPUT, CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
 _EXACT = 2**53
 """Whole numbers up to this one are exact as floating-point numbers."""
 _MOST_BLOCKS = 2**31 - 1
-_LEAST_OPERATIONS = 0.5
-"""What a slice counts for in which no operation ended: a stall is slow, not missing."""
 Select: TypeAlias = sa.Select[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ids: TypeAlias = NDArray[np.int64]
@@ -95,7 +94,7 @@ def _within(
         return None
     owner = _find(_whole_numbers(slices[:, 0]), invocations[place, 0])
     slices, owner = slices[owner >= 0], owner[owner >= 0]
-    rates = np.log(np.maximum(slices[:, 2], _LEAST_OPERATIONS) / slices[:, 3])
+    rates = np.log(np.maximum(slices[:, 2], LEAST_OPERATIONS) / slices[:, 3])
     variances = np.full(len(place), np.nan)
     trials = np.stack([invocations[place[owner], 1], step[owner]], axis=-1)
     _, trial = np.unique(trials, axis=0, return_inverse=True)

@@ -229,6 +229,10 @@ class Measurement:
     errors: float | None = None
 
 
+LEAST_OPERATIONS = 0.5
+"""What a slice counts for in which no operation ended: a stall is slow, not missing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
     """A short stretch of an invocation, in which its subject alone was asked.
