@@ -43,28 +43,34 @@ function transactions.open(path)
    }
 end
 
--- Return how far the next stretch is, of so many, so that any stretches in a row lie evenly over the
--- whole workload: multiples of the golden ratio do (the Kronecker sequence of lowest discrepancy).
-local function stride(count)
+-- Return the least number from FIRST on that has no divisor in common with COUNT: steps of it come by
+-- everything.
+local function coprime(first, count)
    local function common(one, other)
       return other == 0 and one or common(other, one % other)
    end
-   local far = math.max(1, math.floor(count * (math.sqrt(5) - 1) / 2 + 0.5))
-   while common(count, far) > 1 do
-      far = far + 1
+   while common(count, first) > 1 do
+      first = first + 1
    end
-   return far
+   return first
+end
+
+-- Return how far the next stretch is, of so many, so that any stretches in a row lie evenly over the
+-- whole workload: multiples of the golden ratio do (the Kronecker sequence of lowest discrepancy).
+local function stride(count)
+   return coprime(math.max(1, math.floor(count * (math.sqrt(5) - 1) / 2 + 0.5)), count)
 end
 
 -- Return a function that calls DO with every statement of the next transaction: its head, its
 -- text, and how many parameters it has, which are in FILE.values. DO returns whether to go on.
 -- The client is the NUMBER-th of so many CLIENTS, from nought, and all begin behind each other at the
--- stretch FIRST. Without CLIENTS there is one, which takes the stretches in their order.
+-- stretch FIRST. Each comes by all stretches, so that a slow one does not change the shares. Without
+-- CLIENTS there is one, which takes the stretches in their order.
 function transactions.reader(file, first, number_of_client, clients)
    local count = file.stretches
    local far = clients and stride(count) or 1
    local stretch = (first + far * (number_of_client or 0)) % count
-   local step = far * (clients or 1) % count
+   local step = far * coprime(clients or 1, count) % count
    local left, at = 0, 0
    local bytes, values = file.bytes, file.values
 
