@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 from dbhone.measurement.counters import Event, open_counter
 from dbhone.measurement.server_usage import (
     ServerUsage,
-    UsedBetween,
     between,
     read_usage,
-    summed,
 )
 from tests.measurement.fake_proc import TICKS, FakeProc, FakeProcess
 
@@ -379,22 +377,3 @@ def _is_on_a_disk(folder: Path) -> bool:
         ["stat", "-f", "-c", "%T", str(folder)], check=True, capture_output=True, text=True
     )
     return name.stdout.strip() not in {"tmpfs", "ramfs", "overlayfs"}
-
-
-def used(**figures: int | None) -> UsedBetween:
-    known = {"context_switches": 3, "bytes_read": 5, "bytes_written": 7, **figures}
-    memory = {"memory_bytes": 10, "peak_memory_bytes": 20}
-    return UsedBetween(cpu_seconds=1.5, **{**memory, **known})
-
-
-def test_stretches_add_up_and_memory_is_that_of_the_last() -> None:
-    whole = summed([used(peak_memory_bytes=90), used(memory_bytes=11, bytes_read=None)])
-    assert whole == UsedBetween(
-        cpu_seconds=3.0,
-        context_switches=6,
-        bytes_read=None,
-        bytes_written=14,
-        memory_bytes=11,
-        peak_memory_bytes=90,
-    )
-    assert summed([]) is None

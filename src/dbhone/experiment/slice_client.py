@@ -14,7 +14,7 @@ from dbhone.experiment.block_servers import RunningServer, used_between
 from dbhone.experiment.trial import SubjectResult
 from dbhone.measurement.record import Slice
 from dbhone.measurement.sampler import SliceSampler
-from dbhone.measurement.server_usage import ServerUsage, UsedBetween, summed
+from dbhone.measurement.server_usage import ServerUsage
 from dbhone.workload.counting import Counts, latency_of
 from dbhone.workload.drive import DriverResult
 from dbhone.workload.drivers.base import DriverReport, StepResult, part_results
@@ -29,18 +29,27 @@ _ENDING = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SliceReading:
-    """What was counted in one slice, and what the client and the server used in it.
+class Totals:
+    """How many events all clients have finished so far, and what the server used so far."""
 
-    ``began`` is in seconds since the trial began, ``client_cpu`` in seconds.
+    finished: int
+    usage: ServerUsage | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceReading:
+    """What was counted in one slice, and what the client used in it.
+
+    ``before`` is what there was before the client went on. ``began`` is in seconds since the trial
+    began, ``client_cpu`` in seconds.
     """
 
     round: int
     position: int
     began: float
+    before: Totals
     counts: Counts
     client_cpu: float
-    used: UsedBetween | None
 
     @property
     def log_rate(self) -> float:
@@ -64,6 +73,9 @@ class SliceClient:
     """A subject whose client is started. ``error`` is why it takes no further part in the trial.
 
     A driver or server that fails in a slice fails the subject, and not the trial.
+
+    What the server uses is that of the whole trial, from its first round that counts: a server
+    that puts work off does it while its clients are paused.
     """
 
     def __init__(
@@ -77,6 +89,7 @@ class SliceClient:
         self.error: HoneError | None = None
         self.sampler: SliceSampler | None = None
         self._server_cpu = 0.0
+        self._after: Totals | None = None
 
     def connect(self) -> None:
         """Wait until its clients are connected, and pause them."""
@@ -92,13 +105,14 @@ class SliceClient:
         """Measure the server for so many seconds, while the clients of all others are paused."""
         if self.error is not None:
             return
+        before = self._totals()
         with self._keep_error(), self.client.running():
             self.client.pass_time(SETTLING)
             if self.sampler is not None:
                 self.sampler.begin()
-            counts, cpu, usage = self._read()
+            counts, cpu = self._read()
             self.client.pass_time(seconds)
-            counts_after, cpu_after, usage_after = self._read()
+            counts_after, cpu_after = self._read()
             if self.sampler is not None:
                 self.sampler.end()
             self.readings.append(
@@ -106,19 +120,23 @@ class SliceClient:
                     round=round,
                     position=position,
                     began=counts.at - trial_began,
+                    before=before,
                     counts=counts_after.since(counts),
                     client_cpu=cpu_after - cpu,
-                    used=used_between(usage, usage_after),
                 )
             )
 
-    def _read(self) -> tuple[Counts, float, ServerUsage | None]:
-        """Return the counts, the clients' CPU time in seconds, and what the server used so far."""
-        return self.client.counts(), self.client.cpu_seconds, self.running.usage()
+    def _read(self) -> tuple[Counts, float]:
+        """Return the counts, and the clients' CPU time in seconds."""
+        return self.client.counts(), self.client.cpu_seconds
+
+    def _totals(self) -> Totals:
+        return Totals(finished=self.client.finished_events(), usage=self.running.usage())
 
     def end(self) -> None:
         """Let its clients end by themselves; then it is known whether they failed."""
         if self.error is None:
+            self._after = self._totals()
             with self._keep_error():
                 self.client.end(_ENDING)
 
@@ -159,11 +177,13 @@ class SliceClient:
             self.error = DriverError(f"not one operation ended in {len(counted)} slices")
         if self.error is not None:
             return SubjectResult.failed(self.name, self.error, slices)
-        used = [reading.used for reading in counted if reading.used is not None]
+        before, after = counted[0].before, self._after
+        assert after is not None, "a client that did not fail has ended"
         return SubjectResult(
             subject=self.name,
             driver=self._driver_result(counted),
-            used=summed(used) if len(used) == len(counted) else None,
+            used=used_between(before.usage, after.usage),
+            used_for=float(after.finished - before.finished),
             observed=self.sampler,
             slices=slices,
         )

@@ -39,15 +39,17 @@ class Trial:
 class SubjectResult:
     """What one subject did in a trial, and what that took.
 
-    ``used`` is what its server used meanwhile, None for an embedded DBMS; ``observed`` holds the
-    series that were observed, None if nothing was observed. ``slices`` are those of paused
-    clients, empty if the driver measured by itself. ``conditions`` are what the machine did
+    ``used`` is what its server used meanwhile, None for an embedded DBMS. It was ``used_for`` so
+    many operations; None stands for those that the driver reports. ``observed`` holds the series
+    that were observed, None if nothing was. ``slices`` are those of paused clients, empty if the
+    driver measured by itself. ``conditions`` are what the machine did
     meanwhile.
     """
 
     subject: str
     driver: DriverResult
     used: UsedBetween | None = None
+    used_for: float | None = None
     observed: Sampler | SliceSampler | None = None
     slices: tuple[Slice, ...] = ()
     position: int = 0
@@ -117,26 +119,27 @@ class SubjectResult:
         """
         latency = result.latency
         used = None if result.part else self.used
-        server_cpu = used.cpu_seconds if used else result.cpu_seconds
+        served = result.operations if self.used_for is None else self.used_for
+        own_cpu = _per(result.operations, result.cpu_seconds)
         return Measurement(
             step=step,
             throughput=result.throughput,
-            cpu_seconds=_per_operation(server_cpu, result),
-            instructions=None if used else _per_operation(result.instructions, result),
+            cpu_seconds=_per(served, used.cpu_seconds) if used else own_cpu,
+            instructions=None if used else _per(result.operations, result.instructions),
             peak_memory_bytes=used.peak_memory_bytes if used else result.peak_memory_bytes,
             latency_p50=latency.p50 if latency else None,
             latency_p95=latency.p95 if latency else None,
             latency_p99=latency.p99 if latency else None,
-            client_cpu_seconds=_per_operation(self.driver.cpu_seconds, result) if used else None,
-            context_switches=_per_operation(used.context_switches, result) if used else None,
-            bytes_read=_per_operation(used.bytes_read, result) if used else None,
-            bytes_written=_per_operation(used.bytes_written, result) if used else None,
+            client_cpu_seconds=_per(result.operations, self.driver.cpu_seconds) if used else None,
+            context_switches=_per(served, used.context_switches) if used else None,
+            bytes_read=_per(served, used.bytes_read) if used else None,
+            bytes_written=_per(served, used.bytes_written) if used else None,
             errors=result.errors if used or result.part else None,
         )
 
 
-def _per_operation(total: float | None, result: StepResult) -> float | None:
-    return None if total is None else total / result.operations
+def _per(operations: float, total: float | None) -> float | None:
+    return None if total is None else total / operations
 
 
 def run_one_by_one(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,24 +138,6 @@ def between(before: ServerUsage, after: ServerUsage) -> UsedBetween:
         bytes_written=_more(before.bytes_written, after.bytes_written),
         memory_bytes=after.memory_bytes,
         peak_memory_bytes=_most(before.peak_memory_bytes, after.peak_memory_bytes),
-    )
-
-
-def summed(parts: Sequence[UsedBetween]) -> UsedBetween | None:
-    """Return what a server used in several stretches together, in their order; None if none.
-
-    Memory is that of the last one, its peak the highest.
-    """
-    if not parts:
-        return None
-    peaks = [part.peak_memory_bytes for part in parts if part.peak_memory_bytes is not None]
-    return UsedBetween(
-        cpu_seconds=sum(part.cpu_seconds for part in parts),
-        context_switches=_sum(part.context_switches for part in parts),
-        bytes_read=_sum(part.bytes_read for part in parts),
-        bytes_written=_sum(part.bytes_written for part in parts),
-        memory_bytes=parts[-1].memory_bytes,
-        peak_memory_bytes=max(peaks, default=None),
     )
 
 
