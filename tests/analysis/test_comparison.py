@@ -317,6 +317,15 @@ def test_other_metrics_do_not_make_the_throughput_s_family_larger() -> None:
     assert alone == beside
 
 
+def test_other_metrics_do_not_make_the_family_of_cpu_time_larger() -> None:
+    costs = samples(noisy(6, (3, 4, 12), (1.0, 1.05, 1.0)), metric=CPU_SECONDS)
+    times = samples(noisy(7, (3, 4, 12), (1.0, 1.0, 1.0)), metric=LATENCY_P95)
+    both = with_values(costs, **columns(times).values)
+    alone = [effect for effect in analysed(costs).effects if effect.metric == CPU_SECONDS.name]
+    beside = [effect for effect in analysed(both).effects if effect.metric == CPU_SECONDS.name]
+    assert alone == beside
+
+
 def test_groups_with_aggregates_have_a_summary_of_their_own() -> None:
     groups = {"0": Group.AGGREGATE, "1": Group.AGGREGATE, "2": Group.RANGE}
     found = analysed(samples(noisy(8, (2, 3, 8), (1.0, 1.1))), groups=groups)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dbhone.analysis.verdict import Verdict, overall
+from dbhone.measurement.metric import CPU_SECONDS
 from dbhone.measurement.record import Role, Run
 from dbhone.report.outcome import Answer, outcome
 from dbhone.report.page import Page, build_page
+from tests.analysis.columns import columns, with_values
 from tests.report.sample_servers import Shape, a_server_run, server_samples
 
 
@@ -24,6 +27,17 @@ def compared_page(ratio: float, *, control: float = 1.0, blocks: int = 10) -> Pa
     return build_page(run, server_samples(run, Shape(effects=effects, blocks=blocks)))
 
 
+def page_where_operations_cost(ratio: float, *, control: float = 1.0, speed: float = 1.0) -> Page:
+    """Return a page on which lto's operations take so many times the base's CPU time."""
+    run = _run()
+    samples = server_samples(run, Shape(effects={"lto": (speed, speed)}))
+    table = columns(samples)
+    factors = {"lto": ratio, "control": control}
+    factor = np.array([factors.get(name, 1.0) for name in samples.subjects])[table.subject]
+    costs = table.values[CPU_SECONDS.name] * factor
+    return build_page(run, with_values(samples, **{CPU_SECONDS.name: costs}))
+
+
 def broken_page(name: str) -> Page:
     run = _run()
     subjects = tuple(
@@ -32,6 +46,34 @@ def broken_page(name: str) -> Page:
     )
     run = replace(run, subjects=subjects)
     return build_page(run, server_samples(run))
+
+
+def told(page: Page) -> str:
+    """Return what a page says of costs."""
+    return next(item.text for item in page.overview if item.name == "Costs")
+
+
+def test_cost_decides_where_throughput_does_not() -> None:
+    dear = page_where_operations_cost(1.05)
+    found = outcome(dear)
+    assert found.answer is Answer.SLOWER
+    assert "no difference was found; but an operation takes 1.05" in found.sentence
+    assert outcome(dear, tolerance=0.1).answer is Answer.NOT_SLOWER
+    assert "the server CPU time of rel: more." in dear.headline
+    assert told(dear).endswith("more, which decides, since no difference in throughput is certain.")
+    cheap = page_where_operations_cost(0.9)
+    assert outcome(cheap).answer is Answer.NOT_SLOWER
+    assert "But an operation takes 0.90" in cheap.headline
+
+
+def test_cost_decides_nothing_where_a_control_differs_in_it_or_throughput_decides() -> None:
+    noisy = page_where_operations_cost(1.05, control=0.95)
+    assert outcome(noisy).answer is Answer.NOT_SLOWER
+    assert "But an operation" not in noisy.headline
+    assert "a control differs from its base in it" in told(noisy)
+    faster = page_where_operations_cost(1.3, speed=1.2)
+    assert outcome(faster).answer is Answer.NOT_SLOWER
+    assert told(faster).endswith("and not as its throughput says.")
 
 
 @pytest.mark.parametrize(

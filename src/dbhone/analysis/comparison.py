@@ -21,7 +21,7 @@ from dbhone.analysis.verdict import (
     Verdict,
 )
 from dbhone.errors import HoneError
-from dbhone.measurement.metric import METRICS, THROUGHPUT, Better, Metric
+from dbhone.measurement.metric import JUDGED, METRICS, Better, Metric
 from dbhone.measurement.record import Group, Step, wholes
 from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
@@ -121,8 +121,8 @@ def analyse(
     """Compare every other subject with the base, step by step and over all steps.
 
     ``steps`` are the run's; ``controls`` are the subjects that are the base once more. A metric
-    that was not measured yields nothing. ``links`` describe samples of several runs. The families
-    of the throughput are corrected together, and those of all other metrics together
+    that was not measured yields nothing. ``links`` describe samples of several runs. Each metric
+    that subjects are judged by is corrected by itself, and all others together
     (``multiplicity.py``). Raises HoneError if the base is not among the subjects or a step is not
     described.
     """
@@ -164,14 +164,13 @@ def analyse(
 def _tested(compared: Sequence[_Compared]) -> list[tuple[Tests, Tests]]:
     """Return the tests of each metric's comparisons, on steps and of parts.
 
-    The throughput, by which subjects are judged, is corrected by itself; all other metrics are
-    corrected together, so that the more of them there are, the more each has to show.
+    A metric by which subjects are judged is corrected by itself; all others are corrected together,
+    so that the more of them there are, the more each has to show.
     """
     tests: dict[str, tuple[Tests, Tests]] = {}
-    for own in (True, False):
-        selected = [
-            comparison for comparison in compared if (comparison.metric is THROUGHPUT) == own
-        ]
+    alone = [[comparison] for comparison in compared if comparison.metric in JUDGED]
+    together = [comparison for comparison in compared if comparison.metric not in JUDGED]
+    for selected in (*alone, together):
         if selected:
             judged = judge(
                 [rows for comparison in selected for rows in (comparison.rows, comparison.sums)],

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, width
-from dbhone.measurement.metric import BY_NAME, THROUGHPUT, Better
+from dbhone.measurement.metric import BY_NAME, CPU_SECONDS, THROUGHPUT, Better
 from dbhone.measurement.record import Group, Role, Subject
 
 MINIMUM_BLOCKS = 6
@@ -309,6 +309,26 @@ def scored_in_sample(analysis: Analysis) -> bool:
 def overall(analysis: Analysis, subject: str) -> Summary | None:
     """Return the one figure that a subject is judged by: all groups, held-out if there is any."""
     return analysis.summary(subject, in_sample=scored_in_sample(analysis), metric=THROUGHPUT.name)
+
+
+def cost(analysis: Analysis, subject: str) -> Summary | None:
+    """Return the CPU time that an operation takes a subject, over the steps of ``overall``."""
+    return analysis.summary(subject, in_sample=scored_in_sample(analysis), metric=CPU_SECONDS.name)
+
+
+def certain_cost(analysis: Analysis, subjects: Iterable[Subject], subject: str) -> Summary | None:
+    """Return a subject's cost if it certainly differs from the base's, None otherwise.
+
+    Nothing is certain where a control costs more or less than the base that it repeats.
+    """
+    own = cost(analysis, subject)
+    repeats = (
+        cost(analysis, repeat.name)
+        for repeat in subjects
+        if repeat.role is Role.CONTROL and repeat.broken is None
+    )
+    noisy = any(repeat is not None and differs(repeat) for repeat in repeats)
+    return None if own is None or noisy or not differs(own) else own
 
 
 def possible_range(summary: Summary, controls: Iterable[Summary]) -> tuple[float, float]:

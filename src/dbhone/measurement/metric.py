@@ -131,7 +131,11 @@ METRICS: tuple[Metric, ...] = (
     LATENCY_P95,
     CONTEXT_SWITCHES,
 )
-"""The metrics that subjects are compared by, the one that verdicts are about first."""
+"""The metrics that subjects are compared by, those that they are judged by first."""
+JUDGED: tuple[Metric, ...] = (THROUGHPUT, CPU_SECONDS)
+"""The metrics that subjects are judged by. How fast a subject is also depends on its clients and on
+what it waits for; what it costs does not, and is known more precisely. Each is a question of its
+own, and decided by itself."""
 FIGURES: tuple[Metric, ...] = (
     *METRICS,
     LATENCY_P50,

@@ -13,6 +13,7 @@ from dbhone.analysis.verdict import (
     Effect,
     Summary,
     Verdict,
+    certain_cost,
     controls_of,
     differs,
     find_winner,
@@ -23,9 +24,9 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
-from dbhone.report.context import short_names, workload
+from dbhone.report.context import serves, short_names, workload
 from dbhone.report.findings import Findings
-from dbhone.report.wording import compiler, format_ratio, joined
+from dbhone.report.wording import compiler, cost_words, format_ratio, joined
 from dbhone.units import count_of
 
 _NAMED = 2
@@ -153,6 +154,8 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
         text = f"{_winner(story, subject, winner)}{_flattery(winner, judged)}"
     elif len(candidates) == 1:
         text = _of_one(story, best, hidden)
+        # Where steps dissent, they are what there is to say.
+        text += "" if strays else _cost(story, best)
     else:
         text = _nothing_faster(story, best, judged, hidden)
     return f"{text} But {strays}" if strays else text
@@ -212,6 +215,15 @@ def _of_one(story: _Story, score: Summary, hidden: Sequence[str]) -> str:
         f"{subject} runs {_times(score)} as fast ({reach})"
     )
     return f"{'; '.join([text, *hidden])}."
+
+
+def _cost(story: _Story, score: Summary) -> str:
+    """Return what decides where throughput does not: what an operation costs, if that differs."""
+    spent = certain_cost(story.analysis, story.run.subjects, score.subject)
+    if spent is None or score.verdict != Verdict.NO_DIFFERENCE:
+        return ""
+    words = cost_words(spent, story.base.name, server=serves(story.run.steps))
+    return f" But an operation {words}: {spent.verdict}."
 
 
 def _is_slower(story: _Story, score: Summary) -> str:

@@ -10,14 +10,15 @@ from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
     Summary,
     Verdict,
+    certain_cost,
     controls_of,
     overall,
     possible_range,
 )
 from dbhone.measurement.record import Role, Subject
-from dbhone.report.context import short_names
+from dbhone.report.context import serves, short_names
 from dbhone.report.page import Page
-from dbhone.report.wording import format_ratio
+from dbhone.report.wording import cost_words, format_ratio
 from dbhone.units import count_of, listed
 
 
@@ -74,6 +75,11 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
         case Verdict.SLOWER:
             return Outcome(answer=Answer.SLOWER, sentence=f"{pair}: slower")
         case Verdict.NO_DIFFERENCE:
+            spent = certain_cost(page.analysis, page.run.subjects, candidate.name)
+            if spent is not None and spent.ratio > 1 + (tolerance or 0.0):
+                words = cost_words(spent, base, server=serves(page.run.steps))
+                sentence = f"{pair}, where no difference was found; but an operation {words}: more"
+                return Outcome(answer=Answer.SLOWER, sentence=sentence)
             controls = controls_of(page.analysis, page.run.subjects)
             loss = max(0.0, 1 - possible_range(summary, controls)[0])
             alone = max(0.0, 1 - possible_range(summary, ())[0])

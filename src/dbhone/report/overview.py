@@ -6,11 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.trust import Grade
-from dbhone.analysis.verdict import Effect, differs, likely
+from dbhone.analysis.verdict import (
+    Effect,
+    Summary,
+    certain_cost,
+    cost,
+    differs,
+    find_winner,
+    likely,
+    overall,
+)
 from dbhone.measurement.record import Role, RunState, Subject
-from dbhone.report.context import short_names
+from dbhone.report.context import serves, short_names
 from dbhone.report.findings import Findings
-from dbhone.report.wording import ends, format_ratio, joined
+from dbhone.report.wording import cost_words, ends, format_ratio, joined
 from dbhone.units import count_of
 
 _MOST_NAMED = 6
@@ -40,6 +49,7 @@ def overview(findings: Findings, notes: int) -> tuple[OverviewItem, ...]:
     if findings.run.base is None:
         return ()
     moved = "; ".join(_moved(findings)) if findings.history is None else ""
+    costs = _costs(findings) if findings.history is None else ""
     answer = f"{_ANSWERS[findings.trust.grade]}: {findings.trust.reason}."
     if notes:
         answer += f" {count_of(notes, 'note')} below say{'s' if notes == 1 else ''} what to mind."
@@ -47,6 +57,7 @@ def overview(findings: Findings, notes: int) -> tuple[OverviewItem, ...]:
         OverviewItem(name="Compared", text=_compared(findings, findings.run.base)),
         OverviewItem(name="Measured", text=_measured(findings)),
         *([OverviewItem(name="Moved most", text=f"{moved}.")] if moved else []),
+        *([OverviewItem(name="Costs", text=costs)] if costs else []),
         OverviewItem(name="To be trusted?", text=answer),
     )
 
@@ -123,6 +134,40 @@ def _moved(findings: Findings) -> Iterator[str]:
         if named:
             more = f" and {len(own) - len(named)} more" if len(own) > len(named) else ""
             yield f"{word}: {', '.join(named)}{more}"
+
+
+def _costs(findings: Findings) -> str:
+    """Return what an operation costs the winner, or else the best of the candidates.
+
+    That is the second figure by which a subject is judged, and it is said which of the two decides.
+    """
+    run, analysis = findings.run, findings.analysis
+    scores = [
+        overall(analysis, subject.name)
+        for subject in run.subjects
+        if subject.role is Role.CANDIDATE and subject.broken is None
+    ]
+    known = [score for score in scores if score is not None]
+    best = find_winner(analysis, run.subjects) or max(
+        known, key=lambda score: score.ratio, default=None
+    )
+    spent = cost(analysis, best.subject) if best is not None else None
+    if best is None or spent is None or spent.low is None:
+        return ""
+    words = cost_words(spent, analysis.base, server=serves(run.steps))
+    decides = _deciding(best, spent, certain_cost(analysis, run.subjects, best.subject))
+    return f"An operation of {best.subject} {words}: {decides}."
+
+
+def _deciding(score: Summary, spent: Summary, certain: Summary | None) -> str:
+    """Return which of throughput and cost decides between a subject and the base, and how."""
+    if certain is None:
+        unsure = " (a control differs from its base in it)" if differs(spent) else ""
+        return "throughput decides, since no difference in CPU time is certain" + unsure
+    if differs(score):
+        same = (score.ratio > 1) == (certain.ratio < 1)
+        return f"{certain.verdict}, {'as' if same else 'and not as'} its throughput says"
+    return f"{certain.verdict}, which decides, since no difference in throughput is certain"
 
 
 def _named(effect: Effect, short: Mapping[str, str], *, many: bool) -> str:

@@ -69,6 +69,16 @@ def reach(bounded: Bounded) -> str:
     return f"{ratio(bounded.low)}–{ratio(bounded.high)}"
 
 
+def cost_words(cost: Summary, base: str, *, server: bool) -> str:
+    """Return what an operation costs a subject: ``takes 0.87 times the CPU time of rel``.
+
+    A ``server`` is told apart from its clients, whose CPU time is not in it.
+    """
+    whose = "server CPU time" if server else "CPU time"
+    interval = f" [{ends(cost)}]" if cost.low is not None else ""
+    return f"takes {format_ratio(cost.ratio, cost)} times{interval} the {whose} of {base}"
+
+
 def ends(bounded: Bounded) -> str:
     """Return an interval in words: ``1.05 to 1.09``; nothing where there is none."""
     return reach(bounded).replace("–", " to ")
