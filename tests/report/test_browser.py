@@ -181,3 +181,20 @@ def test_paper_holds_every_table_and_picture(page: Page) -> None:
     page.set_viewport_size({"width": _PAPER, "height": 1000})
     assert page.evaluate(_CUT_OFF) == []
     assert page.pdf(format="A4").startswith(b"%PDF-")
+
+
+def test_what_is_folded_is_open_on_paper_and_for_who_follows_a_link(page: Page) -> None:
+    hidden = """() => [...document.querySelectorAll('table, svg')]
+        .filter(it => !it.checkVisibility({contentVisibilityAuto: true}))
+        .map(it => it.outerHTML.slice(0, 120))"""
+    page.emulate_media(media="print")
+    assert page.evaluate(hidden) == []
+    page.emulate_media(media="screen")
+    repeat = page.locator("#repeat")
+    assert not repeat.is_visible()
+    page.locator("nav a[href='#repeat']").click()
+    assert repeat.is_visible()
+
+
+def test_what_matters_fits_on_five_screens(page: Page) -> None:
+    assert page.evaluate("document.documentElement.scrollHeight") < 5 * 900

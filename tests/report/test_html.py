@@ -289,8 +289,8 @@ class TestRoom:
     ) -> None:
         whole = render(server_page, "html").decode()
         less = self._within(server_page, len(whole.encode()) - 1, monkeypatch)
-        assert "<summary>P95 latency of each step" in whole
-        assert "<summary>P95 latency of each step" not in less
+        assert "<h3>P95 latency of each step" in whole
+        assert "<h3>P95 latency of each step" not in less
         assert "The steps in other metrics are in the data" in less
         assert less.count("<svg") == whole.count("<svg")
 

@@ -38,6 +38,9 @@ from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
 from dbhone.report.wording import joined, legend
 
+_MOST_FIELDS = 300
+"""Of the steps' tables, where they are to fit on a page's first screens."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
@@ -115,6 +118,12 @@ class Page:
     def gain(self) -> Summary | None:
         """The figure that the winner is judged by, None where there is no winner."""
         return None if self.winner is None else overall(self.analysis, self.winner.name)
+
+    @property
+    def has_long_steps(self) -> bool:
+        """Whether the steps' tables are longer than what a reader looks at first."""
+        fields = sum(len(table.rows) * len(table.columns) for table in self.steps)
+        return bool(self.sweeps) or fields > _MOST_FIELDS
 
     @property
     def published_tables(self) -> tuple[Table, ...]:

@@ -21,7 +21,7 @@ from dbhone.measurement.metric import (
 from dbhone.measurement.record import Role, Step, Subject, wholes
 from dbhone.report.context import EMPTY, ReportContext, heading, label, serves
 from dbhone.report.table import Cell, Column, Row, Table, signed
-from dbhone.report.wording import capital, figure, number
+from dbhone.report.wording import capital, number, step_figure
 from dbhone.units import size
 
 LEAST_BYTES = 64
@@ -175,7 +175,7 @@ def _signed_cell(context: ReportContext, subject: Subject, step: Step, scale: Sc
 def ratio_cell(context: ReportContext, subject: Subject, step: Step, scale: Scale) -> Cell:
     """Return the effect, or the bare ratio to the base if the metric is not compared."""
     if not scale.is_bare:
-        return figure(context.effect(subject, step, scale.metric))
+        return step_figure(context.effect(subject, step, scale.metric))
     ratio = bare_ratio(context, subject, step, scale)
     return EMPTY if ratio is None else Cell(text=f"{ratio:.3f}")
 

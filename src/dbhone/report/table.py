@@ -13,7 +13,8 @@ class Cell:
     """One field of a table.
 
     ``text`` is the figure, ``margin`` its ± if it has one, ``verdict`` its verdict in words and
-    ``tone`` which way that points; ``detail`` says more where there is room.
+    ``tone`` which way that points; ``detail`` says more where there is room. ``strength`` is how
+    large a certain difference is, from 1 to 3, where a table shows it; else 0.
     """
 
     text: str
@@ -21,6 +22,7 @@ class Cell:
     verdict: str = ""
     tone: Direction | None = None
     detail: str = ""
+    strength: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from dbhone.analysis.verdict import (
     Analysis,
     Bounded,
     Effect,
     Summary,
+    differs,
     half_width,
     likely,
     overall,
@@ -58,8 +60,23 @@ def short_figure(effect: Effect | Summary | None) -> Cell:
         return Cell(text="")
     half = half_width(effect)
     if half is None or half >= 0.00995:
-        return _cell(effect, f"{effect.ratio:.2f}", "" if half is None else f"±{half:.0%}")
-    return _cell(effect, ratio(effect.ratio), margin(half))
+        cell = _cell(effect, f"{effect.ratio:.2f}", "" if half is None else f"±{half:.0%}")
+    else:
+        cell = _cell(effect, ratio(effect.ratio), margin(half))
+    return _with_strength(cell, effect)
+
+
+def step_figure(effect: Effect | None) -> Cell:
+    """Return the effect on a step as a cell that shows at a glance how large it is."""
+    return figure(effect) if effect is None else _with_strength(figure(effect), effect)
+
+
+def _with_strength(cell: Cell, effect: Effect | Summary) -> Cell:
+    """Return the cell with how large a certain difference is: below 5 %, below 20 %, or more."""
+    if not differs(effect):
+        return cell
+    size = abs(math.log(effect.ratio))
+    return replace(cell, strength=1 + sum(size >= math.log(limit) for limit in (1.05, 1.2)))
 
 
 def reach(bounded: Bounded) -> str:
