@@ -11,13 +11,13 @@ import pytest
 
 from tests.setup.machine import Machine, finish, fresh_machine
 
-STAGES = ["format", "lint", "types", "imports", "shell", "tests", "integration"]
+STAGES = ["format", "lint", "types", "imports", "shell", "site", "tests", "integration"]
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
     with fresh_machine(tmp_path) as machine:
-        for tool in ("ruff", "mypy", "lint-imports", "shellcheck"):
+        for tool in ("ruff", "mypy", "lint-imports", "shellcheck", "sphinx-build"):
             machine.command(tool, "exit 0")
         machine.command("pytest", 'echo "== 3 passed, 1 skipped in 0.12s =="')
         yield machine

@@ -19,7 +19,7 @@ MADE_FOR_RUN = [
     "uv pip install .",
 ]
 EXTENDED_FOR_CHECK = ["uv pip install requirements/check.lock"]
-STAGES = ("ruff", "mypy", "lint-imports", "shellcheck", "pytest")
+STAGES = ("ruff", "mypy", "lint-imports", "shellcheck", "sphinx-build", "pytest")
 
 
 @pytest.fixture

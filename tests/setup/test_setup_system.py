@@ -33,7 +33,7 @@ def is_root_enough_to_install_git(machine: Machine) -> None:
 
 
 def has_checks_that_pass(machine: Machine) -> None:
-    for stage in ("ruff", "mypy", "lint-imports", "shellcheck", "pytest"):
+    for stage in ("ruff", "mypy", "lint-imports", "shellcheck", "sphinx-build", "pytest"):
         machine.command(stage, "exit 0")
 
 
