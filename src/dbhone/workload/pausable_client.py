@@ -41,7 +41,7 @@ class PausableClient:
         self._command = command
         self._log = folder / "printed"
         run = command.task.run
-        self.parts = driver.parts(run)
+        self.parts = run.parts
         """The keys of the parts of events that are counted."""
         self._counts = CountFile(folder / "counts", run.threads, len(self.parts))
         argv = driver.counting_argv(command.request, self._counts.path)

@@ -35,6 +35,7 @@ def _tasks(name: str, suite: Suite, scale: Scale) -> Iterator[Task]:
             seconds=_seconds(declared, size, suite, scale),
             data=data_set(suite, scale),
             events=declared.events,
+            parts=tuple(declared.parts),
         )
         yield Task(set=name_at_threads(name, threads) if several else name, run=run)
 

@@ -85,7 +85,8 @@ class ClientRun:
     """A run of so many clients on a server, for so many seconds.
 
     ``job`` is what the clients do, a value of the driver's own. With ``events`` the run ends after
-    so many of them, and ``seconds`` is an estimate.
+    so many of them, and ``seconds`` is an estimate. ``parts`` are the keys of the parts of events
+    that clients count, by their number.
     """
 
     job: object
@@ -93,6 +94,7 @@ class ClientRun:
     seconds: float
     data: DataSet
     events: int | None = None
+    parts: tuple[str, ...] = ()
 
     @property
     def timeout(self) -> float:

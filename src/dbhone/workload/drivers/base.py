@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from dbhone import registry
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
-from dbhone.workload.task import ClientRun, DataSet, Task
+from dbhone.workload.task import DataSet, Task
 
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1
@@ -225,11 +225,6 @@ class ServerDriver(Driver):
         The run lasts until the file says that it ends. Raises DriverError if it cannot count.
         """
         raise DriverError(f"{self.name} cannot count {request.task.set} in {counts}")
-
-    def parts(self, run: ClientRun) -> tuple[str, ...]:
-        """Return the keys of the parts of events that clients count, by their number."""
-        del run
-        return ()
 
     def materials(self, data: DataSet) -> Materials | None:
         """Return what must be written before clients start, None if nothing must."""

@@ -10,7 +10,6 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from dbhone.workload.drivers._sysbench_output import (
     complaint,
     digest_of_answers,
     intervals_began,
+    read_parts,
     read_summary,
 )
 from dbhone.workload.drivers.base import (
@@ -36,10 +36,9 @@ from dbhone.workload.drivers.base import (
     Materials,
     ServerDriver,
     StepResult,
-    part_results,
     validated,
 )
-from dbhone.workload.replay_file import Half, parts_of, write_half
+from dbhone.workload.replay_file import Half, write_half
 from dbhone.workload.task import ClientRun, DataSet, Task
 from dbhone.workload.workload_file import read_header
 
@@ -48,7 +47,6 @@ _REPLAY_FORMAT = 2
 """Counts up when files that were written for clients must be written anew."""
 _SHORTEST_WITH_INTERVALS = 3.0
 _LOADERS = 2
-_PART = re.compile(r"part (\d+): (\d+) in (\d+\.\d+) s, (\d+) failed\n")
 _REFUSED = re.compile(r"refused: (\d+)\n")
 
 
@@ -153,11 +151,6 @@ class Replay(ServerDriver):
 
         return Materials(what=what, doing=f"preparing {own.workload.name} for clients", write=write)
 
-    def parts(self, run: ClientRun) -> tuple[str, ...]:
-        """Return the keys of the parts that are counted, by their number."""
-        workload = _dump_of(run.data).workload
-        return _part_keys(workload, workload.stat().st_mtime_ns)
-
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command; sysbench counts in whole seconds."""
         seconds = max(1, round(_run_of(request).seconds))
@@ -197,9 +190,9 @@ class Replay(ServerDriver):
         """Return the whole transactions as a step, and each part."""
         run = _run_of(request)
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
-        counted = _PART.findall(text)
         refused = sum(int(number) for number in _REFUSED.findall(text))
-        summary = read_summary(_REFUSED.sub("", _PART.sub("", text)))
+        text, parts = read_parts(_REFUSED.sub("", text), run.parts)
+        summary = read_summary(text)
         whole = StepResult(
             key="",
             title=request.task.set,
@@ -210,13 +203,7 @@ class Replay(ServerDriver):
             interval_rates=summary.interval_rates,
             intervals_began=intervals_began(transcript),
         )
-        sums = [[0.0, 0.0, 0.0] for _ in self.parts(run)]
-        for number, *figures in counted:
-            for at, figure in enumerate(figures):
-                sums[int(number)][at] += float(figure)
-        return DriverReport(
-            version=None, steps=(whole, *part_results(self.parts(run), sums)), verification=None
-        )
+        return DriverReport(version=None, steps=(whole, *parts), verification=None)
 
     def complaint(self, printed: str) -> DriverError | None:
         """Return what sysbench, or a program that restores dumps, says of its failure."""
@@ -250,14 +237,6 @@ class Replay(ServerDriver):
     def verification(self, printed: str) -> str:
         """Return the digest of the answers; raise DriverError for what is none."""
         return digest_of_answers(printed)
-
-
-@cache
-def _part_keys(workload: Path, changed: int) -> tuple[str, ...]:
-    """Return the keys of a workload's parts; ``changed`` is when its file was."""
-    del changed
-    parts, _ = parts_of(read_header(workload))
-    return tuple(part.key for part in parts)
 
 
 def _dump_of(data: DataSet) -> Dump:

@@ -23,6 +23,7 @@ from dbhone.workload.drivers._sysbench_output import (
     complaint,
     digest_of_answers,
     intervals_began,
+    read_parts,
     read_summary,
 )
 from dbhone.workload.drivers.base import (
@@ -157,6 +158,7 @@ class Sysbench(ServerDriver):
         """
         run = _run_of(request)
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
+        text, parts = read_parts(text, run.parts)
         summary = read_summary(text)
         if run.events is not None:
             return DriverReport(version=None, steps=(_whole(request, summary),), verification=None)
@@ -175,7 +177,7 @@ class Sysbench(ServerDriver):
             interval_rates=summary.interval_rates,
             intervals_began=intervals_began(transcript),
         )
-        return DriverReport(version=None, steps=(step,), verification=None)
+        return DriverReport(version=None, steps=(step, *parts), verification=None)
 
     def complaint(self, printed: str) -> DriverError | None:
         """Return the line of its output that says why it failed, and what to do."""
@@ -269,6 +271,8 @@ def _run_command(request: DriverRequest, options: dict[str, str]) -> tuple[str, 
     run = _run_of(request)
     script = _script(_job_of(run).name, _tables_of(run.data))
     usual = {**_table_options(_tables_of(run.data)), "threads": str(run.threads)}
+    if run.parts:
+        usual["parts"] = ",".join(run.parts)
     # What a set says replaces what every set has.
     options = usual | options | dict(_job_of(run).options)
     return command_line(request.program, script, _endpoint_of(request), options, "run")

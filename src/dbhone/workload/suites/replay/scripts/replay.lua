@@ -72,12 +72,7 @@ end
 
 function thread_done()
    if sysbench.opt.counts == "" then
-      for number = 0, file.parts - 1 do
-         local part = parts.counts[number]
-         -- Each line in one piece: other threads write, too.
-         io.write(string.format("part %d: %d in %.6f s, %d failed\n", number, part.finished,
-                                part.seconds, part.failed))
-      end
+      counting.print_parts(parts, file.parts)
       io.write(string.format("refused: %d\n", refused))
    end
    con:close()

@@ -68,19 +68,24 @@ function common.declare(options)
    end
 end
 
--- Declare a step. OPTIONS are its own; START gets a thread's connection and driver's name, and
--- returns the function that is one event.
+-- Declare a step. OPTIONS are its own; START gets a thread's connection and driver's name, and what
+-- does a part of an event and counts it (counting.performer). It returns the function that is one
+-- event.
 function common.step(options, start)
+   options.parts = {"the names of the parts of events that are counted, with commas", ""}
    options.counts = {"a file in which events are counted while they go on", ""}
    common.declare(options)
 
    -- The driver is kept for as long as its connection: Lua would end it otherwise.
-   local driver, con
+   local driver, con, print_parts
 
    function thread_init(thread)
+      local perform
+      perform, print_parts = counting.performer(
+         sysbench.opt.parts, sysbench.opt.counts, thread, sysbench.opt.threads)
       driver = sysbench.sql.driver()
       con = driver:connect()
-      event = start(con, driver:name())
+      event = start(con, driver:name(), perform)
       if sysbench.opt.counts ~= "" then
          event = counting.counted(event, sysbench.opt.counts, thread)
       end
@@ -90,6 +95,7 @@ function common.step(options, start)
    end
 
    function thread_done()
+      print_parts()
       con:disconnect()
    end
 end

@@ -1,5 +1,5 @@
--- Numbers from 1 to a limit, x with a probability in proportion to 1 / x^0.8: what sysbench
--- 1.1 calls --rand-type=zipfian, which 1.0 lacks.
+-- Numbers from 1 to a limit, x with a probability in proportion to 1 / x^s: what sysbench 1.1 calls
+-- --rand-type=zipfian, which 1.0 lacks. Its exponent s is 0.8, unless another is given.
 --
 -- The method is rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to
 -- generate variates from monotone discrete distributions", ACM Transactions on Modeling and
@@ -9,22 +9,24 @@
 local zipf = {}
 
 local EXPONENT = 0.8
-local REST = 1 - EXPONENT
-
-local function h(x)
-   return x ^ -EXPONENT
-end
-
-local function integral(x)
-   return x ^ REST / REST
-end
-
-local function inverse(y)
-   return (y * REST) ^ (1 / REST)
-end
 
 -- Return a function that returns such a number.
-function zipf.source(limit)
+function zipf.source(limit, exponent)
+   exponent = exponent or EXPONENT
+   local rest = 1 - exponent
+
+   local function h(x)
+      return x ^ -exponent
+   end
+
+   local function integral(x)
+      return x ^ rest / rest
+   end
+
+   local function inverse(y)
+      return (y * rest) ^ (1 / rest)
+   end
+
    local lowest = integral(1.5) - 1
    local highest = integral(limit + 0.5)
    local surely = 2 - inverse(integral(2.5) - h(2))
