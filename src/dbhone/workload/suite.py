@@ -144,9 +144,9 @@ class Suite(_Section):
 
     ``protocols`` are those in which its driver talks to a server, or the names of embedded DBMSs'
     libraries. With ``ordered`` the sets run in the file's order in every block. ``scripts`` is the
-    folder of scripts beside the file. With ``fresh_loads`` every block has random data of its own,
-    the same for all subjects. Without ``trains`` no profile can be trained on it. Reports have the
-    ``note`` as a footnote.
+    folder of scripts beside the file, named ``scripts`` unless the file says otherwise. With
+    ``fresh_loads`` every block has random data of its own, the same for all subjects. Without
+    ``trains`` no profile can be trained on it. Reports have the ``note`` as a footnote.
     """
 
     title: str
@@ -224,8 +224,8 @@ def load(name: str) -> Suite:
         raise UnknownName("suite", name, files)
     try:
         declared = tomllib.loads(files[name].read_text(encoding="utf-8"))
-        scripts = files[name].parent / "scripts"
-        return Suite.model_validate({"scripts": scripts, **declared})
+        scripts = files[name].parent / declared.pop("scripts", "scripts")
+        return Suite.model_validate({**declared, "scripts": scripts})
     except (OSError, ValidationError, tomllib.TOMLDecodeError) as error:
         raise HoneError(f"the file of the suite {name} is wrong: {error}") from error
 

@@ -39,6 +39,8 @@ from dbhone.workload.drivers.base import (
 from dbhone.workload.task import ClientRun, DataSet, Task
 
 _SUITES = Path(__file__).resolve().parents[1] / "suites"
+_SHARED = _SUITES / "sysbench" / "scripts"
+_SETTLE = _SHARED / "settle.lua"
 _USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
 _STEP = re.compile(r"^common\.step\(", re.MULTILINE)
 _RANDOM = {"rand-type": "uniform"}
@@ -52,7 +54,7 @@ class Tables(DataSet):
 
     tables: int
     rows: int
-    scripts: Path = field(default=_SUITES / "sysbench" / "scripts", repr=False)
+    scripts: Path = field(default=_SHARED, repr=False)
     seed: int | None = None
 
     @property
@@ -193,7 +195,7 @@ class Sysbench(ServerDriver):
         """Return the scripts that load and settle, and those that they use."""
         tables = _tables_of(data)
         scripts: list[Path] = []
-        unread = [_script(name, tables) for name in ("load", "settle")]
+        unread = [_script("load", tables), _SETTLE]
         while unread:
             script = unread.pop(0)
             if script not in scripts:
@@ -208,10 +210,8 @@ class Sysbench(ServerDriver):
 
     def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
-        tables = _tables_of(data)
-        return command_line(
-            program, _script("settle", tables), endpoint, _table_options(tables), "settle"
-        )
+        del data
+        return command_line(program, _SETTLE, endpoint, {}, "settle")
 
     def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that prints known answers; it changes the tables."""

@@ -53,6 +53,24 @@ function common.placeholders(count)
    return table.concat(common.times(count, "?"), ", ")
 end
 
+-- Return a function that draws one of CHOICES, each of which has a SHARE of all draws.
+function common.any_of(choices)
+   local sums, sum = {}, 0
+   for at, choice in ipairs(choices) do
+      sum = sum + choice.share
+      sums[at] = sum
+   end
+   return function ()
+      local drawn = sysbench.rand.uniform_double() * sum
+      for at = 1, #sums - 1 do
+         if drawn < sums[at] then
+            return choices[at]
+         end
+      end
+      return choices[#choices]
+   end
+end
+
 -- Declare a script that sysbench runs, with options of its own.
 function common.declare(options)
    options.tables = {"how many tables", 1}

@@ -1,35 +1,14 @@
 -- Asks for known answers and prints their checksums: the command "verify". On the data that
 -- load.lua makes, and in one connection, two sound servers of one DBMS print the same.
---
--- Each line is "answer NAME ROWS CHECKSUM", "sound NAME" for a check that found nothing, or
--- "damage NAME: WHAT" for one that did. "verified" is the last line.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)")
-local checksum = dofile(here .. "checksum.lua")
+local answers = dofile(here .. "answers.lua")
 local rows = dofile(here .. "rows.lua")
 
 local ROUNDS = 40
 
-sysbench.cmdline.options = {
-   tables = {"how many tables", 1},
-   table_size = {"how many rows in each table", 10000},
-}
-
-local driver -- kept for as long as its connection: Lua would end it otherwise
-local con, is_pgsql
-
-local function query(text, ...)
-   return con:query(text:format(...))
-end
-
-local function answer(name, result, in_order)
-   local digest = in_order and checksum.of_rows or checksum.of_set
-   print(string.format("answer %s %d %s", name, tonumber(result.nrows), digest(result)))
-end
-
-local function judge(name, complaint)
-   print(complaint and "damage " .. name .. ": " .. complaint or "sound " .. name)
-end
+local query, answer = answers.query, answers.answer
+local con
 
 -- What a step's script reads: the name, the columns, the condition, and whether the rows come
 -- in a known order. In the condition %d is a random id.
@@ -101,9 +80,8 @@ end
 
 -- The columns that tell all rows of a table apart, added up by the server.
 local function totals(number, condition)
-   local add = is_pgsql and "SUM(('x' || SUBSTR(MD5(%s), 1, 8))::BIT(32)::BIGINT)" or "SUM(CRC32(%s))"
    return query("SELECT COUNT(*), SUM(id), SUM(k), %s, %s FROM sbtest%d WHERE %s",
-                add:format("c"), add:format("pad"), number, condition)
+                answers.sum_of("c"), answers.sum_of("pad"), number, condition)
 end
 
 local function write(source, number, size)
@@ -131,52 +109,14 @@ local function write(source, number, size)
    answer(number .. "/contents", totals(number, "id <= " .. size))
 end
 
--- Return what the server finds on its way through a table: each column's sum, and how many.
-local function found(number, condition)
-   return table.concat({con:query_row(string.format(
-      "SELECT COUNT(*), SUM(id), SUM(k) FROM sbtest%d ", number) .. condition)}, " ")
-end
-
--- Each index must lead to the same rows as the table itself.
-local function compare(number, name, seen, expected)
-   local complaint = string.format("the index has %s, the table %s", seen, expected)
-   judge(number .. "/" .. name, seen ~= expected and complaint or nil)
-end
-
--- Let PostgreSQL read a table in one way only, wherever that way leads to the answer.
-local function only_by(way)
-   for _, each in ipairs({"seqscan", "indexscan", "indexonlyscan", "bitmapscan"}) do
-      query("SET enable_%s = %s", each, each == way and "on" or "off")
-   end
-end
-
-local function check_pgsql(number)
-   query("SET max_parallel_workers_per_gather = 0")
-   only_by("seqscan")
-   local expected = found(number, "")
-   only_by("indexscan")
-   compare(number, "primary", found(number, "WHERE id >= 0"), expected)
-   compare(number, "secondary", found(number, "WHERE k >= 0"), expected)
-   query("RESET ALL")
-end
-
-local function check_mysql(number)
-   local expected = found(number, "FORCE INDEX (PRIMARY)")
-   local by_index = found(number, "FORCE INDEX (k_" .. number .. ") WHERE k >= 0")
-   compare(number, "secondary", by_index, expected)
-   local result, complaint = query("CHECK TABLE sbtest%d EXTENDED", number), nil
-   for _ = 1, tonumber(result.nrows) do
-      local _, _, kind, text = unpack(result:fetch_row(), 1, 4)
-      -- An engine that cannot check says so in a note.
-      if kind ~= "note" and not (kind == "status" and text == "OK") then
-         complaint = (complaint and complaint .. "; " or "") .. kind .. ": " .. text
-      end
-   end
-   judge(number .. "/check", complaint)
+local function check(number)
+   answers.check(number, rows.name(number), "COUNT(*), SUM(id), SUM(k)", {
+      {name = "primary", all = "id >= 0"},
+      {name = "secondary", key = "k_" .. number, all = "k >= 0"},
+   })
 end
 
 local function verify_table(number, size)
-   local check = is_pgsql and check_pgsql or check_mysql
    local source = rows.source(1000003 + number)
    check(number) -- before writes, which could mend what is damaged
    answer(number .. "/loaded", totals(number, "id > 0"))
@@ -187,14 +127,9 @@ local function verify_table(number, size)
    check(number)
 end
 
-local function verify()
-   driver = sysbench.sql.driver()
-   con, is_pgsql = driver:connect(), driver:name() == "pgsql"
+answers.declare(function (connection)
+   con = connection
    for number = 1, sysbench.opt.tables do
       verify_table(number, sysbench.opt.table_size)
    end
-   con:disconnect()
-   print("verified")
-end
-
-sysbench.cmdline.commands = {verify = {verify}}
+end)
