@@ -71,6 +71,11 @@ class Live:
         return PLUGIN.verification(printed)
 
     def step(self, task: Task) -> StepResult:
+        (step,) = self.steps(task)
+        return step
+
+    def steps(self, task: Task) -> tuple[StepResult, ...]:
+        """Return the whole of a set, and its parts."""
         request = DriverRequest(
             program=self.program, task=task, database=self.endpoint, verify=False
         )
@@ -81,8 +86,7 @@ class Live:
             instructions=None,
             peak_memory_bytes=None,
         )
-        (step,) = PLUGIN.read(request, (chunk,)).steps
-        return step
+        return PLUGIN.read(request, (chunk,)).steps
 
 
 def dbms_of_the_suite() -> tuple[str, ...]:

@@ -349,7 +349,7 @@ def test_the_command_lines(
         assert not any("password" in word for word in command)
     text = "".join(" ".join(command) + "\n" for command in commands)
     golden(
-        f"sysbench/commands-{name.partition(':')[2]}-{where.protocol.name}.txt",
+        f"sysbench/commands-{name.rpartition(':')[2]}-{where.protocol.name}.txt",
         text.replace(f"{SUITES.resolve()}/", "").encode(),
     )
 

@@ -1,0 +1,169 @@
+"""The suites that stand for the field's benchmarks, on the distribution's real servers.
+
+What clients really asked is read from the log of MariaDB, and held against what was published.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
+from dbhone.workload.task import Scale, Task
+from tests.workload.live import Live, dbms_of_the_suite, started
+
+pytestmark = pytest.mark.integration
+
+SCALE = Scale(size="smoke", threads=(2,))
+RECORDS = 2000
+STATEMENT = re.compile(r"(?i)(SELECT \* FROM usertable|UPDATE|INSERT).*?'(user\d+)'")
+
+
+@pytest.fixture(scope="module", params=dbms_of_the_suite())
+def server(request: pytest.FixtureRequest) -> Iterator[Live]:
+    with started(request.param) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[Live]:
+    with started("mariadb") as live:
+        live.ask("SET GLOBAL log_output = 'TABLE'")
+        yield live
+
+
+def loaded(live: Live, suite: str, name: str) -> Live:
+    live = live.in_database(name)
+    live.load(suite_tasks.data_set(suites.load(suite), SCALE))
+    return live
+
+
+def task_of(suite: str, name: str) -> Task:
+    (task,) = suite_tasks.tasks(suites.load(suite), (name,), SCALE)
+    return task
+
+
+def asked(live: Live, task: Task, command: str) -> list[str]:
+    """Return the statements that a task's clients had the server execute, with their values."""
+    live.ask("TRUNCATE TABLE mysql.general_log")
+    live.ask("SET GLOBAL general_log = ON")
+    live.steps(task)
+    live.ask("SET GLOBAL general_log = OFF")
+    return live.ask(
+        "SELECT REPLACE(argument, '\\n', ' ') FROM mysql.general_log"
+        f" WHERE command_type = '{command}' ORDER BY event_time"
+    )
+
+
+def assert_share(count: int, total: int, share: float) -> None:
+    """Assert that so many of a total are a share of it, as far as chance lets it be."""
+    assert abs(count - total * share) < 5 * math.sqrt(total * share * (1 - share)) + 1
+
+
+@pytest.mark.parametrize("name", ["ycsb"])
+def test_every_set_runs_and_counts_the_parts_that_it_declares(server: Live, name: str) -> None:
+    live = loaded(server, name, f"{name}_steps")
+    suite = suites.load(name)
+    for task in suite_tasks.tasks(suite, (*suite.warm_ups(), *suite.measured()), SCALE):
+        whole, *parts = live.steps(task)
+        assert task.run is not None
+        assert whole.operations > 20, task.set
+        assert whole.errors <= whole.operations / 100
+        assert {part.key for part in parts} <= set(task.run.parts)
+        # A stretch of time is cut: an event that is under way at its end may be in one of the two.
+        counted = sum(part.operations for part in parts)
+        assert not parts or counted == pytest.approx(whole.operations, abs=4)
+
+
+@pytest.mark.parametrize("name", ["ycsb"])
+def test_two_loads_answer_alike_and_a_changed_one_does_not(server: Live, name: str) -> None:
+    data_set = suite_tasks.data_set(suites.load(name), SCALE)
+    changes = {
+        "ycsb": "UPDATE usertable SET field7 = 'x' WHERE ycsb_key > 'user9'",
+    }
+    digests = []
+    for number in (1, 2, 3):
+        live = loaded(server, name, f"{name}_{number}")
+        if number == 3:
+            live.ask(changes[name])
+        digests.append(live.verified(data_set))
+    assert digests[0] == digests[1] != digests[2]
+
+
+def fnv(number: int) -> int:
+    """Return the original's hash of a number."""
+    result = 0xCBF29CE484222325
+    for byte in number.to_bytes(8, "little"):
+        result = (result ^ byte) * 1099511628211 % 2**64
+    return abs(result - 2**64 if result >= 2**63 else result)
+
+
+def zeta(first: float, last: float) -> float:
+    """Return the sum of the weights of these ranks, by Euler and Maclaurin's formula."""
+    inner = (last**0.01 - first**0.01) / 0.01
+    return inner + (last**-0.99 + first**-0.99) / 2
+
+
+def scattered_zipf(records: int) -> dict[str, float]:
+    """Return the probability of each key: ranks from 1 to 10^10, scattered by their hashes."""
+    ranks, near = 10**10, 50_000
+    total = sum(rank**-0.99 for rank in range(1, near)) + zeta(float(near), float(ranks))
+    assert total == pytest.approx(26.469, abs=1e-3)  # the original's constant
+    weights = [zeta(float(near), float(ranks)) / total / records] * records
+    for rank in range(1, near):
+        weights[fnv(rank - 1) % records] += rank**-0.99 / total
+    return {f"user{fnv(number)}": weight for number, weight in enumerate(weights)}
+
+
+def test_ycsb_asks_by_its_shares_for_scattered_records_some_far_more_often(mariadb: Live) -> None:
+    live = loaded(mariadb, "ycsb", "ycsb_zipfian")
+    matches = [
+        STATEMENT.match(line) for line in asked(live, task_of("ycsb", "workload-b"), "Execute")
+    ]
+    assert all(matches)
+    statements = [(match[1], match[2]) for match in matches if match]
+    assert_share(sum(verb == "UPDATE" for verb, _ in statements), len(statements), 0.05)
+    expected = scattered_zipf(RECORDS)
+    counts = Counter(key for _, key in statements)
+    assert counts.keys() <= expected.keys()
+    for key in sorted(expected, key=lambda each: -expected[each])[:50]:
+        assert_share(counts[key], len(statements), expected[key])
+    hottest = set(sorted(expected, key=lambda each: -expected[each])[:200])
+    share = sum(expected[key] for key in hottest)
+    assert_share(sum(counts[key] for key in hottest), len(statements), share)
+
+
+def test_ycsb_reads_latest_what_was_inserted_last(mariadb: Live) -> None:
+    live = loaded(mariadb, "ycsb", "ycsb_latest")
+    statements = [
+        match.groups()
+        for line in asked(live, task_of("ycsb", "workload-d"), "Execute")
+        if (match := STATEMENT.match(line))
+    ]
+    inserted = [key for verb, key in statements if verb == "INSERT"]
+    assert_share(len(inserted), len(statements), 0.05)
+    known = {f"user{fnv(number)}" for number in range(RECORDS)} | set(inserted)
+    read = Counter(key for verb, key in statements if verb != "INSERT")
+    assert read.keys() <= known
+    # Of so many records the newest is read by one request in so many.
+    newest_known = 1 / sum(rank**-0.99 for rank in range(1, RECORDS + 1))
+    last_loaded = f"user{fnv(RECORDS - 1)}"
+    assert read[last_loaded] < newest_known * len(statements)
+    assert sum(read[key] for key in inserted) > len(statements) / 4
+
+
+def test_ycsb_scans_up_to_a_hundred_records(mariadb: Live) -> None:
+    live = loaded(mariadb, "ycsb", "ycsb_scans")
+    found = [
+        int(match[1])
+        for line in asked(live, task_of("ycsb", "workload-e"), "Execute")
+        if (match := re.search(r"ORDER BY ycsb_key LIMIT (\d+)", line))
+    ]
+    assert min(found) >= 1
+    assert max(found) <= 100
+    assert sum(found) / len(found) == pytest.approx(50.5, abs=5 * 29 / math.sqrt(len(found)))
