@@ -65,7 +65,7 @@ def assert_share(count: int, total: int, share: float) -> None:
     assert abs(count - total * share) < 5 * math.sqrt(total * share * (1 - share)) + 1
 
 
-@pytest.mark.parametrize("name", ["ycsb"])
+@pytest.mark.parametrize("name", ["ycsb", "linkbench"])
 def test_every_set_runs_and_counts_the_parts_that_it_declares(server: Live, name: str) -> None:
     live = loaded(server, name, f"{name}_steps")
     suite = suites.load(name)
@@ -80,11 +80,12 @@ def test_every_set_runs_and_counts_the_parts_that_it_declares(server: Live, name
         assert not parts or counted == pytest.approx(whole.operations, abs=4)
 
 
-@pytest.mark.parametrize("name", ["ycsb"])
+@pytest.mark.parametrize("name", ["ycsb", "linkbench"])
 def test_two_loads_answer_alike_and_a_changed_one_does_not(server: Live, name: str) -> None:
     data_set = suite_tasks.data_set(suites.load(name), SCALE)
     changes = {
         "ycsb": "UPDATE usertable SET field7 = 'x' WHERE ycsb_key > 'user9'",
+        "linkbench": "UPDATE linktable SET visibility = 0 WHERE id1 = id2",
     }
     digests = []
     for number in (1, 2, 3):
@@ -105,8 +106,8 @@ def fnv(number: int) -> int:
 
 def zeta(first: float, last: float) -> float:
     """Return the sum of the weights of these ranks, by Euler and Maclaurin's formula."""
-    inner = (last**0.01 - first**0.01) / 0.01
-    return inner + (last**-0.99 + first**-0.99) / 2
+    inner = (math.pow(last, 0.01) - math.pow(first, 0.01)) / 0.01
+    return inner + (math.pow(last, -0.99) + math.pow(first, -0.99)) / 2
 
 
 def scattered_zipf(records: int) -> dict[str, float]:
@@ -167,3 +168,58 @@ def test_ycsb_scans_up_to_a_hundred_records(mariadb: Live) -> None:
     assert min(found) >= 1
     assert max(found) <= 100
     assert sum(found) / len(found) == pytest.approx(50.5, abs=5 * 29 / math.sqrt(len(found)))
+
+
+# What LinkBench's authors published (config/FBWorkload.properties), and how a request begins.
+SHARES = {
+    "SELECT id1, id2, .* ORDER BY time DESC": 50.7119145,
+    "SELECT id, type, version": 12.9326683,
+    "INSERT INTO linktable": 8.9886601 + 8.0122125,
+    "UPDATE nodetable": 7.366437,
+    "SELECT count": 4.8863567,
+    "SELECT visibility": 2.9907664,
+    "INSERT INTO nodetable": 2.5732789,
+    "DELETE FROM nodetable": 1.0115914,
+    "SELECT id1, id2, .* id2 IN": 0.5261142,
+}
+OUTDEGREES = {0: 0.4533, 1: 0.3213, 2: 0.0950, 3: 0.0503}
+
+
+def test_linkbench_asks_by_the_published_shares(mariadb: Live) -> None:
+    live = loaded(mariadb, "linkbench", "linkbench_shares")
+    lines = asked(live, task_of("linkbench", "requests"), "Query")
+    counts = {begin: sum(bool(re.match(begin, line)) for line in lines) for begin in SHARES}
+    total = sum(counts.values())
+    assert total > 1000
+    assert sum(SHARES.values()) == pytest.approx(100, abs=1e-4)
+    for begin, share in SHARES.items():
+        assert_share(counts[begin], total, share / 100)
+    nodes = [int(line.rpartition(" ")[2]) for line in lines if line.startswith("SELECT id, type")]
+    weights = sorted((rank**-0.625 for rank in range(1, RECORDS + 1)), reverse=True)
+    hottest = [count for _, count in Counter(nodes).most_common(20)]
+    assert hottest[0] < sum(hottest) < len(nodes) / 2
+    assert sum(hottest) > len(nodes) * sum(weights[:20]) / sum(weights) * 0.8
+    (miscounted,) = live.ask(
+        "SELECT COUNT(*) FROM counttable c WHERE count <> (SELECT COUNT(*) FROM linktable l WHERE"
+        " l.id1 = c.id AND l.link_type = c.link_type AND l.visibility = 1)"
+    )
+    assert miscounted == "0"
+
+
+def test_linkbenchs_nodes_have_as_many_links_as_published(mariadb: Live) -> None:
+    live = loaded(mariadb, "linkbench", "linkbench_links")
+    degrees = live.ask(
+        "SELECT degree, COUNT(*) FROM (SELECT id, (SELECT COUNT(*) FROM linktable WHERE id1 = id)"
+        " AS degree FROM nodetable) AS each_node GROUP BY degree ORDER BY degree"
+    )
+    shares = {int(degree): int(count) / RECORDS for degree, count in map(str.split, degrees)}
+    for degree, share in OUTDEGREES.items():
+        assert shares[degree] == pytest.approx(share, abs=1 / RECORDS)
+    mean = sum(degree * share for degree, share in shares.items())
+    # The few nodes with more than 6,000 links that ten million have are missing here.
+    assert 2.5 < mean < 4.1
+    (lengths,) = live.ask(
+        "SELECT AVG(LENGTH(data) < 8), AVG(LENGTH(data) < 22), AVG(LENGTH(data) < 3) FROM linktable"
+    )
+    # Log-normal with the median 8: one sigma is a factor of e.
+    assert [float(each) for each in lengths.split()] == pytest.approx([0.5, 0.843, 0.163], abs=0.04)
