@@ -21,7 +21,7 @@ from dbhone.instance import data, settings
 from dbhone.instance.place import opened_place
 from dbhone.instance.server import Server
 from dbhone.process import Command, Finished, run
-from dbhone.workload.drivers.base import Chunk, DriverRequest, StepResult
+from dbhone.workload.drivers.base import Chunk, DriverRequest, ServerDriver, StepResult
 from dbhone.workload.drivers.sysbench import PLUGIN, Tables
 from dbhone.workload.task import DataSet, Task
 
@@ -32,15 +32,16 @@ _POSTGRESQL = Path("/usr/lib/postgresql")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """A running server without tables, and the folder in which sysbench runs."""
+    """A running server without tables, the folder in which clients run, and their driver."""
 
     name: str
     endpoint: Endpoint
     folder: Path
+    driver: ServerDriver = PLUGIN
 
     @property
     def program(self) -> Path:
-        return Path(shutil.which("sysbench") or "sysbench")
+        return Path(shutil.which(self.driver.program) or self.driver.program)
 
     def command(self, argv: tuple[str, ...]) -> Finished:
         return run(Command(argv=argv, cwd=self.folder, isolated=True, timeout=120.0))
@@ -52,9 +53,9 @@ class Live:
 
     def ask(self, sql: str) -> list[str]:
         """Return the lines of the answer to a statement."""
-        argv = PLUGIN.settle(self.program, self.endpoint, Tables(tables=1, rows=100))
-        connection = tuple(word for word in argv[2:-1] if "table" not in word)
-        lines = self.printed((argv[0], str(_ASK), *connection, f"--sql={sql}", "ask"))
+        sysbench = Path(shutil.which("sysbench") or "sysbench")
+        argv = PLUGIN.settle(sysbench, self.endpoint, Tables(tables=1, rows=100))
+        lines = self.printed((argv[0], str(_ASK), *argv[2:-1], f"--sql={sql}", "ask"))
         return [line for line in lines.splitlines()[1:] if line]
 
     def in_database(self, name: str) -> Live:
@@ -63,12 +64,12 @@ class Live:
         return replace(self, endpoint=replace(self.endpoint, database=name))
 
     def load(self, tables: DataSet) -> None:
-        self.printed(PLUGIN.load(self.program, self.endpoint, tables))
-        self.printed(PLUGIN.settle(self.program, self.endpoint, tables))
+        self.printed(self.driver.load(self.program, self.endpoint, tables))
+        self.printed(self.driver.settle(self.program, self.endpoint, tables))
 
     def verified(self, tables: DataSet) -> str:
-        printed = self.printed(PLUGIN.verify(self.program, self.endpoint, tables))
-        return PLUGIN.verification(printed)
+        printed = self.printed(self.driver.verify(self.program, self.endpoint, tables))
+        return self.driver.verification(printed)
 
     def step(self, task: Task) -> StepResult:
         (step,) = self.steps(task)
@@ -80,13 +81,13 @@ class Live:
             program=self.program, task=task, database=self.endpoint, verify=False
         )
         chunk = Chunk(
-            data=self.printed(PLUGIN.argv(request)).encode(),
+            data=self.printed(self.driver.argv(request)).encode(),
             at=0.0,
             cpu_seconds=None,
             instructions=None,
             peak_memory_bytes=None,
         )
-        return PLUGIN.read(request, (chunk,)).steps
+        return self.driver.read(request, (chunk,)).steps
 
 
 def dbms_of_the_suite() -> tuple[str, ...]:

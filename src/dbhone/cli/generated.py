@@ -17,7 +17,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.files import absolute_path
 from dbhone.report.page import Page
-from dbhone.workload.captured_suite import is_workload_file
+from dbhone.workload import suite as suites
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -100,7 +100,7 @@ class GeneratedOptions:
 
 def _found(suite: str | None) -> str | None:
     """Return a suite; a workload file by its absolute path, wherever the experiment is kept."""
-    if suite is None or not is_workload_file(suite):
+    if suite is None or not suites.is_users_file(suite):
         return suite
     return str(absolute_path(suite))
 

@@ -19,7 +19,7 @@ from dbhone.experiment.schema import ExperimentFile, Locator
 from dbhone.files import absolute_path
 from dbhone.source.fixes import is_patch
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
-from dbhone.workload.captured_suite import is_workload_file
+from dbhone.workload import suite as suites
 
 _SHIPPED = "dbhone.experiment.experiments"
 SOURCE_SYNTAX = "[NAME=]SOURCE"
@@ -126,7 +126,7 @@ def _with_files(declared: ExperimentFile, folder: Path) -> ExperimentFile:
     """Return the file with the paths of a workload file and of a dump, looked for in a folder."""
     workload = declared.workload
     found: dict[str, object] = {}
-    if is_workload_file(workload.suite):
+    if suites.is_users_file(workload.suite):
         found["suite"] = str(absolute_path(str(folder / Path(workload.suite).expanduser())))
     if isinstance(workload.data, str):
         found["data"] = str(absolute_path(str(folder / Path(workload.data).expanduser())))

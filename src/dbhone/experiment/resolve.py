@@ -21,7 +21,6 @@ from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import lists_of
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
-from dbhone.workload.captured_suite import is_workload_file
 from dbhone.workload.drivers.base import load_driver
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
@@ -72,7 +71,7 @@ class Resolver:
 
     def _suite(self) -> Suite:
         name = self.declared.workload.suite
-        if is_workload_file(name):
+        if suites.is_users_file(name):
             return self.where.meant(suites.load, name, "workload", "suite")
         if name not in suites.names():
             raise UnknownName("suite", name, suites.names(), where=self.where.at("suite"))

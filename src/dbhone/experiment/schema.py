@@ -123,9 +123,9 @@ class TrainingSection(_Section):
 class WorkloadSection(_Section):
     """``[workload]``: what all subjects are asked to do.
 
-    ``suite`` names a suite, or is the path of a workload file beside this one. ``data`` says how
-    much is loaded by the driver's own keys, or is the path of a dump; ``tables`` and ``rows`` are
-    the keys of sysbench.
+    ``suite`` names a suite, or is the path of a workload file or of a script for pgbench beside
+    this one. ``data`` says how much is loaded by the driver's own keys, or is the path of a dump;
+    ``tables`` and ``rows`` are the keys of sysbench.
     """
 
     suite: str

@@ -7,6 +7,7 @@ never a DBMS. ``registry.py`` says how another distribution adds a suite.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from enum import StrEnum
 from functools import cache
@@ -16,12 +17,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from dbhone import registry
-from dbhone.errors import HoneError, UnknownName
+from dbhone.errors import HoneError, UnknownName, UsageError
 from dbhone.measurement.record import Group
 from dbhone.units import parse_size
 from dbhone.workload import captured_suite
 
 DRAWER = "dbhone.workload.suites"
+_SCRIPTED = "pgbench"
+"""The suite whose driver runs a user's script, and the end of such a script's name."""
 
 
 class Regime(StrEnum):
@@ -74,7 +77,7 @@ class NumberedSet(_Section):
 
 
 class PartOfSet(_Section):
-    """One kind of statement in a set's operations, which is a step of its own."""
+    """One kind of a set's statements, operations or scripts, which is a step of its own."""
 
     title: str
     group: Group
@@ -213,12 +216,14 @@ def for_interface(interface: str) -> tuple[str, ...]:
 
 @cache
 def load(name: str) -> Suite:
-    """Return the suite ``name``, which may be the path of a workload file.
+    """Return the suite ``name``, which may be the path of a user's file.
 
     Raises UnknownName, or HoneError for a wrong file.
     """
     if captured_suite.is_workload_file(name):
         return Suite.model_validate(captured_suite.declared(Path(name)))
+    if is_users_file(name):
+        return _of_script(Path(name))
     files = registry.toml_files(DRAWER)
     if name not in files:
         raise UnknownName("suite", name, files)
@@ -228,6 +233,33 @@ def load(name: str) -> Suite:
         return Suite.model_validate({**declared, "scripts": scripts})
     except (OSError, ValidationError, tomllib.TOMLDecodeError) as error:
         raise HoneError(f"the file of the suite {name} is wrong: {error}") from error
+
+
+def is_users_file(name: str) -> bool:
+    """Return whether a suite's name is the path of a workload file, or of a script for pgbench."""
+    return captured_suite.is_workload_file(name) or name.endswith(f".{_SCRIPTED}")
+
+
+def _of_script(path: Path) -> Suite:
+    """Return the suite whose driver runs scripts, with the user's script as its only set."""
+    if not path.is_file():
+        raise UsageError(f"there is no script {path}")
+    suite = load(_SCRIPTED)
+    sizes = {
+        name: size.model_copy(update={"script": str(path)})
+        for name, size in suite.server_sizes.items()
+    }
+    warm_ups = {name: suite.sets[name] for name in suite.warm_ups()}
+    own = ServerSet.model_validate(
+        {"title": f"the user's {path.name}", "group": Group.WRITE, "script": "own"}
+    )
+    return suite.model_copy(
+        update={"server_sizes": sizes, "sets": {**warm_ups, _short_name(path): own}}
+    )
+
+
+def _short_name(path: Path) -> str:
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", path.stem)[:40] or "script"
 
 
 def full_names(

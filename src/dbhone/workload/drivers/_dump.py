@@ -103,13 +103,17 @@ def _roles(dump: Path) -> list[str]:
     return list(roles)
 
 
-def _postgresql_program(name: str) -> str:
-    """Return the newest program of this name: Debian's own in the path would ask for clusters."""
+def distributed_program(name: str) -> str | None:
+    """Return Debian's newest program of PostgreSQL: the one in the path would ask for clusters."""
     versions = sorted(
         (path for path in _DEBIAN.glob(f"*/bin/{name}") if path.parts[4].isdigit()),
         key=lambda path: int(path.parts[4]),
     )
-    return str(versions[-1]) if versions else _program((name,), "postgresql-client")
+    return str(versions[-1]) if versions else None
+
+
+def _postgresql_program(name: str) -> str:
+    return distributed_program(name) or _program((name,), "postgresql-client")
 
 
 def _program(names: tuple[str, ...], package: str) -> str:

@@ -251,7 +251,7 @@ def complaint(printed: str) -> DriverError | None:
     return DriverError(f"sysbench failed: {(specific or lines)[0][:_LONGEST_COMPLAINT]}")
 
 
-def digest_of_answers(printed: str) -> str:
+def digest_of_answers(printed: str, program: str = "sysbench") -> str:
     """Return the digest of printed answers. Raises DriverError if a check found damage."""
     lines = [line for line in printed.splitlines() if line.strip()]
     damage = next((line for line in lines if line.startswith("damage ")), None)
@@ -261,18 +261,18 @@ def digest_of_answers(printed: str) -> str:
         del lines[0]
     answers = lines[:-1]
     if not answers or lines[-1] != _VERIFIED:
-        raise DriverError("sysbench ended before it had verified all answers")
+        raise DriverError(f"{program} ended before it had verified all answers")
     for line in answers:
         if _ANSWER.fullmatch(line) is None:
-            raise DriverError(f"sysbench printed what is no answer: {line[:120]!r}")
+            raise DriverError(f"{program} printed what is no answer: {line[:120]!r}")
     return hashlib.sha256("\n".join(answers).encode()).hexdigest()
 
 
-def intervals_began(transcript: tuple[Chunk, ...]) -> float:
-    """Return when the first interval began, by when sysbench printed it."""
+def intervals_began(transcript: tuple[Chunk, ...], first: re.Pattern[bytes] = _FIRST) -> float:
+    """Return when the first interval began, by when the driver printed it."""
     text = b""
     for chunk in transcript:
         text += chunk.data
-        if _FIRST.search(text):
+        if first.search(text):
             return chunk.at - INTERVAL
     return 0.0
