@@ -9,6 +9,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,7 @@ from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.task import Scale, Task
 from tests.workload.live import Live, dbms_of_the_suite, started
+from tests.workload.test_pausable_client_servers import client
 
 pytestmark = pytest.mark.integration
 
@@ -78,6 +81,27 @@ def test_every_set_runs_and_counts_the_parts_that_it_declares(server: Live, name
         # A stretch of time is cut: an event that is under way at its end may be in one of the two.
         counted = sum(part.operations for part in parts)
         assert not parts or counted == pytest.approx(whole.operations, abs=4)
+
+
+def test_frozen_clients_count_each_part_while_they_go_on(server: Live, tmp_path: Path) -> None:
+    live = loaded(server, "linkbench", "linkbench_frozen")
+    task = task_of("linkbench", "requests")
+    assert task.run is not None
+    with client(live, task, tmp_path / "client") as driver:
+        driver.await_ready(60.0)
+        for _ in range(3):
+            before = driver.finished_events()
+            with driver.running():
+                while driver.finished_events() < before + 100:
+                    driver.pass_time(0.005)
+        driver.end(60.0)
+        counts = driver.counts()
+    assert driver.parts == task.run.parts
+    executed, seconds, failed = counts.parts.T
+    assert executed.sum() == pytest.approx(counts.finished, abs=4)
+    assert executed[driver.parts.index("get-link-list")] > counts.finished / 3
+    assert 0 < seconds.sum() < counts.seconds * 2
+    assert failed.sum() <= counts.refused
 
 
 @pytest.mark.parametrize("name", ["ycsb", "linkbench"])
@@ -223,3 +247,18 @@ def test_linkbenchs_nodes_have_as_many_links_as_published(mariadb: Live) -> None
     )
     # Log-normal with the median 8: one sigma is a factor of e.
     assert [float(each) for each in lengths.split()] == pytest.approx([0.5, 0.843, 0.163], abs=0.04)
+
+
+@pytest.mark.parametrize(("statements", "command"), [("text", "Query"), ("prepared", "Execute")])
+def test_hiroi10s_mix_is_sent_as_text_or_prepared(
+    mariadb: Live, statements: str, command: str
+) -> None:
+    live = loaded(mariadb, "hiroi10", f"hiroi10_{statements}")
+    scale = replace(SCALE, data={"statements": statements})
+    (task,) = suite_tasks.tasks(suites.load("hiroi10"), ("oltp",), scale)
+    verbs = [line.split()[0] for line in asked(live, task, command)]
+    counts = Counter(verb for verb in verbs if verb != "SET")
+    transactions = counts["COMMIT"]
+    assert transactions > 20
+    each = {"BEGIN": 1, "SELECT": 5, "UPDATE": 2, "DELETE": 1, "INSERT": 1, "COMMIT": 1}
+    assert {verb: round(count / transactions) for verb, count in counts.items()} == each

@@ -87,13 +87,13 @@ class Resolver:
         """Return the scale; what only a server's suite understands is refused for others."""
         workload = self.declared.workload
         given = workload.model_fields_set & {
-            *("threads", "regime", "tables", "rows", "seconds", "cache")
+            *("threads", "regime", "tables", "rows", "statements", "seconds", "cache")
         }
         given_data = workload.data
         data: dict[str, int | str] = (
             {"dump": given_data} if isinstance(given_data, str) else {**given_data}
         )
-        for key in ("tables", "rows"):
+        for key in ("tables", "rows", "statements"):
             if key in given:
                 data[key] = getattr(workload, key)
         refused = (given | data.keys()) - suite.adjustable - load_driver(suite.driver).data_keys

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import ErrorDetails
@@ -125,7 +125,7 @@ class WorkloadSection(_Section):
 
     ``suite`` names a suite, or is the path of a workload file or of a script for pgbench beside
     this one. ``data`` says how much is loaded by the driver's own keys, or is the path of a dump;
-    ``tables`` and ``rows`` are the keys of sysbench.
+    ``tables``, ``rows`` and ``statements`` are the keys of sysbench.
     """
 
     suite: str
@@ -135,6 +135,7 @@ class WorkloadSection(_Section):
     regime: Annotated[Regime, BeforeValidator(_regime)] = Regime.CACHED
     tables: int | None = Field(default=None, ge=1, le=10_000)
     rows: int | None = Field(default=None, ge=100)
+    statements: Literal["prepared", "text"] | None = None
     data: str | dict[str, int] = {}
     seconds: Seconds | None = None
     cache: Size | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +49,31 @@ _LOADERS = 8
 _SHORTEST_WITH_INTERVALS = 3.0
 
 
+class Statements(StrEnum):
+    """How clients send statements that a script prepares; sysbench calls it db-ps-mode."""
+
+    PREPARED = "prepared"
+    TEXT = "text"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables(DataSet):
-    """So many tables with so many rows in each, loaded by the scripts in a folder."""
+    """So many tables with so many rows in each, loaded by the scripts in a folder.
+
+    ``statements`` says how clients send what a script prepares.
+    """
 
     tables: int
     rows: int
+    statements: Statements = field(default=Statements.PREPARED, compare=False)
     scripts: Path = field(default=_SHARED, repr=False)
     seed: int | None = None
 
     @property
     def label(self) -> str:
-        """Tables times rows."""
-        return f"{self.tables} × {self.rows:,} rows"
+        """Tables times rows, and that statements are text."""
+        as_text = ", statements as text" if self.statements is Statements.TEXT else ""
+        return f"{self.tables} × {self.rows:,} rows{as_text}"
 
     @property
     def key(self) -> tuple[str | int, ...]:
@@ -91,6 +104,7 @@ class _TableKeys(BaseModel):
 
     tables: int = Field(ge=1)
     rows: int = Field(ge=100)
+    statements: Statements = Statements.PREPARED
 
 
 class _ScriptKeys(BaseModel):
@@ -106,12 +120,18 @@ class Sysbench(ServerDriver):
     name = "sysbench"
     program = "sysbench"
     package = "sysbench"
-    data_keys = frozenset({"tables", "rows"})
+    data_keys = frozenset({"tables", "rows", "statements"})
 
     def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> Tables:
-        """Return the tables; the keys are ``tables`` and ``rows``."""
+        """Return the tables; the keys are ``tables``, ``rows`` and ``statements``."""
         size = validated(_TableKeys, keys, "sysbench")
-        return Tables(tables=size.tables, rows=size.rows, scripts=scripts, seed=seed)
+        return Tables(
+            tables=size.tables,
+            rows=size.rows,
+            statements=size.statements,
+            scripts=scripts,
+            seed=seed,
+        )
 
     def job(self, keys: Mapping[str, Any]) -> Script:
         """Return the script; the keys are ``script`` and ``options``."""
@@ -273,6 +293,8 @@ def _run_command(request: DriverRequest, options: dict[str, str]) -> tuple[str, 
     usual = {**_table_options(_tables_of(run.data)), "threads": str(run.threads)}
     if run.parts:
         usual["parts"] = ",".join(run.parts)
+    if _tables_of(run.data).statements is Statements.TEXT:
+        usual["db-ps-mode"] = "disable"
     # What a set says replaces what every set has.
     options = usual | options | dict(_job_of(run).options)
     return command_line(request.program, script, _endpoint_of(request), options, "run")
