@@ -319,6 +319,7 @@ def test_what_is_listed_is_json_for_programs(home: Path) -> None:
     assert plan["budget_seconds"] == 480
     assert {"stage", "what", "seconds"} <= plan["steps"][0].keys()
     assert [suite["name"] for suite in json.loads(hone(home, "suites", "--json").stdout)]
+    assert "requests/get-link-list" in hone(home, "suites", "linkbench").stdout
     assert "try" in {
         each["name"] for each in json.loads(hone(home, "experiments", "--json").stdout)
     }

@@ -10,7 +10,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, json_option, print_json
 from dbhone.workload import suite as suites
-from dbhone.workload.suite import NumberedSet, Suite
+from dbhone.workload.suite import NumberedSet, ServerSet, Suite
 
 
 @click.command(
@@ -52,6 +52,10 @@ def _sets(suite: Suite) -> Table:
         declared = suite.sets[name]
         steps = len(declared.keys()) if isinstance(declared, NumberedSet) else declared.group.value
         table.add_row(name, declared.title, str(steps))
+        for key in declared.parts if isinstance(declared, ServerSet) else ():
+            table.add_row(
+                f"{name}/{key}", declared.title_of(key), f"part: {declared.group_of(key)}"
+            )
     return table
 
 
