@@ -9,7 +9,7 @@ from functools import cached_property
 
 import pytest
 
-from dbhone.errors import DriverError, HoneError
+from dbhone.errors import BuildError, DriverError, HoneError
 from dbhone.experiment import execute
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
@@ -173,6 +173,26 @@ def test_a_subject_that_answers_otherwise_is_broken_and_the_others_are_measured(
         "pgo": "it crashed",
     }
     assert PretendedMeasuring.subjects == ("rel", "control")
+
+
+def test_an_optional_subject_whose_build_fails_is_left_out_and_the_others_are_measured(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform = PretendedService.perform
+
+    def fail(service: PretendedService, step: PlanStep) -> bool:
+        if isinstance(step, Compile) and step.subjects == ("pgo",):
+            raise BuildError("the compiler crashed")
+        return perform(service, step)
+
+    monkeypatch.setattr(PretendedService, "perform", fail)
+    run = bench.execute(parse(GOOD, name="x.toml"))
+    assert PretendedMeasuring.subjects == ("rel", "control")
+    texts = [each.text for each in run.warnings if each.subject == "pgo"]
+    assert texts == ["pgo was left out: its build failed: the compiler crashed"]
+    certain = parse(GOOD.replace("optional = true", "optional = false"), name="x.toml")
+    with pytest.raises(BuildError):
+        bench.execute(certain)
 
 
 @pytest.mark.parametrize(

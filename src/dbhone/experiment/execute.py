@@ -15,10 +15,12 @@ from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import (
+    BuildError,
     DriverError,
     HoneError,
     Interrupted,
     MachineError,
+    ProfileError,
     ServerError,
     ToolError,
     UsageError,
@@ -160,10 +162,22 @@ class Execution:
         )
         for step in plan.steps:
             if self._takes_part(step, plan):
-                with reporter.step(step, self._expected(step)) as report:
-                    self._perform(step, plan, report)
-                self._learn(step, report)
+                try:
+                    with reporter.step(step, self._expected(step)) as report:
+                        self._perform(step, plan, report)
+                except (BuildError, ProfileError, DriverError, ServerError) as error:
+                    self._do_without(step, error)
+                else:
+                    self._learn(step, report)
                 self._recorder.tick()
+
+    def _do_without(self, step: PlanStep, error: HoneError) -> None:
+        """Leave out the subjects whose build failed. Raises the error if one is not optional."""
+        names = tuple(self._active(step))
+        builds = isinstance(step, Compile | TakePrebuilt | PostLink | Train)
+        if not builds or not all(self._subjects[name].optional for name in names):
+            raise error
+        self._leave_out(dict.fromkeys(names, f"its build failed: {error.text_with_log}"))
 
     def _perform(self, step: PlanStep, plan: Plan, report: StepReport) -> None:
         match step:
