@@ -22,9 +22,14 @@ from dbhone.workload import suite as suites
 F = TypeVar("F", bound=Callable[..., Any])
 
 _SIZE = "quick"
+_BUDGET = click.option(
+    "--budget", type=Duration(), help="Time for everything.  [default: 15m for each subject]"
+)
 _OPTIONS = (
     click.option(
         "--suite",
+        "--workload",
+        "suite",
         shell_complete=completing.completing(completing.suites),
         help="What they do.  [default: sysbench:micro, for SQLite speedtest1]",
     ),
@@ -37,9 +42,6 @@ _OPTIONS = (
     click.option("--size", help=f"How large it is.  [default: {_SIZE}]"),
     click.option("--sets", metavar="A,B,…", help="Sets of the suite.  [default: all]"),
     click.option("--threads", metavar="N,M,…", help="Numbers of clients.  [default: the size's]"),
-    click.option(
-        "--budget", type=Duration(), help="Time for everything.  [default: 15m for each subject]"
-    ),
     click.option(
         "--target",
         type=Percent(),
@@ -107,6 +109,11 @@ def _found(suite: str | None) -> str | None:
 
 def asks(function: F) -> F:
     """Decorate a command with these options."""
+    return asks_but_budget(_BUDGET(function))
+
+
+def asks_but_budget(function: F) -> F:
+    """Decorate a command that has a budget of its own with all other options."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function

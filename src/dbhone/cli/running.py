@@ -16,7 +16,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import SOURCE_SYNTAX
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import make_plan, shortage
+from dbhone.experiment.plan import Shortage, make_plan, shortage
 from dbhone.experiment.requirements import check_folders, missing_for
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.files import write_whole
@@ -96,19 +96,31 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool, forc
     Raises UsageError for a budget that gives no verdict as far as can be told, unless ``force``.
     """
     with context.session() as session, open_store(context) as store:
-        estimator = BuildEstimator(session.home)
-        check_folders(experiment)
-        lacking = missing_for(experiment, estimator)
-        ensure_installed(context, lacking, "this experiment", session.home)
-        short = shortage(make_plan(experiment, estimator), experiment)
-        if short is not None and not force:
-            raise UsageError(short.reason, hint=f"{short.remedy}; --force begins nevertheless")
+        short = check(context, experiment, session, force=force)
         run = begin(experiment, session, store)
         context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
         if short is not None:
             text = f"{short.reason}: {short.remedy}"
             context.err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
         return execute(context, experiment, run, session=session, store=store, refresh=refresh)
+
+
+def check(
+    context: Context, experiment: Experiment, session: Session, *, force: bool
+) -> Shortage | None:
+    """Check before anything begins that the machine and the budget are enough.
+
+    Raises UsageError for a budget that gives no verdict as far as can be told, unless ``force``;
+    then the shortage is returned.
+    """
+    estimator = BuildEstimator(session.home)
+    check_folders(experiment)
+    lacking = missing_for(experiment, estimator)
+    ensure_installed(context, lacking, "this experiment", session.home)
+    short = shortage(make_plan(experiment, estimator), experiment)
+    if short is not None and not force:
+        raise UsageError(short.reason, hint=f"{short.remedy}; --force begins nevertheless")
+    return short
 
 
 def execute(
@@ -121,6 +133,20 @@ def execute(
     refresh: bool = False,
 ) -> Page:
     """Execute a run to its end and print what it found."""
+    finished = perform(context, experiment, run, session=session, store=store, refresh=refresh)
+    return present(context, finished, store, session.home)
+
+
+def perform(
+    context: Context,
+    experiment: Experiment,
+    run: Run,
+    *,
+    session: Session,
+    store: Store,
+    refresh: bool = False,
+) -> Run:
+    """Execute a run to its end, and return it as it is then."""
     with shown(context.err, verbose=context.verbose) as listen:
         desk = ExecutionContext(session=session, store=store, listen=listen, refresh=refresh)
         execution = Execution(experiment, run, desk)
@@ -133,7 +159,7 @@ def execute(
             error.hint = error.hint or f"'hone resume {run.id}' goes on from what is finished"
             error.hint = error.hint.replace("RUN", str(run.id))
             raise
-    return present(context, store.run(run.id), store, session.home)
+    return store.run(run.id)
 
 
 def present(context: Context, run: Run, store: Store, home: Home) -> Page:

@@ -49,6 +49,7 @@ def declared(path: Path) -> dict[str, Any]:
         "driver": _DRIVER,
         "protocols": [header.protocol],
         "scripts": _SCRIPTS,
+        "training": [Half.EARLIER.value],
         "note": _NOTE_ANONYMOUS if header.anonymised else _NOTE,
         "server_sizes": {
             name: {

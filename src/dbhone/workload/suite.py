@@ -149,7 +149,8 @@ class Suite(_Section):
     libraries. With ``ordered`` the sets run in the file's order in every block. ``scripts`` is the
     folder of scripts beside the file, named ``scripts`` unless the file says otherwise. With
     ``fresh_loads`` every block has random data of its own, the same for all subjects. Without
-    ``trains`` no profile can be trained on it. Reports have the ``note`` as a footnote.
+    ``trains`` no profile can be trained on it; ``training`` are the sets to train on if the user
+    names none. Reports have the ``note`` as a footnote.
     """
 
     title: str
@@ -158,6 +159,7 @@ class Suite(_Section):
     ordered: bool = False
     fresh_loads: bool = False
     trains: bool = True
+    training: tuple[str, ...] = ()
     note: str | None = None
     server_sizes: dict[str, ServerSize] = Field(default_factory=dict)
     sets: dict[str, NumberedSet | ServerSet] = Field(min_length=1)

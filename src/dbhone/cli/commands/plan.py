@@ -52,12 +52,20 @@ def command(
     """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
     loaded = load_named(experiment, known_versions(context.home), sources)
     declared = with_design(loaded, budget=budget)
+    if as_json:
+        check_folders(declared)
+        estimator = BuildEstimator(context.home)
+        plan = make_plan(declared, estimator)
+        print_json(context, _object(declared, plan, missing_for(declared, estimator)))
+        return
+    print_plan(context, declared)
+
+
+def print_plan(context: Context, declared: Experiment) -> None:
+    """Print what an experiment would do, step by step, and what this machine lacks for it."""
     check_folders(declared)
     estimator = BuildEstimator(context.home)
     plan = make_plan(declared, estimator)
-    if as_json:
-        print_json(context, _object(declared, plan, missing_for(declared, estimator)))
-        return
     context.out.print(declared.title, style="bold")
     context.out.print(_table(plan))
     design = declared.design
