@@ -1,0 +1,131 @@
+"""What a search tells in the end: all that was tried, and what each stage of the winner brought.
+
+These figures are of the choosing runs, which flatter whoever did best in them. The gain is the
+confirming run's alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbhone.analysis.selection import step_ratio
+from dbhone.tuner.search import Decision, Finished, Kind, Request, ranking, scores, tried
+from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
+
+_LEFT_OUT = "left-out"
+_ORDER = ("lto", "cspgo", "pgo", "bolt")
+"""The stages of a waterfall; what else sets a build apart comes after them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One candidate: its ratio to the base while choosing, in so many blocks, and its fate."""
+
+    name: str
+    ratio: float | None
+    blocks: int
+    fate: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What one stage brought: the ratio to the stage before it, and the interval of that.
+
+    ``low`` and ``high`` are None where too few blocks have both.
+    """
+
+    stage: str
+    ratio: float
+    low: float | None
+    high: float | None
+
+
+def all_tried(
+    finished: Sequence[Finished], decision: Decision, left_out: Mapping[str, str]
+) -> tuple[Tried, ...]:
+    """Return all candidates, the best first, and then those that were not measured.
+
+    ``left_out`` are those that were no candidates on this machine, with the reasons.
+    """
+    choosing = [it for it in finished if it.kind is Kind.CHOOSE]
+    ranked = ranking(choosing)
+    fates = {
+        standing.name: _fate(standing.name, standing.beaten, choosing, decision)
+        for standing in ranked
+    }
+    rows = [
+        Tried(name=it.name, ratio=it.ratio, blocks=it.blocks, fate=fates[it.name]) for it in ranked
+    ]
+    unmeasured = {**left_out, **dict(_absent(choosing, fates))}
+    rows += [Tried(name=name, ratio=None, blocks=0, fate=why) for name, why in unmeasured.items()]
+    return tuple(rows)
+
+
+def waterfall(
+    request: Request, finished: Sequence[Finished], best: Candidate
+) -> tuple[Brought, ...]:
+    """Return what each stage brought on the way from the base to a candidate, as far as measured.
+
+    Each stage is a candidate that has one word more; what was not measured by itself is one stage
+    with what comes after it.
+    """
+    choosing = [it for it in finished if it.kind is Kind.CHOOSE]
+    known = scores(choosing)
+    if best.name not in known:
+        return ()
+    measured = {it: known[it.name] for it in tried(request, choosing)}
+    zero = known[best.name] * 0.0
+    stages: list[Brought] = []
+    before, told = zero, frozenset[str]()
+    for words in _prefixes(best):
+        at = next((it for it in measured if _is_stage(it, best, words)), None)
+        if at is None:
+            continue
+        ratio, half = step_ratio(measured[at], before)
+        if math.isnan(ratio):
+            continue
+        added = [word for word in words if word not in told]
+        title = "+".join(added) or f"{at.compiler} instead of {BASE_COMPILER}"
+        if added and not told and not stages and best.compiler != BASE_COMPILER:
+            title = f"{at.compiler}, {title}"
+        reach = (None, None) if half is None else (ratio / math.exp(half), ratio * math.exp(half))
+        stages.append(Brought(stage=title, ratio=ratio, low=reach[0], high=reach[1]))
+        before, told = measured[at], frozenset(words)
+    return tuple(stages)
+
+
+def _fate(name: str, beaten: bool, choosing: Sequence[Finished], decision: Decision) -> str:
+    if name in decision.refused:
+        return f"refused: {decision.refused[name]}"
+    if decision.winner is not None and name == decision.winner.name:
+        return "measured afresh"
+    last = choosing[-1]
+    if name in last.samples.subjects:
+        return "not the best" if not beaten else "worse for certain"
+    return "dropped: worse for certain" if beaten else "dropped: among the worse half"
+
+
+def _absent(choosing: Sequence[Finished], measured: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each candidate that has no figure, with the reason."""
+    for it in choosing:
+        for warning in it.run.warnings:
+            name = warning.subject
+            if warning.code == _LEFT_OUT and name is not None and name not in measured:
+                yield name, warning.text.removeprefix(f"{name} was left out: ")
+        for subject in it.run.subjects:
+            if subject.broken is not None and subject.name not in {BASE, *measured}:
+                yield subject.name, f"broken: {subject.broken}"
+
+
+def _prefixes(best: Candidate) -> Iterator[tuple[str, ...]]:
+    """Yield the words of each stage, from the compiler alone to the candidate as a whole."""
+    words = sorted(
+        best.words, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER)
+    )
+    return (tuple(words[:count]) for count in range(len(words) + 1))
+
+
+def _is_stage(candidate: Candidate, best: Candidate, words: tuple[str, ...]) -> bool:
+    return candidate.compiler == best.compiler and frozenset(candidate.words) == frozenset(words)

@@ -1,0 +1,180 @@
+"""The space of a search: variants × compilers, and levers, as far as this machine has them.
+
+The order is that of promise: what is likely to be the best is built first, and what the budget has
+no time for is left out from the end. What was measured here and elsewhere decides the order
+(docs/tune.md).
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dbhone.compilation.toolchain import Compiler, check_name, find_compiler
+from dbhone.compilation.transforms.base import Family
+from dbhone.compilation.variant import parse_variant
+from dbhone.dbms.base import Dbms
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.errors import HoneError, UsageError
+from dbhone.instance.applied_levers import canonical
+
+BASE = "rel"
+"""The variant and the name of the base: what distributions ship, by their usual compiler."""
+BASE_COMPILER = "gcc"
+_VARIANTS = (
+    "lto+pgo+bolt",
+    "lto+pgo",
+    "lto+cspgo+bolt",
+    "lto",
+    "lto+pgo+v3",
+    "pgo",
+)
+_FOR_LIBRARIES = ("lto+pgo+nointerpose",)
+_LEVERS = ("jemalloc", "tcmalloc", "mimalloc", "huge-pages")
+NO_LEVERS = ("none",)
+_FOREIGN = re.compile(r"[^A-Za-z0-9._+-]+")
+_NUMBERED = "{}-[0-9]*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One point of the space. ``levers`` are canonical words."""
+
+    variant: str
+    compiler: str
+    levers: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What it is called as a subject: ``clang-19+lto+pgo+jemalloc``."""
+        compiler = () if self.compiler == BASE_COMPILER else (Path(self.compiler).name,)
+        own = () if self.variant == BASE and compiler else (self.variant,)
+        return _FOREIGN.sub("-", "+".join((*compiler, *own, *self.levers)))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The transforms and levers that set it apart from its compiler's plain build."""
+        return (*(word for word in self.variant.split("+") if word != BASE), *self.levers)
+
+    def section(self) -> dict[str, Any]:
+        """Return it as a subject of an experiment file."""
+        section: dict[str, Any] = {"like": BASE, "optional": True}
+        if self.compiler != BASE_COMPILER:
+            section["compiler"] = self.compiler
+        if self.variant != BASE:
+            section["variant"] = self.variant
+        return section | ({"levers": list(self.levers)} if self.levers else {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """The candidates in the order of promise, and why others of the space are none.
+
+    ``levers`` are tried on the best build.
+    """
+
+    candidates: tuple[Candidate, ...]
+    levers: tuple[str, ...]
+    left_out: dict[str, str]
+
+
+def find_space(
+    dbms: Dbms,
+    variants: tuple[str, ...] = (),
+    compilers: tuple[str, ...] = (),
+    levers: tuple[str, ...] = (),
+) -> Space:
+    """Return the space for a DBMS on this machine; what is empty is chosen by hone.
+
+    Raises UsageError or ToolError if something that was asked for is impossible, or if nothing is
+    possible.
+    """
+    chosen = compilers or usual_compilers()
+    wanted = variants or (*_VARIANTS[:2], *_FOR_LIBRARIES, *_VARIANTS[2:])
+    left_out: dict[str, str] = {}
+    candidates: list[Candidate] = []
+    for candidate in _product(wanted, chosen):
+        reason = _refusal(candidate, dbms)
+        if reason is None:
+            candidates.append(candidate)
+        elif variants:
+            raise UsageError(f"{candidate.name}: {reason}")
+        elif not _is_meaningless(candidate, dbms):
+            left_out[candidate.name] = reason
+    if not candidates:
+        reasons = "; ".join(left_out.values())
+        raise UsageError(f"no build can be tried here: {reasons}", hint="'hone doctor' tells more")
+    return Space(candidates=tuple(candidates), levers=_levers_of(dbms, levers), left_out=left_out)
+
+
+def _levers_of(dbms: Dbms, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the levers that are tried one by one, in canonical words."""
+    if not isinstance(dbms, ServerDbms):
+        if words and words != NO_LEVERS:
+            raise UsageError(f"{dbms.title} is no server and has no levers", hint="leave them out")
+        return ()
+    if words == NO_LEVERS:
+        return ()
+    return tuple(canonical((word,))[0] for word in words or _LEVERS)
+
+
+def usual_compilers() -> tuple[str, ...]:
+    """Return the newest gcc and the newest clang of this machine, as far as it has them."""
+    newest = (_newest(family) for family in Family)
+    return tuple(name for name in newest if name is not None)
+
+
+def _newest(family: Family) -> str | None:
+    """Return the shortest name of a family's newest compiler."""
+    names = {family.value}
+    for folder in filter(None, (shutil.which(family.value), "/usr/bin/-")):
+        names |= {
+            path.name
+            for path in Path(folder).parent.glob(_NUMBERED.format(family.value))
+            if path.name.removeprefix(f"{family.value}-").isdecimal()
+        }
+    found = [(name, _compiler(name)) for name in sorted(names)]
+    known = [(compiler.major, -len(name), name) for name, compiler in found if compiler is not None]
+    return max(known)[-1] if known else None
+
+
+def _compiler(name: str) -> Compiler | None:
+    try:
+        return find_compiler(name)
+    except HoneError:
+        return None
+
+
+def _product(variants: Iterable[str], compilers: tuple[str, ...]) -> Iterator[Candidate]:
+    """Yield each variant by each compiler. The plain build by another compiler comes last."""
+    plain = (BASE,) if len(compilers) > 1 else ()
+    for variant in dict.fromkeys((*variants, *plain)):
+        for compiler in compilers:
+            if (variant, compiler) != (BASE, BASE_COMPILER):
+                yield Candidate(variant=variant, compiler=compiler)
+
+
+def _refusal(candidate: Candidate, dbms: Dbms) -> str | None:
+    """Return why a candidate cannot be built here, None if nothing is known to speak against it."""
+    try:
+        variant = parse_variant(candidate.variant)
+        variant.check(find_compiler(candidate.compiler))
+        variant.check_artifact(dbms)
+    except HoneError as error:
+        return f"{error.message} ({error.hint})" if error.hint else error.message
+    return None
+
+
+def _is_meaningless(candidate: Candidate, dbms: Dbms) -> bool:
+    """Return whether no machine could build it so: nobody expects it, and nobody is told."""
+    family = check_name(candidate.compiler)
+    major = find_compiler(candidate.compiler).major
+    return any(
+        transform.refusal(family, major) is not None
+        or (transform.for_library and isinstance(dbms, ServerDbms))
+        for transform in parse_variant(candidate.variant).transforms
+    )

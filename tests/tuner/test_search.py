@@ -1,0 +1,183 @@
+"""What a search does next, by what its runs have found."""
+
+from dataclasses import replace
+
+import pytest
+
+from dbhone.dbms.base import load_dbms
+from dbhone.experiment.load import parse
+from dbhone.experiment.templates import DesignOptions, WorkloadOptions
+from dbhone.measurement.record import Role, RunState, Warning
+from dbhone.tuner.results import all_tried, waterfall
+from dbhone.tuner.search import Decision, Finished, Kind, Request, Stage, has_ended, next_stage
+from dbhone.tuner.space import Candidate
+from dbhone.verification.outcome import Grade
+from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
+
+NAMES = ("lto+pgo", "pgo", "lto", "o3")
+TRUE = {"lto+pgo": (1.3, 1.4), "pgo": (1.2, 1.3), "lto": (1.05, 1.05), "o3": (0.99, 0.99)}
+
+
+def request(**changes: object) -> Request:
+    asked = Request(
+        dbms=load_dbms("sqlite"),
+        source="apt:sqlite3",
+        workload=WorkloadOptions(suite=None, size="quick"),
+        train=("main",),
+        design=DesignOptions(budget=3600, target=0.02, seed=1),
+        candidates=tuple(Candidate(variant=name, compiler="gcc") for name in NAMES),
+        levers=(),
+        grade=Grade.SMOKE,
+        tolerated=0.03,
+    )
+    return replace(asked, **changes)  # type: ignore[arg-type]
+
+
+def ended(
+    stage: Stage | Decision,
+    effects: dict[str, tuple[float, float]],
+    broken: tuple[str, ...] = (),
+    blocks: int = 6,
+) -> Finished:
+    """Return the run of a stage as if it had been made: with these true ratios."""
+    assert isinstance(stage, Stage)
+    known = {each.name: each for each in SUBJECTS}
+    own = [
+        known.get(candidate.name) or subject(candidate.name, role=Role.CANDIDATE)
+        for candidate in stage.candidates
+    ]
+    first = SUBJECTS[:2] if stage.kind is Kind.CONFIRM else SUBJECTS[:1]
+    subjects = (
+        *first,
+        *(replace(each, broken="it crashed" if each.name in broken else None) for each in own),
+    )
+    run = a_run(subjects=subjects, experiment=stage.text, experiment_name=stage.name, seconds=300.0)
+    measured = tuple(each for each in subjects if each.name not in broken)
+    found = samples(replace(run, subjects=measured), Shape(effects=effects, blocks=blocks))
+    return Finished(run=run, samples=found)
+
+
+def search(
+    asked: Request, effects: dict[str, tuple[float, float]], broken: tuple[str, ...] = ()
+) -> tuple[list[Finished], Decision]:
+    finished: list[Finished] = []
+    for _ in range(20):
+        stage = next_stage(asked, finished)
+        if isinstance(stage, Decision):
+            return finished, stage
+        finished.append(ended(stage, effects, broken if stage.kind is Kind.CONFIRM else ()))
+    raise AssertionError("the search does not end")
+
+
+def test_the_first_rung_measures_all_candidates_and_what_promises_most_comes_first() -> None:
+    stage = next_stage(request(), [])
+    assert isinstance(stage, Stage)
+    experiment = parse(stage.text, name=stage.name)
+    assert [each.name for each in experiment.subjects] == ["rel", *NAMES]
+    assert all(each.optional for each in experiment.subjects[1:])
+    assert experiment.design.max_blocks == 3
+    assert experiment.design.budget_seconds < 3600
+
+
+def test_the_best_wins_by_a_run_of_its_own_with_another_seed_verified() -> None:
+    finished, decision = search(request(), TRUE)
+    assert decision.winner is not None
+    assert decision.winner.name == "lto+pgo"
+    assert decision.confirmed is finished[-1]
+    last = parse(finished[-1].run.experiment, name="last")
+    assert [each.name for each in last.subjects] == ["rel", "control", "lto+pgo"]
+    assert last.verification is Grade.SMOKE
+    seeds = [parse(each.run.experiment, name="x").design.seed for each in finished]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_candidates_that_are_close_are_measured_in_another_rung() -> None:
+    close = TRUE | {"pgo": (1.3, 1.4)}
+    kinds = [each.kind for each in search(request(), close)[0]]
+    assert kinds.count(Kind.CHOOSE) > 1
+    assert [each.kind for each in search(request(), TRUE)[0]] == [Kind.CHOOSE, Kind.CONFIRM]
+
+
+def test_a_winner_that_does_not_answer_right_gives_way_to_the_next_best() -> None:
+    finished, decision = search(request(), TRUE, broken=("lto+pgo",))
+    assert decision.winner is not None
+    assert decision.winner.name == "pgo"
+    assert decision.refused == {"lto+pgo": "it crashed"}
+    fates = {each.name: each.fate for each in all_tried(finished, decision, {})}
+    assert fates["lto+pgo"] == "refused: it crashed"
+    assert fates["pgo"] == "measured afresh"
+
+
+@pytest.mark.parametrize(("tolerated", "winner"), [(0.03, "pgo"), (0.99, "lto+pgo")])
+def test_a_winner_that_loses_on_a_step_gives_way_unless_that_is_allowed(
+    tolerated: float, winner: str
+) -> None:
+    loses = TRUE | {"lto+pgo": (1.3, 0.8)}
+    _, decision = search(request(tolerated=tolerated), loses)
+    assert decision.winner is not None
+    assert decision.winner.name == winner
+    assert bool(decision.refused) is (tolerated < 0.5)
+
+
+def test_where_nothing_is_faster_nothing_wins() -> None:
+    slower = dict.fromkeys(NAMES, (0.9, 0.9))
+    finished, decision = search(request(), slower)
+    assert decision == Decision(winner=None, confirmed=None)
+    assert all(each.kind is Kind.CHOOSE for each in finished)
+
+
+def test_levers_are_tried_on_the_best_build_only() -> None:
+    asked = request(dbms=load_dbms("postgresql"), source="apt:postgresql", levers=("jemalloc",))
+    first = ended(next_stage(asked, []), TRUE)
+    stage = next_stage(asked, [first])
+    assert isinstance(stage, Stage)
+    assert [each.name for each in stage.candidates] == ["lto+pgo", "lto+pgo+jemalloc"]
+
+
+def test_without_time_for_another_rung_the_best_so_far_is_confirmed() -> None:
+    close = TRUE | {"pgo": (1.3, 1.4)}
+    asked = request(design=DesignOptions(budget=570, target=0.02, seed=1))
+    stage = next_stage(asked, [ended(next_stage(asked, []), close)])
+    assert isinstance(stage, Stage)
+    assert stage.kind is Kind.CONFIRM
+
+
+def test_a_search_of_something_else_is_another_chain_of_runs() -> None:
+    assert request().name == request().name
+    others = {
+        request(tolerated=0.1).name,
+        request(design=DesignOptions(budget=3600, target=0.02, seed=2)).name,
+        request(source="apt:sqlite3=1").name,
+    }
+    assert len(others | {request().name}) == 4
+
+
+def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() -> None:
+    stage = next_stage(request(), [ended(next_stage(request(), []), TRUE)])
+    run = ended(stage, TRUE, broken=("lto+pgo",)).run
+    assert has_ended(replace(run, state=RunState.FAILED))
+    whole = ended(stage, TRUE).run
+    assert has_ended(whole)
+    assert not has_ended(replace(whole, state=RunState.FAILED))
+    assert not has_ended(replace(whole, state=RunState.RUNNING))
+
+
+def test_the_waterfall_goes_from_the_base_to_the_winner_by_what_was_measured() -> None:
+    finished, decision = search(request(), TRUE)
+    assert decision.winner is not None
+    stages = waterfall(request(), finished, decision.winner)
+    assert [each.stage for each in stages] == ["lto", "pgo"]
+    assert stages[0].ratio * stages[1].ratio == pytest.approx(1.3, rel=0.03)
+    assert all(each.low is not None and each.low <= each.ratio for each in stages)
+
+
+def test_what_was_left_out_is_told_with_its_reason() -> None:
+    finished, decision = search(request(), TRUE)
+    warning = Warning(code="left-out", text="clang was left out: no clang", subject="clang")
+    first = replace(finished[0], run=replace(finished[0].run, warnings=(warning,)))
+    rows = {
+        each.name: each.fate
+        for each in all_tried([first, *finished[1:]], decision, {"bolt": "no BOLT"})
+    }
+    assert rows["clang"] == "no clang"
+    assert rows["bolt"] == "no BOLT"

@@ -1,0 +1,61 @@
+"""Which candidates there are on a machine."""
+
+import pytest
+
+from dbhone.compilation.bolt import find_usable_bolt
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import HoneError, UsageError
+from dbhone.tuner.space import Candidate, find_space, usual_compilers
+
+
+def test_the_usual_space_begins_with_what_promises_most() -> None:
+    space = find_space(load_dbms("postgresql"))
+    variants = [candidate.variant for candidate in space.candidates]
+    assert "lto+pgo" in variants[:4]
+    assert len(set(space.candidates)) == len(space.candidates)
+    try:
+        find_usable_bolt()
+    except HoneError:
+        assert any("bolt" in name for name in space.left_out)
+    else:
+        assert variants[0] == "lto+pgo+bolt"
+
+
+def test_what_no_machine_could_build_is_not_worth_telling() -> None:
+    space = find_space(load_dbms("postgresql"), compilers=("gcc",))
+    names = {candidate.name for candidate in space.candidates} | space.left_out.keys()
+    assert not any("cspgo" in name or "nointerpose" in name for name in names)
+
+
+def test_a_library_has_a_variant_of_its_own_and_no_levers() -> None:
+    space = find_space(load_dbms("sqlite"), compilers=("gcc",))
+    assert "lto+pgo+nointerpose" in {candidate.name for candidate in space.candidates}
+    assert space.levers == ()
+
+
+def test_what_was_asked_for_and_is_impossible_is_refused() -> None:
+    with pytest.raises(UsageError, match="gcc has no such thing"):
+        find_space(load_dbms("sqlite"), variants=("lto+cspgo",), compilers=("gcc",))
+    with pytest.raises(UsageError, match="has no levers"):
+        find_space(load_dbms("sqlite"), levers=("jemalloc",))
+
+
+def test_compilers_are_the_newest_of_each_family_by_their_shortest_names() -> None:
+    found = usual_compilers()
+    assert found[0] == "gcc"
+    assert len(found) <= 2
+
+
+def test_a_candidate_is_called_by_what_sets_it_apart() -> None:
+    clang = Candidate(variant="lto+pgo", compiler="/opt/llvm/bin/clang-19", levers=("jemalloc",))
+    assert clang.name == "clang-19+lto+pgo+jemalloc"
+    assert Candidate(variant="rel", compiler="clang").name == "clang"
+    assert clang.section()["like"] == "rel"
+
+
+def test_levers_can_be_chosen_and_none_is_a_choice() -> None:
+    postgresql = load_dbms("postgresql")
+    assert find_space(postgresql, levers=("none",)).levers == ()
+    assert find_space(postgresql, levers=("jemalloc",)).levers == ("jemalloc",)
+    with pytest.raises(UsageError, match="jemallok"):
+        find_space(postgresql, levers=("jemallok",))
