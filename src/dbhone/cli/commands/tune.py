@@ -271,6 +271,7 @@ def _request(context: Context, source: str, options: _Options) -> tuple[Request,
             f"nothing says on which sets of {suite} builds are trained",
             hint="say it: --train SET; 'hone suites' lists the sets",
         )
+    suites.full_names(suites.load(suite), train)
     space = find_space(dbms, options.variants, options.compilers, options.levers)
     is_server = isinstance(dbms, ServerDbms)
     budget = options.budget or (_SERVER_BUDGET if is_server else _EMBEDDED_BUDGET)

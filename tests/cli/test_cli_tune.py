@@ -1,0 +1,43 @@
+"""``hone tune``: what is told and refused before anything is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_cli_use import hone
+
+_ONE = ("--compiler", "gcc", "--variant", "lto")
+
+
+def test_a_plan_tells_the_rungs_and_builds_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    done = hone(home, "tune", "apt:sqlite3", *_ONE, "--plan")
+    assert done.returncode == 0
+    assert "lto: rel+lto with gcc" in done.stdout
+    assert "measured afresh" in done.stdout.replace("\n", " ")
+    assert not (home / "builds").exists()
+
+
+def test_the_space_is_written_to_a_file_that_can_be_run(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert hone(home, "tune", "sqlite", *_ONE, "--output", "space.toml").returncode == 0
+    assert "lto: rel+lto with gcc" in hone(home, "plan", "space.toml").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("apt:sqlite3", *_ONE, "--budget", "1m"), "leaves no time for measuring"),
+        (("known:mysql@5.7",), "brings a ready-made server"),
+        (("apt:sqlite3", "--train", "nope"), "no set 'nope'"),
+        (("apt:sqlite3", "--lever", "jemalloc"), "has no levers"),
+    ],
+)
+def test_what_cannot_end_well_is_refused_before_work(
+    words: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    done = hone(tmp_path / "home", "tune", *words)
+    assert done.returncode == 2
+    assert message in done.stderr
