@@ -69,6 +69,7 @@ def result_of(used: UsedBetween | None) -> SubjectResult:
 def test_a_servers_figures_are_for_one_operation() -> None:
     used = UsedBetween(
         cpu_seconds=1.0,
+        system_seconds=0.25,
         context_switches=2000,
         bytes_read=4096,
         bytes_written=None,
@@ -78,6 +79,7 @@ def test_a_servers_figures_are_for_one_operation() -> None:
     found = result_of(used).measurement("point-query", RESULT)
     assert found.throughput == 500.0
     assert found.cpu_seconds == 0.001
+    assert found.system_seconds == 0.00025
     assert found.client_cpu_seconds == 0.0005
     assert found.context_switches == 2.0
     assert found.bytes_read == 4.096

@@ -19,6 +19,7 @@ class FakeProcess:
     pid: int
     parent: int | None = None
     ticks: int = 0
+    system_ticks: int = 0
     reaped_ticks: int = 0
     reaped_faults: int = 0
     read: int = 0
@@ -89,7 +90,8 @@ class FakeProc:
         (folder / "stat").write_text(
             f"{process.pid} (a) S (b) S {process.parent or 1} 77 77 0 -1 4194560"
             f" 1 {process.reaped_faults} 3 4"
-            f" {process.ticks} 0 {process.reaped_ticks} 0 20 0 {len(process.switches)} 0 12345\n"
+            f" {process.ticks} {process.system_ticks} {process.reaped_ticks} 0"
+            f" 20 0 {len(process.switches)} 0 12345\n"
         )
 
 

@@ -54,6 +54,7 @@ def test_processes_count_with_their_descendants_and_those_that_ended(proc: FakeP
     last = usage(proc, server)
     assert last.cpu_seconds == pytest.approx(16 / TICKS)
     assert between(first, last).cpu_seconds == pytest.approx(1 / TICKS)
+    assert between(first, last).system_seconds == 0.0
     assert (last.bytes_read, last.bytes_written) == (21, 300)
     switches = [between(*each).context_switches for each in ((first, during), (during, last))]
     assert switches == [None, None]  # those of what ended are lost

@@ -251,6 +251,7 @@ def _figures(
         "latency_p50": 0.8 * threads / rate,
         "latency_p95": 1.6 * threads / rate * math.exp(rng.gauss(0, 0.03)),
         "latency_p99": 2.5 * threads / rate,
+        "system_seconds": cpu * 0.4,
         "client_cpu_seconds": shape.client_cpu * math.exp(rng.gauss(0, 0.01)),
         "context_switches": 2.1 * math.exp(rng.gauss(0, 0.02)),
         "bytes_read": 0.0,

@@ -318,6 +318,7 @@ class TestJson:
                 "trust",
                 "winner",
                 "levels",
+                "ceilings",
                 "history",
                 "joined",
                 "beside",

@@ -130,6 +130,7 @@ class SubjectResult:
             latency_p50=latency.p50 if latency else None,
             latency_p95=latency.p95 if latency else None,
             latency_p99=latency.p99 if latency else None,
+            system_seconds=_per(served, used.system_seconds) if used else None,
             client_cpu_seconds=_per(result.operations, self.driver.cpu_seconds) if used else None,
             context_switches=_per(served, used.context_switches) if used else None,
             bytes_read=_per(served, used.bytes_read) if used else None,

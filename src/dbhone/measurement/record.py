@@ -209,9 +209,10 @@ class Measurement:
     operation takes the measured program, ``peak_memory_bytes`` is the most that it held until
     the step's end.
     The rest is known of servers: percentiles of the latency in seconds; and, for one
-    operation, the client's CPU time, the server's context switches and the bytes that the
-    server read from and wrote to files' disks. ``errors`` counts the transactions that the
-    server refused. What cannot be measured is None.
+    operation, the part of the server's CPU time in the kernel, the client's CPU time, the
+    server's context switches and the bytes that the server read from and wrote to files'
+    disks. ``errors`` counts the transactions that the server refused. What cannot be measured is
+    None.
     """
 
     step: str
@@ -222,6 +223,7 @@ class Measurement:
     latency_p50: float | None = None
     latency_p95: float | None = None
     latency_p99: float | None = None
+    system_seconds: float | None = None
     client_cpu_seconds: float | None = None
     context_switches: float | None = None
     bytes_read: float | None = None

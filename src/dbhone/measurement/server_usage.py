@@ -30,7 +30,8 @@ _BYTES = re.compile(rb"^(read|write)_bytes: (\d+)", re.MULTILINE)
 class ServerUsage:
     """What a server has used since it was started; None where that cannot be read.
 
-    ``cpu_seconds`` is user and system time. ``switches`` are the context switches of each
+    ``cpu_seconds`` is user and system time, ``system_seconds`` the latter alone, in the kernel's
+    ticks of 10 ms. ``switches`` are the context switches of each
     thread that lives, by its id; ``counted_switches`` those that a counter has seen, of all
     that lived since it was opened. ``reaped`` grows whenever a process ended. ``bytes_read``
     and ``bytes_written`` went from and to disks; what the page cache served or still holds is
@@ -41,6 +42,7 @@ class ServerUsage:
     """
 
     cpu_seconds: float
+    system_seconds: float
     switches: Mapping[int, int] | None
     counted_switches: int | None
     reaped: int
@@ -62,6 +64,7 @@ class UsedBetween:
     """
 
     cpu_seconds: float
+    system_seconds: float
     context_switches: int | None
     bytes_read: int | None
     bytes_written: int | None
@@ -84,6 +87,7 @@ class _Process:
     """One process; CPU time and bytes with those of the children that it waited for."""
 
     cpu_seconds: float
+    system_seconds: float
     switches: Mapping[int, int] | None
     reaped: int
     bytes_read: int | None
@@ -115,6 +119,7 @@ def read_usage(
     memory = [usage.memory for usage in usages]
     return ServerUsage(
         cpu_seconds=sum(usage.cpu_seconds for usage in usages),
+        system_seconds=sum(usage.system_seconds for usage in usages),
         switches=_merged(usage.switches for usage in usages),
         counted_switches=counter.read() if counter else None,
         reaped=sum(usage.reaped for usage in usages),
@@ -133,6 +138,7 @@ def between(before: ServerUsage, after: ServerUsage) -> UsedBetween:
     return UsedBetween(
         # A child that ended was counted in nanoseconds and is now in ticks: it may seem less.
         cpu_seconds=max(0.0, after.cpu_seconds - before.cpu_seconds),
+        system_seconds=max(0.0, after.system_seconds - before.system_seconds),
         context_switches=_switches_between(before, after),
         bytes_read=_more(before.bytes_read, after.bytes_read),
         bytes_written=_more(before.bytes_written, after.bytes_written),
@@ -218,12 +224,14 @@ def _read_process(pid: int, proc: Path, *, switches: bool) -> _Process | None:
     if stat is None or status is None or children is None or own is None:
         return None
     # The program's name, in parentheses, may hold anything. After it: state, …, the page
-    # faults of the children that were waited for as 9th, …, their time in user and system
-    # mode as 14th and 15th, …, the number of threads as 18th. No process is without a fault.
+    # faults of the children that were waited for as 9th, …, its own time in user and
+    # system mode as 12th and 13th, theirs as 14th and 15th, …, the number of threads as 18th.
+    # No process is without a fault.
     words = stat.rpartition(b")")[2].split()
     read, written = _disk_bytes(disk)
     return _Process(
         cpu_seconds=own + (int(words[13]) + int(words[14])) / _TICKS,
+        system_seconds=(int(words[12]) + int(words[14])) / _TICKS,
         reaped=int(words[8]),
         switches=_switches(pid, folder, status, alone=int(words[17]) <= 1) if switches else None,
         bytes_read=read,

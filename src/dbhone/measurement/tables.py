@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-SCHEMA = "0008"
+SCHEMA = "0009"
 """The revision of ``migrations/`` that these tables are; kept here so that opening a store
 that is up to date need not load Alembic."""
 
@@ -213,6 +213,7 @@ MEASUREMENTS = sa.Table(
     sa.Column("bytes_read", sa.Double),
     sa.Column("bytes_written", sa.Double),
     sa.Column("errors", sa.Double),
+    sa.Column("system_seconds", sa.Double),
     sqlite_with_rowid=False,
 )
 

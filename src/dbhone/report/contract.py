@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
+from dbhone.analysis.ceiling import Ceiling, find_ceilings
 from dbhone.analysis.history import Change, History, Segment, Series
 from dbhone.analysis.levels import Level
 from dbhone.analysis.sample_size import SampleSize
@@ -51,6 +52,7 @@ def report(page: Page) -> dict[str, Any]:
         "summary": [_summary(summary) for summary in page.analysis.throughput_summaries],
         "needs": _needs(page.needs),
         "levels": [_level(level) for level in page.levels],
+        "ceilings": [_ceiling(ceiling) for ceiling in _ceilings(page)],
         "builds": [_build(subject) for subject in page.run.subjects],
         "beside": [_beside(comparison) for comparison in page.published],
         "warnings": [_warning(alert) for alert in (*page.alerts, *page.footnotes)],
@@ -95,6 +97,22 @@ def _level(level: Level) -> dict[str, Any]:
         "low": _number(level.low),
         "high": _number(level.high),
         "blocks": level.blocks,
+    }
+
+
+def _ceilings(page: Page) -> tuple[Ceiling, ...]:
+    threads = {step.name: step.threads for step in page.run.steps}
+    return find_ceilings(page.levels, threads, page.run.machine.cores)
+
+
+def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
+    return {
+        "subject": ceiling.subject,
+        "step": ceiling.step,
+        "user_seconds": _number(ceiling.user),
+        "system_seconds": _number(ceiling.system),
+        "client_seconds": _number(ceiling.client),
+        "ratio": _number(ceiling.ratio),
     }
 
 

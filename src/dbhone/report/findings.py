@@ -25,6 +25,7 @@ from dbhone.measurement.metric import (
     INSTRUCTIONS,
     LATENCY_P95,
     PEAK_MEMORY,
+    SYSTEM_SECONDS,
     THROUGHPUT,
     Metric,
 )
@@ -162,7 +163,14 @@ def _analysis(run: Run, samples: SampleArray, links: Links) -> Analysis:
 
 
 _OF_ALL = (CPU_SECONDS, INSTRUCTIONS, PEAK_MEMORY)
-_OF_SERVERS = (LATENCY_P95, CONTEXT_SWITCHES, CLIENT_CPU_SECONDS, BYTES_READ, BYTES_WRITTEN)
+_OF_SERVERS = (
+    LATENCY_P95,
+    CONTEXT_SWITCHES,
+    SYSTEM_SECONDS,
+    CLIENT_CPU_SECONDS,
+    BYTES_READ,
+    BYTES_WRITTEN,
+)
 _WHY = {INSTRUCTIONS.name: " (they need the CPU's performance counters)"}
 
 

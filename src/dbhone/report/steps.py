@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dbhone.analysis.ceiling import find_ceilings
 from dbhone.analysis.verdict import differs
 from dbhone.measurement.metric import (
     BYTES_READ,
@@ -15,6 +16,7 @@ from dbhone.measurement.metric import (
     CPU_SECONDS,
     LATENCY_P95,
     METRICS,
+    SYSTEM_SECONDS,
     THROUGHPUT,
     Metric,
 )
@@ -58,6 +60,7 @@ class Scale:
 
 RATE = Scale(metric=THROUGHPUT, title="throughput", unit="ops/s")
 P95 = Scale(metric=LATENCY_P95, title="p95 latency", unit="ms", factor=1e3)
+KERNEL = Scale(metric=SYSTEM_SECONDS, title="server CPU in the kernel", unit="µs/op", factor=1e6)
 OPERATIONS = (
     Scale(metric=CPU_SECONDS, title="server CPU", unit="µs/op", factor=1e6),
     Scale(metric=CLIENT_CPU_SECONDS, title="client CPU", unit="µs/op", factor=1e6),
@@ -125,13 +128,44 @@ def metric_tables(context: ReportContext, in_sample: bool) -> tuple[Table, ...]:
     part = context.part_title(in_sample).lower()
     tables = (
         _table(context, scale, in_sample, title=f"{capital(scale.title)} of each step, {part}")
-        for scale in (P95, *OPERATIONS)
+        for scale in (P95, *OPERATIONS, KERNEL)
         if any(
             scale.reaches(context.level(context.base, step, scale.metric))
             for step in context.steps(in_sample=in_sample)
         )
     )
-    return tuple(tables)
+    ceilings = _ceiling_table(context, in_sample)
+    return (*tables, *([ceilings] if ceilings is not None else []))
+
+
+def _ceiling_table(context: ReportContext, in_sample: bool) -> Table | None:
+    """Return the base's CPU time by kind, and how much faster each subject could still get."""
+    threads = {step.name: step.threads for step in context.steps(in_sample=in_sample)}
+    found = {
+        (ceiling.subject, ceiling.step): ceiling
+        for ceiling in find_ceilings(context.levels.values(), threads, context.run.machine.cores)
+    }
+    rows = []
+    for step, own in ((step, found.get((context.base, step))) for step in threads):
+        if own is not None:
+            times = (Cell(text=number(it * 1e6)) for it in (own.user, own.system, own.client))
+            ratios = (found.get((subject.name, step)) for subject in context.subjects)
+            bounds = (Cell(text=f"{it.ratio:.2f}") if it else EMPTY for it in ratios)
+            rows.append(Row(cells=(Cell(text=step), *times, *bounds)))
+    if not rows:
+        return None
+    return Table(
+        title=f"Ceiling of each step, {context.part_title(in_sample).lower()}",
+        caption=f"How many times faster a step could get at most, if its server's own code and"
+        f" libraries took no time. Before it, what an operation takes {context.base}: CPU time in"
+        " user mode, in the kernel, and of the client, which no build of the server changes.",
+        columns=(
+            Column(title="Step", numeric=False),
+            *(Column(title=f"{kind}, µs/op") for kind in ("User", "Kernel", "Client")),
+            *(Column(title=f"Ceiling of {subject.name}") for subject in context.subjects),
+        ),
+        rows=tuple(rows),
+    )
 
 
 def _table(context: ReportContext, scale: Scale, in_sample: bool, *, title: str) -> Table:

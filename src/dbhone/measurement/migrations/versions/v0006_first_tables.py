@@ -27,7 +27,7 @@ def upgrade() -> None:
     _measurements()
     _series()
     _slices()
-    op.execute(_RESULTS)
+    op.execute(RESULTS)
 
 
 def _machines() -> None:
@@ -249,7 +249,7 @@ def _slices() -> None:
     )
 
 
-_RESULTS = """
+RESULTS = """
 CREATE VIEW results AS
 SELECT
     measurements.run_id,

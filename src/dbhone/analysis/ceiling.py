@@ -1,0 +1,89 @@
+"""The ceiling: how much faster a step could get at most by any build of the server.
+
+No build changes what an operation takes the client and the kernel. So the bound is the throughput
+that the same machine would have if the server's own code, all that it executes in user mode, took
+no time. It is by operational analysis (P. J. Denning and J. P. Buzen, Computing Surveys 10 (1978)
+225-261): what keeps a CPU busy for so long for each operation cannot be done more often than so
+many CPUs can do it, and one client waits for one operation after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dbhone.analysis.levels import Level
+from dbhone.measurement.metric import (
+    CLIENT_CPU_SECONDS,
+    CPU_SECONDS,
+    SYSTEM_SECONDS,
+    THROUGHPUT,
+)
+
+_NEEDED = (THROUGHPUT, CPU_SECONDS, SYSTEM_SECONDS, CLIENT_CPU_SECONDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceiling:
+    """What an operation takes, in seconds, and how many times faster it could get at most.
+
+    ``user`` is the CPU time in the server's own code and its libraries.
+    """
+
+    subject: str
+    step: str
+    user: float
+    system: float
+    client: float
+    ratio: float
+
+
+def ceiling_ratio(
+    *, throughput: float, user: float, system: float, client: float, threads: int, cores: int
+) -> float:
+    """Return the bound of the gain, 1 or more.
+
+    ``throughput`` is in operations per second of all ``threads`` clients together; ``user``,
+    ``system`` and ``client`` are seconds of CPU for each. An operation's work in the kernel and
+    the client is taken to happen one after the other. With several clients all waiting is taken
+    to be for others' work in user mode, such as for locks, which would end with it.
+    """
+    duration = threads / throughput
+    if threads == 1 and user + system + client < duration:
+        return duration / (duration - user)
+    at_once = min(threads, cores)
+    rest = system + client
+    return max(1.0, at_once / (rest * throughput)) if rest > 0 else float("inf")
+
+
+def find_ceilings(
+    levels: Iterable[Level], threads: Mapping[str, int | None], cores: int
+) -> tuple[Ceiling, ...]:
+    """Return the ceilings of all servers' steps whose CPU time is known by kind.
+
+    ``threads`` are the clients of each step.
+    """
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for level in levels:
+        found.setdefault((level.subject, level.step), {})[level.metric] = level.value
+    ceilings = []
+    for (subject, step), values in found.items():
+        clients = threads.get(step)
+        if clients is None or not all(metric.name in values for metric in _NEEDED):
+            continue
+        throughput, cpu, system, client = (values[metric.name] for metric in _NEEDED)
+        user = max(0.0, cpu - system)
+        ratio = ceiling_ratio(
+            throughput=throughput,
+            user=user,
+            system=system,
+            client=client,
+            threads=clients,
+            cores=cores,
+        )
+        ceilings.append(
+            Ceiling(
+                subject=subject, step=step, user=user, system=system, client=client, ratio=ratio
+            )
+        )
+    return tuple(ceilings)

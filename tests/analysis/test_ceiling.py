@@ -1,0 +1,71 @@
+"""How much faster a step could get at most."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.analysis.ceiling import ceiling_ratio, find_ceilings
+from dbhone.analysis.levels import Level
+
+SECONDS = st.floats(1e-7, 1e-2)
+
+
+def level(metric: str, value: float) -> Level:
+    return Level(
+        subject="rel", step="point", metric=metric, value=value, low=None, high=None, blocks=3
+    )
+
+
+def test_one_client_that_waits_for_nothing_gains_what_user_mode_takes() -> None:
+    ratio = ceiling_ratio(
+        throughput=1000, user=0.0005, system=0.0002, client=0.0001, threads=1, cores=2
+    )
+    assert ratio == pytest.approx(2.0)
+
+
+def test_many_clients_gain_until_the_rest_fills_the_cpus() -> None:
+    ratio = ceiling_ratio(
+        throughput=1000, user=0.0015, system=0.0003, client=0.0002, threads=16, cores=2
+    )
+    assert ratio == pytest.approx(2 / (0.0005 * 1000))
+
+
+@given(user=SECONDS, system=SECONDS, client=SECONDS, wait=SECONDS, share=st.floats(0, 1))
+def test_no_faster_server_beats_the_ceiling(
+    user: float, system: float, client: float, wait: float, share: float
+) -> None:
+    def duration(of_user: float) -> float:
+        return user * of_user + system + client + wait
+
+    ratio = ceiling_ratio(
+        throughput=1 / duration(1), user=user, system=system, client=client, threads=1, cores=4
+    )
+    assert duration(1) / duration(share) <= ratio * (1 + 1e-9)
+
+
+@given(SECONDS, SECONDS, SECONDS, st.integers(1, 64), st.integers(1, 64), st.floats(1, 1e6))
+def test_a_ceiling_is_never_below_one(
+    user: float, system: float, client: float, threads: int, cores: int, throughput: float
+) -> None:
+    ratio = ceiling_ratio(
+        throughput=throughput,
+        user=user,
+        system=system,
+        client=client,
+        threads=threads,
+        cores=cores,
+    )
+    assert ratio >= 1
+
+
+def test_steps_without_the_kernels_part_have_no_ceiling() -> None:
+    levels = [level("throughput", 1000.0), level("cpu_seconds", 0.0007)]
+    assert find_ceilings(levels, {"point": 1}, 2) == ()
+    levels += [level("system_seconds", 0.0002), level("client_cpu_seconds", 0.0001)]
+    (ceiling,) = find_ceilings(levels, {"point": 1}, 2)
+    assert math.isclose(ceiling.user, 0.0005)
+    assert find_ceilings(levels, {"point": None}, 2) == ()
