@@ -123,6 +123,17 @@ class TestWhoStandsForWhom:
         page = build_page(run, server_samples(run))
         assert _one(page, "callaghan-builds-cached").pair.theirs == "rel_o2_lto"
 
+    def test_a_build_without_it_differs_from_a_base_with_it(self, server: Page) -> None:
+        variants = {"rel": "rel+g", "lto": "rel"}
+        subjects = tuple(
+            replace(each, variant=variants.get(each.name, each.variant))
+            for each in server.run.subjects
+            if each.name != "lto+pgo"
+        )
+        run = replace(server.run, subjects=subjects)
+        page = build_page(run, server_samples(run))
+        assert _one(page, "callaghan-builds-cached").pair.theirs == "rel_o2"
+
     def test_a_broken_candidate_stands_for_nobody(self) -> None:
         run = a_sweep_run()
         subjects = tuple(
@@ -183,7 +194,7 @@ class TestRows:
     def test_steps_only_match_at_the_same_number_of_threads(self, server: Page) -> None:
         found = _one(server, "jiang-pgo")
         assert found.rows == ()
-        assert (found.unmatched, found.alone) == (1, len(server.run.steps))
+        assert (found.unmatched, found.alone) == (2, len(server.run.steps))
 
     def test_held_out_and_in_sample_steps_stay_apart(self, sweep: Page, server: Page) -> None:
         parts = [row.in_sample for row in _one(sweep, "hiroi10-pgo").rows]

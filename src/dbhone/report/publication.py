@@ -191,8 +191,13 @@ def fits(publication: Publication, theirs: str, subject: Subject) -> bool:
 
 
 def _contrasts(publication: Publication, subject: Subject, run: Run) -> bool:
-    """Return whether a subject differs from its base in what the publication compares."""
-    return run.base is None or _value(publication.by, subject) != _value(publication.by, run.base)
+    """Return whether a subject differs from its base in what the publication compares.
+
+    Builds with and without debug information are two variants where a publication has both.
+    """
+    if run.base is None or publication.by is By.VARIANT:
+        return run.base is None or subject.variant != run.base.variant
+    return _value(publication.by, subject) != _value(publication.by, run.base)
 
 
 def _like(publication: Publication, subject: Subject, run: Run) -> bool:
@@ -201,9 +206,10 @@ def _like(publication: Publication, subject: Subject, run: Run) -> bool:
     Builds of two versions or servers are no two builds of one, nor are two servers versions of one.
     """
     graver = {By.VARIANT: (By.VERSION, By.DBMS), By.VERSION: (By.DBMS,), By.DBMS: ()}
-    return _contrasts(publication, subject, run) and not any(
-        run.base is not None and _value(by, subject) != _value(by, run.base)
-        for by in graver[publication.by]
+    if run.base is None:
+        return True
+    return _value(publication.by, subject) != _value(publication.by, run.base) and not any(
+        _value(by, subject) != _value(by, run.base) for by in graver[publication.by]
     )
 
 
