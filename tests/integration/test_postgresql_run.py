@@ -154,6 +154,23 @@ def test_servers_are_measured_with_all_their_figures(hone: Hone) -> None:
         assert errors == 0
 
 
+@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+def test_an_explanation_names_where_an_operations_time_goes(hone: Hone) -> None:
+    flags = ("--seconds", "6", "--rounds", "3", "--output", "stacks.json")
+    told = hone("explain", "1", "pgo", "update-index", *flags).stdout
+    for words in ("The server's own code", "The kernel", "CPU of the server", "at most"):
+        assert words in told
+    written = json.loads((hone.folder / "stacks.json").read_text())
+    names = {frame["name"] for frame in written["shared"]["frames"]}
+    assert {"PostgresMain", "XLogInsertRecord"} <= names
+    base, subject = written["profiles"]
+    assert (base["name"], subject["name"]) == (
+        "rel, CPU of an operation",
+        "pgo, CPU of an operation",
+    )
+    assert sum(base["weights"]) == pytest.approx(base["endValue"], rel=0.01)
+
+
 def test_the_profile_guided_server_used_its_profile(report: dict[str, Any]) -> None:
     pgo = next(each for each in report["builds"] if each["subject"] == "pgo")
     assert pgo["trained_on"] == ["point-query_range=100", "update-index_range=100"]

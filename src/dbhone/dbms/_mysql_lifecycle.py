@@ -15,6 +15,7 @@ from types import MappingProxyType
 from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, read_cnf, unskipped
 from dbhone.dbms._mysql_counters import SOURCES
 from dbhone.dbms._mysql_log import complaint, is_ready
+from dbhone.dbms._mysql_modules import MODULES
 from dbhone.dbms._mysql_proposed import proposed
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms.base_protocol import Endpoint
@@ -45,6 +46,8 @@ _VALUES = MappingProxyType({"TRUE": "ON", "FALSE": "OFF", "(No default value)": 
 class MysqlLife(ServerDbms):
     """What servers of MySQL's kind have in common once they are built or installed."""
 
+    modules = MODULES
+    running_settings = "SHOW GLOBAL VARIABLES"
     protocol = MYSQL
     stop_signal = signal.SIGTERM
     cache_setting = "innodb_buffer_pool_size"

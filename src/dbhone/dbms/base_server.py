@@ -114,6 +114,9 @@ class ServerDbms(Dbms):
     settings_table: str = ""
     """The table below ``settings/`` that tells what became of settings; empty for none."""
 
+    modules: tuple[tuple[str, str], ...] = ()
+    """How its functions group: patterns of the beginnings of their names, and modules' names."""
+
     huge_pages: Settings = MappingProxyType({})
     """The settings that put its cache into huge pages; none where it has no such thing."""
     huge_pages_by_shmget: VersionRange | None = None
@@ -173,6 +176,10 @@ class ServerDbms(Dbms):
 
         A value is empty if there is no default.
         """
+
+    running_settings: str
+    """Asks a running server for its settings: rows of a name and one or more spellings of its
+    value."""
 
     @abstractmethod
     def start(self, installation: Installation, place: InstanceDir) -> Program:

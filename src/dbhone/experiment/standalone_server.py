@@ -26,20 +26,11 @@ def standalone_server(experiment: Experiment, name: str, service: BuildService) 
     server does not keep them waiting. Raises UnknownName, UsageError for an embedded DBMS, and
     what the build and the server raise.
     """
-    subject = _find_subject(experiment, name)
-    suite = suites.load(experiment.suite)
-    driver = load_driver(suite.driver)
-    if not isinstance(driver, ServerDriver):
-        raise UsageError(
-            f"{subject.inputs.dbms} is no server: it is part of the program that uses it",
-            hint="'hone build' prints where a build's files are",
-        )
+    subject = find_subject(experiment, name)
+    workload = server_workload(experiment)
     plan = plan_builds((subject,), BuildEstimator(service.session.home))
     service.perform_all(plan.steps)
     build = service.build(plan.builds[name]).build
-    workload = ServerWorkload(
-        suite=suite, driver=driver, scale=experiment.scale, drop_unknown=experiment.drop_unknown
-    )
     pool = ServerPool(service.session, workload, lambda text: service.listen(Detail(text=text)))
     spec = spec_of(experiment, subject, build)
     with contextlib.ExitStack() as stack:
@@ -48,7 +39,23 @@ def standalone_server(experiment: Experiment, name: str, service: BuildService) 
         )
 
 
-def _find_subject(experiment: Experiment, name: str) -> SubjectDeclaration:
+def server_workload(experiment: Experiment) -> ServerWorkload:
+    """Return what the clients of one server do. Raises UsageError for an embedded DBMS."""
+    suite = suites.load(experiment.suite)
+    driver = load_driver(suite.driver)
+    if not isinstance(driver, ServerDriver):
+        (dbms, *_) = (subject.inputs.dbms for subject in experiment.subjects)
+        raise UsageError(
+            f"{dbms} is no server: it is part of the program that uses it",
+            hint="'hone build' prints where a build's files are",
+        )
+    return ServerWorkload(
+        suite=suite, driver=driver, scale=experiment.scale, drop_unknown=experiment.drop_unknown
+    )
+
+
+def find_subject(experiment: Experiment, name: str) -> SubjectDeclaration:
+    """Return the subject of this name. Raises UnknownName."""
     for subject in experiment.subjects:
         if subject.name == name:
             return subject

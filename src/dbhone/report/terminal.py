@@ -81,6 +81,11 @@ def show(page: Page, console: Console, *, full: bool = False) -> None:
         console.print(_text(f"{page.winner_title}: {page.winner.build_path}"), soft_wrap=True)
 
 
+def show_table(table: Table, console: Console) -> None:
+    """Print a table."""
+    console.print(*_table(table, console.width), sep="\n")
+
+
 def _table(table: Table, width: int) -> Iterator[RenderableType]:
     yield _text(f"\n{table.title}", style="bold")
     yield _text(table.caption, style="dim")

@@ -1,0 +1,219 @@
+"""Where an operation's CPU time goes, by sampled stacks, and where two servers differ.
+
+A round's samples say in which proportions its server's CPU time was spent; how much there was is
+counted exactly. Rounds of the two servers are interleaved, so that a difference has an interval:
+Student's t over the rounds' differences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy.special import stdtrit
+
+_CONFIDENCE = 0.95
+_STRICT = 0.99
+"""For the many functions, of which some would differ by chance."""
+_CALLERS = 2
+_CLONE = re.compile(r"(\.(lto_priv|isra|constprop|part|cold|llvm|localalias|resolver)\.?\d*)+$")
+
+
+class Part(StrEnum):
+    """Whose code is executed."""
+
+    OWN = "the server's own code"
+    LIBRARY = "libraries"
+    KERNEL = "the kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function on a stack. Of the kernel's functions the system call stands for all."""
+
+    part: Part
+    module: str
+    function: str
+
+
+Stack = tuple[Call, ...]
+"""Calls, the innermost first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One server in one round: CPU in seconds, and how often each stack was sampled.
+
+    ``seconds`` is how long the round took, ``client`` the CPU time of the clients in it.
+    """
+
+    operations: int
+    seconds: float
+    cpu: float
+    client: float
+    stacks: Mapping[Stack, int]
+
+    def per_operation(self, of: Callable[[Stack], str | None]) -> dict[str, float]:
+        """Return the seconds of CPU of an operation for each name that ``of`` gives a stack."""
+        counts = Counter[str]()
+        for stack, count in self.stacks.items():
+            name = of(stack)
+            if name is not None:
+                counts[name] += count
+        scale = self.cpu / self.operations / max(1, sum(self.stacks.values()))
+        return {name: count * scale for name, count in counts.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """A mean over rounds, in seconds per operation, and half of its interval."""
+
+    value: float
+    half: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval misses 0."""
+        return abs(self.value) > self.half
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What an operation takes the two servers for one thing, and how much more the subject."""
+
+    name: str
+    base: Mean
+    subject: Mean
+    more: Mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionDifference:
+    """The same of a function, with the calls that led to it most often in the server with more."""
+
+    call: Call
+    difference: Difference
+    callers: tuple[str, ...]
+
+
+def plain_name(function: str) -> str:
+    """Return a function's name without what a compiler appends to copies and parts of it."""
+    return _CLONE.sub("", function)
+
+
+def module_of(function: str, modules: Sequence[tuple[str, str]]) -> str:
+    """Return the module of the first pattern that a function's name begins with, else ``other``."""
+    return next((name for pattern, name in modules if re.match(pattern, function)), "other")
+
+
+def totals(base: Sequence[Round], subject: Sequence[Round], threads: int) -> list[Difference]:
+    """Return an operation's CPU time by part, as a whole, of the client, and what else it takes.
+
+    What else an operation takes its client is waiting: for disks, locks, or a CPU. Background
+    processes work at the same time, so that it is a little too small.
+    """
+
+    def of(name: str, take: Callable[[Round], float]) -> Difference:
+        return _difference(name, [take(it) for it in base], [take(it) for it in subject])
+
+    parts = [
+        of(part.value, lambda it, part=part: _only(it, part))  # type: ignore[misc]
+        for part in Part
+    ]
+    return [
+        *parts,
+        of("CPU of the server", lambda it: it.cpu / it.operations),
+        of("CPU of the client", lambda it: it.client / it.operations),
+        of(
+            "waiting",
+            lambda it: max(0.0, (it.seconds * threads - it.cpu - it.client) / it.operations),
+        ),
+    ]
+
+
+def _only(one_round: Round, part: Part) -> float:
+    return one_round.per_operation(lambda stack: stack[0].part.value).get(part.value, 0.0)
+
+
+def by_module(base: Sequence[Round], subject: Sequence[Round]) -> list[Difference]:
+    """Return the modules that certainly differ, those that differ most first."""
+    return _certain(base, subject, lambda stack: stack[0].module)
+
+
+def by_function(base: Sequence[Round], subject: Sequence[Round]) -> list[FunctionDifference]:
+    """Return the functions that certainly differ by what they execute themselves."""
+    calls = {_key(stack): stack[0] for it in (*base, *subject) for stack in it.stacks}
+    return [
+        FunctionDifference(
+            call=calls[difference.name],
+            difference=difference,
+            callers=_callers(subject if difference.more.value > 0 else base, difference.name),
+        )
+        for difference in _certain(base, subject, _key)
+    ]
+
+
+def _key(stack: Stack) -> str:
+    return f"{stack[0].module}\0{stack[0].function}"
+
+
+def _callers(rounds: Iterable[Round], key: str) -> tuple[str, ...]:
+    """Return the commonest names above a function, without the function itself."""
+    paths = Counter[tuple[str, ...]]()
+    for it in rounds:
+        for stack, count in it.stacks.items():
+            if _key(stack) == key:
+                paths[tuple(call.function for call in stack[1 : 1 + _CALLERS])] += count
+    return max(paths, key=lambda path: (paths[path], path)) if paths else ()
+
+
+def _certain(
+    base: Sequence[Round], subject: Sequence[Round], of: Callable[[Stack], str | None]
+) -> list[Difference]:
+    mine, theirs = [it.per_operation(of) for it in subject], [it.per_operation(of) for it in base]
+    names = dict.fromkeys(name for it in (*mine, *theirs) for name in it)
+    differences = (
+        _difference(
+            name,
+            [it.get(name, 0.0) for it in theirs],
+            [it.get(name, 0.0) for it in mine],
+            confidence=_STRICT,
+        )
+        for name in names
+    )
+    certain = [it for it in differences if it.more.is_certain]
+    return sorted(certain, key=lambda it: -abs(it.more.value))
+
+
+def _difference(
+    name: str, base: Sequence[float], subject: Sequence[float], *, confidence: float = _CONFIDENCE
+) -> Difference:
+    more = np.asarray(subject) - np.asarray(base)
+    return Difference(
+        name=name,
+        base=_mean(np.asarray(base), confidence),
+        subject=_mean(np.asarray(subject), confidence),
+        more=_mean(more, confidence),
+    )
+
+
+def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64]], confidence: float) -> Mean:
+    if len(values) < 2:
+        return Mean(value=float(values.mean()), half=float("inf"))
+    t = float(stdtrit(len(values) - 1, (1 + confidence) / 2))
+    half = t * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
+    return Mean(value=float(values.mean()), half=half)
+
+
+def folded(rounds: Sequence[Round]) -> dict[tuple[str, ...], float]:
+    """Return the seconds of CPU of an operation for each stack of names, the outermost first."""
+    sums = Counter[tuple[str, ...]]()
+    for it in rounds:
+        scale = it.cpu / it.operations / max(1, sum(it.stacks.values())) / len(rounds)
+        for stack, count in it.stacks.items():
+            sums[tuple(call.function for call in reversed(stack))] += count * scale  # type: ignore[assignment]
+    return dict(sums)

@@ -1,0 +1,163 @@
+"""``hone explain RUN [SUBJECT] [STEP]``: says where the time of a step goes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import click
+
+from dbhone.analysis.verdict import Effect
+from dbhone.cli import completing
+from dbhone.cli.context import Context, find_run, open_store, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import check_output, force_option, write_output
+from dbhone.cli.progress import shown
+from dbhone.cli.setting_up import ensure_installed
+from dbhone.errors import UsageError
+from dbhone.experiment.builds import BuildService
+from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.explaining import Explained, explain, find_task
+from dbhone.experiment.load import parse
+from dbhone.experiment.requirements import missing_for
+from dbhone.measurement.metric import THROUGHPUT
+from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
+from dbhone.report.explanation import difference_folded, explanation, speedscope
+from dbhone.report.page import Page, build_page
+from dbhone.report.terminal import show_table
+from dbhone.source.known_versions import known_versions
+
+_NAMELESS = 0.9
+
+
+@click.command(
+    "explain",
+    cls=HoneCommand,
+    task=Task.LOOK,
+    examples=(
+        "hone explain last",
+        "hone explain 7 lto+pgo update-index",
+        "hone explain 7 --output stacks.speedscope.json",
+    ),
+)
+@click.argument("run", shell_complete=completing.completing(completing.runs))
+@click.argument(
+    "subject", required=False, shell_complete=completing.completing(completing.subjects)
+)
+@click.argument("step", required=False)
+@click.option(
+    "--seconds",
+    type=click.IntRange(5, 3600),
+    default=20,
+    show_default=True,
+    help="How long each of the two servers is sampled.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(3, 1000),
+    default=10,
+    show_default=True,
+    help="How many turns each server has in that time: intervals are over them.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File for both servers' stacks: folded text for differential flame graphs if it ends in"
+    " .folded, else speedscope's JSON.",
+)
+@force_option
+@pass_context
+def command(
+    context: Context,
+    run: str,
+    subject: str | None,
+    step: str | None,
+    *,
+    seconds: int,
+    rounds: int,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Say why SUBJECT of RUN is faster or slower than the base at STEP.
+
+    Both servers run the step anew, in turns, while perf samples their stacks. Without STEP it is
+    the one that differs most; without SUBJECT the one that differs most there. Nothing of it is
+    stored: sampled servers are slower.
+    """
+    check_output(output, force=force)
+    check_sampling()
+    with open_store(context) as store:
+        stored = find_run(store, run)
+        page = build_page(stored, store.samples(stored.id))
+    versions = known_versions(context.home)
+    experiment = parse(stored.experiment, name=stored.experiment_name, versions=versions)
+    chosen, on = _chosen(page, subject, step)
+    names = (experiment.base.name, chosen)
+    if chosen == experiment.base.name:
+        raise UsageError(f"{chosen} is the base: it is compared with itself")
+    task = find_task(experiment, on)
+    both = tuple(it for it in experiment.subjects if it.name in names)
+    with context.session() as session:
+        lacking = missing_for(
+            dataclasses.replace(experiment, subjects=both), BuildEstimator(session.home)
+        )
+        ensure_installed(context, lacking, "these servers", session.home)
+        with shown(context.err, verbose=context.verbose) as listen:
+            service = BuildService(session, listen)
+            found = explain(experiment, names, task, service, rounds=rounds, seconds=float(seconds))
+    _tell(context, names, found, page.run.machine.cores)
+    if output is not None:
+        both_rounds = (found.base, found.subject)
+        flame = output.suffix == ".folded"
+        text = difference_folded(both_rounds) if flame else speedscope(names, both_rounds)
+        write_output(output, text, force=force)
+        context.err.print(f"wrote {output}", soft_wrap=True)
+
+
+def _chosen(page: Page, subject: str | None, step: str | None) -> tuple[str, str]:
+    """Return the subject and step: what is not named is where throughput differs most."""
+    if subject is not None and step is not None:
+        return subject, step
+    effects = [
+        effect
+        for effect in page.analysis.effects
+        if effect.metric == THROUGHPUT.name
+        and subject in (None, effect.subject)
+        and (step is None or step in (effect.step, effect.step.partition("_")[0]))
+    ]
+    if not effects:
+        if subject is not None:
+            raise UsageError(f"nothing was compared of {subject}", hint="name a STEP as well")
+        raise UsageError("nothing was compared in this run", hint="name a SUBJECT and a STEP")
+    largest = max(effects, key=_size)
+    return largest.subject, largest.step
+
+
+def _size(effect: Effect) -> float:
+    return abs(math.log(effect.ratio))
+
+
+def _tell(context: Context, names: tuple[str, str], found: Explained, cores: int) -> None:
+    base, subject = names
+    said = explanation(
+        found.step, names, (found.base, found.subject), threads=found.threads, cores=cores
+    )
+    context.out.print(
+        f"{found.step}: {subject} against {base}, {len(found.base)} rounds of each, sampled"
+        f" {FREQUENCY} times in a second of CPU by {clock()}"
+    )
+    for table in said.tables:
+        show_table(table, context.out)
+    context.out.print()
+    for sentence in said.sentences:
+        context.out.print(sentence)
+    if found.named < _NAMELESS:
+        context.out.print(
+            f"Of the servers' own code {1 - found.named:.0%} has no name: these programs have no"
+            " table of symbols, only the functions that they export."
+        )
+
+
+PLUGIN = command

@@ -1,0 +1,62 @@
+"""How PostgreSQL's functions group: by its subsystems, whose names begin alike."""
+
+from __future__ import annotations
+
+MODULES = (
+    (r"XLog|Xlog|xlog|Wal[A-Z]|issue_xlog|COMP_CRC|pg_comp_crc32c|CopyXLog|log_heap", "WAL"),
+    (r"raw_parser|base_yy|core_yy|parse_|pg_parse|ScanKeyword|scanner_|makeNode", "parser"),
+    (r"transform|pg_analyze|Rewrite|rewrite|QueryRewrite|fireR|AcquireRewrite", "analyser"),
+    (r"plan|subquery_|query_planner|create_\w*plan|create_\w*path|cost_|make_|add_path", "planner"),
+    (r"set_\w*(refs|rel|path)|eval_const|preprocess_|get_relation_info|fix_|build_", "planner"),
+    (r"cost|choose_|standard_planner|pg_plan|clauselist|restriction|match_|generate_", "planner"),
+    (r"llvm|LLVM|jit_", "JIT compiler"),
+    (
+        r"Exec|exec_|Instr|Portal|PlanCache|GetCachedPlan|CachedPlan|standard_Exec|tts_|slot_",
+        "executor",
+    ),
+    (r"heap|Heap|toast|tuple|nocachegetattr|index_|_bt|bt[a-z]|systable_|table_|vacuum", "access"),
+    (r"LWLock|Lock|lock|ProcArray|Proc[A-Z]|s_lock|Deadlock|RemoveLocal", "locks"),
+    (
+        r"Buf|buf|Pin|Unpin|Read(Buffer|_)|ReleaseBuffer|Sync|smgr|md[a-z]|Strategy|FlushBuffer",
+        "buffers",
+    ),
+    (
+        r"Xact|xact|Transaction|Commit|Start|GetSnapshot|Snapshot|XidIn|SubTrans|Transam",
+        "transactions",
+    ),
+    (r"PopActive|PushActive|ResourceArray|CleanupTemp", "transactions"),
+    (
+        r"lcons|list_|lappend|new_list|expression_|expr[A-Z]|bms_|copyObject|equal",
+        "lists and trees",
+    ),
+    (r"dopr|fmtint|pg_utf8|pg_strto|pg_verify|appendString|appendBinary|pg_sprintf", "strings"),
+    (r"AcquireExec|ScanQuery|Grant", "locks"),
+    (r"getType|OverrideSearch", "hash tables and caches"),
+    (r"CreateTemplate|TupleDesc|MakeTuple|CreateExpr|CheckExpr", "executor"),
+    (
+        r"AtEO|AtStart|AtCommit|CallXact|PreCommit|TransactionId|Record\w*Commit|ResourceOwner",
+        "transactions",
+    ),
+    (r"AllocSet|palloc|pfree|MemoryContext|repalloc|GenerationAlloc|SlabAlloc", "memory contexts"),
+    (
+        r"hash_|hash[a-z0-9_]*|dynahash|tag_hash|get_hash|calc_bucket|SearchSysCache|SearchCat",
+        "hash tables and caches",
+    ),
+    (
+        r"Relation|relation|Cat[A-Z]|Cache|RelIdx|rel[a-z]*cache|get_|LookupType|lookup_type",
+        "hash tables and caches",
+    ),
+    (
+        r"pq_|socket_|secure_|internal_|Wait(Event|Latch)|WaitEvent|Latch|printtup|ReadyFor|Send",
+        "protocol",
+    ),
+    (
+        r"Postgres|postgres|ServerLoop|BackendStart|pgstat|pgaio|log_|errstart|elog|ps_|set_ps",
+        "main loop and statistics",
+    ),
+    (
+        r"\w*(in|out|send|recv|eq|lt|cmp|pl|hash)$|DirectFunction|FunctionCall|OidFunction|fmgr",
+        "data types",
+    ),
+)
+"""Patterns of the beginnings of functions' names, the first that fits counts, and modules."""

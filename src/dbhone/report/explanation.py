@@ -1,0 +1,173 @@
+"""Says where the time of a step goes: tables and sentences of two servers' sampled stacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dbhone.analysis.ceiling import ceiling_ratio
+from dbhone.analysis.stacks import (
+    Difference,
+    FunctionDifference,
+    Mean,
+    Part,
+    Round,
+    by_function,
+    by_module,
+    folded,
+    totals,
+)
+from dbhone.report.context import EMPTY
+from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.wording import capital, number
+
+_MOST = 15
+_MICRO = 1e6
+_SPEEDSCOPE = "https://www.speedscope.app/file-format-schema.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What is said: sentences first, then tables."""
+
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+
+
+def explanation(
+    step: str,
+    names: tuple[str, str],
+    rounds: tuple[Sequence[Round], Sequence[Round]],
+    *,
+    threads: int,
+    cores: int,
+) -> Explanation:
+    """Return what tells where an operation of a step takes two servers their time."""
+    base, subject = rounds
+    whole = totals(base, subject, threads)
+    modules, functions = by_module(base, subject), by_function(base, subject)
+    function_table = Table(
+        title="Functions that differ most",
+        caption="What each executes itself, of those whose 99 % interval misses 0. Of the kernel's"
+        " functions the system call stands for all.",
+        columns=(
+            *_columns("Function", names),
+            Column(title="Called by", numeric=False),
+        ),
+        rows=tuple(_function_rows(functions[:_MOST])),
+    )
+    tables = [_table("CPU time of an operation, by whose code is executed", names, whole)]
+    if modules:
+        tables.append(_table("Modules that differ", names, modules[:_MOST]))
+    if functions:
+        tables.append(function_table)
+    ceilings = [_ceiling(whole, which, threads, cores, rounds[which]) for which in (0, 1)]
+    sentences = [
+        *(_sentence(it, names[1]) for it in _largest(whole, modules)),
+        f"If its own code and libraries took no time, {step} would be at most {ceilings[0]:.2f}"
+        f" times as fast with {names[0]}, {ceilings[1]:.2f} times with {names[1]}.",
+    ]
+    return Explanation(sentences=tuple(sentences), tables=tuple(tables))
+
+
+def _function_rows(functions: Sequence[FunctionDifference]) -> Iterator[Row]:
+    """Yield the functions below their modules, that with the largest difference first."""
+    for module in dict.fromkeys(it.call.module for it in functions):
+        yield Row(cells=(Cell(text=module), *[EMPTY] * 4), heading=True)
+        for it in functions:
+            if it.call.module == module:
+                name = Cell(text=it.call.function or "(no name)")
+                callers = Cell(text=" < ".join(it or "?" for it in it.callers))
+                yield Row(cells=(name, *_cells(it.difference), callers))
+
+
+def _largest(whole: Sequence[Difference], modules: Sequence[Difference]) -> list[Difference]:
+    """Return what is worth a sentence: waiting, and the largest of the modules."""
+    waiting = [it for it in whole if it.name == "waiting" and it.more.is_certain]
+    return sorted((*waiting, *modules[:3]), key=lambda it: -abs(it.more.value))
+
+
+def _sentence(difference: Difference, subject: str) -> str:
+    more = difference.more
+    word = "more" if more.value > 0 else "less"
+    return (
+        f"{capital(difference.name)}: {number(abs(more.value) * _MICRO)} µs {word} for an operation"
+        f" of {subject}."
+    )
+
+
+def _ceiling(
+    whole: Sequence[Difference], which: int, threads: int, cores: int, rounds: Sequence[Round]
+) -> float:
+    times = {it.name: (it.base, it.subject)[which].value for it in whole}
+    return ceiling_ratio(
+        throughput=sum(it.operations for it in rounds) / sum(it.seconds for it in rounds),
+        user=times[Part.OWN.value] + times[Part.LIBRARY.value],
+        system=times[Part.KERNEL.value],
+        client=times["CPU of the client"],
+        threads=threads,
+        cores=cores,
+    )
+
+
+def _table(title: str, names: tuple[str, str], differences: Sequence[Difference]) -> Table:
+    return Table(
+        title=title,
+        caption="In µs, with intervals over rounds.",
+        columns=_columns("", names),
+        rows=tuple(Row(cells=(Cell(text=capital(it.name)), *_cells(it))) for it in differences),
+    )
+
+
+def _columns(first: str, names: tuple[str, str]) -> tuple[Column, ...]:
+    return (
+        Column(title=first, numeric=False),
+        *(Column(title=f"{name}, µs") for name in names),
+        Column(title="Difference, µs"),
+    )
+
+
+def _cells(difference: Difference) -> tuple[Cell, ...]:
+    more = _cell(difference.more)
+    sign = "+" if difference.more.value > 0 else ""
+    means = (_cell(difference.base), _cell(difference.subject))
+    return (*means, Cell(text=f"{sign}{more.text}", margin=more.margin))
+
+
+def _cell(mean: Mean) -> Cell:
+    return Cell(text=number(mean.value * _MICRO), margin=f"±{number(mean.half * _MICRO)}")
+
+
+def speedscope(names: tuple[str, str], rounds: tuple[Sequence[Round], Sequence[Round]]) -> str:
+    """Return both servers' stacks in speedscope's format; weights are µs of CPU an operation."""
+    frames: dict[str, int] = {}
+    profiles = []
+    for name, own in zip(names, rounds, strict=True):
+        stacks = folded(own)
+        samples = [[frames.setdefault(it or "?", len(frames)) for it in it] for it in stacks]
+        weights = [round(seconds * _MICRO, 4) for seconds in stacks.values()]
+        profiles.append(
+            {
+                "type": "sampled",
+                "name": f"{name}, CPU of an operation",
+                "unit": "microseconds",
+                "startValue": 0,
+                "endValue": round(sum(weights), 4),
+                "samples": samples,
+                "weights": weights,
+            }
+        )
+    shared = {"frames": [{"name": name} for name in frames]}
+    return json.dumps({"$schema": _SPEEDSCOPE, "shared": shared, "profiles": profiles})
+
+
+def difference_folded(rounds: tuple[Sequence[Round], Sequence[Round]]) -> str:
+    """Return the stacks with both servers' ns an operation, as flamegraph.pl tells differences."""
+    base, subject = (folded(own) for own in rounds)
+    lines = (
+        f"{';'.join(name or '?' for name in stack)}"
+        f" {round(base.get(stack, 0.0) * 1e9)} {round(subject.get(stack, 0.0) * 1e9)}\n"
+        for stack in sorted({*base, *subject})
+    )
+    return "".join(lines)

@@ -1,0 +1,59 @@
+"""What perf prints, and what is said where it cannot sample."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import MachineError, ToolError
+from dbhone.measurement import stack_sampling
+from dbhone.measurement.stack_sampling import Frame, StackSample, check_sampling, parsed
+
+PRINTED = """\
+  2641.700329:
+\tffffffff81fe8f2a _raw_spin_unlock_irqrestore+0x1a ([kernel.kallsyms])
+\t          10ab59 __send+0x49 (/usr/lib/x86_64-linux-gnu/libc.so.6)
+\t          353d2c [unknown] (/srv/pg (old)/bin/postgres)
+
+  2641.702333:
+\t          584d37 operator()(int) (/srv/mysqld)
+
+"""
+
+
+def test_samples_are_read_with_their_moments_and_frames() -> None:
+    first, second = parsed(iter(PRINTED.splitlines()))
+    assert first.at == 2641.700329
+    assert first.frames == (
+        Frame("_raw_spin_unlock_irqrestore", "[kernel.kallsyms]"),
+        Frame("__send", "/usr/lib/x86_64-linux-gnu/libc.so.6"),
+        Frame("", "/srv/pg (old)/bin/postgres"),
+    )
+    assert second == StackSample(2641.702333, (Frame("operator()(int)", "/srv/mysqld"),))
+
+
+def test_what_was_not_sampled_is_not_there() -> None:
+    assert list(parsed(iter(["", "# nothing", "  12.5: "]))) == []
+
+
+def test_a_missing_perf_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ToolError, match="perf is not installed") as told:
+        check_sampling()
+    assert "linux-perf" in str(told.value.hint)
+
+
+def test_who_may_not_sample_the_kernel_is_told_how(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    paranoid = tmp_path / "perf_event_paranoid"
+    paranoid.write_text("2\n")
+    monkeypatch.setattr(stack_sampling, "_PARANOID", paranoid)
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/perf")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(MachineError, match="perf_event_paranoid is 2") as told:
+        check_sampling()
+    assert "sysctl" in str(told.value.hint)
+    paranoid.write_text("1\n")
+    check_sampling()
