@@ -8,7 +8,7 @@ one's. Where servers are to be cold, each slice has a server of its own.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,7 @@ class BlockServers:
 
     With a ``design_seed`` each block has random data of its own. With ``cold`` each slice has a
     server of its own, just started on fresh data that lies on the disk only: so every step begins
-    cold, and not only the first one of a block.
+    cold, and not only the first one of a block. ``on_start`` gets each server that has started.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class BlockServers:
         *,
         design_seed: int | None = None,
         cold: bool = False,
+        on_start: Callable[[str, Server], None] = lambda _name, _server: None,
     ) -> None:
         self._pool = pool
         self._specs = specs
@@ -73,6 +74,7 @@ class BlockServers:
         self._notify = notify
         self._design_seed = design_seed
         self._cold = cold
+        self._on_start = on_start
         self._block_seed = BlockSeed()
         self._up: dict[str, RunningServer] = {}
         self._refusals: dict[str, HoneError] = {}
@@ -189,6 +191,7 @@ class BlockServers:
             counter = counters.open_counter(server.pid, counters.Event.CONTEXT_SWITCHES)
             if counter is not None:
                 stack.callback(counter.close)
+            self._on_start(name, server)
             self._pool.warm_up(server)
             observer = self._observing.observer(name, server)
             if observer is not None:

@@ -28,11 +28,13 @@ from dbhone.experiment.target import (
     training_tasks,
 )
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
-from dbhone.experiment.warnings import ServerSetup, settings_notes
+from dbhone.experiment.warnings import ServerSetup, running_note, settings_notes
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.memory import allotted, check_memory
 from dbhone.instance.programs import installation_of, title_of
+from dbhone.instance.running_settings import not_taken
+from dbhone.instance.server import Server
 from dbhone.measurement.record import Step
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
@@ -145,6 +147,7 @@ class ServerTarget(Target):
         self._specs |= self._limited(caches)
         self._scheduled_tasks = self.tasks(experiment.scale)
         self._servers: BlockServers | None = None
+        self._asked: set[str] = set()
         self._trials: InterleavedTrials | None = None
 
     def _detail(self, text: str) -> None:
@@ -260,7 +263,17 @@ class ServerTarget(Target):
             self._detail,
             design_seed=self.design_seed,
             cold=self._cold,
+            on_start=self._warn_of_settings_not_taken,
         )
+
+    def _warn_of_settings_not_taken(self, name: str, server: Server) -> None:
+        """Ask each subject's first server what it took, and keep a footnote on what it did not."""
+        if name in self._asked:
+            return
+        self._asked.add(name)
+        note = running_note(name, not_taken(server, self._setups[name].chosen.values))
+        if note is not None:
+            self.recorder.warn(note.code, note.text, subject=note.subject)
 
     def _interleaved_trials(self, servers: BlockServers, subjects: int) -> InterleavedTrials:
         return InterleavedTrials(

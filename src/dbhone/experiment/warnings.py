@@ -115,6 +115,21 @@ def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[Footnote, ...]:
     return (*_adapted(setups), *_ignored(setups), *_unlike(setups))
 
 
+def running_note(subject: str, differing: Mapping[str, tuple[str, str]]) -> Footnote | None:
+    """Return a footnote on settings, as given and as the running server says; None without any."""
+    if not differing:
+        return None
+    words = "; ".join(
+        f"{name} is {running or 'empty'}, not {given}"
+        for name, (given, running) in differing.items()
+    )
+    return Footnote(
+        code="setting-not-taken",
+        text=f"{subject} runs with other settings than it was given: {words}",
+        subject=subject,
+    )
+
+
 def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of settings whose values differ. A setting that only one has differs."""
     names = sorted({*before, *now})

@@ -1,0 +1,72 @@
+"""What a running server took of the settings that it was given: the server is asked."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Mapping
+
+from dbhone.dbms.base_settings import LOOSE
+from dbhone.instance.client import connect
+from dbhone.instance.server import Server
+
+_SIZE = re.compile(r"(\d+)\s*([kmgt]?)i?b?", re.IGNORECASE)
+_TIME = re.compile(r"(\d+)\s*(us|ms|s|min|h|d)")
+_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_MICROSECONDS = {
+    "us": 1,
+    "ms": 10**3,
+    "s": 10**6,
+    "min": 60 * 10**6,
+    "h": 3600 * 10**6,
+    "d": 86400 * 10**6,
+}
+_WORDS = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}
+
+
+def not_taken(server: Server, names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return those of the server's settings that it runs with otherwise: as given, as it says.
+
+    Those that it does not tell are left out. Raises ServerError if it does not answer.
+    """
+    with contextlib.closing(connect(server.endpoint)) as client:
+        rows = client.ask(server.dbms.running_settings)
+    running = {
+        server.dbms.canonical(_text(name)): tuple(map(_text, values)) for name, *values in rows
+    }
+    given = {name: server.values[name] for name in names if name in server.values}
+    return different(given, running)
+
+
+def different(
+    given: Mapping[str, str], running: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, str]]:
+    """Return the settings that differ; ``running`` has the spellings of each one's value."""
+    return {
+        name: (value, spellings[-1])
+        for name, value in given.items()
+        if (spellings := running.get(name.removeprefix(LOOSE))) is not None
+        and not any(_mean_the_same(value, spelling) for spelling in spellings)
+    }
+
+
+def _mean_the_same(given: str, running: str) -> bool:
+    return bool(_meanings(given) & _meanings(running))
+
+
+def _meanings(value: str) -> set[str]:
+    """Return what a value may mean: a word, a number of bytes, a time."""
+    plain = value.strip().strip("'\"").lower()
+    meanings = {plain, _WORDS.get(plain, plain)}
+    size, time = _SIZE.fullmatch(plain), _TIME.fullmatch(plain)
+    if size is not None:
+        meanings.add(str(int(size[1]) * _BYTES[size[2]]))
+    if time is not None:
+        meanings.add(f"{int(time[1]) * _MICROSECONDS[time[2]]} µs")
+    with contextlib.suppress(ValueError):
+        meanings.add(f"{float(plain):g}" if "." in plain else str(int(plain)))
+    return meanings
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

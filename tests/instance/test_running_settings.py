@@ -1,0 +1,51 @@
+"""What a running server took of its settings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.experiment.warnings import running_note
+from dbhone.instance.running_settings import different
+
+
+@pytest.mark.parametrize(
+    ("wanted", "running"),
+    [
+        ("256M", "268435456"),
+        ("256MB", "256MB"),
+        ("1GB", "1024MB"),
+        ("on", "ON"),
+        ("1", "ON"),
+        ("0", "off"),
+        ("'minimal'", "minimal"),
+        ("30s", "30000ms"),
+        ("2", "2.0"),
+    ],
+)
+def test_two_spellings_of_a_value_are_the_same(wanted: str, running: str) -> None:
+    assert different({"x": wanted}, {"x": (running,)}) == {}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "running"), [("4000", "2048"), ("256M", "134217728"), ("on", "OFF"), ("2", "1")]
+)
+def test_what_the_server_runs_with_otherwise_is_told(wanted: str, running: str) -> None:
+    differing = different({"x": wanted}, {"x": (running,)})
+    assert differing == {"x": (wanted, running)}
+    note = running_note("rel", differing)
+    assert note is not None
+    assert (note.code, note.subject) == ("setting-not-taken", "rel")
+    assert note.text.endswith(f"x is {running}, not {wanted}")
+
+
+def test_one_fitting_spelling_is_enough_and_what_is_not_told_is_no_difference() -> None:
+    assert different({"shared_buffers": "32768"}, {"shared_buffers": ("32768", "256MB")}) == {}
+    assert different({"skip_log_bin": ""}, {"log_bin": ("OFF",)}) == {}
+    assert running_note("rel", {}) is None
+
+
+@given(st.text(max_size=12))
+def test_every_value_is_like_itself(value: str) -> None:
+    assert different({"x": value}, {"x": (value,)}) == {}
