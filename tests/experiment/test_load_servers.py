@@ -296,3 +296,29 @@ def test_a_plan_tells_how_long_a_block_takes() -> None:
     training = experiment.subjects[2].training
     assert training is not None
     assert ServerTarget.training_seconds(training) == 3 * (2.0 + 6.0 + 5.0)
+
+
+VARIED = """\
+big = { like = "rel", settings = { work_mem = "64MB", jit = true } }
+more = { like = "big", vary = { jit = [true, false], work_mem = ["8MB", "9MB"] } }
+"""
+
+
+def test_one_line_varies_settings_and_keeps_the_others() -> None:
+    text = GOOD.replace(VARIED.splitlines(keepends=True)[0], VARIED)
+    subjects = {
+        each.name: {wanted.name: wanted.value for wanted in each.settings}
+        for each in parse(text, name="x.toml").subjects
+    }
+    varied = [name for name in subjects if name.startswith("more")]
+    assert varied == ["more-on-8MB", "more-on-9MB", "more-off-8MB", "more-off-9MB"]
+    assert subjects["more-off-9MB"] == {"shared_buffers": "1GB", "work_mem": "9MB", "jit": "off"}
+    only = text.replace("jit = [true, false], ", "")
+    found = {each.name: each.settings for each in parse(only, name="x.toml").subjects}
+    assert {wanted.name for wanted in found["more-8MB"]} == {"shared_buffers", "work_mem", "jit"}
+
+
+def test_a_name_that_varying_makes_twice_is_refused() -> None:
+    text = GOOD.replace(VARIED.splitlines(keepends=True)[0], VARIED)
+    with pytest.raises(ExperimentError, match="there are two of more-on-8MB"):
+        parse(text.replace("control =", '"more-on-8MB" ='), name="x.toml")

@@ -16,6 +16,7 @@ from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.resolve import Resolver
 from dbhone.experiment.schema import ExperimentFile, Locator
+from dbhone.experiment.subjects import with_varied
 from dbhone.files import absolute_path
 from dbhone.source.fixes import is_patch
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
@@ -102,7 +103,7 @@ def parse(
         raise ExperimentError(f"{where.name} is not valid TOML: {error}") from None
     except RecursionError:
         raise ExperimentError(f"{where.name} has values that are nested too deep") from None
-    declared = _with_known(where, declared, versions)
+    declared = with_varied(where, _with_known(where, declared, versions))
     folder = Path(name).parent if Path(name).is_absolute() else Path()
     declared = _with_files(declared, folder)
     experiment = Resolver(where, text, declared, folder).experiment()

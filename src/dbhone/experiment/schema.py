@@ -82,6 +82,7 @@ Percent = Annotated[float, BeforeValidator(_percent)]
 Size = Annotated[int, BeforeValidator(_size)]
 Seconds = Annotated[float, BeforeValidator(_duration)]
 Settings = dict[str, Annotated[str, BeforeValidator(_setting)]]
+Values = tuple[Annotated[str, BeforeValidator(_setting)], ...]
 Numbers = tuple[Annotated[int, Field(ge=1, le=100_000)], ...]
 
 
@@ -96,7 +97,8 @@ class _Section(BaseModel):
 class SubjectSection(BuildKeys):
     """``[subjects]``: one subject. It takes what is not said here from the subject it is ``like``.
 
-    The inputs of its build are ``BuildKeys``.
+    The inputs of its build are ``BuildKeys``. With ``vary`` it stands for several subjects: one for
+    each combination of the settings' values.
     """
 
     like: str | None = None
@@ -105,6 +107,9 @@ class SubjectSection(BuildKeys):
     train: Words = ()
     settings: Settings = Field(default_factory=dict)
     levers: Words = ()
+    vary: dict[str, Annotated[Values, Field(strict=False, min_length=1)]] = Field(
+        default_factory=dict
+    )
     rebuild: bool = False
     optional: bool = False
 

@@ -29,7 +29,7 @@ from dbhone.workload.task import Scale
 
 CONTROL = "control"
 """The name of a control that hone adds."""
-_OWN = frozenset({"like", "rebuild", "optional"})
+_OWN = frozenset({"like", "rebuild", "optional", "vary"})
 """What a subject does not take over from the one that it is like."""
 _DEFAULT_VARIANT = "rel"
 
@@ -147,6 +147,33 @@ class Subjects:
             where = self._where.at("subjects", name)
             raise ExperimentError(f"{where}: {section.dbms} is no server and has no levers")
         return self._where.meant(applied_levers.canonical, section.levers, "subjects", name)
+
+
+def with_varied(where: Locator, declared: ExperimentFile) -> ExperimentFile:
+    """Return the file with the subjects that ``vary`` stands for: NAME-VALUE, with its setting.
+
+    Raises ExperimentError for a name that is taken.
+    """
+    subjects: dict[str, SubjectSection] = {}
+    for name, section in declared.subjects.items():
+        for values in itertools.product(*section.vary.values()):
+            varied = "-".join((name, *values))
+            if varied in subjects or (values and varied in declared.subjects):
+                raise ExperimentError(f"{where.at('subjects', name)}: there are two of {varied}")
+            settings = _settings_of(section, declared) | dict(
+                zip(section.vary, values, strict=True)
+            )
+            changed = {"settings": settings, "vary": {}} if values else {}
+            subjects[varied] = section.model_copy(update=changed)
+    return declared.model_copy(update={"subjects": subjects})
+
+
+def _settings_of(section: SubjectSection, declared: ExperimentFile) -> dict[str, str]:
+    """Return a subject's own settings, or those of the nearest that it is like."""
+    for _ in declared.subjects:  # as many as there can be without a circle
+        if section.like in declared.subjects and "settings" not in section.model_fields_set:
+            section = declared.subjects[section.like]
+    return section.settings
 
 
 class RequestedSettings:
