@@ -54,6 +54,15 @@ def test_names_of_sets_may_be_short_where_one_alone_begins_so() -> None:
     assert pgo.shares == (1.0, 3.0)
 
 
+def test_a_server_is_trained_with_the_settings_of_the_experiment_and_not_of_a_subject() -> None:
+    text = GOOD.replace('variant = "pgo" }', 'variant = "pgo", settings = { jit = false } }')
+    pgo = parse(text, name="x.toml").subjects[2]
+    assert pgo.training is not None
+    trained = {wanted.name: wanted.value for wanted in pgo.training.settings}
+    assert trained == {"shared_buffers": "1GB", "work_mem": "4MB"}
+    assert {wanted.name for wanted in pgo.settings} == {*trained, "jit"}
+
+
 def test_settings_of_a_subject_stand_before_those_of_the_experiment() -> None:
     subjects = {
         each.name: {wanted.name: wanted.value for wanted in each.settings}

@@ -242,7 +242,9 @@ class BuildService:
 
     def _train(self, step: Train) -> bool:
         build = self.build(step.needs[0]).build
-        key = profile.training_key(build, [repr(task) for task in training_tasks(step.training)])
+        settings = map(repr, step.training.settings)
+        tasks = map(repr, training_tasks(step.training))
+        key = profile.training_key(build, [*tasks, *settings])
         known = profile.find(self.session, key)
         if known is None:
             new_profile = self.exclusively(lambda: self._make_profile(step, build, key))

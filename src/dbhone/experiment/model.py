@@ -29,7 +29,8 @@ class Training:
     """What a profile-guided subject is trained on: sets of a suite, at a named size.
 
     ``scale`` is that of the experiment, which decides on the data where the size does not.
-    ``shares`` has, for each set, for how long it is run in comparison with the others.
+    ``shares`` has, for each set, for how long it is run in comparison with the others. The server
+    has the experiment's ``settings``, none of which a subject asks for alone.
     """
 
     suite: str
@@ -37,6 +38,8 @@ class Training:
     sets: tuple[str, ...]
     size: str
     shares: tuple[float, ...] = ()
+    settings: tuple[RequestedSetting, ...] = ()
+    drop_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,13 +96,14 @@ class ServerTarget(Target):
             suite=suite,
             driver=load_driver_of(ServerDriver, job.driver.name),
             scale=suite_tasks.training_scale(suite, training.scale, training.size),
+            drop_unknown=training.drop_unknown,
         )
         pool = ServerPool(session, workload, notify)
         dbms = load_server_dbms(job.dbms.name)
         spec = ServerSpec(
             dbms=dbms,
             installation=installation_of(dbms, job.build),
-            settings=(),
+            settings=training.settings,
             env=job.counters.environment,
             counters=job.counters.folder,
             plain=installation_of(dbms, job.plain),

@@ -48,7 +48,7 @@ class Subjects:
         self._where = where
         self._declared = declared
         self._settings = RequestedSettings(declared.config, folder, where)
-        self._trainings = Trainings(where, declared, suite, scale)
+        self._trainings = Trainings(where, declared, suite, scale, self._settings)
 
     def all(self) -> tuple[SubjectDeclaration, ...]:
         """Return the subjects in the file's order. Raises ExperimentError, UnknownName.
@@ -236,12 +236,18 @@ class Trainings:
     """Reads what profile-guided subjects are trained on: their own sets, or those for all."""
 
     def __init__(
-        self, where: Locator, declared: ExperimentFile, suite: Suite, scale: Scale
+        self,
+        where: Locator,
+        declared: ExperimentFile,
+        suite: Suite,
+        scale: Scale,
+        settings: RequestedSettings,
     ) -> None:
         self._where = where
         self._declared = declared
         self._suite = suite
         self._scale = scale
+        self._settings = settings
 
     def of(self, name: str, section: SubjectSection, variant: Variant) -> Training | None:
         """Return what a subject is trained on, None if it takes no training.
@@ -276,6 +282,8 @@ class Trainings:
             sets=sets,
             size=general.size if general and general.size else workload.size,
             shares=tuple(shares.get(set_name, 1.0) for set_name in sets) if shares else (),
+            settings=self._settings.of(name, SubjectSection(dbms=section.dbms)),
+            drop_unknown=self._declared.config.drop_unknown,
         )
 
     def _shares(self) -> dict[str, float]:
