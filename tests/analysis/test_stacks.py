@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.analysis.stacks import (
+    OTHER,
     Call,
     Part,
     Round,
@@ -88,5 +89,5 @@ def test_a_compilers_copies_of_a_function_count_as_the_function(name: str, plain
 @given(st.text(max_size=20))
 def test_the_first_module_that_fits_counts(name: str) -> None:
     modules = ((r"log_", "log"), (r"lo", "locks"))
-    expected = "log" if name[:4] == "log_" else "locks" if name[:2] == "lo" else "other"
+    expected = "log" if name[:4] == "log_" else "locks" if name[:2] == "lo" else OTHER
     assert module_of(name, modules) == expected

@@ -20,6 +20,8 @@ _CONFIDENCE = 0.95
 _STRICT = 0.99
 """For the many functions, of which some would differ by chance."""
 _CALLERS = 2
+OTHER = "other functions"
+"""The module of functions of the server that have no module."""
 _CLONE = re.compile(r"(\.(lto_priv|isra|constprop|part|cold|llvm|localalias|resolver)\.?\d*)+$")
 
 
@@ -106,8 +108,8 @@ def plain_name(function: str) -> str:
 
 
 def module_of(function: str, modules: Sequence[tuple[str, str]]) -> str:
-    """Return the module of the first pattern that a function's name begins with, else ``other``."""
-    return next((name for pattern, name in modules if re.match(pattern, function)), "other")
+    """Return the module of the first pattern that a function's name begins with."""
+    return next((name for pattern, name in modules if re.match(pattern, function)), OTHER)
 
 
 def totals(base: Sequence[Round], subject: Sequence[Round], threads: int) -> list[Difference]:

@@ -64,7 +64,7 @@ def explanation(
         tables.append(function_table)
     ceilings = [_ceiling(whole, which, threads, cores, rounds[which]) for which in (0, 1)]
     sentences = [
-        *(_sentence(it, names[1]) for it in _largest(whole, modules)),
+        *(_sentence(it, functions, names[1]) for it in _largest(whole, modules)),
         f"If its own code and libraries took no time, {step} would be at most {ceilings[0]:.2f}"
         f" times as fast with {names[0]}, {ceilings[1]:.2f} times with {names[1]}.",
     ]
@@ -88,12 +88,17 @@ def _largest(whole: Sequence[Difference], modules: Sequence[Difference]) -> list
     return sorted((*waiting, *modules[:3]), key=lambda it: -abs(it.more.value))
 
 
-def _sentence(difference: Difference, subject: str) -> str:
+def _sentence(difference: Difference, functions: Sequence[FunctionDifference], subject: str) -> str:
+    """Say how a module differs, and which of its functions differs most, called by whom."""
     more = difference.more
     word = "more" if more.value > 0 else "less"
+    own = next((it for it in functions if it.call.module == difference.name), None)
+    called = own is not None and own.callers and own.callers[-1]
+    within = f", most in {own.call.function}" if own is not None and own.call.function else ""
+    within += f", called by {called}" if within and called else ""
     return (
         f"{capital(difference.name)}: {number(abs(more.value) * _MICRO)} µs {word} for an operation"
-        f" of {subject}."
+        f" of {subject}{within}."
     )
 
 
