@@ -92,7 +92,8 @@ def _sentence(difference: Difference, functions: Sequence[FunctionDifference], s
     """Say how a module differs, and which of its functions differs most, called by whom."""
     more = difference.more
     word = "more" if more.value > 0 else "less"
-    own = next((it for it in functions if it.call.module == difference.name), None)
+    alike = (it for it in functions if it.difference.more.value * more.value > 0)
+    own = next((it for it in alike if it.call.module == difference.name), None)
     called = own is not None and own.callers and own.callers[-1]
     within = f", most in {own.call.function}" if own is not None and own.call.function else ""
     within += f", called by {called}" if within and called else ""
