@@ -18,6 +18,7 @@ from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, TakePrebuilt, make_plan
+from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.target import BuildResult, ResultDigest, Schedule, ServerState
 from dbhone.home import Session
@@ -159,6 +160,27 @@ def test_an_optional_subject_is_built_where_the_machine_proves_faster_than_expec
     assert make_plan(experiment, BuildEstimator(bench.session.home)).tentative == ("pgo",)
     bench.execute(experiment)
     assert PretendedMeasuring.subjects == ("rel", "control", "pgo")
+
+
+def test_an_optional_subject_is_left_out_once_there_is_too_little_time_for_the_rest_of_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = parse(GOOD, name="x.toml")
+    budget = experiment.design.budget_seconds
+    perform, left = PretendedService.perform, [budget]
+
+    def perform_slowly(service: PretendedService, step: PlanStep) -> bool:
+        if isinstance(step, Compile) and "pgo" in step.subjects:
+            left[0] = 0.2 * budget
+        return perform(service, step)
+
+    monkeypatch.setattr(BuildEstimator, "cost", lambda *_: Cost(seconds=0.1 * budget, guessed=True))
+    monkeypatch.setattr(PretendedService, "perform", perform_slowly)
+    monkeypatch.setattr(RunRecorder, "left", lambda _: left[0])
+    run = bench.execute(experiment)
+    assert ("build", "pgo: rel+lto+pgo with clang, instrumented") in bench.ended()
+    assert PretendedMeasuring.subjects == ("rel", "control")
+    assert [warning.subject for warning in run.warnings] == ["pgo"]
 
 
 def test_a_subject_that_answers_otherwise_is_broken_and_the_others_are_measured(

@@ -51,7 +51,7 @@ def test_what_was_not_observed_has_no_part() -> None:
 
 def test_the_page_draws_each_step_with_one_axis_of_time(page: Page) -> None:
     text = render(page, "html").decode()
-    section = text[text.index('<section id="meanwhile"') :]
+    section = text[text.index('<div id="meanwhile"') :]
     section = section[: section.index("</section>")]
     assert section.count("<svg") == 4
     assert section.count("seconds since the slice began") == 4

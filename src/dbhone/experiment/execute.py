@@ -112,8 +112,8 @@ class Execution:
         self._measured = frozenset(done.subject for done in context.store.done(run.id))
         self._out: set[str] = set()
         """The subjects that take no further part."""
-        self._admitted: set[str] = set()
-        """The optional subjects for which there was time when their first step came."""
+        self._performed: set[str] = set()
+        """What was made so far, as steps name it."""
         # How far a guess is off says nothing of what a build here took before.
         self._speed = {guessed: SpeedFactor() for guessed in (False, True)}
         self._made_target: Target | None = None
@@ -169,6 +169,7 @@ class Execution:
                     self._do_without(step, error)
                 else:
                     self._learn(step, report)
+                    self._performed.add(step.makes)
                 self._recorder.tick()
 
     def _do_without(self, step: PlanStep, error: HoneError) -> None:
@@ -219,19 +220,21 @@ class Execution:
         return any(self._active(step))
 
     def _is_admitted(self, name: str, plan: Plan) -> bool:
-        """Return whether there is time for a subject's builds; it is asked before the first."""
-        if not self._subjects[name].optional or name in self._measured | self._admitted:
+        """Return whether there is time for what a subject's build still needs.
+
+        It is asked before each of its builds: one that others share may come long before its own.
+        """
+        if not self._subjects[name].optional or name in self._measured:
             return True
         seconds = sum(
             self._expected(step) or 0.0
             for step in plan.steps
-            if name in step.subjects and isinstance(step, Compile | TakePrebuilt | PostLink | Train)
+            if name in step.subjects
+            and step.makes not in self._performed
+            and isinstance(step, Compile | TakePrebuilt | PostLink | Train)
         )
         budget = self._experiment.design.budget_seconds
-        if not leaves_time(self._recorder.left(), seconds, budget):
-            return False
-        self._admitted.add(name)
-        return True
+        return leaves_time(self._recorder.left(), seconds, budget)
 
     def _leave_out(self, reasons: dict[str, str]) -> None:
         """Let subjects take no part that cannot be built or started on this machine."""
