@@ -28,7 +28,6 @@ BASE_COMPILER = "gcc"
 _VARIANTS = (
     "lto+pgo+bolt",
     "lto+pgo",
-    "lto+cspgo+bolt",
     "lto",
     "lto+pgo+v3",
     "pgo",
