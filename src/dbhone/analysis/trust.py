@@ -24,7 +24,7 @@ _LARGE = 0.1
 """A difference beyond which nobody needs a laboratory to find it."""
 
 
-class Grade(StrEnum):
+class TrustGrade(StrEnum):
     """How far verdicts can be trusted."""
 
     GOOD = "good"
@@ -36,7 +36,7 @@ class Grade(StrEnum):
 class Trust:
     """The grade, and why it is that one, in a sentence."""
 
-    grade: Grade
+    grade: TrustGrade
     reason: str
 
 
@@ -49,14 +49,14 @@ def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, histor
     control = next((overall(analysis, name) for name in run.controls), None)
     if "control-differs" in codes:
         text = f"the base {analysis.base} differs from itself here, so something else was measured"
-        return Trust(grade=Grade.NONE, reason=text)
+        return Trust(grade=TrustGrade.NONE, reason=text)
     if run.controls and (control is None or control.verdict == Verdict.NOT_ENOUGH_DATA):
-        return Trust(grade=Grade.NONE, reason="too little was measured for a verdict")
+        return Trust(grade=TrustGrade.NONE, reason="too little was measured for a verdict")
     limits = list(_limits(run, analysis, codes, history=history))
     if limits:
-        return Trust(grade=Grade.LIMITED, reason="; ".join(limits))
+        return Trust(grade=TrustGrade.LIMITED, reason="; ".join(limits))
     assert control is not None, "its lack is a limit"
-    return Trust(grade=Grade.GOOD, reason=_noise(run, analysis, control, history=history))
+    return Trust(grade=TrustGrade.GOOD, reason=_noise(run, analysis, control, history=history))
 
 
 def _limits(run: Run, analysis: Analysis, codes: set[str], *, history: bool) -> Iterator[str]:

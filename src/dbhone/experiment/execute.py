@@ -63,7 +63,7 @@ from dbhone.experiment.target import (
     difference,
 )
 from dbhone.experiment.targets import target_class
-from dbhone.experiment.verifying import answers_compared, workbench
+from dbhone.experiment.verifying import answers_compared, test_harness
 from dbhone.experiment.warnings import (
     changed_settings,
     conditions_notes,
@@ -269,7 +269,7 @@ class Execution:
         check_conditions(self._experiment, self._session)
         if self._experiment.verification is not None:
             dbms = self._experiment.base.inputs.dbms
-            check_needs(dbms, self._experiment.verification, workbench(self._service))
+            check_needs(dbms, self._experiment.verification, test_harness(self._service))
         absent = {}
         for name in self._active(step):
             error = self._absence(self._subjects[name])
@@ -401,7 +401,7 @@ class Execution:
             candidate=self._builds[name].build, base=self._builds[base].build, grade=grade
         )
         compared = answers_compared(self._experiment.suite, answers, answers)
-        reason = verification.outcome(workbench(self._service), (compared,)).reason()
+        reason = verification.outcome(test_harness(self._service), (compared,)).reason()
         kept = self._session.home.verifications / self._builds[name].build.digest
         return None if reason is None else f"{reason} (results: {kept})"
 

@@ -19,9 +19,9 @@ from dbhone.experiment.target import BuildResult, ResultDigest, Target
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role, Step
 from dbhone.source.tree import kept_tree
+from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import Evidence, Failure, ListComparison, Outcome
 from dbhone.verification.verify import Verification
-from dbhone.verification.workbench import Workbench
 from dbhone.workload import suite as suites
 from dbhone.workload.task import Scale
 
@@ -74,9 +74,9 @@ def usual_base(build: Build, service: BuildService) -> Build:
     return service.build(plan.builds[_BASE]).build
 
 
-def workbench(service: BuildService) -> Workbench:
+def test_harness(service: BuildService) -> TestHarness:
     """Return the means to verify builds in the session of a service."""
-    return Workbench(
+    return TestHarness(
         session=service.session,
         notify=lambda text: service.listen(Detail(text=text)),
         exclusively=service.exclusively,
@@ -105,7 +105,7 @@ def verify_build(
     }
     if workload and len(results) == len(trees):
         answers = (service.exclusively(partial(_answers, results, service)),)
-    return verification.outcome(workbench(service), answers)
+    return verification.outcome(test_harness(service), answers)
 
 
 def _answers(results: dict[str, BuildResult], service: BuildService) -> ListComparison:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from dbhone.analysis.trust import Grade
+from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
     Summary,
@@ -56,7 +56,7 @@ def outcome(page: Page, *, tolerance: float | None = None) -> Outcome:
     if page.run.base is None or candidate is None:
         return Outcome(answer=Answer.NOT_KNOWN, sentence="nothing was compared")
     score = overall(page.analysis, candidate.name)
-    if page.trust.grade is Grade.NONE and score and score.verdict != Verdict.NOT_ENOUGH_DATA:
+    if page.trust.grade is TrustGrade.NONE and score and score.verdict != Verdict.NOT_ENOUGH_DATA:
         sentence = f"not to be trusted: {page.trust.reason}"
         return Outcome(answer=Answer.NOT_KNOWN, sentence=sentence)
     if score is None:

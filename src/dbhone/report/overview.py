@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbhone.analysis.trust import Grade
+from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
     Effect,
     Summary,
@@ -35,9 +35,9 @@ class OverviewItem:
 
 
 _ANSWERS = {
-    Grade.GOOD: "As far as the control shows, yes",
-    Grade.LIMITED: "With limits",
-    Grade.NONE: "No",
+    TrustGrade.GOOD: "As far as the control shows, yes",
+    TrustGrade.LIMITED: "With limits",
+    TrustGrade.NONE: "No",
 }
 
 

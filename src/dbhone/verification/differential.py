@@ -21,10 +21,10 @@ from dbhone.instance.client import Client, connect
 from dbhone.instance.server import Server
 from dbhone.sandbox import Sandbox
 from dbhone.verification.checks.base import GeneratedQueries, TestList
+from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import ListResult, Status, TestResult, compare
 from dbhone.verification.records import Records
 from dbhone.verification.running import running
-from dbhone.verification.workbench import Workbench
 
 _FORMAT = 1
 _SEED = 20261124
@@ -47,13 +47,13 @@ class QueryRun:
 
     check: GeneratedQueries
     list: TestList
-    bench: Workbench
+    harness: TestHarness
     again: bool = False
 
     def of_base(self, base: Build) -> Queries:
         """Return the queries that a base makes, and its answers."""
-        self.bench.check_needs(self.check)
-        records = Records(self.bench.session.home, base.digest)
+        self.harness.check_needs(self.check)
+        records = Records(self.harness.session.home, base.digest)
         parts = [
             _FORMAT,
             self.check.schema,
@@ -66,17 +66,17 @@ class QueryRun:
         if known is not None:
             texts = json.loads(records.log(name).read_text(encoding="utf-8"))
             return Queries(texts=tuple(texts), base=known)
-        queries = self.bench.exclusively(lambda: self._make(base))
+        queries = self.harness.exclusively(lambda: self._make(base))
         records.keep(name, queries.base, json.dumps(queries.texts, indent=1).encode())
         return queries
 
     def of_candidate(self, candidate: Build, queries: Queries) -> ListResult:
         """Return a candidate's answers to a base's queries."""
-        records = Records(self.bench.session.home, candidate.digest)
+        records = Records(self.harness.session.home, candidate.digest)
         name = f"{self.check.name}-answered-{digest_of([_FORMAT, queries.texts])[:12]}"
         known = None if self.again else records.find(name)
         if known is None:
-            known = self.bench.exclusively(lambda: self._answers_twice(candidate, queries))
+            known = self.harness.exclusively(lambda: self._answers_twice(candidate, queries))
             records.keep(name, known, b"")
         return known
 
@@ -88,8 +88,8 @@ class QueryRun:
         return _stable(first, self._answers(candidate, queries.texts))
 
     def _make(self, base: Build) -> Queries:
-        self.bench.notify("generating queries")
-        with running(base, self.bench.session, self.check.server_settings) as server:
+        self.harness.notify("generating queries")
+        with running(base, self.harness.session, self.check.server_settings) as server:
             self._prepare(server).close()
             texts = self._generate(server)
         first, second = (self._answers(base, texts) for _ in range(2))
@@ -121,11 +121,11 @@ class QueryRun:
 
     def _answers(self, build: Build, texts: tuple[str, ...]) -> ListResult:
         began = time.monotonic()
-        self.bench.notify(f"asking {len(texts)} generated queries")
+        self.harness.notify(f"asking {len(texts)} generated queries")
         results: list[TestResult] = []
         crash = ""
         try:
-            with running(build, self.bench.session, self.check.server_settings) as server:
+            with running(build, self.harness.session, self.check.server_settings) as server:
                 client = self._prepare(server)
                 results.extend(self._ask(client, server, texts))
                 client.close()

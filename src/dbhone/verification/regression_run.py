@@ -20,10 +20,10 @@ from dbhone.source.fetch import throttled
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted, remove_tree
 from dbhone.verification.checks.base import RegressionTests, TestCommand, TestJob, TestList
+from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import ListResult, Status, TestResult, settle
 from dbhone.verification.records import Records
 from dbhone.verification.running import running
-from dbhone.verification.workbench import Workbench
 
 _FORMAT = 1
 """Counts up when results of an older hone do not count any more."""
@@ -47,34 +47,34 @@ class RegressionRun:
     build: Build
     names: tuple[str, ...] = ()
 
-    def result(self, bench: Workbench, *, again: bool = False) -> ListResult:
+    def result(self, harness: TestHarness, *, again: bool = False) -> ListResult:
         """Return the results, kept from before unless they are wanted ``again``."""
-        bench.check_needs(self.regression)
-        tests = bench.tests_of(self.regression, self.build)
+        harness.check_needs(self.regression)
+        tests = harness.tests_of(self.regression, self.build)
         name = self._name(tests)
-        records = Records(bench.session.home, self.build.digest)
+        records = Records(harness.session.home, self.build.digest)
         known = None if again else records.find(name)
         if known is not None and known.tests:
             return known
-        result, printed = bench.exclusively(lambda: self._run(bench, tests))
+        result, printed = harness.exclusively(lambda: self._run(harness, tests))
         records.keep(name, result, printed)
         return result
 
-    def base_result(self, bench: Workbench, *, again: bool = False) -> ListResult:
+    def base_result(self, harness: TestHarness, *, again: bool = False) -> ListResult:
         """Return the results. Raises DriverError, with the log, if the tests gave none at all."""
-        result = self.result(bench, again=again)
+        result = self.result(harness, again=again)
         if not result.tests:
-            name = self._name(bench.tests_of(self.regression, self.build))
-            log = Records(bench.session.home, self.build.digest).log(name)
+            name = self._name(harness.tests_of(self.regression, self.build))
+            log = Records(harness.session.home, self.build.digest).log(name)
             message = f"{self.regression.title} gave no result for {self.list.name} with the base"
             raise DriverError(message, log=log)
         return result
 
-    def repeat(self, bench: Workbench, first: ListResult) -> ListResult:
+    def repeat(self, harness: TestHarness, first: ListResult) -> ListResult:
         """Run the list once more; return, and keep, what is certain of both results."""
-        tests = bench.tests_of(self.regression, self.build)
-        name, records = self._name(tests), Records(bench.session.home, self.build.digest)
-        second, printed = bench.exclusively(lambda: self._run(bench, tests))
+        tests = harness.tests_of(self.regression, self.build)
+        name, records = self._name(tests), Records(harness.session.home, self.build.digest)
+        second, printed = harness.exclusively(lambda: self._run(harness, tests))
         settled = settle(first, second)
         records.keep(name, settled, records.log(name).read_bytes() + printed)
         return settled
@@ -88,14 +88,14 @@ class RegressionRun:
         )
         return f"{self.regression.name}-{self.list.name}-{digest[:12]}"
 
-    def _run(self, bench: Workbench, tests: Path) -> tuple[ListResult, bytes]:
+    def _run(self, harness: TestHarness, tests: Path) -> tuple[ListResult, bytes]:
         needs_server = self.regression.server_settings is not None
-        folder = bench.session.workdir("tests")
+        folder = harness.session.workdir("tests")
         began = time.monotonic()
         try:
-            finished, crash = self._finish(bench, tests, folder)
+            finished, crash = self._finish(harness, tests, folder)
             found = self.regression.results(finished.text(), lambda name: _read(folder / name))
-            tree = bench.tree_of(self.build)
+            tree = harness.tree_of(self.build)
             places = _Places(folder, tests, None if tree is None else tree.path)
             results = tuple(map(places.without, found))
         finally:
@@ -114,10 +114,10 @@ class RegressionRun:
         return result, finished.output + ending.encode() + (crash or "").encode()
 
     def _finish(
-        self, bench: Workbench, tests: Path, folder: Path
+        self, harness: TestHarness, tests: Path, folder: Path
     ) -> tuple[process.Finished, str | None]:
         """Run it to its end; return how it ended, and why its server did not live on."""
-        tree = bench.tree_of(self.build)
+        tree = harness.tree_of(self.build)
         job = TestJob(
             build=self.build,
             tests=tests,
@@ -129,18 +129,18 @@ class RegressionRun:
         )
         settings = self.regression.server_settings
         if settings is None:
-            with tenancy(bench.session) as tenant:
-                return self._perform(bench, job, self.regression.command(job), tenant), None
+            with tenancy(harness.session) as tenant:
+                return self._perform(harness, job, self.regression.command(job), tenant), None
         # Tests have the server load libraries, and read and write files.
         given = (tests, *(() if tree is None else (tree.path,)))
         shared = Sandbox(readable=given, writable=(folder,))
         finished: process.Finished | None = None
         try:
-            with running(self.build, bench.session, settings, shared) as server:
+            with running(self.build, harness.session, settings, shared) as server:
                 with_server = dataclasses.replace(job, endpoint=server.endpoint)
                 command = self.regression.command(with_server)
                 # They load each other's files, so they are one tenant.
-                finished = self._perform(bench, with_server, command, server.place.tenant)
+                finished = self._perform(harness, with_server, command, server.place.tenant)
         except ServerError as error:
             if finished is None:
                 raise
@@ -148,7 +148,7 @@ class RegressionRun:
         return finished, None
 
     def _perform(
-        self, bench: Workbench, job: TestJob, command: TestCommand, tenant: Tenant
+        self, harness: TestHarness, job: TestJob, command: TestCommand, tenant: Tenant
     ) -> process.Finished:
         for name, target in command.links.items():
             link = job.folder / name
@@ -159,7 +159,7 @@ class RegressionRun:
             make_writable(job.folder / name)
         own(job.folder, tenant.account)
         sockets = () if job.endpoint is None else (job.endpoint.socket.parent,)
-        tell = throttled(lambda line: bench.notify(f"{self.list.name}: {line}"))
+        tell = throttled(lambda line: harness.notify(f"{self.list.name}: {line}"))
         return process.run(
             process.Command(
                 argv=command.argv,

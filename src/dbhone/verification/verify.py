@@ -16,10 +16,10 @@ from dbhone.verification.checks.base import (
     checks_for,
 )
 from dbhone.verification.differential import QueryRun
+from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import Grade, ListComparison, Outcome, compare
 from dbhone.verification.records import Records
 from dbhone.verification.regression_run import RegressionRun
-from dbhone.verification.workbench import Workbench
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Verification:
     names: tuple[str, ...] = ()
     again: bool = False
 
-    def outcome(self, bench: Workbench, answers: tuple[ListComparison, ...] = ()) -> Outcome:
+    def outcome(self, harness: TestHarness, answers: tuple[ListComparison, ...] = ()) -> Outcome:
         """Return what all checks of the grade found; ``answers`` are those of the workload.
 
         Raises UsageError if there are no such checks, ToolError or MachineError before any work if
@@ -44,16 +44,19 @@ class Verification:
         """
         self._check_base()
         dbms = self.candidate.manifest.dbms
-        check_needs(dbms, self.grade, bench)
+        check_needs(dbms, self.grade, harness)
         outcome = Outcome(
             grade=self.grade,
             build=self.candidate.digest,
             base=self.base.digest,
-            lists=(*answers, *(self._compare(*each, bench) for each in lists_of(dbms, self.grade))),
+            lists=(
+                *answers,
+                *(self._compare(*each, harness) for each in lists_of(dbms, self.grade)),
+            ),
             finished_at=datetime.now(UTC),
         )
         if not self.names:
-            Records(bench.session.home, self.candidate.digest).keep_outcome(outcome)
+            Records(harness.session.home, self.candidate.digest).keep_outcome(outcome)
         return outcome
 
     def _check_base(self) -> None:
@@ -64,30 +67,30 @@ class Verification:
                 hint="name a base of the same DBMS with --against",
             )
 
-    def _compare(self, check: Check, tests: TestList, bench: Workbench) -> ListComparison:
+    def _compare(self, check: Check, tests: TestList, harness: TestHarness) -> ListComparison:
         if isinstance(check, GeneratedQueries):
-            run = QueryRun(check=check, list=tests, bench=bench, again=self.again)
+            run = QueryRun(check=check, list=tests, harness=harness, again=self.again)
             queries = run.of_base(self.base)
             return compare(queries.base, run.of_candidate(self.candidate, queries))
         assert isinstance(check, RegressionTests), "there are two kinds of checks"
-        return self._compare_regression(check, tests, bench)
+        return self._compare_regression(check, tests, harness)
 
     def _compare_regression(
-        self, regression: RegressionTests, tests: TestList, bench: Workbench
+        self, regression: RegressionTests, tests: TestList, harness: TestHarness
     ) -> ListComparison:
         base, candidate = (
             RegressionRun(regression=regression, list=tests, build=build, names=self.names)
             for build in (self.base, self.candidate)
         )
-        expected = base.base_result(bench, again=self.again)
+        expected = base.base_result(harness, again=self.again)
         # A build is its own base: what it passes, it passes.
         again = self.again and self.candidate.digest != self.base.digest
-        found = candidate.result(bench, again=again)
+        found = candidate.result(harness, again=again)
         compared = compare(expected, found)
         if not compared.failures:
             return compared
-        bench.notify(f"{tests.name}: once more, because {len(compared.failures)} tests failed")
-        return compare(expected, candidate.repeat(bench, found))
+        harness.notify(f"{tests.name}: once more, because {len(compared.failures)} tests failed")
+        return compare(expected, candidate.repeat(harness, found))
 
 
 def lists_of(dbms: str, grade: Grade) -> tuple[tuple[Check, TestList], ...]:
@@ -107,10 +110,10 @@ def lists_of(dbms: str, grade: Grade) -> tuple[tuple[Check, TestList], ...]:
     return tuple(sorted(found, key=lambda pair: pair[1].seconds))
 
 
-def check_needs(dbms: str, grade: Grade, bench: Workbench) -> None:
+def check_needs(dbms: str, grade: Grade, harness: TestHarness) -> None:
     """Raise ToolError or MachineError if this machine lacks what a grade's checks need."""
     for check, _ in lists_of(dbms, grade):
-        bench.check_needs(check)
+        harness.check_needs(check)
 
 
 def expected_seconds(dbms: str, grade: Grade) -> float:

@@ -27,7 +27,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.requirements import foresee_dbms
 from dbhone.experiment.run_lifecycle import begin, take_over
 from dbhone.experiment.templates import DesignOptions, parse_side
-from dbhone.experiment.verifying import workbench
+from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
 from dbhone.instance.memory import check_memory
 from dbhone.measurement.record import Run
@@ -330,8 +330,8 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
             hint=f"'--budget {enough}' would do, or a lower --grade; --force begins nevertheless",
         )
     with shown(context.err, verbose=context.verbose) as listen:
-        bench = workbench(BuildService(session, listen))
-        check_needs(request.dbms.name, request.grade, bench)
+        harness = test_harness(BuildService(session, listen))
+        check_needs(request.dbms.name, request.grade, harness)
     if isinstance(request.dbms, ServerDbms):
         suite = suites.load(request.workload.suite or request.dbms.usual_suite)
         cache = suite_tasks.cache_bytes(suite, Scale(size=request.workload.size))

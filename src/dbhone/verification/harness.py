@@ -41,8 +41,11 @@ class Exclusively(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workbench:
-    """One session's means to verify builds. ``notify`` gets a few words on what is being done."""
+class TestHarness:
+    """What tests need to run: one session, the host, and the programs that test.
+
+    ``notify`` gets a few words on what is being done.
+    """
 
     session: Session
     notify: Callable[[str], None]
