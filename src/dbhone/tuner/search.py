@@ -342,7 +342,10 @@ def _confirmed_name(it: Finished) -> str:
 
 
 def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> float:
-    verifying = 2 * expected_seconds(request.dbms.name, request.grade)
+    """Return the seconds that a confirming run needs; two builds' tests are compiled for it."""
+    base = choosing[-1].run.base
+    compiling = 0.0 if base is None or request.grade is Grade.ANSWERS else base.build_seconds
+    verifying = 2 * (expected_seconds(request.dbms.name, request.grade) + compiling)
     measuring = (MINIMUM_BLOCKS + 1) * 3 * choosing[-1].block_seconds
     return 1.2 * (verifying + measuring + 30.0)
 
