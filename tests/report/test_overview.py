@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
 from dbhone.measurement.record import Role, RunState
 from dbhone.report.page import Page, build_page
+from tests.analysis.columns import columns, with_values
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import EFFECTS, SUBJECTS, Shape, a_run, samples
@@ -76,6 +79,16 @@ def test_it_is_not_trusted_without_a_reason(
     shape: Shape, changes: dict[str, object], words: str
 ) -> None:
     assert _answers(_page(shape, **changes))["To be trusted?"].startswith(words)
+
+
+def test_steps_too_short_for_a_cpu_time_are_no_limit_of_trust() -> None:
+    run = a_run()
+    table = columns(samples(run, Shape()))
+    short = (table.step == table.steps.index("rtree/100")) & (table.block > 2)
+    for metric, grade in ((CPU_SECONDS, "good"), (THROUGHPUT, "limited")):
+        values = np.where(short, np.nan, table.values[metric.name])
+        page = build_page(run, with_values(samples(run, Shape()), **{metric.name: values}))
+        assert page.trust.grade == grade
 
 
 def test_what_noise_would_have_hidden_is_told_where_nothing_was_found() -> None:

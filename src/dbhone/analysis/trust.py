@@ -17,6 +17,7 @@ from dbhone.analysis.verdict import (
     half_width,
     overall,
 )
+from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Warning
 from dbhone.units import count_of, listed
 
@@ -67,8 +68,8 @@ def _limits(run: Run, analysis: Analysis, codes: set[str], *, history: bool) -> 
     broken = [subject.name for subject in run.subjects if subject.broken is not None]
     if broken:
         yield f"{listed(broken)} broke"
-    if analysis.left_out:
-        steps = {left_out.step for left_out in analysis.left_out}
+    steps = {left_out.step for left_out in analysis.left_out if left_out.metric == THROUGHPUT.name}
+    if steps:
         yield f"{count_of(len(steps), 'step')} had too few blocks and were left out"
     if not history and find_winner(analysis, run.subjects) is None:
         missed = _missed(run, analysis)

@@ -121,9 +121,9 @@ class Page:
 
     @property
     def has_long_steps(self) -> bool:
-        """Whether the steps' tables are longer than what a reader looks at first."""
+        """Whether the steps' tables are more than a reader looks at first."""
         fields = sum(len(table.rows) * len(table.columns) for table in self.steps)
-        return bool(self.sweeps) or fields > _MOST_FIELDS
+        return bool(self.sweeps or self.history) or fields > _MOST_FIELDS
 
     @property
     def published_tables(self) -> tuple[Table, ...]:
