@@ -53,12 +53,6 @@ def tenancy(
         yield Tenant(account=account, group=group)
 
 
-def check_servers_account() -> None:
-    """Raise MachineError if there is no account for a server to run as."""
-    with _account(is_server=True):
-        pass
-
-
 def server_groups() -> tuple[int, ...]:
     """Return the groups that all servers are in; the first is their own."""
     if os.geteuid() != 0:

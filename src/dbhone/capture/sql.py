@@ -179,8 +179,6 @@ OF_SESSION = "statements that set up a session (SET, USE, PREPARE, LOCK, …)"
 TEMPORARY = "temporary tables"
 FROM_CLIENT = "data between client and server (COPY, LOAD DATA)"
 ADMINISTRATION = "waits, locks of a session, files and administration"
-INEXACT = "random values, the time, or sequences"
-"""Replayed, but the answers differ from the original's."""
 
 
 @dataclass(frozen=True, slots=True)

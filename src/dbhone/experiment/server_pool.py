@@ -38,7 +38,6 @@ from dbhone.workload.suite import Regime, Suite
 from dbhone.workload.task import DataSet, Scale, Task
 
 _LOAD_TIMEOUT = 24 * 3600.0
-_VERIFY_TIMEOUT = 3600.0
 _SLACK = 60.0
 _CLIENTS_FOLDER = Path("/")
 

@@ -41,7 +41,6 @@ SAMPLES = "proof/samples.csv"
 _EPOCH = "SOURCE_DATE_EPOCH"
 _LOCAL = frozenset({"dir"})
 _SECRET = re.compile(r"//[^/@\s]*@")
-_MOST_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

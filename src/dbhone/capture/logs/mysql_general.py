@@ -25,7 +25,6 @@ _HEADING = re.compile(
     r"\n[^\n]+, Version: [^\n]+\nTcp port: [^\n]*\nTime\s+Id\s+Command\s+Argument(?=\n|$)"
 )
 _DATABASE = re.compile(r" on (\S*)(?: using |$)")
-_BY_NAME = re.compile(r"\s*(?:prepare|execute|deallocate)\b", re.IGNORECASE)
 
 
 class GeneralReader(RecordReader):
