@@ -233,12 +233,15 @@ class _Search:
     def tell(self, decision: Decision, left_out: dict[str, str]) -> int:
         """Print how the search ended; return the exit code."""
         out, finished = self._context.out, self._finished(self.runs())
+        out.print("What was tried (the ratios chose, and so they flatter)", style="bold")
         out.print(_table_of_tried(finished, decision, left_out))
         if decision.winner is None or decision.confirmed is None:
             out.print("\nNo build was found that is faster than the base.", style="bold")
             return 1
         stages = waterfall(self._request, finished, decision.winner)
         if stages:
+            title = "What each stage brought on the way to it (from the choosing runs, too)"
+            out.print(f"\n{title}", style="bold")
             out.print(_waterfall(stages))
         page, _ = save_reports(decision.confirmed.run, self._store, self._session.home)
         spent = sum(it.run.seconds for it in finished)
@@ -366,8 +369,7 @@ def _print_plan(context: Context, request: Request, space: Space, first: Stage) 
 def _table_of_tried(
     finished: Sequence[Finished], decision: Decision, left_out: dict[str, str]
 ) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.title = "What was tried (the ratios chose, and so they flatter)"
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, right in (("candidate", False), ("ratio", True), ("blocks", True)):
         table.add_column(heading, justify="right" if right else "left", no_wrap=True)
     table.add_column("fate", overflow="fold")
@@ -378,8 +380,7 @@ def _table_of_tried(
 
 
 def _waterfall(stages: Sequence[Brought]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.title = "\nWhat each stage brought on the way to it (from the choosing runs, too)"
+    table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage")
     for heading in ("times", "95 % interval", "so far"):
         table.add_column(heading, justify="right")
