@@ -67,6 +67,11 @@ def test_it_can_be_trusted_as_far_as_the_control_shows() -> None:
             {},
             "No: the base rel differs from itself here",
         ),
+        (
+            Shape(effects={**EFFECTS, "control": (1.02, 1.0)}),
+            {},
+            "With limits: rel likely differs from itself",
+        ),
         (Shape(blocks=3), {}, "No: too little was measured for a verdict."),
         (
             Shape(),

@@ -15,6 +15,7 @@ from dbhone.analysis.verdict import (
     Verdict,
     find_winner,
     half_width,
+    likely,
     overall,
 )
 from dbhone.measurement.metric import THROUGHPUT
@@ -63,6 +64,10 @@ def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, histor
 def _limits(run: Run, analysis: Analysis, codes: set[str], *, history: bool) -> Iterator[str]:
     if not run.controls:
         yield "there is no A/A control to show how much is noise"
+    scores = (overall(analysis, name) for name in run.controls)
+    unlike = [score for score in scores if score is not None and likely(score)]
+    if unlike:
+        yield f"{analysis.base} likely differs from itself: the A/A control {_differs(unlike[0])}"
     if "control-noisy" in codes:
         yield "the A/A control reads as far from 1 as the winner"
     broken = [subject.name for subject in run.subjects if subject.broken is not None]
