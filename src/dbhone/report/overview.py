@@ -9,6 +9,7 @@ from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
     Effect,
     Summary,
+    Verdict,
     certain_cost,
     cost,
     differs,
@@ -161,6 +162,8 @@ def _costs(findings: Findings) -> str:
 
 def _deciding(score: Summary, spent: Summary, certain: Summary | None) -> str:
     """Return which of throughput and cost decides between a subject and the base, and how."""
+    if spent.verdict == Verdict.NOT_ENOUGH_DATA:
+        return "throughput decides, since too few blocks have a CPU time of all steps"
     if certain is None:
         unsure = " (a control differs from its base in it)" if differs(spent) else ""
         return "throughput decides, since no difference in CPU time is certain" + unsure

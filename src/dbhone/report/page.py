@@ -38,7 +38,7 @@ from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
 from dbhone.report.wording import joined, legend
 
-_MOST_FIELDS = 300
+_MOST_ROWS, _MOST_FIELDS = 45, 300
 """Of the steps' tables, where they are to fit on a page's first screens."""
 
 
@@ -122,8 +122,10 @@ class Page:
     @property
     def has_long_steps(self) -> bool:
         """Whether the steps' tables are more than a reader looks at first."""
+        rows = sum(len(table.rows) for table in self.steps)
         fields = sum(len(table.rows) * len(table.columns) for table in self.steps)
-        return bool(self.sweeps or self.history) or fields > _MOST_FIELDS
+        long = rows > _MOST_ROWS or fields > _MOST_FIELDS
+        return long or bool(self.sweeps or self.history)
 
     @property
     def published_tables(self) -> tuple[Table, ...]:
