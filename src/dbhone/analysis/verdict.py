@@ -7,7 +7,7 @@ and again, and stops at the first difference, finds one where there is none.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
@@ -322,12 +322,7 @@ def certain_cost(analysis: Analysis, subjects: Iterable[Subject], subject: str) 
     Nothing is certain where a control costs more or less than the base that it repeats.
     """
     own = cost(analysis, subject)
-    repeats = (
-        cost(analysis, repeat.name)
-        for repeat in subjects
-        if repeat.role is Role.CONTROL and repeat.broken is None
-    )
-    noisy = any(repeat is not None and differs(repeat) for repeat in repeats)
+    noisy = any(differs(repeat) for repeat in sound_scores(analysis, subjects, Role.CONTROL, cost))
     return None if own is None or noisy or not differs(own) else own
 
 
@@ -349,16 +344,6 @@ def possible_range(summary: Summary, controls: Iterable[Summary]) -> tuple[float
     return min([low, *ends]), max([high, *ends])
 
 
-def controls_of(analysis: Analysis, subjects: Iterable[Subject]) -> tuple[Summary, ...]:
-    """Return the overall summaries of the sound controls."""
-    found = (
-        overall(analysis, subject.name)
-        for subject in subjects
-        if subject.role is Role.CONTROL and subject.broken is None
-    )
-    return tuple(summary for summary in found if summary is not None)
-
-
 class Competitor(Protocol):
     """A subject, as far as it decides whether it can win."""
 
@@ -375,16 +360,32 @@ class Competitor(Protocol):
         """Why it took no further part, None if it did not break."""
 
 
+def sound_scores(
+    analysis: Analysis,
+    subjects: Iterable[Competitor],
+    role: Role,
+    figure: Callable[[Analysis, str], Summary | None] = overall,
+) -> tuple[Summary, ...]:
+    """Return a figure of all subjects of a role that did not break, as far as it was measured."""
+    scores = (
+        figure(analysis, subject.name)
+        for subject in subjects
+        if subject.role is role and subject.broken is None
+    )
+    return tuple(score for score in scores if score is not None)
+
+
+def controls_of(analysis: Analysis, subjects: Iterable[Competitor]) -> tuple[Summary, ...]:
+    """Return the overall summaries of the sound controls."""
+    return sound_scores(analysis, subjects, Role.CONTROL)
+
+
 def find_winner(analysis: Analysis, subjects: Iterable[Competitor]) -> Summary | None:
     """Return the overall summary of the winner, None if no build is faster than the base.
 
     The winner has the highest ratio of the candidates whose verdict is faster; neither a
     control nor a subject that broke can win.
     """
-    scores = [
-        overall(analysis, subject.name)
-        for subject in subjects
-        if subject.role is Role.CANDIDATE and subject.broken is None
-    ]
-    faster = [score for score in scores if score is not None and score.verdict == Verdict.FASTER]
+    scores = sound_scores(analysis, subjects, Role.CANDIDATE)
+    faster = [score for score in scores if score.verdict == Verdict.FASTER]
     return max(faster, key=lambda score: score.ratio, default=None)

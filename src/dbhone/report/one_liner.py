@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbhone.analysis.history import History
-from dbhone.analysis.verdict import Summary, Verdict, find_winner, overall
+from dbhone.analysis.verdict import Summary, Verdict, find_winner, sound_scores
 from dbhone.measurement.record import Role
 from dbhone.report.findings import Findings
 from dbhone.report.headline import headline
@@ -36,10 +36,8 @@ def _winner(findings: Findings) -> str | None:
         ratio = format_ratio(winner.ratio, winner)
         return f"{winner.subject} is {ratio} times as fast as {analysis.base}"
     candidates = [subject for subject in run.subjects if subject.role is Role.CANDIDATE]
-    scores = [
-        overall(analysis, candidate.name) for candidate in candidates if candidate.broken is None
-    ]
-    judged = [score for score in scores if score and score.verdict != Verdict.NOT_ENOUGH_DATA]
+    scores = sound_scores(analysis, candidates, Role.CANDIDATE)
+    judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]
     if judged and len(candidates) == 1:
         return _candidate_words(judged[0], analysis.base)
     return f"nothing is faster than {analysis.base}" if judged else None

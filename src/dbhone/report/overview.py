@@ -15,7 +15,7 @@ from dbhone.analysis.verdict import (
     differs,
     find_winner,
     likely,
-    overall,
+    sound_scores,
 )
 from dbhone.measurement.record import Role, RunState, Subject
 from dbhone.report.context import serves, short_names
@@ -143,14 +143,9 @@ def _costs(findings: Findings) -> str:
     That is the second figure by which a subject is judged, and it is said which of the two decides.
     """
     run, analysis = findings.run, findings.analysis
-    scores = [
-        overall(analysis, subject.name)
-        for subject in run.subjects
-        if subject.role is Role.CANDIDATE and subject.broken is None
-    ]
-    known = [score for score in scores if score is not None]
+    scores = sound_scores(analysis, run.subjects, Role.CANDIDATE)
     best = find_winner(analysis, run.subjects) or max(
-        known, key=lambda score: score.ratio, default=None
+        scores, key=lambda score: score.ratio, default=None
     )
     spent = cost(analysis, best.subject) if best is not None else None
     if best is None or spent is None or spent.low is None:

@@ -21,7 +21,6 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.explaining import Explained, explain, find_task
 from dbhone.experiment.load import parse
 from dbhone.experiment.requirements import missing_for
-from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
 from dbhone.report.explanation import difference_folded, explanation, speedscope
 from dbhone.report.page import Page, build_page
@@ -122,9 +121,8 @@ def _chosen(page: Page, subject: str | None, step: str | None) -> tuple[str, str
         return subject, step
     effects = [
         effect
-        for effect in page.analysis.effects
-        if effect.metric == THROUGHPUT.name
-        and subject in (None, effect.subject)
+        for effect in page.analysis.throughput_effects
+        if subject in (None, effect.subject)
         and (step is None or step in (effect.step, effect.step.partition("_")[0]))
     ]
     if not effects:
