@@ -91,6 +91,7 @@ target = "0.01%"
 blocks = {{ min = 6, max = 6 }}
 """
 _GONE_WITHIN = 10.0
+_NOBODY_LEFT = "nothing is left to compare with"
 _ENDED = re.compile(r"Traceback|fault of hone")
 _STAGE = re.compile(r"^\W*(?:\[?[\d:]+\]?\s+)?(\w+)")
 _VICTIMS = {"hone": 50, "supervisor": 15, "bubblewrap": 15, "program": 20}
@@ -133,11 +134,17 @@ class Runs:
         self._measured: dict[int, int] = {}
         self._sessions: set[str] = set()
         self._unfinished: int | None = None
+        self._broken: int | None = None
+        """A run in which a program was killed, so that its subject takes no further part."""
+        self._programs_killed = 0
         self._longest = 150.0
 
     def kill_once(self) -> None:
         """Start or resume a run, kill what belongs to it until it ends, and check what is left."""
-        words = ("run", str(self._file)) if self._unfinished is None else ("resume", "last")
+        goes_on = self._unfinished not in (None, self._broken)
+        words = ("resume", "last") if goes_on else ("run", str(self._file))
+        if not goes_on:
+            self._programs_killed = 0
         began, struck = time.monotonic(), ""
         with self._started(*words) as hone:
             while self._chance.random() > _WHILE_STARTING and hone.poll() is None:
@@ -191,6 +198,7 @@ class Runs:
         with contextlib.suppress(psutil.Error):
             (self._chance.choice(victims) if victims else psutil.Process(hone.pid)).kill()
         self.tally.kills[struck] += 1
+        self._programs_killed += struck == "program"
         if struck == "hone":
             hone.wait()
         return struck
@@ -213,6 +221,8 @@ class Runs:
             if not struck and words.startswith("run"):
                 self._longest = max(seconds, 30.0)
             self._take_away()
+        elif _NOBODY_LEFT in said and self._programs_killed:
+            self._broken = self._unfinished
         elif not struck:
             # Nobody killed anything in it, so it must not fail.
             self.tally.blame(f"{words} ended with {hone.returncode}: {said[-1500:]}")
