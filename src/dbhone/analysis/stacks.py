@@ -120,19 +120,19 @@ def totals(base: Sequence[Round], subject: Sequence[Round], threads: int) -> lis
     """
 
     def of(name: str, take: Callable[[Round], float]) -> Difference:
-        return _difference(name, [take(it) for it in base], [take(it) for it in subject])
+        return _difference(name, [take(one) for one in base], [take(one) for one in subject])
 
     parts = [
-        of(part.value, lambda it, part=part: _only(it, part))  # type: ignore[misc]
+        of(part.value, lambda one, part=part: _only(one, part))  # type: ignore[misc]
         for part in Part
     ]
     return [
         *parts,
-        of("CPU of the server", lambda it: it.cpu / it.operations),
-        of("CPU of the client", lambda it: it.client / it.operations),
+        of("CPU of the server", lambda one: one.cpu / one.operations),
+        of("CPU of the client", lambda one: one.client / one.operations),
         of(
             "waiting",
-            lambda it: max(0.0, (it.seconds * threads - it.cpu - it.client) / it.operations),
+            lambda one: max(0.0, (one.seconds * threads - one.cpu - one.client) / one.operations),
         ),
     ]
 
@@ -148,7 +148,7 @@ def by_module(base: Sequence[Round], subject: Sequence[Round]) -> list[Differenc
 
 def by_function(base: Sequence[Round], subject: Sequence[Round]) -> list[FunctionDifference]:
     """Return the functions that certainly differ by what they execute themselves."""
-    calls = {_key(stack): stack[0] for it in (*base, *subject) for stack in it.stacks}
+    calls = {_key(stack): stack[0] for one in (*base, *subject) for stack in one.stacks}
     return [
         FunctionDifference(
             call=calls[difference.name],
@@ -166,8 +166,8 @@ def _key(stack: Stack) -> str:
 def _callers(rounds: Iterable[Round], key: str) -> tuple[str, ...]:
     """Return the commonest names above a function, without the function itself."""
     paths = Counter[tuple[str, ...]]()
-    for it in rounds:
-        for stack, count in it.stacks.items():
+    for one in rounds:
+        for stack, count in one.stacks.items():
             if _key(stack) == key:
                 paths[tuple(call.function for call in stack[1 : 1 + _CALLERS])] += count
     return max(paths, key=lambda path: (paths[path], path)) if paths else ()
@@ -176,19 +176,20 @@ def _callers(rounds: Iterable[Round], key: str) -> tuple[str, ...]:
 def _certain(
     base: Sequence[Round], subject: Sequence[Round], of: Callable[[Stack], str | None]
 ) -> list[Difference]:
-    mine, theirs = [it.per_operation(of) for it in subject], [it.per_operation(of) for it in base]
-    names = dict.fromkeys(name for it in (*mine, *theirs) for name in it)
+    of_base = [one.per_operation(of) for one in base]
+    of_subject = [one.per_operation(of) for one in subject]
+    names = dict.fromkeys(name for seconds in (*of_base, *of_subject) for name in seconds)
     differences = (
         _difference(
             name,
-            [it.get(name, 0.0) for it in theirs],
-            [it.get(name, 0.0) for it in mine],
+            [seconds.get(name, 0.0) for seconds in of_base],
+            [seconds.get(name, 0.0) for seconds in of_subject],
             confidence=_STRICT,
         )
         for name in names
     )
-    certain = [it for it in differences if it.more.is_certain]
-    return sorted(certain, key=lambda it: -abs(it.more.value))
+    certain = [difference for difference in differences if difference.more.is_certain]
+    return sorted(certain, key=lambda difference: -abs(difference.more.value))
 
 
 def _difference(
@@ -214,8 +215,8 @@ def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64]], confidence: floa
 def folded(rounds: Sequence[Round]) -> dict[tuple[str, ...], float]:
     """Return the seconds of CPU of an operation for each stack of names, the outermost first."""
     sums = Counter[tuple[str, ...]]()
-    for it in rounds:
-        scale = it.cpu / it.operations / max(1, sum(it.stacks.values())) / len(rounds)
-        for stack, count in it.stacks.items():
+    for one in rounds:
+        scale = one.cpu / one.operations / max(1, sum(one.stacks.values())) / len(rounds)
+        for stack, count in one.stacks.items():
             sums[tuple(call.function for call in reversed(stack))] += count * scale  # type: ignore[assignment]
     return dict(sums)

@@ -28,7 +28,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.observe import Observe, Observing
 from dbhone.experiment.order import round_order
 from dbhone.experiment.plan import plan_builds
-from dbhone.experiment.server_pool import ServerPool, ServerWorkload
+from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.server_target import spec_of
 from dbhone.experiment.slice_client import SliceClient
 from dbhone.experiment.standalone_server import find_subject, server_workload
@@ -84,26 +84,8 @@ def explain(
     Raises what the builds and the servers raise, and DriverError if too little was sampled.
     """
     check_sampling()
-    subjects = tuple(find_subject(experiment, name) for name in names)
-    plan = plan_builds(subjects, BuildEstimator(service.session.home))
-    service.perform_all(plan.steps)
-    specs = {
-        subject.name: spec_of(
-            dataclasses.replace(experiment, observe=_UNOBSERVED),
-            subject,
-            service.build(plan.builds[subject.name]).build,
-        )
-        for subject in subjects
-    }
-    workload: ServerWorkload = dataclasses.replace(server_workload(experiment), servers=2)
-    pool = ServerPool(service.session, workload, lambda text: service.listen(Detail(text=text)))
-    servers = BlockServers(
-        pool,
-        specs,
-        Observing(_UNOBSERVED, lambda _code, _text, _subject: None),
-        lambda text: service.listen(Detail(text=text)),
-        design_seed=experiment.design.seed if workload.suite.fresh_loads else None,
-    )
+    specs = _specs(experiment, names, service)
+    servers = _servers(experiment, specs, service)
     folder = service.session.workdir("explain")
     with contextlib.ExitStack() as stack:
         stack.callback(remove_tree, folder)
@@ -118,23 +100,53 @@ def explain(
                 order = round_order(experiment.design.seed, _BLOCK, task.set, number, names)
                 for position, name in enumerate(order):
                     sampled[name].slice(number, position, seconds / rounds)
-            for one in sampled.values():
-                one.end()
+            for subject in sampled.values():
+                subject.end()
             return sampled
 
         sampled = service.exclusively(work)
         service.listen(Detail(text="reading the stacks"))
-        found = [
-            one.rounds(specs[name].dbms, specs[name].installation.prefix)
-            for name, one in sampled.items()
-        ]
+        base, subject = (
+            sampled[name].rounds(specs[name].dbms, specs[name].installation.prefix)
+            for name in names
+        )
     assert task.run is not None
     return Explained(
         step=task.set,
         threads=task.run.threads,
-        base=found[0],
-        subject=found[1],
-        named=_named((*found[0], *found[1])),
+        base=base,
+        subject=subject,
+        named=_named((*base, *subject)),
+    )
+
+
+def _specs(
+    experiment: Experiment, names: tuple[str, str], service: BuildService
+) -> dict[str, ServerSpec]:
+    """Return the subjects' servers, built unless they are kept; nothing else looks at them."""
+    subjects = tuple(find_subject(experiment, name) for name in names)
+    plan = plan_builds(subjects, BuildEstimator(service.session.home))
+    service.perform_all(plan.steps)
+    unobserved = dataclasses.replace(experiment, observe=_UNOBSERVED)
+    return {
+        subject.name: spec_of(unobserved, subject, service.build(plan.builds[subject.name]).build)
+        for subject in subjects
+    }
+
+
+def _servers(
+    experiment: Experiment, specs: dict[str, ServerSpec], service: BuildService
+) -> BlockServers:
+    def tell(text: str) -> None:
+        service.listen(Detail(text=text))
+
+    workload = dataclasses.replace(server_workload(experiment), servers=len(specs))
+    return BlockServers(
+        ServerPool(service.session, workload, tell),
+        specs,
+        Observing(_UNOBSERVED, lambda _code, _text, _subject: None),
+        tell,
+        design_seed=experiment.design.seed if workload.suite.fresh_loads else None,
     )
 
 
@@ -142,13 +154,13 @@ _UNOBSERVED = Observe(enabled=False)
 
 
 def _named(rounds: Iterable[Round]) -> float:
-    counts = [
-        (bool(stack[0].function), count)
-        for it in rounds
-        for stack, count in it.stacks.items()
-        if stack[0].part is Part.OWN
-    ]
-    return sum(count for named, count in counts if named) / max(1, sum(it for _, it in counts))
+    named = total = 0
+    for one in rounds:
+        for stack, count in one.stacks.items():
+            if stack[0].part is Part.OWN:
+                total += count
+                named += count if stack[0].function else 0
+    return named / max(1, total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
