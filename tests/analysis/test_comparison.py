@@ -13,6 +13,7 @@ from dbhone.analysis.verdict import (
     Summary,
     Verdict,
     half_width,
+    is_clear,
     tone,
 )
 from dbhone.errors import HoneError
@@ -176,6 +177,21 @@ def test_families_are_corrected_apart() -> None:
     assert among.p_adjusted is not None
     assert among.p_value is not None
     assert among.p_adjusted == pytest.approx(10 * among.p_value)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "blocks", "clear"),
+    [
+        ((1, 0.9, 1.1), 8, True),
+        ((1, 0.9, 1.0), 8, False),
+        ((1, 0.9, 1.1), 5, False),
+    ],
+)
+def test_all_candidates_must_be_clear(ratios: tuple[float, ...], blocks: int, clear: bool) -> None:
+    analysis = analysed(samples(noisy(1, (3, 4, blocks), ratios, spread=0.005)))
+    assert is_clear(analysis, ("b", "c")) == clear
+    assert not is_clear(analysis, ("b", "not measured"))
+    assert not is_clear(analysis, ())
 
 
 def test_the_summaries_that_judge_are_a_family_of_their_own() -> None:

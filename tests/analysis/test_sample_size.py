@@ -62,6 +62,13 @@ def test_a_target_that_nobody_waits_for_says_what_to_do_instead() -> None:
     )
 
 
+def test_a_run_that_was_clear_early_says_so_and_misses_no_target() -> None:
+    wide = samples(noisy(3, (2, 1, 8), (1, 0.7), spread=0.1))
+    told = _told(wide, a_run(stopped_by="clear"))
+    assert "measuring ended early, after 8 blocks" in told["stopped-early"].text
+    assert "target-not-met" not in told
+
+
 def test_single_effects_without_a_verdict_are_named() -> None:
     values = noisy(4, (2, 3, 12), (1, 1))
     values[1, 2, 5:] = np.nan

@@ -32,7 +32,7 @@ from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.task import Task
 from tests.analysis.columns import columns
 from tests.compilation.tiny import make_tree
-from tests.experiment.pretended import GARBAGE, pretended_build
+from tests.experiment.pretended import GARBAGE, GOOD, pretended_build
 from tests.experiment.test_load_servers import GOOD as SERVERS
 
 # A pretended driver can be as regular as a clock: only the number of blocks may end it.
@@ -148,6 +148,7 @@ class Bench:
         listen: Listener | None = None,
         awake: bool = False,
         allot: bool = True,
+        stop_early: bool = False,
         slices: Slices = Slices.FRESH,
     ) -> Measuring:
         """Return what measures these builds, one after the other unless told otherwise."""
@@ -155,7 +156,14 @@ class Bench:
         service = BuildService(self.session, listen)
         recorder = RunRecorder(self.run, self.store, listen, design.budget_seconds)
         declared = parse(EXPERIMENT, name="x.toml")
-        experiment = replace(declared, design=design, awake=awake, allot=allot, slices=slices)
+        experiment = replace(
+            declared,
+            design=design,
+            awake=awake,
+            allot=allot,
+            stop_early=stop_early,
+            slices=slices,
+        )
         made = target(experiment, recorder, builds, self.session)
         return Measuring(made, tuple(builds), SCHEDULE, service, recorder)
 
@@ -199,6 +207,31 @@ def test_a_wide_target_ends_it_after_the_least_blocks(
     design = replace(DESIGN, target=0.99, min_blocks=6, max_blocks=50)
     assert bench.measure(builds, design).run() == "target"
     assert len(bench.done()) >= 6 * 6
+
+
+@pytest.mark.parametrize(
+    ("slow", "stop_early", "why"),
+    [(True, True, "clear"), (True, False, "blocks"), (False, True, "blocks")],
+)
+def test_a_clear_difference_ends_it_early_only_where_that_is_wanted(
+    bench: Bench,
+    builds: dict[str, Build],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    slow: bool,
+    stop_early: bool,
+    why: str,
+) -> None:
+    # A pretended driver varies in nothing, so the target would be met.
+    monkeypatch.setattr("dbhone.experiment.measure.precision", lambda _: 1.0)
+    if slow:
+        for name in NAMES[1:]:
+            builds[name] = pretended_build(
+                tmp_path / "slow" / name, GOOD.replace("0.025s", "0.026s")
+            )
+    design = replace(DESIGN, min_blocks=6, max_blocks=8)
+    assert bench.measure(builds, design, stop_early=stop_early).run() == why
+    assert bench.done() == bench.everything(6 if why == "clear" else 8)
 
 
 def test_a_budget_that_no_block_fits_in_is_an_error(bench: Bench, builds: dict[str, Build]) -> None:

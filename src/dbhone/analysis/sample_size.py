@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.verdict import (
+    CLEAR,
     MINIMUM_BLOCKS,
     Analysis,
     Effect,
@@ -104,6 +105,13 @@ def _without_verdict(effects: Sequence[Effect], sample_size: SampleSize) -> Warn
 
 def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterator[Warning]:
     target = run.design.target
+    if run.stopped_by == "clear":
+        yield Warning(
+            code="stopped-early",
+            text=f"measuring ended early, after {count_of(analysis.blocks, 'block')}, since every"
+            f" candidate's summary was clear (p < {CLEAR:g}): its ratio is flattered a little, and"
+            " single steps are known less well than by the whole budget",
+        )
     if run.stopped_by not in ("budget", "blocks") or precision(analysis) <= target:
         return
     widths = [half_width(effect) for effect in analysis.throughput_effects]

@@ -1,7 +1,8 @@
 """What a comparison says: effects, summaries, verdicts, the winner, and how precise all that is.
 
-A run stops when it is precise enough, never when a difference is significant: whoever looks again
-and again, and stops at the first difference, finds one where there is none.
+A run stops when it is precise enough, not when a difference is significant: whoever looks again
+and again, and stops at the first difference, finds one where there is none. Only a difference that
+is far beyond significance may end a run early, if the user wants that (``is_clear``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,13 @@ from dbhone.measurement.record import Group, Role, Subject
 
 MINIMUM_BLOCKS = 6
 """With fewer blocks there is no verdict: an interval would hang on one or two of them."""
+
+
+CLEAR = 0.001
+"""The p value below which a summary is clear. To look after every block, and to stop at a p value
+as small as this, leaves the 5 % of the last look as they are, for all practical purposes (J. L.
+Haybittle, British Journal of Radiology 44 (1971) 793-797; R. Peto and others, British Journal of
+Cancer 34 (1976) 585-612). ``benchmarks/early_stop.py`` shows what it costs and brings."""
 
 
 class Verdict(StrEnum):
@@ -309,6 +317,13 @@ def scored_in_sample(analysis: Analysis) -> bool:
 def overall(analysis: Analysis, subject: str) -> Summary | None:
     """Return the one figure that a subject is judged by: all groups, held-out if there is any."""
     return analysis.summary(subject, in_sample=scored_in_sample(analysis), metric=THROUGHPUT.name)
+
+
+def is_clear(analysis: Analysis, candidates: Collection[str]) -> bool:
+    """Return whether every candidate differs from the base beyond any doubt, by ``overall``."""
+    scores = [overall(analysis, name) for name in candidates]
+    p_values = [1.0 if score is None else score.p_adjusted for score in scores]
+    return bool(p_values) and all(p is not None and p < CLEAR for p in p_values)
 
 
 def cost(analysis: Analysis, subject: str) -> Summary | None:

@@ -13,7 +13,7 @@ import os
 from functools import partial
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.verdict import Analysis, precision, typical
+from dbhone.analysis.verdict import Analysis, is_clear, precision, typical
 from dbhone.errors import DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, Slice
@@ -86,28 +86,31 @@ class Measuring:
         self._tasks = schedule.tasks
 
     def run(self) -> str:
-        """Measure; return why it ended: ``target``, ``blocks`` or ``budget``.
+        """Measure; return why it ended: ``target``, ``clear``, ``blocks`` or ``budget``.
 
         Raises MachineError if the budget is too small for one block, DriverError if the base
         cannot be measured.
         """
         with self._inhibitor:
             block = self._first_open_block()
-            widest = precision(self._analysis()) if block else math.inf
-            while (reason := self._reason_to_stop(block, widest)) is None:
+            analysis = self._analysis() if block else None
+            while (reason := self._reason_to_stop(block, analysis)) is None:
                 began = self.recorder.clock()
                 self._measure_block(block)
-                widest = self._end_block(block, self.recorder.clock() - began)
+                analysis = self._end_block(block, self.recorder.clock() - began)
                 block += 1
             return reason
 
     # When to stop
 
-    def _reason_to_stop(self, block: int, widest: float) -> str | None:
+    def _reason_to_stop(self, block: int, analysis: Analysis | None) -> str | None:
         if block >= self._design.max_blocks:
             return "blocks"
-        if block >= self._design.min_blocks and widest <= self._design.target:
-            return "target"
+        if analysis is not None and block >= self._design.min_blocks:
+            if precision(analysis) <= self._design.target:
+                return "target"
+            if self.experiment.stop_early and is_clear(analysis, self._candidates()):
+                return "clear"
         if self.recorder.left() >= self._block_seconds:
             return None
         if block == 0:
@@ -140,23 +143,27 @@ class Measuring:
     def _sound(self) -> tuple[str, ...]:
         return tuple(name for name in self.subjects if name not in self.broken)
 
-    def _end_block(self, block: int, seconds: float) -> float:
-        """Report a block that took so many seconds; return the widest interval's half width."""
+    def _candidates(self) -> tuple[str, ...]:
+        return tuple(
+            name for name in self._sound() if name != self._base and name not in self._controls
+        )
+
+    def _end_block(self, block: int, seconds: float) -> Analysis:
+        """Report a block that took so many seconds; return what is known by now."""
         self._allocate_time(seconds * _CAUTION)
         analysis = self._analysis()
-        widest = precision(analysis)
         self.recorder.listen(
             BlockEnded(
                 block=block,
                 seconds=seconds,
                 typical=_finite(typical(analysis)),
-                widest=_finite(widest),
+                widest=_finite(precision(analysis)),
                 target=self._design.target,
                 left=self.recorder.left(),
             )
         )
         self.recorder.tick()
-        return widest
+        return analysis
 
     def _allocate_time(self, block_seconds: float) -> None:
         """Choose how long each set is measured in the next blocks.

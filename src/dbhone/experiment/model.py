@@ -76,8 +76,9 @@ class Experiment:
     ``sets`` are the suite's sets that were asked for, None for all that the version has.
     With ``drop_unknown`` a server's setting that a version lacks is left out. With ``awake``
     no CPU sleeps while something is measured. ``slices`` is how its passes are to be measured.
-    With ``allot`` what is hard to tell is asked for longer than what is not. ``verification`` is
-    the grade at which builds are verified, None if only their answers are compared.
+    With ``allot`` what is hard to tell is asked for longer than what is not. With ``stop_early``
+    measuring ends when every candidate's summary is clear. ``verification`` is the grade at which
+    builds are verified, None if only their answers are compared.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Experiment:
     awake: bool = False
     slices: Slices = Slices.AUTO
     allot: bool = True
+    stop_early: bool = False
     observe: Observe = field(default_factory=Observe)
     verification: Grade | None = None
 

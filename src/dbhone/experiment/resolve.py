@@ -65,6 +65,7 @@ class Resolver:
             awake=self.declared.design.awake,
             slices=self.declared.design.slices,
             allot=self.declared.design.allot,
+            stop_early=self.declared.design.stop_early,
             observe=self._observe(subjects),
             verification=self._grade(subjects),
         )

@@ -194,7 +194,8 @@ class DesignSection(_Section):
     """``[design]``: how to measure, when to stop, and whether CPUs may sleep meanwhile.
 
     With ``control``, which is usual, the base is measured twice, whether or not the file has a
-    subject for that.
+    subject for that. With ``stop_early`` measuring ends as soon as every candidate's summary is
+    clear.
     """
 
     target: Percent = 0.02
@@ -205,6 +206,7 @@ class DesignSection(_Section):
     slices: Annotated[Slices, BeforeValidator(_slices)] = Slices.AUTO
     allot: bool = True
     control: bool = True
+    stop_early: bool = False
 
 
 class ExperimentFile(_Section):

@@ -45,6 +45,7 @@ class DesignOptions:
     budget: float | None
     target: float
     seed: int
+    stop_early: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,7 @@ def design_table(options: DesignOptions, subjects: int) -> dict[str, Any]:
         "target": f"{options.target * 100:g}%",
         "budget": f"{budget / 60:g}m",
         "seed": options.seed,
+        **({"stop_early": True} if options.stop_early else {}),
     }
 
 

@@ -304,8 +304,8 @@ class Run:
     """One execution of an experiment, with everything but the measurements.
 
     ``experiment`` is the text of the experiment file; ``session`` the session that executes
-    it or last did; ``stopped_by`` says why measuring ended (``target``, ``budget``,
-    ``blocks``), None while it has not. ``seconds`` is the time that hone worked on it.
+    it or last did; ``stopped_by`` says why measuring ended (``target``, ``clear``,
+    ``budget``, ``blocks``), None while it has not. ``seconds`` is the time that hone worked on it.
     """
 
     id: int

@@ -116,6 +116,7 @@ def _matches(listed: Listed, filters: Filters) -> bool:
 
 REASONS: Mapping[str, str] = {
     "target": "every effect is known as precisely as was wanted",
+    "clear": "every candidate's summary is clear",
     "budget": "the budget is spent",
     "blocks": "as many blocks as were wanted are measured",
 }

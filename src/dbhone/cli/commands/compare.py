@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,7 @@ class _Options(GeneratedOptions):
     dbms: str | None
     train: tuple[str, ...]
     tolerance: float | None
+    stop_early: bool
 
 
 @click.command(
@@ -43,7 +45,7 @@ class _Options(GeneratedOptions):
     examples=(
         "hone compare known:mysql@5.7 known:mysql@8.0",
         "hone compare apt:postgresql 'apt:postgresql#lto+pgo' --train point-query",
-        "hone compare git:.@v1 git:.@main --sets point-query,update-index --budget 30m",
+        "hone compare git:.@v1 git:.@main --sets point-query,update-index --stop-early",
     ),
 )
 @click.argument("first", metavar="A")
@@ -55,6 +57,9 @@ class _Options(GeneratedOptions):
     metavar="SET",
     shell_complete=completing.completing(completing.sets),
     help="Set to train on; may be repeated.",
+)
+@click.option(
+    "--stop-early", is_flag=True, help="Stop as soon as the difference is clear (p < 0.001)."
 )
 @tolerance_option
 @asks
@@ -89,7 +94,7 @@ def _experiment(context: Context, first: str, second: str, options: _Options) ->
         second=two,
         train=options.train,
         workload=options.workload,
-        design=options.design,
+        design=dataclasses.replace(options.design, stop_early=options.stop_early),
     )
     return parse(compare_text(request), name=COMPARISON, versions=known)
 

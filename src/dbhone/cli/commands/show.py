@@ -47,7 +47,12 @@ def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    stopped = {"target": "precise enough", "budget": "the budget was spent", "blocks": "enough"}
+    stopped = {
+        "target": "precise enough",
+        "clear": "every summary was clear",
+        "budget": "the budget was spent",
+        "blocks": "enough",
+    }
     rows = {
         "state": state + (f": {run.error}" if run.error and not run.stopped_by else ""),
         "ended because": stopped.get(run.stopped_by or "", "-"),
