@@ -38,10 +38,12 @@ class Live:
     endpoint: Endpoint
     folder: Path
     driver: ServerDriver = PLUGIN
+    built: Path | None = None
+    """The driver's program, if it is none that is installed."""
 
     @property
     def program(self) -> Path:
-        return Path(shutil.which(self.driver.program) or self.driver.program)
+        return self.built or Path(shutil.which(self.driver.program) or self.driver.program)
 
     def command(self, argv: tuple[str, ...]) -> Finished:
         return run(Command(argv=argv, cwd=self.folder, isolated=True, timeout=120.0))

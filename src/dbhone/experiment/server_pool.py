@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from dbhone import process
 from dbhone.account import Tenant, check_readable
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
-from dbhone.errors import DriverError, ToolError
+from dbhone.errors import DriverError
 from dbhone.files import digest_of, digest_of_file, open_to_all, publish
 from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
@@ -27,11 +26,11 @@ from dbhone.instance.place import opened_place
 from dbhone.instance.programs import prepared_environment
 from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
-from dbhone.requirements import Requirement, missing
 from dbhone.sandbox import Sandbox, program_folders
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
+from dbhone.workload.driver_program import locate_program
 from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.suite import Regime, Suite
@@ -119,7 +118,7 @@ class ServerPool:
         self.session = session
         self.workload = workload
         self._notify = notify
-        self.program = self._driver_program()
+        self.program = locate_program(workload.driver, session, notify)
         self._held: dict[str, data.Saved] = {}
         self._materials = self._written_materials()
         scripts = workload.driver.load_scripts(workload.data)
@@ -148,17 +147,6 @@ class ServerPool:
         """The data that servers are loaded with, as clients get it."""
         data_set = self.workload.data
         return data_set if self._materials is None else data_set.with_materials(self._materials)
-
-    def _driver_program(self) -> Path:
-        driver = self.workload.driver
-        path = shutil.which(driver.program)
-        if path is None:
-            need = Requirement(name=driver.program, package=driver.package)
-            raise ToolError(
-                f"{driver.program} is not installed",
-                hint=f"install it: {missing((need,)).line()}",
-            )
-        return Path(path)
 
     @contextlib.contextmanager
     def running(self, spec: ServerSpec, seed: int | None = None) -> Iterator[Server]:

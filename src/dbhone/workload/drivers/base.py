@@ -199,11 +199,13 @@ class EmbeddedDriver(Driver):
 class ServerDriver(Driver):
     """A driver that is a client of a server.
 
-    ``program`` is an installed program, and ``package`` the package that has it.
+    ``program`` is an installed program, and ``package`` the package that has it. With a ``module``,
+    the folder of a Go module, ``program`` is the go that builds the driver's own.
     """
 
     program: str
     package: str
+    module: Path | None = None
 
     @abstractmethod
     def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> DataSet:

@@ -1,0 +1,112 @@
+"""The program of a driver: one that is installed, or one that hone builds with the user's go.
+
+A driver's Go module lies in the package, with the checksums of all modules that it needs. They are
+fetched as the user's go is set up to, and verified by it; then the program is built without a
+network, once for each module and version of go.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from dbhone import process
+from dbhone.account import Tenant, own
+from dbhone.errors import ToolError
+from dbhone.files import digest_of, digest_of_tree, open_to_all, publish
+from dbhone.home import Session
+from dbhone.requirements import Requirement, missing
+from dbhone.sandbox import Sandbox, program_folders
+from dbhone.tenant import tenancy
+from dbhone.untrusted_files import open_untrusted, remove_tree
+from dbhone.workload.drivers.base import ServerDriver
+
+_TIMEOUT = 1800.0
+_PROGRAM = "program"
+_OF_THE_USER = ("GOPROXY", "GOSUMDB", "GONOSUMDB", "GONOPROXY", "GOPRIVATE", "GOINSECURE")
+"""By these variables the user's go is told where modules come from."""
+
+
+def locate_program(driver: ServerDriver, session: Session, notify: Callable[[str], None]) -> Path:
+    """Return the driver's program, built if it is none that is installed.
+
+    Raises ToolError if it is missing, or cannot be built.
+    """
+    installed = shutil.which(driver.program)
+    if installed is None:
+        need = Requirement(name=driver.program, package=driver.package)
+        raise ToolError(
+            f"{driver.program} is not installed",
+            hint=f"install it: {missing((need,)).line()}",
+        )
+    if driver.module is None:
+        return Path(installed)
+    return _built(driver.name, driver.module, Path(installed), session, notify)
+
+
+def _built(
+    name: str, module: Path, go: Path, session: Session, notify: Callable[[str], None]
+) -> Path:
+    """Return the program that a Go module makes, built unless it is kept."""
+    version = process.output_of((str(go), "env", "GOVERSION", "GOARCH"))
+    key = digest_of([digest_of_tree(module), version])[:16]
+    folder = session.home.data / f"{name}-{key}"
+    if not folder.is_dir():
+        notify(f"building {name} with go")
+        work, draft = session.workdir(name), session.workdir(name)
+        log = session.home.logs / f"{name}-{key}.log"
+        shutil.copytree(module, work / "module")
+        _run_go(_fetch(go, work, log))
+        with tenancy(session) as tenant:
+            own(work, tenant.account)
+            _run_go(_build(go, work, log, tenant))
+        with open_untrusted(work / _PROGRAM) as made, (draft / name).open("wb") as kept:
+            shutil.copyfileobj(made, kept)
+        (draft / name).chmod(0o755)
+        remove_tree(work)
+        open_to_all(draft)
+        publish(draft, folder)
+    return folder / name
+
+
+def _fetch(go: Path, work: Path, log: Path) -> process.Command:
+    """Return the command that fetches the modules as the user's go is told to."""
+    of_the_user = {name: os.environ[name] for name in _OF_THE_USER if name in os.environ}
+    return process.Command(
+        argv=(str(go), "mod", "download"),
+        cwd=work / "module",
+        env=_environment(work) | of_the_user,
+        isolated=True,
+        log=log,
+        timeout=_TIMEOUT,
+    )
+
+
+def _build(go: Path, work: Path, log: Path, tenant: Tenant) -> process.Command:
+    """Return the command that builds the program where there is no network."""
+    return process.Command(
+        argv=(str(go), "build", "-trimpath", "-buildvcs=false", "-o", str(work / _PROGRAM), "."),
+        cwd=work / "module",
+        env=_environment(work) | {"GOPROXY": "off", "GOENV": "off"},
+        isolated=True,
+        log=log,
+        timeout=_TIMEOUT,
+        sandbox=Sandbox(writable=(work,), readable=program_folders((go,))),
+        tenant=tenant,
+    )
+
+
+def _environment(work: Path) -> dict[str, str]:
+    places = {name: str(work / name.lower()) for name in ("GOPATH", "GOMODCACHE", "GOCACHE")}
+    return {**places, "GOFLAGS": "-modcacherw", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
+
+
+def _run_go(command: process.Command) -> None:
+    if not process.run(command).ok:
+        raise ToolError(
+            f"'go {command.argv[1]}' failed for a driver's program",
+            hint="the log's last lines say why; go must be 1.19 or newer",
+            log=command.log,
+        )

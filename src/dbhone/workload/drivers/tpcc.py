@@ -1,0 +1,227 @@
+"""TPC-C by the packages of go-tpc, whose clients hone starts itself.
+
+The program is the Go module beside the suite. It reaches a server by its socket, without a
+password, and its clients count as sysbench's do, so that they can be paused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from dbhone.dbms.base_protocol import Endpoint
+from dbhone.errors import DriverError
+from dbhone.workload.counting import latency_of
+from dbhone.workload.drivers._sysbench_output import digest_of_answers
+from dbhone.workload.drivers.base import (
+    Chunk,
+    DriverReport,
+    DriverRequest,
+    ServerDriver,
+    StepResult,
+    part_results,
+    validated,
+)
+from dbhone.workload.task import ClientRun, DataSet, Task
+
+_LOADERS = 4
+_VERIFIED_TRANSACTIONS = 200
+_WEIGHTS = r"\d{1,3}(,\d{1,3}){4}"
+_COMPLAINT = re.compile(r"^(?:tpcc|panic): (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warehouses(DataSet):
+    """TPC-C's tables for so many warehouses."""
+
+    warehouses: int
+    seed: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The number of warehouses."""
+        return f"{self.warehouses:,} warehouse{'s' if self.warehouses > 1 else ''}"
+
+    @property
+    def key(self) -> tuple[str | int, ...]:
+        """The number of warehouses."""
+        return (self.warehouses,)
+
+    @property
+    def volume(self) -> float:
+        """The number of warehouses."""
+        return float(self.warehouses)
+
+    @property
+    def loaders(self) -> int:
+        """A client for each warehouse, as far as there are enough."""
+        return min(self.warehouses, _LOADERS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mix:
+    """The weights of new order, payment, order status, delivery and stock level: 100 together."""
+
+    weights: str
+
+
+class _DataKeys(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    warehouses: int = Field(ge=1, le=100_000)
+
+
+class _JobKeys(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    weights: str = Field(pattern=f"^{_WEIGHTS}$")
+
+
+class _Summary(BaseModel):
+    """What the program prints at its end: counts of all clients together."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    seconds: float = Field(gt=0)
+    finished: int = Field(ge=0)
+    refused: int = Field(ge=0)
+    buckets: list[int]
+    parts: list[tuple[float, float, float]]
+    rates: list[float]
+
+
+class Tpcc(ServerDriver):
+    """Runs a mix of TPC-C's transactions for a number of seconds, without waiting times."""
+
+    name = "tpcc"
+    program = "go"
+    package = "golang"
+    module = Path(__file__).resolve().parents[1] / "suites" / "tpcc"
+    data_keys = frozenset({"warehouses"})
+
+    def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> Warehouses:
+        """Return the tables; the key is ``warehouses``."""
+        del scripts
+        given = validated(_DataKeys, keys, self.name)
+        return Warehouses(warehouses=given.warehouses, seed=seed)
+
+    def job(self, keys: Mapping[str, Any]) -> Mix:
+        """Return the mix; the key is ``weights``."""
+        return Mix(weights=validated(_JobKeys, keys, self.name).weights)
+
+    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
+        """Return all sets: the transactions work with every version."""
+        del tree
+        return suite
+
+    def can_pause(self, task: Task) -> bool:
+        """Return that its clients can be paused: they count what they do."""
+        return task.run is not None
+
+    def argv(self, request: DriverRequest) -> tuple[str, ...]:
+        """Return the command of a run that prints its counts."""
+        return self._run(request, f"--seconds={_run_of(request).seconds}")
+
+    def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
+        """Return the command of a run without an end, whose transactions are counted in a file."""
+        return self._run(request, f"--counts={counts}")
+
+    def _run(self, request: DriverRequest, until: str) -> tuple[str, ...]:
+        run = _run_of(request)
+        assert isinstance(run.job, Mix), "a run of this driver has a mix"
+        if isinstance(request.database, Path):
+            raise DriverError(f"TPC-C is for servers, and {request.database} is a file")
+        words = (f"--threads={run.threads}", f"--weights={run.job.weights}", until)
+        parts = f"--parts={','.join(run.parts)}"
+        return _command(request.program, request.database, run.data, "run", *words, parts)
+
+    def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
+        """Return all transactions as a step, and each kind as a part."""
+        run = _run_of(request)
+        printed = b"".join(chunk.data for chunk in transcript)
+        try:
+            counted = TypeAdapter(_Summary).validate_json(printed)
+        except ValidationError as error:
+            raise self.complaint(printed.decode("utf-8", "replace")) or DriverError(
+                f"tpcc printed what is no summary: {error.errors()[0]['msg']}"
+            ) from None
+        if len(counted.parts) != len(run.parts) or sum(counted.buckets) != counted.finished:
+            raise DriverError("tpcc contradicts itself: its parts or latencies are others")
+        if counted.finished == 0:
+            raise DriverError(
+                "not one transaction ended in the slice: it is too short",
+                hint="give the slices more seconds",
+            )
+        whole = StepResult(
+            key="",
+            title=request.task.set,
+            seconds=counted.seconds,
+            operations=float(counted.finished),
+            errors=counted.refused,
+            latency=latency_of(np.array(counted.buckets)),
+            interval_rates=tuple(counted.rates),
+            intervals_began=transcript[0].at - counted.seconds,
+        )
+        parts = part_results(run.parts, counted.parts)
+        return DriverReport(version=None, steps=(whole, *parts), verification=None)
+
+    def complaint(self, printed: str) -> DriverError | None:
+        """Return the first error that the program tells, None if there is none."""
+        said = _COMPLAINT.search(printed)
+        return None if said is None else DriverError(f"tpcc failed: {said[1][:300]}")
+
+    def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+        """Return the command that makes and fills the tables, and checks them."""
+        return _command(program, endpoint, data, "load", f"--threads={data.loaders}")
+
+    def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
+        """Return the program's sources, and the checksums of what it is built of."""
+        del data
+        return tuple(self.module / name for name in ("main.go", "go.sum"))
+
+    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+        """Return the command that has statistics made and changed pages written."""
+        return _command(program, endpoint, data, "settle")
+
+    def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+        """Return the command that runs transactions, then checks the specification's conditions.
+
+        The data is random, so what two servers have in common are numbers of rows.
+        """
+        events = f"--events={_VERIFIED_TRANSACTIONS}"
+        return _command(program, endpoint, data, "verify", events)
+
+    def verification(self, printed: str) -> str:
+        """Return the digest of the answers; raise DriverError if a check failed."""
+        return digest_of_answers(printed, self.name)
+
+
+def _command(
+    program: Path, endpoint: Endpoint, data: DataSet, command: str, *options: str
+) -> tuple[str, ...]:
+    assert isinstance(data, Warehouses), "TPC-C loads its own tables"
+    return (
+        str(program),
+        f"--protocol={endpoint.protocol.name}",
+        f"--socket={endpoint.socket}",
+        f"--port={endpoint.port}",
+        f"--user={endpoint.user}",
+        f"--database={endpoint.database}",
+        f"--warehouses={data.warehouses}",
+        *options,
+        command,
+    )
+
+
+def _run_of(request: DriverRequest) -> ClientRun:
+    assert request.task.run is not None, "this driver runs clients"
+    return request.task.run
+
+
+PLUGIN = Tpcc()
