@@ -214,7 +214,7 @@ def test_linkbench_asks_by_the_published_shares(mariadb: Live) -> None:
     lines = asked(live, task_of("linkbench", "requests"), "Query")
     counts = {begin: sum(bool(re.match(begin, line)) for line in lines) for begin in SHARES}
     total = sum(counts.values())
-    assert total > 1000
+    assert total > 300
     assert sum(SHARES.values()) == pytest.approx(100, abs=1e-4)
     for begin, share in SHARES.items():
         assert_share(counts[begin], total, share / 100)

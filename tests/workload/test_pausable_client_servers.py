@@ -10,7 +10,6 @@ import pytest
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand
-from dbhone.workload.drivers.sysbench import PLUGIN
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Scale, Task
 from tests.workload.live import Live, dbms_of_the_suite, started
@@ -31,7 +30,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Live]:
 def client(live: Live, task: Task, folder: Path) -> PausableClient:
     folder.mkdir()
     command = DriverCommand(
-        driver=PLUGIN,
+        driver=live.driver,
         program=live.program,
         task=task,
         database=live.endpoint,
@@ -39,7 +38,7 @@ def client(live: Live, task: Task, folder: Path) -> PausableClient:
         version="1",
         timeout=60.0,
     )
-    return PausableClient(command, PLUGIN, folder)
+    return PausableClient(command, live.driver, folder)
 
 
 def test_every_step_goes_on_where_it_was_frozen(server: Live, tmp_path: Path) -> None:
