@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+import pprint
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -113,7 +113,8 @@ def test_real_transcripts_are_read(
     name: str, seconds: float, golden: Callable[[str, bytes], None]
 ) -> None:
     step = read(transcript(name), seconds)
-    golden(f"sysbench/{name}.json", json.dumps(asdict(step), indent=1).encode() + b"\n")
+    text = pprint.pformat(asdict(step), width=100, compact=True, sort_dicts=False)
+    golden(f"sysbench/{name}.txt", f"{text}\n".encode())
 
 
 def test_a_transaction_is_an_operation_and_refused_ones_are_counted() -> None:
