@@ -157,8 +157,8 @@ def timed(what: str, work: Callable[[], T]) -> tuple[T, float]:
 
 def parts(path: Path, run_id: int) -> None:
     """Do what ``hone report`` does, part by part."""
+    from dbhone.report.formats.base import render  # noqa: PLC0415
     from dbhone.report.page import build_page  # noqa: PLC0415 - loaded when it is timed
-    from dbhone.report.rendering import render  # noqa: PLC0415
 
     with Store.open(path) as store:
         run, _ = timed("read the run", lambda: store.run(run_id))

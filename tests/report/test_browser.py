@@ -14,9 +14,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from dbhone.measurement.record import Run
+from dbhone.report.formats.base import render
 from dbhone.report.page import Page as View
 from dbhone.report.page import build_page
-from dbhone.report.rendering import render
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import a_run, samples

@@ -20,9 +20,9 @@ from rich.console import Console
 from dbhone.errors import UnknownName
 from dbhone.measurement.record import Run, Warning
 from dbhone.measurement.sample_array import SampleArray
+from dbhone.report.formats.base import find_format, formats, render
 from dbhone.report.formats.text import Text
 from dbhone.report.page import Page, build_page
-from dbhone.report.rendering import find_format, formats, render
 from dbhone.report.terminal import show
 from tests.analysis.columns import columns
 from tests.report.odd_runs import odd_runs
@@ -367,7 +367,7 @@ class TestJson:
 
 def test_a_table_does_not_wait_for_charts() -> None:
     program = (
-        "import sys; from dbhone.report.rendering import find_format; find_format('text');"
+        "import sys; from dbhone.report.formats.base import find_format; find_format('text');"
         "print(*{'altair', 'vl_convert', 'jinja2', 'scipy.stats'} & set(sys.modules))"
     )
     done = subprocess.run(

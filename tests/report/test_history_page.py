@@ -9,9 +9,9 @@ import pytest
 
 from dbhone.analysis.history import Change, Segment, Series
 from dbhone.measurement.record import Group, Role, Warning
+from dbhone.report.formats.base import render
 from dbhone.report.history import _change_words
 from dbhone.report.page import Page, build_joined_page, build_page, tables
-from dbhone.report.rendering import render
 from dbhone.report.table import Table, plain
 from dbhone.report.timeline import history_pictures
 from tests.report.sample_history import (

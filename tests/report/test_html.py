@@ -17,8 +17,8 @@ from dbhone.measurement.record import Role, Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report import chart
 from dbhone.report.formats import html as html_format
+from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
-from dbhone.report.rendering import render
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject

@@ -15,8 +15,8 @@ import pytest
 from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
+from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
-from dbhone.report.rendering import render
 from tests.analysis.columns import columns
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_run import a_run, samples

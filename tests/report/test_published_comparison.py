@@ -13,10 +13,10 @@ import pytest
 from dbhone.errors import UnknownName, UsageError
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Group
+from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page, with_published
 from dbhone.report.publication import load_publication, parse_choice, publication_names
 from dbhone.report.published_comparison import PublishedComparison
-from dbhone.report.rendering import render
 from dbhone.report.table import plain
 from dbhone.workload import suite as suites
 from tests.report.odd_runs import odd_runs

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dbhone.analysis import shape_warnings, warnings
+from dbhone.report.formats.base import formats, render
 from dbhone.report.page import build_page
-from dbhone.report.rendering import formats, render
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_servers import a_server_run, server_samples
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dbhone.measurement.record import COLD, CodeLayout, Warning
+from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page, tables
-from dbhone.report.rendering import render
 from dbhone.report.table import Table, plain
 from tests.analysis.columns import columns, only, with_values
 from tests.report.sample_run import a_run, samples

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from dbhone.measurement.series import Observation, Quantity
+from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
-from dbhone.report.rendering import render
 from tests.report.sample_series import observations
 from tests.report.sample_servers import a_server_run, server_samples
 from tests.report.test_formats import HOSTILE

@@ -13,8 +13,8 @@ from werkzeug.test import Client
 from dbhone.home import Home, open_session
 from dbhone.measurement.record import Run, RunState, Subject, Warning
 from dbhone.measurement.store import Store
+from dbhone.report.formats.base import render
 from dbhone.report.page import build_page
-from dbhone.report.rendering import render
 from dbhone.serve import run_service
 from tests.report.sample_run import Shape, a_run, samples
 from tests.report.test_formats import HOSTILE

@@ -23,9 +23,9 @@ from dbhone.files import write_whole
 from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
 from dbhone.measurement.store import Store
+from dbhone.report.formats.base import render
 from dbhone.report.outcome import outcome
 from dbhone.report.page import Page, build_page
-from dbhone.report.rendering import render
 from dbhone.report.terminal import show
 from dbhone.units import parse_duration, parse_percent, whole_minutes
 

@@ -13,124 +13,32 @@ class Better(StrEnum):
     LOWER = "lower"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Metric:
     """One kind of figure. ``gain`` and ``loss`` are the words for a better and a worse subject."""
 
     name: str
     title: str
     unit: str
-    better: Better
-    gain: str
-    loss: str
+    better: Better = Better.LOWER
+    gain: str = "less"
+    loss: str = "more"
 
 
-THROUGHPUT = Metric(
-    name="throughput",
-    title="throughput",
-    unit="ops/s",
-    better=Better.HIGHER,
-    gain="faster",
-    loss="slower",
-)
-CPU_SECONDS = Metric(
-    name="cpu_seconds",
-    title="CPU time",
-    unit="s",
-    better=Better.LOWER,
-    gain="less",
-    loss="more",
-)
-SYSTEM_SECONDS = Metric(
-    name="system_seconds",
-    title="CPU time in the kernel",
-    unit="s",
-    better=Better.LOWER,
-    gain="less",
-    loss="more",
-)
+THROUGHPUT = Metric("throughput", "throughput", "ops/s", Better.HIGHER, "faster", "slower")
+CPU_SECONDS = Metric("cpu_seconds", "CPU time", "s")
+SYSTEM_SECONDS = Metric("system_seconds", "CPU time in the kernel", "s")
 """The part of CPU_SECONDS that no build of the server can change."""
-INSTRUCTIONS = Metric(
-    name="instructions",
-    title="instructions",
-    unit="1",
-    better=Better.LOWER,
-    gain="fewer",
-    loss="more",
-)
-PEAK_MEMORY = Metric(
-    name="peak_memory_bytes",
-    title="peak memory",
-    unit="B",
-    better=Better.LOWER,
-    gain="less",
-    loss="more",
-)
-
-LATENCY_P50 = Metric(
-    name="latency_p50",
-    title="median latency",
-    unit="s",
-    better=Better.LOWER,
-    gain="shorter",
-    loss="longer",
-)
-LATENCY_P95 = Metric(
-    name="latency_p95",
-    title="95th percentile latency",
-    unit="s",
-    better=Better.LOWER,
-    gain="shorter",
-    loss="longer",
-)
-LATENCY_P99 = Metric(
-    name="latency_p99",
-    title="99th percentile latency",
-    unit="s",
-    better=Better.LOWER,
-    gain="shorter",
-    loss="longer",
-)
-CLIENT_CPU_SECONDS = Metric(
-    name="client_cpu_seconds",
-    title="client CPU time",
-    unit="s",
-    better=Better.LOWER,
-    gain="less",
-    loss="more",
-)
-CONTEXT_SWITCHES = Metric(
-    name="context_switches",
-    title="context switches",
-    unit="1",
-    better=Better.LOWER,
-    gain="fewer",
-    loss="more",
-)
-BYTES_READ = Metric(
-    name="bytes_read",
-    title="bytes read",
-    unit="B",
-    better=Better.LOWER,
-    gain="fewer",
-    loss="more",
-)
-BYTES_WRITTEN = Metric(
-    name="bytes_written",
-    title="bytes written",
-    unit="B",
-    better=Better.LOWER,
-    gain="fewer",
-    loss="more",
-)
-ERRORS = Metric(
-    name="errors",
-    title="errors",
-    unit="1",
-    better=Better.LOWER,
-    gain="fewer",
-    loss="more",
-)
+CLIENT_CPU_SECONDS = Metric("client_cpu_seconds", "client CPU time", "s")
+INSTRUCTIONS = Metric("instructions", "instructions", "1", gain="fewer")
+PEAK_MEMORY = Metric("peak_memory_bytes", "peak memory", "B")
+LATENCY_P50 = Metric("latency_p50", "median latency", "s", gain="shorter", loss="longer")
+LATENCY_P95 = Metric("latency_p95", "95th percentile latency", "s", gain="shorter", loss="longer")
+LATENCY_P99 = Metric("latency_p99", "99th percentile latency", "s", gain="shorter", loss="longer")
+CONTEXT_SWITCHES = Metric("context_switches", "context switches", "1", gain="fewer")
+BYTES_READ = Metric("bytes_read", "bytes read", "B", gain="fewer")
+BYTES_WRITTEN = Metric("bytes_written", "bytes written", "B", gain="fewer")
+ERRORS = Metric("errors", "errors", "1", gain="fewer")
 
 METRICS: tuple[Metric, ...] = (
     THROUGHPUT,

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
+from dbhone.measurement.metric import FIGURES, THROUGHPUT
+
 SCHEMA = "0009"
 """The revision of ``migrations/`` that these tables are; kept here so that opening a store
 that is up to date need not load Alembic."""
@@ -181,13 +183,19 @@ sa.Index(
     postgresql_where=COUNTS,
 )
 
+
+def _of_invocation() -> sa.Column[int]:
+    """Return the key of what belongs to an invocation."""
+    return sa.Column(
+        "invocation_id", sa.ForeignKey("invocations.id"), primary_key=True, autoincrement=False
+    )
+
+
 # Apart from the invocations, so that reading those does not read through what was printed.
 OUTPUTS = sa.Table(
     "outputs",
     METADATA,
-    sa.Column(
-        "invocation_id", sa.ForeignKey("invocations.id"), primary_key=True, autoincrement=False
-    ),
+    _of_invocation(),
     sa.Column("zlib", sa.LargeBinary, nullable=False),
 )
 
@@ -197,23 +205,9 @@ MEASUREMENTS = sa.Table(
     "measurements",
     METADATA,
     sa.Column("run_id", sa.ForeignKey("runs.id"), primary_key=True, autoincrement=False),
-    sa.Column(
-        "invocation_id", sa.ForeignKey("invocations.id"), primary_key=True, autoincrement=False
-    ),
+    _of_invocation(),
     sa.Column("step_id", sa.ForeignKey("steps.id"), primary_key=True, autoincrement=False),
-    sa.Column("throughput", sa.Double, nullable=False),
-    sa.Column("cpu_seconds", sa.Double),
-    sa.Column("instructions", sa.Double),
-    sa.Column("peak_memory_bytes", sa.Double),
-    sa.Column("latency_p50", sa.Double),
-    sa.Column("latency_p95", sa.Double),
-    sa.Column("latency_p99", sa.Double),
-    sa.Column("client_cpu_seconds", sa.Double),
-    sa.Column("context_switches", sa.Double),
-    sa.Column("bytes_read", sa.Double),
-    sa.Column("bytes_written", sa.Double),
-    sa.Column("errors", sa.Double),
-    sa.Column("system_seconds", sa.Double),
+    *(sa.Column(metric.name, sa.Double, nullable=metric is not THROUGHPUT) for metric in FIGURES),
     sqlite_with_rowid=False,
 )
 
@@ -221,9 +215,7 @@ MEASUREMENTS = sa.Table(
 SERIES = sa.Table(
     "series",
     METADATA,
-    sa.Column(
-        "invocation_id", sa.ForeignKey("invocations.id"), primary_key=True, autoincrement=False
-    ),
+    _of_invocation(),
     sa.Column("quantity", sa.Text, primary_key=True),
     sa.Column("unit", sa.Text, nullable=False),
     sa.Column("kind", sa.String(16), nullable=False),
@@ -235,9 +227,7 @@ SERIES = sa.Table(
 SLICES = sa.Table(
     "slices",
     METADATA,
-    sa.Column(
-        "invocation_id", sa.ForeignKey("invocations.id"), primary_key=True, autoincrement=False
-    ),
+    _of_invocation(),
     sa.Column("round_number", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("began", sa.Double, nullable=False),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dbhone.measurement.record import BuildTimings, CodeLayout, Subject
 from dbhone.report.context import EMPTY, ReportContext
-from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.table import Cell, Row, Table, columns
 from dbhone.report.wording import number
 from dbhone.units import duration, size
 
@@ -29,13 +29,13 @@ def build_tables(context: ReportContext) -> tuple[Table, ...]:
     if not builds:
         return ()
     base = next((build for build in builds if context.base in build.names), None)
-    columns = (Column(title="Build", numeric=False), *_columns(builds))
+    names = [", ".join(build.names) for build in builds]
     times = Table(
         title="Build times",
         caption=f"What it took to make each build; ratios are to {context.base}'s. CPU time is the "
         "compilers' own, of all jobs together. An instrumented build that came before has a line "
         "of its own and is in no other.",
-        columns=columns,
+        columns=columns("Build", names),
         rows=tuple(_rows(builds, base)),
     )
     targets = tuple(_target_rows(builds))
@@ -45,14 +45,10 @@ def build_tables(context: ReportContext) -> tuple[Table, ...]:
         title="Slowest targets",
         caption="What took longest to compile or link, in seconds; empty where a target is not "
         "among a build's slowest.",
-        columns=(Column(title="Target", numeric=False), *_columns(builds)),
+        columns=columns("Target", names),
         rows=targets,
     )
     return times, slowest
-
-
-def _columns(builds: list[_BuiltSubjects]) -> Iterator[Column]:
-    return (Column(title=", ".join(build.names)) for build in builds)
 
 
 def _builds_of(context: ReportContext) -> list[_BuiltSubjects]:

@@ -16,7 +16,7 @@ import altair as alt
 from dbhone.analysis.verdict import Direction, Effect, Summary, scored_in_sample, tone
 from dbhone.measurement.record import Group, Role
 from dbhone.report.context import label
-from dbhone.report.drawing import Picture, named_axis, svg
+from dbhone.report.drawing import Picture, named_axis, panel_header, svg
 from dbhone.report.page import Page
 from dbhone.report.wording import ends, ratio, verdict_words
 from dbhone.safe_text import printable
@@ -64,7 +64,7 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     panels = list(dict.fromkeys(_panel(effect) for effect in drawn))
     layers = _summary_layers(page, drawn, names, axis)
     chart = layers.properties(width=340, height=alt.Step(20)).facet(
-        row=alt.Row("panel:N", sort=panels, header=_header(300)), spacing=6
+        row=alt.Row("panel:N", sort=panels, header=panel_header(300)), spacing=6
     )
     table = page.parts[page.in_sample.index(in_sample)]
     return Picture(
@@ -152,7 +152,9 @@ def step_picture(page: Page, *, in_sample: bool) -> Picture | None:
     axis = _axis(_reach(every, whole=False), most=1)
     layers = alt.layer(_one(), *_whiskers(axis, steps), data=alt.InlineData(values=values))
     chart = layers.properties(width=_PANEL, height=alt.Step(15)).facet(
-        column=alt.Column("panel:N", sort=list(names.values()), header=_header(_PANEL + _GAP - 10)),
+        column=alt.Column(
+            "panel:N", sort=list(names.values()), header=panel_header(_PANEL + _GAP - 10)
+        ),
         spacing=_GAP,
     )
     return Picture(
@@ -244,14 +246,3 @@ def _one() -> alt.Chart:
     line = alt.Chart().mark_rule(color="var(--ink)", strokeDash=[2, 2])
     line_at_one: alt.Chart = line.encode(x=alt.datum(1, type="quantitative"))
     return line_at_one
-
-
-def _header(limit: int) -> alt.Header:
-    return alt.Header(
-        title=None,
-        labelOrient="top",
-        labelAnchor="start",
-        labelFontWeight="bold",
-        labelPadding=4,
-        labelLimit=limit,
-    )

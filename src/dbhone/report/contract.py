@@ -12,7 +12,7 @@ from dbhone.analysis.levels import Level
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.verdict import Summary, likely
 from dbhone.measurement.metric import BY_NAME
-from dbhone.measurement.record import BuildTimings, Run, Subject, Warning
+from dbhone.measurement.record import BuildTimings, Run, Subject
 from dbhone.report.page import Page
 from dbhone.report.published_comparison import PublishedComparison, PublishedRow
 
@@ -55,8 +55,8 @@ def report(page: Page) -> dict[str, Any]:
         "ceilings": [_ceiling(ceiling) for ceiling in _ceilings(page)],
         "builds": [_build(subject) for subject in page.run.subjects],
         "beside": [_beside(comparison) for comparison in page.published],
-        "warnings": [_warning(alert) for alert in (*page.alerts, *page.footnotes)],
-        "environment": _environment(page.run),
+        "warnings": [dataclasses.asdict(alert) for alert in (*page.alerts, *page.footnotes)],
+        "environment": dataclasses.asdict(page.run.machine),
     }
 
 
@@ -89,14 +89,9 @@ def effects(page: Page) -> list[dict[str, Any]]:
 
 def _level(level: Level) -> dict[str, Any]:
     return {
-        "subject": level.subject,
-        "step": level.step,
-        "metric": level.metric,
+        **_named(level, "subject", "step", "metric"),
         "unit": BY_NAME[level.metric].unit,
-        "value": _number(level.value),
-        "low": _number(level.low),
-        "high": _number(level.high),
-        "blocks": level.blocks,
+        **_named(level, "value", "low", "high", "blocks"),
     }
 
 
@@ -107,8 +102,7 @@ def _ceilings(page: Page) -> tuple[Ceiling, ...]:
 
 def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
     return {
-        "subject": ceiling.subject,
-        "step": ceiling.step,
+        **_named(ceiling, "subject", "step"),
         "user_seconds": _number(ceiling.user),
         "system_seconds": _number(ceiling.system),
         "client_seconds": _number(ceiling.client),
@@ -120,18 +114,8 @@ def _summary(summary: Summary) -> dict[str, Any]:
     return {
         "subject": summary.subject,
         "group": summary.group.value if summary.group is not None else "all",
-        "in_sample": summary.in_sample,
-        "ratio": _number(summary.ratio),
-        "low": _number(summary.low),
-        "high": _number(summary.high),
-        "mean": _number(summary.mean),
-        "median": _number(summary.median),
-        "minimum": _number(summary.minimum),
-        "maximum": _number(summary.maximum),
-        "standard_deviation": _number(summary.standard_deviation),
-        "steps": summary.steps,
-        "blocks": summary.blocks,
-        "verdict": summary.verdict,
+        **_named(summary, "in_sample", "ratio", "low", "high", "mean", "median"),
+        **_named(summary, "minimum", "maximum", "standard_deviation", "steps", "blocks", "verdict"),
         "likely": likely(summary),
         "findable": _number(summary.findable),
     }
@@ -163,8 +147,8 @@ def _series(series: Series) -> dict[str, Any]:
         "group": group,
         "in_sample": series.in_sample,
         "versions": list(series.versions),
-        "segments": [_segment(it) for it in series.segments],
-        "changes": [_change(it) for it in series.changes],
+        "segments": [_segment(segment) for segment in series.segments],
+        "changes": [_change(change) for change in series.changes],
         "gradual": _change(series.overall) if series.overall is not None else None,
         "seemingly": series.seemingly,
         "findable": _number(series.findable),
@@ -172,22 +156,12 @@ def _series(series: Series) -> dict[str, Any]:
 
 
 def _segment(segment: Segment) -> dict[str, Any]:
-    return {
-        "versions": list(segment.versions),
-        "ratio": _number(segment.ratio),
-        "low": _number(segment.low),
-        "high": _number(segment.high),
-    }
+    return {"versions": list(segment.versions), **_named(segment, "ratio", "low", "high")}
 
 
 def _change(change: Change) -> dict[str, Any]:
     return {
-        "before": change.before,
-        "after": change.after,
-        "ratio": _number(change.ratio),
-        "low": _number(change.low),
-        "high": _number(change.high),
-        "p_adjusted": _number(change.p_adjusted),
+        **_named(change, "before", "after", "ratio", "low", "high", "p_adjusted"),
         "level": _segment(change.level),
         "start": _segment(change.start),
         "end": _segment(change.end),
@@ -207,17 +181,8 @@ def _beside(comparison: PublishedComparison) -> dict[str, Any]:
 
 
 def _beside_row(row: PublishedRow) -> dict[str, Any]:
-    return {
-        "what": row.what,
-        "metric": row.metric,
-        "threads": row.threads,
-        "in_sample": row.in_sample,
-        "published": _number(row.published),
-        "ratio": _number(row.ratio),
-        "low": _number(row.low),
-        "high": _number(row.high),
-        "lies": row.lies,
-    }
+    figures = _named(row, "published", "ratio", "low", "high", "lies")
+    return _named(row, "what", "metric", "threads", "in_sample") | figures
 
 
 def _build(subject: Subject) -> dict[str, Any]:
@@ -226,22 +191,11 @@ def _build(subject: Subject) -> dict[str, Any]:
         "role": subject.role.value,
         "digest": subject.build_digest,
         "path": subject.build_path,
-        "variant": subject.variant,
-        "compiler": subject.compiler,
-        "flags": list(subject.flags),
+        **_named(subject, "variant", "compiler", "flags"),
         "seconds": _number(subject.build_seconds),
-        "binary_bytes": subject.binary_bytes,
-        "trained_on": list(subject.trained_on),
-        "training_seconds": _number(subject.training_seconds),
-        "profile_coverage": _number(subject.profile_coverage),
-        "broken": subject.broken,
-        "dbms": subject.dbms,
-        "version": subject.version,
-        "source": subject.source,
-        "source_digest": subject.source_digest,
-        "settings": dict(subject.settings),
-        "levers": list(subject.levers),
-        "inputs": dict(subject.inputs),
+        **_named(subject, "binary_bytes", "trained_on", "training_seconds", "profile_coverage"),
+        **_named(subject, "broken", "dbms", "version", "source", "source_digest"),
+        **_named(subject, "settings", "levers", "inputs"),
         "timings": _timings(subject.timings),
         "layout": None if subject.layout is None else dataclasses.asdict(subject.layout),
     }
@@ -251,11 +205,7 @@ def _timings(timings: BuildTimings | None) -> dict[str, Any] | None:
     if timings is None:
         return None
     return {
-        "seconds": _number(timings.seconds),
-        "cpu_seconds": _number(timings.cpu_seconds),
-        "instrumented_seconds": _number(timings.instrumented_seconds),
-        "jobs": timings.jobs,
-        "targets": timings.targets,
+        **_named(timings, "seconds", "cpu_seconds", "instrumented_seconds", "jobs", "targets"),
         "phases": {name: _number(phase_seconds) for name, phase_seconds in timings.phases.items()},
         "slowest": [
             {"target": target, "seconds": _number(seconds)} for target, seconds in timings.slowest
@@ -270,8 +220,7 @@ def _winner(subject: Subject | None) -> dict[str, Any] | None:
         "subject": subject.name,
         "digest": subject.build_digest,
         "path": subject.build_path,
-        "levers": list(subject.levers),
-        "inputs": dict(subject.inputs),
+        **_named(subject, "levers", "inputs"),
     }
 
 
@@ -284,44 +233,19 @@ def _run(run: Run, blocks: int) -> dict[str, Any]:
         "state": run.state.value,
         "created_at": run.created_at.isoformat(),
         "finished_at": run.finished_at.isoformat() if run.finished_at else None,
-        "seconds": _number(run.seconds),
-        "suite": run.suite,
-        "size": run.size,
+        **_named(run, "seconds", "suite", "size"),
         "blocks": blocks,
-        "stopped_by": run.stopped_by,
-        "error": run.error,
-        "hone_version": run.hone_version,
-        "design": {
-            "seed": run.design.seed,
-            "target": run.design.target,
-            "budget_seconds": run.design.budget_seconds,
-            "min_blocks": run.design.min_blocks,
-            "max_blocks": run.design.max_blocks,
-        },
+        **_named(run, "stopped_by", "error", "hone_version"),
+        "design": dataclasses.asdict(run.design),
     }
 
 
-def _environment(run: Run) -> dict[str, Any]:
-    machine = run.machine
+def _named(record: object, *names: str) -> dict[str, Any]:
+    """Return a record's attributes under their own names; floats to as many digits as are known."""
+    values = {name: getattr(record, name) for name in names}
     return {
-        "fingerprint": machine.fingerprint,
-        "cpu_model": machine.cpu_model,
-        "cores": machine.cores,
-        "memory_bytes": machine.memory_bytes,
-        "kernel": machine.kernel,
-        "distribution": machine.distribution,
-        "virtualisation": machine.virtualisation,
-        "governor": machine.governor,
-        "details": dict(machine.details),
-    }
-
-
-def _warning(warning: Warning) -> dict[str, Any]:
-    return {
-        "code": warning.code,
-        "text": warning.text,
-        "subject": warning.subject,
-        "step": warning.step,
+        name: _number(value) if isinstance(value, float) else value
+        for name, value in values.items()
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from dbhone.report.context import label
-from dbhone.report.drawing import Lines, Picture, svg
+from dbhone.report.drawing import Lines, Picture, panel_header, svg
 from dbhone.report.page import Page
 from dbhone.report.server_series import Panel, ServerSection
 from dbhone.safe_text import printable
@@ -28,7 +28,7 @@ def course_picture(page: Page, section: ServerSection, *, index: int) -> Picture
     chart = (
         alt.layer(*_layers(lines), data=alt.InlineData(values=values))
         .properties(width=_WIDTH, height=_HEIGHT)
-        .facet(row=alt.Row("panel:N", sort=list(heads), header=_header()), spacing=8)
+        .facet(row=alt.Row("panel:N", sort=list(heads), header=panel_header(_WIDTH)), spacing=8)
         .resolve_scale(y="independent")
     )
     return Picture(
@@ -73,14 +73,3 @@ def _layers(lines: Lines) -> list[alt.Chart]:
     band = alt.Chart().mark_area(opacity=0.14).encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour)
     line = alt.Chart().mark_line(strokeWidth=1.75).encode(x, y, colour, lines.dash())
     return [band, line]
-
-
-def _header() -> alt.Header:
-    return alt.Header(
-        title=None,
-        labelOrient="top",
-        labelAnchor="start",
-        labelFontWeight="bold",
-        labelPadding=3,
-        labelLimit=_WIDTH,
-    )

@@ -16,8 +16,10 @@ from dbhone.safe_text import printable
 _ROLES = re.compile(r' role="graphics-\w+"| aria-roledescription="[\w -]+"')
 """What the library says of single marks to those who listen: a picture has words of its own."""
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-LABEL_LIMIT = 250
+_LABEL_LIMIT = 250
 """The pixels after which a label is cut."""
+_LETTERS = 44 / 300
+"""How many letters of names a pixel of a legend's width has room for."""
 _LETTER = 6.9
 """Pixels that a letter of a label takes at most, on average, in whichever font a reader has."""
 
@@ -34,7 +36,33 @@ class Picture:
 def named_axis(names: Sequence[str]) -> alt.Axis:
     """Return an axis that has room for the longest of its labels."""
     longest = max(len(name) for name in names)
-    return alt.Axis(minExtent=min(longest * _LETTER, LABEL_LIMIT) + 8)
+    return alt.Axis(minExtent=min(longest * _LETTER, _LABEL_LIMIT) + 8)
+
+
+def line_legend(names: Sequence[str], width: int, *, above: bool = False) -> alt.Legend:
+    """Return a legend of lines, as wide as the picture: below it, or above."""
+    room = max(len(name) for name in names) + 3
+    return alt.Legend(
+        orient="top" if above else "bottom",
+        columns=max(1, min(len(names), int(width * _LETTERS) // room)),
+        labelLimit=min(_LABEL_LIMIT, width - 30),
+        columnPadding=14,
+        symbolSize=70,
+        symbolOpacity=1,
+        symbolStrokeWidth=2,
+    )
+
+
+def panel_header(width: int) -> alt.Header:
+    """Return how panels are named: above each, as wide as there is room."""
+    return alt.Header(
+        title=None,
+        labelOrient="top",
+        labelAnchor="start",
+        labelFontWeight="bold",
+        labelPadding=4,
+        labelLimit=width,
+    )
 
 
 def svg(chart: alt.FacetChart | alt.LayerChart, *, prefix: str) -> str:
@@ -51,14 +79,14 @@ def svg(chart: alt.FacetChart | alt.LayerChart, *, prefix: str) -> str:
             tickColor="var(--line)",
             gridColor="var(--line)",
             labelFontSize=12,
-            labelLimit=LABEL_LIMIT,
+            labelLimit=_LABEL_LIMIT,
             titleColor="var(--ink)",
             titleFontWeight="normal",
         ),
         axisY=alt.AxisConfig(grid=False, ticks=False, labelPadding=8),
         header=alt.HeaderConfig(labelColor="var(--ink)", labelFontSize=12),
         legend=alt.LegendConfig(
-            labelColor="var(--ink)", labelFontSize=12, labelLimit=LABEL_LIMIT, title=None
+            labelColor="var(--ink)", labelFontSize=12, labelLimit=_LABEL_LIMIT, title=None
         ),
     )
     drawn = str(vl_convert.vegalite_to_svg(styled.to_json(validate=False)))
@@ -76,10 +104,8 @@ def _renamed(svg: str, prefix: str) -> str:
 
 _COLOURS = 8
 """How many colours for lines the style has, ``--line-1`` to this; then they come again."""
-_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _DASHES = ([1, 0], [6, 3], [2, 2])
-_LETTERS = 44 / 300
-"""How many letters of names a pixel of the legend's width has room for."""
 _Look = tuple[str, str, list[int]]
 
 
@@ -103,11 +129,15 @@ class Lines:
 
     def colour(self, width: int, *, above: bool = False) -> alt.Color:
         """Return the colours, with a legend as wide as the picture: below it, or above."""
-        return alt.Color("name:N", scale=self._scale(0), legend=self._legend(width, above))
+        return alt.Color(
+            "name:N", scale=self._scale(0), legend=line_legend(self.names, width, above=above)
+        )
 
     def shape(self, width: int, *, above: bool = False) -> alt.Shape:
         """Return the shapes of points, in the same legend."""
-        return alt.Shape("name:N", scale=self._scale(1), legend=self._legend(width, above))
+        return alt.Shape(
+            "name:N", scale=self._scale(1), legend=line_legend(self.names, width, above=above)
+        )
 
     def dash(self) -> alt.StrokeDash:
         """Return the dashes."""
@@ -116,21 +146,9 @@ class Lines:
     def _scale(self, at: int) -> alt.Scale:
         return alt.Scale(domain=list(self.names), range=[look[at] for look in self.looks])
 
-    def _legend(self, width: int, above: bool) -> alt.Legend:
-        room = max(len(name) for name in self.names) + 3
-        return alt.Legend(
-            orient="top" if above else "bottom",
-            columns=max(1, min(len(self.names), int(width * _LETTERS) // room)),
-            labelLimit=min(LABEL_LIMIT, width - 30),
-            columnPadding=14,
-            symbolSize=70,
-            symbolOpacity=1,
-            symbolStrokeWidth=2,
-        )
-
 
 def _look(subject: Subject, place: int) -> _Look:
-    shape = _SHAPES[place % len(_SHAPES)]
+    shape = SHAPES[place % len(SHAPES)]
     if subject.role is Role.CONTROL:
         return "var(--same)", shape, _DASHES[2]
     colour = f"var(--line-{place % _COLOURS + 1})"

@@ -19,7 +19,7 @@ from dbhone.analysis.stacks import (
     totals,
 )
 from dbhone.report.context import EMPTY
-from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.table import Cell, Column, Row, Table, columns
 from dbhone.report.wording import capital, number
 
 _MOST = 15
@@ -51,10 +51,7 @@ def explanation(
         title="Functions that differ most",
         caption="What each executes itself, of those whose 99 % interval misses 0. Of the kernel's"
         " functions the system call stands for all.",
-        columns=(
-            *_columns("Function", names),
-            Column(title="Called by", numeric=False),
-        ),
+        columns=(*_columns("Function", names), Column(title="Called by", numeric=False)),
         rows=tuple(_function_rows(functions[:_MOST])),
     )
     tables = [_table("CPU time of an operation, by whose code is executed", names, whole)]
@@ -127,11 +124,7 @@ def _table(title: str, names: tuple[str, str], differences: Sequence[Difference]
 
 
 def _columns(first: str, names: tuple[str, str]) -> tuple[Column, ...]:
-    return (
-        Column(title=first, numeric=False),
-        *(Column(title=f"{name}, µs") for name in names),
-        Column(title="Difference, µs"),
-    )
+    return columns(first, (f"{name}, µs" for name in (*names, "Difference")))
 
 
 def _cells(difference: Difference) -> tuple[Cell, ...]:

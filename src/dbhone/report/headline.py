@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dbhone.analysis.history import History
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
@@ -21,6 +22,7 @@ from dbhone.analysis.verdict import (
     overall,
     possible_range,
     scored_in_sample,
+    sound_scores,
 )
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Subject
@@ -314,3 +316,43 @@ def _where(story: _Story) -> str:
     if len(held_out) == 1:
         return f"{suite}'s held-out set {held_out[0]}{story.threads}"
     return f"{suite}'s held-out sets{story.threads}"
+
+
+def one_line(findings: Findings) -> str:
+    """Return the answer in as few words as will do, for a list of runs: without its interval."""
+    text = _changes(findings.history) if findings.history is not None else _winner_words(findings)
+    if text is None:
+        return headline(findings, control_differs=False)
+    differs = any(warning.code == "control-differs" for warning in findings.warnings)
+    return f"Not to be trusted: {text}" if differs else text
+
+
+def _changes(history: History) -> str | None:
+    known = [step for step in history.steps if step.findable is not None]
+    if not known:
+        return None
+    changed = sum(bool(step.shown_changes) for step in known)
+    steps = count_of(len(history.steps), "step")
+    return f"{changed} of {steps} changed from {history.versions[0]} to {history.versions[-1]}"
+
+
+def _winner_words(findings: Findings) -> str | None:
+    run, analysis = findings.run, findings.analysis
+    winner = find_winner(analysis, run.subjects)
+    if winner is not None:
+        ratio = format_ratio(winner.ratio, winner)
+        return f"{winner.subject} is {ratio} times as fast as {analysis.base}"
+    candidates = [subject for subject in run.subjects if subject.role is Role.CANDIDATE]
+    scores = sound_scores(analysis, candidates, Role.CANDIDATE)
+    judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]
+    if judged and len(candidates) == 1:
+        return _candidate_words(judged[0], analysis.base)
+    return f"nothing is faster than {analysis.base}" if judged else None
+
+
+def _candidate_words(score: Summary, base: str) -> str:
+    """Return the answer for the only candidate, which is not faster."""
+    ratio = format_ratio(score.ratio, score)
+    if score.verdict == Verdict.SLOWER:
+        return f"{score.subject} is slower than {base} ({ratio})"
+    return f"no difference found between {score.subject} and {base} ({ratio})"

@@ -13,7 +13,7 @@ from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.context import EMPTY, ReportContext, heading, label, short_names
-from dbhone.report.table import Cell, Column, Row, Table, signed
+from dbhone.report.table import Cell, Row, Table, columns, signed
 from dbhone.report.wording import ends, figure, joined, margin, ratio
 from dbhone.units import count_of
 
@@ -81,10 +81,7 @@ def group_table(context: ReportContext, history: History, in_sample: bool) -> Ta
         title=f"{context.part_title(in_sample)} by group",
         caption=f"{context.part_words(in_sample)} Geometric means of the ratios to {context.base}, "
         "with their interval. ↓ and ↑ stand where a change begins.",
-        columns=(
-            Column(title="Group", numeric=False),
-            *(Column(title=label(other)) for other in context.others),
-        ),
+        columns=columns("Group", map(label, context.others)),
         rows=tuple(rows),
     )
 
@@ -179,11 +176,7 @@ def _table(context: ReportContext, history: History, short: Mapping[str, str]) -
         "groups are a family of their own). The ratio is the "
         f"later version's own, to {history.versions[0]}'s throughput. Where no change was found, "
         "the last column tells how large it would have had to be.",
-        columns=(
-            Column(title="What was found", numeric=False),
-            Column(title=f"Ratio to {history.versions[0]}"),
-            Column(title="Later ÷ earlier"),
-        ),
+        columns=columns("What was found", (f"Ratio to {history.versions[0]}", "Later ÷ earlier")),
         rows=tuple(rows),
     )
 

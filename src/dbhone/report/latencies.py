@@ -1,20 +1,25 @@
-"""How latencies are distributed, as far as it is known: by three percentiles."""
+"""How latencies are distributed, as far as it is known: by three percentiles.
+
+A suite of the family ``batch`` runs whole statements, whose latency is how long each took:
+Kinoshita tabulates these seconds.
+"""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbhone.analysis.levels import Level
 from dbhone.measurement.metric import LATENCY_P50, LATENCY_P95, LATENCY_P99, Metric
-from dbhone.measurement.record import Step, Subject
-from dbhone.report.batches import is_batch
-from dbhone.report.context import EMPTY, ReportContext, heading, label, serves
-from dbhone.report.table import Cell, Column, Row, Table
-from dbhone.report.wording import number
+from dbhone.measurement.record import Role, Run, Step, Subject
+from dbhone.report.context import EMPTY, ReportContext, heading, label, serves, subject_row
+from dbhone.report.table import Cell, Row, Table, columns
+from dbhone.report.wording import figure, number
 
 PERCENTILES: tuple[Metric, ...] = (LATENCY_P50, LATENCY_P95, LATENCY_P99)
 MILLISECONDS = 1e3
+_FAMILY = "batch:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +51,7 @@ def _table(context: ReportContext, in_sample: bool) -> Table | None:
         "second and 99 % less than the third, in milliseconds. Only these percentiles of a slice "
         "are kept, not all of its latencies. A figure is the typical one over the blocks; the "
         "data have each one's interval, and the 95th percentile's ratio has a table of its own.",
-        columns=(
-            Column(title="Step", numeric=False),
-            *(Column(title=label(subject)) for subject in context.subjects),
-        ),
+        columns=columns("Step", map(label, context.subjects)),
         rows=tuple(_rows(context, in_sample)),
     )
 
@@ -87,3 +89,41 @@ def ranges(levels: tuple[Level, ...]) -> dict[tuple[str, str], dict[str, float]]
             place = level_ranges.setdefault((level.subject, level.step), {})
             place[level.metric] = level.value * MILLISECONDS
     return {place: values for place, values in level_ranges.items() if len(values) == len(names)}
+
+
+def is_batch(run: Run) -> bool:
+    """Return whether the steps of a run are whole statements."""
+    return run.suite.startswith(_FAMILY)
+
+
+def seconds_table(context: ReportContext) -> Table | None:
+    """Return the seconds of each run by subject, None for suites that run no such statements.
+
+    The last column is the throughput over all runs of a block, as a ratio to the base's.
+    """
+    if not is_batch(context.run) or not context.run.steps:
+        return None
+    return Table(
+        title="Seconds",
+        caption=(
+            "Seconds of each run, a typical value over the blocks; each block is a load with"
+            " random values of its own, the same for all subjects. The mean is over the runs of"
+            f" a load; then their speed as a ratio to {context.base}'s. The runs of a load are not"
+            " independent: they are one figure there, and the interval is over the loads."
+        ),
+        columns=columns(
+            "Subject", (*(step.key or step.set for step in context.run.steps), "mean", "speed")
+        ),
+        rows=tuple(_second_rows(context)),
+    )
+
+
+def _second_rows(context: ReportContext) -> Iterator[Row]:
+    for subject in context.subjects:
+        rates = [context.level(subject, step, LATENCY_P50) for step in context.run.steps]
+        known = [rate for rate in rates if rate is not None]
+        mean = Cell(text=number(statistics.fmean(known))) if known else EMPTY
+        runs = (EMPTY if rate is None else Cell(text=number(rate)) for rate in rates)
+        base = subject.role is Role.BASE
+        speed = Cell(text="1") if base else figure(context.find(subject, context.parts()[0], None))
+        yield subject_row(subject, (*runs, mean, speed))

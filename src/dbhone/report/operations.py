@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dbhone.measurement.record import Group, Role, Subject
 from dbhone.report.context import EMPTY, ReportContext, heading, serves, subject_row
 from dbhone.report.steps import LEAST_BYTES, OPERATIONS, Scale, bare_ratio
-from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.table import Cell, Row, Table, columns
 from dbhone.report.wording import capital, figure, joined
 from dbhone.units import size
 
@@ -44,10 +44,7 @@ def operations_table(context: ReportContext, in_sample: bool, *, by_group: bool)
         caption=f"{context.base}'s own figure, that of the median step; the others as ratios to it,"
         " geometric means over the steps, with an interval where a metric is compared."
         f"{_bare(context.base, scales)}",
-        columns=(
-            Column(title="Subject", numeric=False),
-            *(Column(title=f"{capital(scale.title)}, {scale.unit}") for scale in scales),
-        ),
+        columns=columns("Subject", (f"{capital(scale.title)}, {scale.unit}" for scale in scales)),
         rows=tuple(rows),
     )
 

@@ -15,13 +15,12 @@ from dbhone.measurement.record import Run, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
-from dbhone.report.batches import seconds_table
 from dbhone.report.builds import build_tables
 from dbhone.report.context import ReportContext, differences_table, material
 from dbhone.report.findings import Findings, Origin, findings_of, findings_of_joined, unmeasured
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, group_table, history_view
-from dbhone.report.latencies import Latencies, latencies
+from dbhone.report.latencies import Latencies, latencies, seconds_table
 from dbhone.report.operations import operations_table
 from dbhone.report.overview import OverviewItem, overview
 from dbhone.report.publication import parse_choice

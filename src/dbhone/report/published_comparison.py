@@ -14,7 +14,7 @@ from dbhone.measurement.record import Run, Step
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.report.context import EMPTY, heading, workload
 from dbhone.report.publication import GroupFigures, Pair, Publication, PublishedChoice, fits, pairs
-from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.table import Cell, Column, Row, Table, columns
 from dbhone.report.wording import margin, ratio
 from dbhone.units import count_of
 
@@ -233,16 +233,12 @@ _CACHED = "cached"
 def published_table(comparison: PublishedComparison, run: Run) -> Table:
     """Return the ratios, theirs and one's own, part by part and metric by metric."""
     theirs, mine = comparison.pair.theirs, comparison.pair.mine.name
+    published = f"{comparison.publication.author}: {theirs} ÷ {comparison.publication.base}"
     return Table(
         title=f"Beside {comparison.name}: {theirs}, and {mine} here",
         caption=" ".join(_caption(comparison, run)),
         columns=(
-            Column(title="Step", numeric=False),
-            Column(title="Threads"),
-            Column(
-                title=f"{comparison.publication.author}: {theirs} ÷ {comparison.publication.base}"
-            ),
-            Column(title=f"here: {mine} ÷ {comparison.base}"),
+            *columns("Step", ("Threads", published, f"here: {mine} ÷ {comparison.base}")),
             Column(title="theirs lies", numeric=False),
         ),
         rows=tuple(_rows(comparison, run)),

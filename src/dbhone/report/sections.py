@@ -15,10 +15,9 @@ from dbhone.measurement.metric import (
     Metric,
 )
 from dbhone.measurement.record import COLD, Group, Role, Subject
-from dbhone.report.batches import is_batch
 from dbhone.report.context import EMPTY, ReportContext, label, serves, subject_row
-from dbhone.report.latencies import PERCENTILES
-from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.latencies import PERCENTILES, is_batch
+from dbhone.report.table import Cell, Column, Row, Table, columns
 from dbhone.report.wording import capital, compiler, figure, reach
 from dbhone.units import count_of, duration, size
 
@@ -75,10 +74,7 @@ def summary_table(context: ReportContext) -> Table:
                 *([_WOULD_FIND] if hidden else []),
             ]
         ),
-        columns=(
-            Column(title="Subject", numeric=False),
-            *(Column(title=title) for title in titles),
-        ),
+        columns=columns("Subject", titles),
         rows=tuple(rows),
     )
 
@@ -116,11 +112,7 @@ def part_table(context: ReportContext, in_sample: bool) -> Table:
         title=f"{context.part_title(in_sample)} by group",
         caption=f"{context.part_words(in_sample)} Groups as geometric means with their interval; "
         "then from which to which the single steps' ratios reach.",
-        columns=(
-            Column(title="Subject", numeric=False),
-            *(Column(title=group) for group in ["all", *groups]),
-            Column(title="steps"),
-        ),
+        columns=columns("Subject", ("all", *groups, "steps")),
         rows=tuple(rows),
     )
 
@@ -150,10 +142,7 @@ def spread_table(context: ReportContext, in_sample: bool) -> Table | None:
         title=f"Spread over steps, {context.part_title(in_sample).lower()}",
         caption=f"How the ratios of the single steps to {context.base}'s lie, and the interval of "
         "their geometric mean.",
-        columns=(
-            Column(title="Group", numeric=False),
-            *(Column(title=label(other)) for other in context.others),
-        ),
+        columns=columns("Group", map(label, context.others)),
         rows=tuple(rows),
     )
 
@@ -207,10 +196,7 @@ def metrics_table(context: ReportContext) -> Table | None:
         title="Other metrics",
         caption=f"As ratios to {context.base}'s, geometric means over all steps: "
         "below 1 is less, which is better for each of these.",
-        columns=(
-            Column(title="Subject", numeric=False),
-            *(Column(title=title) for title in titles),
-        ),
+        columns=columns("Subject", titles),
         rows=tuple(rows),
     )
 

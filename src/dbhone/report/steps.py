@@ -22,7 +22,7 @@ from dbhone.measurement.metric import (
 )
 from dbhone.measurement.record import Role, Step, Subject, wholes
 from dbhone.report.context import EMPTY, ReportContext, heading, label, serves
-from dbhone.report.table import Cell, Column, Row, Table, signed
+from dbhone.report.table import Cell, Column, Row, Table, columns, signed
 from dbhone.report.wording import capital, number, step_figure
 from dbhone.units import size
 
@@ -92,9 +92,7 @@ def statement_table(context: ReportContext, in_sample: bool) -> Table | None:
         f" took: {context.base}'s own, then the others' as a ratio to {context.base}'s. What"
         " certainly differs comes first, the largest differences before others.",
         columns=(
-            Column(title="Statement", numeric=False),
-            Column(title=f"{context.base}, per s"),
-            *(Column(title=label(other)) for other in context.others),
+            *columns("Statement", (f"{context.base}, per s", *map(label, context.others))),
             Column(title="Text", numeric=False),
         ),
         rows=tuple(_statement_row(context, step) for step in _by_difference(context, measured)),
@@ -159,10 +157,12 @@ def _ceiling_table(context: ReportContext, in_sample: bool) -> Table | None:
         caption=f"How many times faster a step could get at most, if its server's own code and"
         f" libraries took no time. Before it, what an operation takes {context.base}: CPU time in"
         " user mode, in the kernel, and of the client, which no build of the server changes.",
-        columns=(
-            Column(title="Step", numeric=False),
-            *(Column(title=f"{kind}, µs/op") for kind in ("User", "Kernel", "Client")),
-            *(Column(title=f"Ceiling of {subject.name}") for subject in context.subjects),
+        columns=columns(
+            "Step",
+            (
+                *("User, µs/op", "Kernel, µs/op", "Client, µs/op"),
+                *(f"Ceiling of {subject.name}" for subject in context.subjects),
+            ),
         ),
         rows=tuple(rows),
     )
@@ -170,7 +170,7 @@ def _ceiling_table(context: ReportContext, in_sample: bool) -> Table | None:
 
 def _table(context: ReportContext, scale: Scale, in_sample: bool, *, title: str) -> Table:
     absolute = bool(context.base) and serves(context.steps(in_sample=in_sample))
-    base = [Column(title=f"{context.base}, {scale.unit}")] if absolute else []
+    base = [f"{context.base}, {scale.unit}"] if absolute else []
     what = capital(scale.title) if scale is RATE else f"{capital(scale.title)} (less is better)"
     own = f": {context.base}'s own, then the others'" if absolute else ""
     empty = (
@@ -179,11 +179,7 @@ def _table(context: ReportContext, scale: Scale, in_sample: bool, *, title: str)
     return Table(
         title=title,
         caption=f"{what} of each step{own} as a ratio to {context.base}'s.{empty}",
-        columns=(
-            Column(title="Step", numeric=False),
-            *base,
-            *(Column(title=label(other)) for other in context.others),
-        ),
+        columns=columns("Step", (*base, *map(label, context.others))),
         rows=tuple(_rows(context, scale, in_sample, absolute=absolute)),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dbhone.measurement.record import Role, Run, Step
 from dbhone.report.context import ReportContext, subject_row, workload
 from dbhone.report.steps import P95, RATE, Scale
-from dbhone.report.table import Cell, Column, Row, Table
+from dbhone.report.table import Cell, Row, Table, columns
 from dbhone.report.wording import short_figure
 
 
@@ -72,10 +72,7 @@ def _table(context: ReportContext, name: str, steps: list[Step], scale: Scale) -
     return Table(
         title=f"{name}: {scale.title} in {scale.unit}",
         caption=f"{steps[0].title}{part}; {better}.",
-        columns=(
-            Column(title="Threads", numeric=False),
-            *(Column(title=str(step.threads)) for step in steps),
-        ),
+        columns=columns("Threads", (str(step.threads) for step in steps)),
         rows=tuple(_rows(context, steps, scale)),
     )
 

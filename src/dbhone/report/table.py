@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dbhone.analysis.verdict import Direction
@@ -57,6 +58,11 @@ class Table:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+
+
+def columns(first: str, others: Iterable[str]) -> tuple[Column, ...]:
+    """Return the columns of a table: the first names the rows, the others have figures."""
+    return (Column(title=first, numeric=False), *(Column(title=title) for title in others))
 
 
 MARKS: dict[Direction, str] = {

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from dbhone.analysis.verdict import Effect, Summary
-from dbhone.report.drawing import LABEL_LIMIT, Picture, svg
+from dbhone.report.drawing import SHAPES, Picture, line_legend, svg
 from dbhone.report.history import HistoryView
 from dbhone.report.page import Page
 from dbhone.report.wording import capital
@@ -18,8 +18,6 @@ from dbhone.safe_text import printable
 _WIDTH, _HEIGHT = 330, 210
 _LINES = 8
 """How many lines a picture has at most; the style has as many colours."""
-_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-_LEGEND_LETTERS = 46
 _LEAST_REACH = 0.03
 _STRIDES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _MOST_TICKS = 8
@@ -121,16 +119,7 @@ def _ticks(low: float, high: float) -> list[float]:
 def _layers(
     names: Sequence[str], versions: Sequence[str], reach: tuple[float, float]
 ) -> list[alt.Chart]:
-    room = max(len(name) for name in names) + 3
-    legend = alt.Legend(
-        orient="bottom",
-        columns=max(1, min(len(names), _LEGEND_LETTERS // room)),
-        labelLimit=min(LABEL_LIMIT, _WIDTH - 30),
-        columnPadding=14,
-        symbolSize=70,
-        symbolOpacity=1,
-        symbolStrokeWidth=2,
-    )
+    legend = line_legend(names, _WIDTH)
     x = alt.X(
         "version:O",
         sort=list(versions),
@@ -143,7 +132,7 @@ def _layers(
         axis=alt.Axis(title=None, format=".2~f", grid=True, values=_ticks(*reach)),
     )
     lines = [f"var(--line-{place % _LINES + 1})" for place in range(len(names))]
-    shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(names))]
+    shapes = [SHAPES[place % len(SHAPES)] for place in range(len(names))]
     colour = alt.Color("name:N", scale=alt.Scale(domain=list(names), range=lines), legend=legend)
     shape = alt.Shape("name:N", scale=alt.Scale(domain=list(names), range=shapes), legend=legend)
     line_at_one = alt.Chart().mark_rule(color="var(--ink)", strokeDash=[2, 2])

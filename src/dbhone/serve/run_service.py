@@ -20,9 +20,9 @@ from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
-from dbhone.report.one_liner import one_line
+from dbhone.report.formats.base import render
+from dbhone.report.headline import one_line
 from dbhone.report.page import Page, build_joined_page, build_page
-from dbhone.report.rendering import render
 from dbhone.serve.listing import Filters, Listed, Listing, State, choose, doing, facts, state_of
 
 T = TypeVar("T")

@@ -13,8 +13,8 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, write_output
 from dbhone.measurement.store import Store
+from dbhone.report.formats.base import find_format, formats, render
 from dbhone.report.page import Page, build_joined_page, build_page, with_published
-from dbhone.report.rendering import find_format, formats, render
 from dbhone.report.terminal import show
 
 

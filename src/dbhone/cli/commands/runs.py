@@ -12,7 +12,7 @@ from dbhone.home import is_alive
 from dbhone.measurement.record import RunState
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
-from dbhone.report.one_liner import one_line
+from dbhone.report.headline import one_line
 from dbhone.units import count_of, duration
 
 _NEWEST = 20

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from dbhone import registry
 from dbhone.report.page import Page
+from dbhone.safe_text import terminal_safe
+
+_DRAWER = "dbhone.report.formats"
 
 
 class Format(ABC):
@@ -22,3 +26,23 @@ class Format(ABC):
     @abstractmethod
     def render(self, page: Page) -> bytes:
         """Return the whole report. The same page gives the same bytes."""
+
+
+def formats() -> tuple[str, ...]:
+    """Return the names of all formats."""
+    return registry.names(_DRAWER)
+
+
+def find_format(name: str) -> Format:
+    """Return the format of that name. Raises UnknownName, with the nearest, if there is none.
+
+    Only the chosen format's file is imported, so that a table does not wait for charts.
+    """
+    return registry.load(_DRAWER, name, Format, what="report format")
+
+
+def render(page: Page, format: str) -> bytes:
+    """Return the page in the format of that name."""
+    chosen = find_format(format)
+    content = chosen.render(page)
+    return terminal_safe(content.decode()).encode() if chosen.is_text else content

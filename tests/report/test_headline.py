@@ -9,8 +9,7 @@ import pytest
 
 from dbhone.measurement.record import Run
 from dbhone.report.findings import findings_of
-from dbhone.report.headline import headline
-from dbhone.report.one_liner import one_line
+from dbhone.report.headline import headline, one_line
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import Shape, a_run, samples
