@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.compilation import builder
-from dbhone.compilation.build_index import all_builds, prune
-from dbhone.compilation.manifest import Build, read_build
+from dbhone.compilation.manifest import Build, all_builds, prune, read_build
 from dbhone.compilation.toolchain import Compiler
 from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from dbhone import registry
 from dbhone.compilation import host
-from dbhone.compilation.aliases import COMPOSITIONS
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import DRAWER, Context, Family, Pass, Transform
-from dbhone.compilation.variant import parse_variant
+from dbhone.compilation.variant import COMPOSITIONS, parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import ToolError, UnknownName, VariantError
 

@@ -12,7 +12,7 @@ import pytest
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Family, Pass
 from dbhone.compilation.variant import parse_variant
-from dbhone.dbms import _openssl
+from dbhone.dbms import _mysql_libraries
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms.base import BuildRequest, Phase, Recipe
 from dbhone.dbms.myrocks import PLUGIN as MYROCKS
@@ -259,7 +259,7 @@ def test_an_openssl_that_is_not_the_machines_takes_one_program_more(
     number = "0x1010117fL" if one else "0x30000080L"
     header = f"# define OPENSSL_VERSION_NUMBER  {number}\n"
     put(tmp_path / "usr/include/openssl/opensslv.h", header)
-    monkeypatch.setattr(_openssl, "_MACHINE", tmp_path / "usr")
+    monkeypatch.setattr(_mysql_libraries, "_MACHINE", tmp_path / "usr")
     needed = MYSQL.required_programs(MYSQL_8027.write(tmp_path / "tree"))
     assert [each for each in needed if each == "patchelf"] == programs
 

@@ -12,7 +12,7 @@ import pytest
 from dbhone.errors import ServerError
 from dbhone.home import Session
 from dbhone.instance import applied_levers
-from dbhone.instance.host_capabilities import read_host_capabilities
+from dbhone.instance.host_state import read_host_capabilities
 from dbhone.instance.levers.base import HostCapabilities, LeverContext
 from dbhone.instance.server import Server
 from tests.instance import lives

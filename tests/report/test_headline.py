@@ -1,4 +1,4 @@
-"""What was found, in a few words."""
+"""The headline, the line of a list of runs, and the steps that go another way than all together."""
 
 from __future__ import annotations
 
@@ -7,12 +7,134 @@ from dataclasses import replace
 
 import pytest
 
+from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict, overall
 from dbhone.measurement.record import Run
-from dbhone.report.findings import findings_of
-from dbhone.report.headline import headline, one_line
+from dbhone.report.findings import Findings, findings_of
+from dbhone.report.headline import apart, headline, one_line
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
-from tests.report.sample_run import Shape, a_run, samples
+from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
+from tests.report.sample_servers import a_server_run, server_samples
+
+_VERDICTS = (Verdict.FASTER, Verdict.SLOWER, Verdict.NO_DIFFERENCE, Verdict.NOT_ENOUGH_DATA)
+
+
+def _found() -> Findings:
+    run = a_run(subjects=tuple(each for each in SUBJECTS if each.name in ("rel", "control", "pgo")))
+    return findings_of(run, samples(run))
+
+
+def _with(whole: Verdict, steps: dict[str, tuple[float, Verdict]]) -> Findings:
+    """Return a run's findings with this verdict on all held-out steps, and these on some."""
+    found = _found()
+    analysis = found.analysis
+
+    def effect(each: Effect) -> Effect:
+        if each.subject != "pgo" or each.metric != "throughput":
+            return each
+        ratio, verdict = steps.get(each.step, (1.0, Verdict.NO_DIFFERENCE))
+        return replace(each, ratio=ratio, low=ratio * 0.9, high=ratio * 1.1, verdict=verdict)
+
+    def summary(each: Summary) -> Summary:
+        chosen = each.subject == "pgo" and each.metric == "throughput" and each.group is None
+        return replace(each, low=0.9, high=1.1, verdict=whole) if chosen else each
+
+    return replace(
+        found,
+        analysis=replace(
+            analysis,
+            effects=tuple(effect(each) for each in analysis.effects),
+            summaries=tuple(summary(each) for each in analysis.summaries),
+        ),
+    )
+
+
+def _steps(analysis: Analysis, *, in_sample: bool = False) -> list[str]:
+    return [
+        each.step
+        for each in analysis.throughput_effects
+        if each.subject == "pgo" and each.in_sample is in_sample
+    ]
+
+
+@pytest.mark.parametrize("whole", _VERDICTS[:3])
+def test_steps_count_that_differ_otherwise_than_the_whole(whole: Verdict) -> None:
+    first, second, *others = _steps(_found().analysis)
+    steps = {first: (2.07, Verdict.FASTER), second: (0.54, Verdict.SLOWER)}
+    analysis = _with(whole, steps).analysis
+    score = overall(analysis, "pgo")
+    assert score is not None
+    told = apart(a_run(), analysis, score)
+    assert (f"faster on 1 of {len(others) + 2} steps ({first} 2.07)" in told) == (
+        whole != Verdict.FASTER
+    )
+    assert ("slower on 1" in told and f"({second} 0.54)" in told) == (whole != Verdict.SLOWER)
+
+
+def test_nothing_is_told_where_no_step_differs_or_all_do_alike() -> None:
+    for verdict in (Verdict.FASTER, Verdict.NO_DIFFERENCE):
+        steps = dict.fromkeys(_steps(_found().analysis), (1.2, verdict))
+        analysis = _with(verdict, steps).analysis
+        score = overall(analysis, "pgo")
+        assert score is not None
+        assert apart(a_run(), analysis, score) == ""
+
+
+def test_of_many_steps_the_largest_differences_are_named() -> None:
+    steps = _steps(_found().analysis)
+    ratios = {step: (1 + 0.1 * place, Verdict.FASTER) for place, step in enumerate(steps, 1)}
+    analysis = _with(Verdict.NO_DIFFERENCE, ratios).analysis
+    score = overall(analysis, "pgo")
+    assert score is not None
+    largest = f"(most on {steps[-1]} {1 + 0.1 * len(steps):.2f} and "
+    assert f"faster on {len(steps)} of {len(steps)} steps {largest}" in apart(
+        a_run(), analysis, score
+    )
+
+
+def test_a_step_that_the_build_was_trained_on_is_not_among_them() -> None:
+    analysis = _found().analysis
+    trained = dict.fromkeys(_steps(analysis, in_sample=True), (0.5, Verdict.SLOWER))
+    assert trained
+    analysis = _with(Verdict.NO_DIFFERENCE, trained).analysis
+    score = overall(analysis, "pgo")
+    assert score is not None
+    assert apart(a_run(), analysis, score) == ""
+
+
+def test_steps_are_named_as_short_as_is_plain() -> None:
+    run = a_server_run()
+    analysis = findings_of(run, server_samples(run)).analysis
+    effects = tuple(
+        replace(each, ratio=0.5, low=0.4, high=0.6, verdict=Verdict.SLOWER)
+        for each in analysis.effects
+    )
+    score = overall(analysis, "lto")
+    assert score is not None
+    told = apart(run, replace(analysis, effects=effects), replace(score, verdict=_VERDICTS[2]))
+    assert " 0.50 and " in told
+    assert "_range" not in told
+
+
+def test_headline_without_a_difference_says_where_there_is_one_and_not_what_could_hide() -> None:
+    step = _steps(_found().analysis)[0]
+    text = headline(
+        _with(Verdict.NO_DIFFERENCE, {step: (0.54, Verdict.SLOWER)}), control_differs=False
+    )
+    assert text.startswith("No difference was found between pgo and rel on speedtest1's held-out")
+    assert re.search(
+        rf"blocks\)\. But pgo is slower on 1 of \d+ steps \({re.escape(step)} 0\.54\)\.$", text
+    )
+    assert "could hide" not in text
+
+
+def test_headline_of_a_winner_says_where_it_is_slower() -> None:
+    step = _steps(_found().analysis)[0]
+    text = headline(_with(Verdict.FASTER, {step: (0.9, Verdict.SLOWER)}), control_differs=False)
+    assert text.startswith("On this machine pgo ")
+    assert re.search(
+        rf"\. But pgo is slower on 1 of \d+ steps \({re.escape(step)} 0\.90\)\.$", text
+    )
 
 
 def small() -> Run:

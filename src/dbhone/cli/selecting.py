@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.cli.context import Context, find_run, open_store
-from dbhone.compilation.build_index import all_builds
-from dbhone.compilation.manifest import Build
+from dbhone.compilation.manifest import Build, all_builds
 from dbhone.errors import UsageError, nearest_of_many
 from dbhone.home import Home
 from dbhone.measurement.record import Run, Subject

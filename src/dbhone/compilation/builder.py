@@ -16,10 +16,9 @@ from dbhone import process
 from dbhone.account import Tenant, check_readable, own, take_back
 from dbhone.compilation import manifest as records
 from dbhone.compilation.artifacts import is_made, keep
+from dbhone.compilation.build_log import advance, first_error, lacks_header
 from dbhone.compilation.counters import training_environment
-from dbhone.compilation.failure import first_error, lacks_header
 from dbhone.compilation.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
-from dbhone.compilation.progress import advance
 from dbhone.compilation.spec import BuildSpec, Tools
 from dbhone.compilation.transforms.base import Flags
 from dbhone.dbms.base import BuildStep, Phase, Recipe

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from dbhone import registry
 from dbhone.compilation import host
-from dbhone.compilation.aliases import COMPOSITIONS, expand
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import (
@@ -22,6 +23,24 @@ from dbhone.compilation.transforms.base import (
 from dbhone.dbms.base import Dbms, EmbeddedDbms
 from dbhone.errors import ToolError, UnknownName, VariantError
 from dbhone.measurement.record import READY_MADE
+
+COMPOSITIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "rel_withdbg": ("rel", "g"),
+        "rel_o2": ("rel",),
+        "rel_native": ("o3", "native"),
+        "rel_o2_lto": ("rel", "lto"),
+        "rel_native_lto": ("o3", "native", "lto"),
+        "rel_lto": ("o3", "lto"),
+    }
+)
+"""The transforms of each alias. An alias has an underscore, a transform has none."""
+
+
+def expand(words: list[str]) -> list[str]:
+    """Return the words of a variant with each alias replaced by its transforms."""
+    return [transform for word in words for transform in COMPOSITIONS.get(word, (word,))]
+
 
 _DEFAULT_LEVEL = "rel"
 
@@ -129,7 +148,7 @@ class Variant:
 def parse_variant(text: str) -> Variant:
     """Return the variant that ``text`` names; the order of the words does not matter.
 
-    A word is a transform or one of the names in ``aliases.py``. Raises UnknownName for
+    A word is a transform or one of the names in ``COMPOSITIONS``. Raises UnknownName for
     a word that is neither, and VariantError with the reason for two that do not go together.
     """
     if text.strip() == READY_MADE:

@@ -10,9 +10,9 @@ from pathlib import Path
 from dbhone.dbms._cmake import CMAKE_REQUIREMENTS
 from dbhone.dbms._compatibility import edits_of
 from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
+from dbhone.dbms._mysql_libraries import ssl_programs
 from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command
 from dbhone.dbms._mysql_tree import Vendor, version_of
-from dbhone.dbms._openssl import ssl_programs
 from dbhone.dbms._options import Option
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
 from dbhone.dbms.base_server import Installation, InstanceDir, Program

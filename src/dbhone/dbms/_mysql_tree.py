@@ -1,4 +1,4 @@
-"""Source trees of MySQL's kind: whose they are, and of which version."""
+"""Source trees of MySQL's kind: whose they are, of which version, and what their scripts say."""
 
 from __future__ import annotations
 
@@ -83,3 +83,8 @@ def version_of(tree: Path, maker: Vendor) -> str:
             hint=f'say dbms = "{version.maker}"',
         )
     return version.version
+
+
+def text_of(script: Path) -> str:
+    """Return a script's text, empty where the tree has no such script."""
+    return script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""

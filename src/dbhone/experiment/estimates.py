@@ -10,9 +10,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from dbhone.compilation import builder
-from dbhone.compilation.build_index import all_builds
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import Build, Manifest
+from dbhone.compilation.manifest import Build, Manifest, all_builds
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler, installed
 from dbhone.compilation.transforms.base import Pass

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dbhone import registry
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
-from dbhone.instance.host_capabilities import read_host_capabilities
+from dbhone.instance.host_state import read_host_capabilities
 from dbhone.instance.levers.base import (
     DRAWER,
     HostCapabilities,

@@ -15,7 +15,7 @@ from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
 from dbhone.errors import ServerError
 from dbhone.home import Home
 from dbhone.instance.applied_levers import AppliedLevers
-from dbhone.instance.observed_state import read_observed_state
+from dbhone.instance.host_state import read_observed_state
 from dbhone.instance.place import admit
 from dbhone.instance.programs import check_space, keep_log, read_log, sandbox_of, title_of
 from dbhone.process import Command, Finished, Process

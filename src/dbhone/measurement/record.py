@@ -5,14 +5,55 @@ Times are seconds, sizes bytes, moments timezone-aware UTC datetimes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
-from dbhone.measurement.declared import Declared, read_declared
 from dbhone.measurement.series import Series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What an experiment's file declares, as far as reports need it.
+
+    ``history`` is the order of versions, empty if the run is no history. ``workload`` is that
+    section of the file. ``subjects`` are all that are declared; some may be missing in the run.
+    With ``awake`` no CPU sleeps while something is measured. ``observes`` says whether servers are
+    observed meanwhile.
+    """
+
+    history: tuple[str, ...] = ()
+    workload: Mapping[str, Any]
+    subjects: tuple[str, ...] = ()
+    awake: bool = False
+    observes: bool = True
+
+
+@cache
+def read_declared(text: str) -> Declared:
+    """Return what the text of an experiment's file declares; nothing if it is no TOML."""
+    try:
+        file = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        file = {}
+    order = _table(file, "history").get("order", ())
+    return Declared(
+        history=tuple(map(str, order)) if isinstance(order, list) else (),
+        workload=_table(file, "workload"),
+        subjects=tuple(_table(file, "subjects")),
+        awake=_table(file, "design").get("awake") is True,
+        observes=_table(file, "observe").get("enabled") is not False,
+    )
+
+
+def _table(file: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = file.get(name, {})
+    return table if isinstance(table, dict) else {}
+
 
 COLD = "cold"
 """The code of the warning that says that servers were measured cold."""

@@ -1,7 +1,8 @@
 """The store: every run and every measurement, kept whatever happens to hone or to the machine.
 
 An invocation is committed, with its measurements and all that the driver printed, before
-``record`` returns; a commit is on the disk. Nothing is ever deleted. Several processes may
+``record`` returns; a commit is on the disk. Nothing is deleted but
+runs that a user deletes. Several processes may
 use one store at once; a ``Store`` may be used by several threads. ``docs/store.md`` tells
 how the tables look to people.
 
@@ -21,11 +22,20 @@ from typing import Any, Unpack
 import sqlalchemy as sa
 
 from dbhone.errors import UsageError
-from dbhone.measurement import columns, progress
+from dbhone.measurement import columns
 from dbhone.measurement.database import Database, open_database, open_to_read
-from dbhone.measurement.progress import DONE, Progress
 from dbhone.measurement.record import Invocation, Run, Sliced, Step, Subject, Warning
-from dbhone.measurement.recording import Described, insert, observation_of, put, record, sliced_of
+from dbhone.measurement.recording import (
+    DONE,
+    Described,
+    Progress,
+    insert,
+    load_progress,
+    observation_of,
+    put,
+    record,
+    sliced_of,
+)
 from dbhone.measurement.rows import (
     Done,
     NewRun,
@@ -248,7 +258,7 @@ class Store:
     def progress(self, run_id: int) -> Progress:
         """Return how far the run is."""
         with self._seeing(run_id) as connection:
-            return progress.load(connection, run_id)
+            return load_progress(connection, run_id)
 
     def samples(self, run_id: int) -> SampleArray:
         """Return the measurements that count, as columns, in the order of their making."""

@@ -9,8 +9,8 @@ from enum import StrEnum
 from urllib.parse import urlencode
 
 from dbhone.errors import UsageError
-from dbhone.measurement.progress import Progress
 from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.recording import Progress
 from dbhone.measurement.store import RunSummary
 from dbhone.units import count_of, duration
 

@@ -21,10 +21,9 @@ from dbhone.instance.client import Client, connect
 from dbhone.instance.server import Server
 from dbhone.sandbox import Sandbox
 from dbhone.verification.checks.base import GeneratedQueries, TestList
-from dbhone.verification.harness import TestHarness
+from dbhone.verification.harness import TestHarness, running
 from dbhone.verification.outcome import ListResult, Status, TestResult, compare
 from dbhone.verification.records import Records
-from dbhone.verification.running import running
 
 _FORMAT = 1
 _SEED = 20261124

@@ -1,4 +1,4 @@
-"""What checks need to work: a session, the host to themselves, and the programs that test.
+"""What checks need to work: a session, the host to themselves, servers, and programs that test.
 
 What has to be compiled or fetched for tests is brought once for each source tree and kept, compiled
 programs as builds, packages as source trees.
@@ -6,8 +6,9 @@ programs as builds, packages as source trees.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -20,10 +21,15 @@ from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
+from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import MachineError, ProfileError, SourceError, ToolError, UsageError
 from dbhone.home import Session
+from dbhone.instance import data
+from dbhone.instance.place import opened_place
+from dbhone.instance.programs import installation_of, prepared_environment
+from dbhone.instance.server import Server
 from dbhone.process import why_not_enclosed
-from dbhone.sandbox import TRUST_VARIABLE
+from dbhone.sandbox import TRUST_VARIABLE, Sandbox
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 from dbhone.verification.checks.base import Check, RegressionTests, TestPrograms
 
@@ -154,3 +160,29 @@ def _fixed(programs: TestPrograms, build: Build, tree: SourceTree) -> BuildSpec:
     return BuildSpec(
         inputs=inputs, dbms=programs, tree=tree, pass_=Pass.PLAIN, compiler=find_compiler(name)
     )
+
+
+@contextlib.contextmanager
+def running(
+    build: Build, session: Session, settings: Mapping[str, str], shared: Sandbox | None = None
+) -> Iterator[Server]:
+    """Yield a started server with its own defaults, ``settings`` and those that hone insists on.
+
+    It may use what is ``shared`` with its clients. Raises ServerError when it does not start, and
+    in the end if it crashed or does not stop.
+    """
+    dbms = load_server_dbms(build.manifest.dbms)
+    installation = installation_of(dbms, build)
+    with opened_place(session) as place:
+        data.make(dbms, installation, place, session)
+        server = Server(
+            dbms,
+            installation,
+            place,
+            {**dbms.fixed_settings(place), **settings},
+            home=session.home,
+            env=prepared_environment(place),
+            shared=shared or Sandbox(),
+        )
+        with server:
+            yield server

@@ -20,10 +20,9 @@ from dbhone.source.fetch import throttled
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted, remove_tree
 from dbhone.verification.checks.base import RegressionTests, TestCommand, TestJob, TestList
-from dbhone.verification.harness import TestHarness
+from dbhone.verification.harness import TestHarness, running
 from dbhone.verification.outcome import ListResult, Status, TestResult, settle
 from dbhone.verification.records import Records
-from dbhone.verification.running import running
 
 _FORMAT = 1
 """Counts up when results of an older hone do not count any more."""

@@ -8,8 +8,7 @@ from rich.table import Table
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, print_json
-from dbhone.compilation.build_index import all_builds, prune
-from dbhone.compilation.manifest import Build
+from dbhone.compilation.manifest import Build, all_builds, prune
 from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.record import RunState
 from dbhone.measurement.store import Store

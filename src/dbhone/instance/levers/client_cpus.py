@@ -6,8 +6,7 @@ be looked for afterwards.
 
 from __future__ import annotations
 
-from dbhone.instance.cpu_list import parse_cpus
-from dbhone.instance.levers._pinned import Pinned
+from dbhone.instance.levers._pinned import Pinned, parse_cpus
 from dbhone.instance.levers.base import (
     HostCapabilities,
     LeverChanges,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dbhone.instance.cpu_list import parse_cpus
-from dbhone.instance.levers._pinned import Pinned
+from dbhone.instance.levers._pinned import Pinned, parse_cpus
 from dbhone.instance.levers.base import (
     HostCapabilities,
     LeverChanges,

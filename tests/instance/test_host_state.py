@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.instance.observed_state import read_observed_state
+from dbhone.instance.host_state import read_observed_state
 from dbhone.process import Command, Process
 
 SMAPS = """\
