@@ -1,4 +1,4 @@
-"""What the command line reads and writes: lines with a head, lists of words, and files.
+"""What the command line reads and writes: lines with a head, tables, lists of words, and files.
 
 Our consoles take no markup: titles, paths and messages come from outside, and a bracket in them is
 a bracket.
@@ -7,9 +7,12 @@ a bracket.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import click
+from rich.console import JustifyMethod
+from rich.table import Table
 from rich.text import Text
 
 from dbhone.cli.context import Context
@@ -49,6 +52,32 @@ def numbers(text: str | None) -> tuple[int, ...]:
 def _split(text: str | None) -> tuple[str, ...]:
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
+
+def listing(*headings: str, right: Collection[str] = (), whole: Collection[str] = ()) -> Table:
+    """Return a table to fill, without a frame: columns with figures are aligned to the ``right``.
+
+    Those that are ``whole`` are never broken into lines.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        justify: JustifyMethod = "right" if heading in right else "left"
+        table.add_column(heading, justify=justify, no_wrap=heading in whole, overflow="fold")
+    return table
+
+
+def facts(values: Iterable[tuple[str, str]]) -> Table:
+    """Return names with what is said of each, a line for each."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in values:
+        table.add_row(name, value)
+    return table
+
+
+output_option = click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write."
+)
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print it as JSON, for programs."

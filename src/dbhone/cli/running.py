@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -14,7 +16,7 @@ from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
-from dbhone.experiment.load import SOURCE_SYNTAX
+from dbhone.experiment.load import SOURCE_SYNTAX, parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Shortage, make_plan, shortage
 from dbhone.experiment.requirements import check_folders, missing_for
@@ -27,7 +29,10 @@ from dbhone.report.formats.base import render
 from dbhone.report.outcome import outcome
 from dbhone.report.page import Page, build_page
 from dbhone.report.terminal import show
+from dbhone.source.known_versions import known_versions
 from dbhone.units import parse_duration, parse_percent, whole_minutes
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _CAUTION = 1.25
 """Of the time that blocks are expected to take, so that they fit."""
@@ -57,6 +62,26 @@ class Percent(click.ParamType[float]):
         """Return the fraction."""
         del param, ctx
         return value if isinstance(value, float) else parse_percent(str(value))
+
+
+_DESIGN = (
+    click.option("--budget", type=Duration(), help="Time for everything, such as 8m."),
+    click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%."),
+    click.option("--seed", type=int, help="Seed of the random order."),
+)
+
+
+def experiment_of(context: Context, run: Run) -> Experiment:
+    """Return the experiment of a run, from the text that the run keeps."""
+    known = known_versions(context.home)
+    return parse(run.experiment, name=run.experiment_name, versions=known)
+
+
+def design_options(function: F) -> F:
+    """Decorate a command with the options that say how to measure, instead of the file."""
+    for option in reversed(_DESIGN):
+        function = option(function)
+    return function
 
 
 hopeless_option = click.option(

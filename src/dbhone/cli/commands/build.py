@@ -14,7 +14,7 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, force_option, write_output
+from dbhone.cli.lines import check_output, facts, force_option, listing, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.inputs import BuildInputs
@@ -253,9 +253,6 @@ def _training(chosen: _Options, suite: str) -> Training:
 
 def _facts(product: BuildResult) -> Table:
     manifest = product.build.manifest
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
     how = "found, made before in" if product.reused else "made in"
     phases = ", ".join(
         f"{name} {duration(seconds)}" for name, seconds in manifest.phase_seconds.items()
@@ -277,17 +274,12 @@ def _facts(product: BuildResult) -> Table:
         rows["post-link"] = post_link_facts(manifest.post_link)
     for name, kept in manifest.files.items():
         rows[name] = f"{kept.path}, {size(kept.bytes)}"
-    for name, value in rows.items():
-        if value:
-            table.add_row(name, value)
-    return table
+    return facts((name, value) for name, value in rows.items() if value)
 
 
 def _slowest(build: Build, count: int) -> Table:
     commands = sorted(build.commands(), key=lambda command: command.seconds, reverse=True)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("slowest", justify="right")
-    table.add_column(f"of {len(commands)} compile commands")
+    table = listing("slowest", f"of {len(commands)} compile commands", right=("slowest",))
     for command in commands[:count]:
         table.add_row(duration(command.seconds), command.target)
     return table
@@ -298,14 +290,7 @@ PLUGIN = command
 
 def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
     """Return a table with a column for each build; ``slowest`` is how many targets to list."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    for build in builds:
-        manifest = build.manifest
-        table.add_column(
-            f"{manifest.dbms} {manifest.version}\n{manifest.variant}, {manifest.compiler}",
-            overflow="fold",
-        )
+    table = listing("", *map(_heading, builds))
     timings_of = [timings(build, slowest=slowest) for build in builds]
     table.add_row("wall time", *(duration(build.seconds) for build in timings_of))
     for phase in _phases(timings_of):
@@ -317,6 +302,11 @@ def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
     for rank, targets in enumerate(zip_longest(*(build.slowest for build in timings_of))):
         table.add_row("" if rank else "slowest targets", *(_target(target) for target in targets))
     return table
+
+
+def _heading(build: Build) -> str:
+    manifest = build.manifest
+    return f"{manifest.dbms} {manifest.version}\n{manifest.variant}, {manifest.compiler}"
 
 
 def _phases(timings: Sequence[BuildTimings]) -> tuple[str, ...]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import click
-from rich.table import Table
 
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.lines import json_option, listing, print_json
 from dbhone.compilation.manifest import Build, all_builds, prune
 from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.record import RunState
@@ -47,12 +46,12 @@ def command(context: Context, remove: bool, everything: bool, as_json: bool) -> 
     if not builds:
         context.err.print("There are no builds yet: 'hone try' or 'hone build' makes some.")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("digest", "DBMS", "variant", "compiler", "built"):
-        whole = heading in ("digest", "built")
-        table.add_column(heading, no_wrap=whole, overflow="fold")
-    table.add_column("took", justify="right")
-    table.add_column("binary", justify="right")
+    figures = ("took", "binary")
+    table = listing(
+        *("digest", "DBMS", "variant", "compiler", "built", *figures),
+        right=figures,
+        whole=("digest", "built"),
+    )
     for build in builds:
         manifest = build.manifest
         note = f" ({manifest.note})" if manifest.note else ""

@@ -16,7 +16,7 @@ from dbhone.capture.live import capture_live, left_on, put_back
 from dbhone.capture.servers.base import SYNTAX, parse_address
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, force_option, headed
+from dbhone.cli.lines import check_output, facts, force_option, headed, listing
 from dbhone.cli.running import Duration
 from dbhone.errors import UsageError
 from dbhone.safe_text import terminal_safe
@@ -160,9 +160,6 @@ def _ask(what: str) -> str | None:
 
 def _facts(captured: Captured) -> Table:
     header = captured.header
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
     span = duration((header.last - header.first) / 1e6)
     rows = [
         ("began", f"{header.began}, {span} long"),
@@ -194,9 +191,7 @@ def _facts(captured: Captured) -> Table:
             ("perhaps cut", f"{captured.perhaps_cut:,} parameters (log_parameter_max_length)")
         )
     rows.append(("unread", _unread(captured)))
-    for name, value in rows:
-        table.add_row(name, value)
-    return table
+    return facts(rows)
 
 
 def _unread(captured: Captured) -> str:
@@ -213,10 +208,8 @@ def _unread(captured: Captured) -> str:
 
 def _templates(header: Header) -> Table:
     """Return the heaviest templates: by time where the log has times, else by number."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("time" if header.timed else "share", justify="right")
-    table.add_column("executions", justify="right")
-    table.add_column("template", overflow="fold")
+    figures = ("time" if header.timed else "share", "executions")
+    table = listing(*figures, "template", right=figures)
     weights = header.weights()
     heaviest = sorted(zip(weights, header.templates, strict=True), key=lambda pair: -pair[0])
     for weight, template in heaviest[:_SHOWN]:

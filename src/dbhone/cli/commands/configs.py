@@ -8,7 +8,7 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import headed
+from dbhone.cli.lines import facts, headed, listing
 from dbhone.experiment.named_configs import NamedConfig, config_names, load_config
 
 
@@ -41,7 +41,7 @@ def command(context: Context, name: str | None) -> None:
 
 
 def _list() -> Table:
-    table = _table("config", "title", "DBMS")
+    table = listing("config", "title", "DBMS")
     for name in config_names():
         config = load_config(name)
         table.add_row(name, config.title, ", ".join(config.dbms))
@@ -49,35 +49,28 @@ def _list() -> Table:
 
 
 def _facts(config: NamedConfig) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    table.add_row("author", config.author)
-    table.add_row("source", config.source)
-    table.add_row("author's machine", config.machine)
-    table.add_row("for", ", ".join(config.dbms))
-    table.add_row("versions", config.versions)
-    return table
+    return facts(
+        (
+            ("author", config.author),
+            ("source", config.source),
+            ("author's machine", config.machine),
+            ("for", ", ".join(config.dbms)),
+            ("versions", config.versions),
+        )
+    )
 
 
 def _settings(config: NamedConfig) -> Table:
-    table = _table("setting", "value", "why")
+    table = listing("setting", "value", "why")
     for name, setting in config.settings.items():
         table.add_row(name, setting.value, setting.why)
     return table
 
 
 def _left_out(config: NamedConfig) -> Table:
-    table = _table("setting", "why")
+    table = listing("setting", "why")
     for name, why in config.left_out.items():
         table.add_row(name, why)
-    return table
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
     return table
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import click
-from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.lines import json_option, listing, print_json
 from dbhone.experiment.load import load_shipped, shipped_names
 from dbhone.experiment.model import Experiment
 from dbhone.units import duration
@@ -27,11 +26,8 @@ def command(context: Context, as_json: bool) -> None:
     if as_json:
         print_json(context, [_object(experiment) for experiment in shipped])
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("experiment", "title", "suite"):
-        table.add_column(heading, overflow="fold")
-    table.add_column("subjects", justify="right")
-    table.add_column("budget", justify="right", no_wrap=True)
+    figures = ("subjects", "budget")
+    table = listing("experiment", "title", "suite", *figures, right=figures, whole=("budget",))
     for experiment in shipped:
         table.add_row(
             experiment.name,

@@ -14,18 +14,17 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, write_output
 from dbhone.cli.progress import shown
+from dbhone.cli.running import experiment_of
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.explaining import Explained, explain, find_task
-from dbhone.experiment.load import parse
 from dbhone.experiment.requirements import missing_for
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
 from dbhone.report.explanation import difference_folded, explanation, speedscope
 from dbhone.report.page import Page, build_page
 from dbhone.report.terminal import show_table
-from dbhone.source.known_versions import known_versions
 
 _NAMELESS = 0.9
 
@@ -90,14 +89,13 @@ def command(
     with open_store(context) as store:
         stored = find_run(store, run)
         page = build_page(stored, store.samples(stored.id))
-    versions = known_versions(context.home)
-    experiment = parse(stored.experiment, name=stored.experiment_name, versions=versions)
+    experiment = experiment_of(context, stored)
     chosen, on = _chosen(page, subject, step)
     names = (experiment.base.name, chosen)
     if chosen == experiment.base.name:
         raise UsageError(f"{chosen} is the base: it is compared with itself")
     task = find_task(experiment, on)
-    both = tuple(it for it in experiment.subjects if it.name in names)
+    both = tuple(subject for subject in experiment.subjects if subject.name in names)
     with context.session() as session:
         lacking = missing_for(
             dataclasses.replace(experiment, subjects=both), BuildEstimator(session.home)

@@ -11,7 +11,7 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, labelled, print_json
+from dbhone.cli.lines import json_option, labelled, listing, print_json
 from dbhone.cli.running import Duration, source_option, with_design
 from dbhone.errors import HoneError
 from dbhone.experiment.estimates import BuildEstimator
@@ -146,11 +146,7 @@ def _blocks(plan: Plan) -> str:
 
 
 def _table(plan: Plan) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("#", justify="right")
-    table.add_column("stage")
-    table.add_column("what", overflow="fold")
-    table.add_column("expected", justify="right")
+    table = listing("#", "stage", "what", "expected", right=("#", "expected"))
     number = 1
     for alike in _rows(plan):
         if len(alike) == 1:

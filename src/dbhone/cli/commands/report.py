@@ -11,7 +11,7 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, force_option, write_output
+from dbhone.cli.lines import check_output, force_option, output_option, write_output
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import find_format, formats, render
 from dbhone.report.page import Page, build_joined_page, build_page, with_published
@@ -39,9 +39,7 @@ from dbhone.report.terminal import show
     show_default=True,
     help="How to say it.",
 )
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write."
-)
+@output_option
 @click.option(
     "--beside",
     multiple=True,

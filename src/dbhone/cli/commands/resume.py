@@ -10,12 +10,10 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed
-from dbhone.cli.running import Duration, answer, execute, tolerance_option
+from dbhone.cli.running import Duration, answer, execute, experiment_of, tolerance_option
 from dbhone.errors import UsageError
-from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import as_begun, take_over
 from dbhone.experiment.templates import COMPARISON
-from dbhone.source.known_versions import known_versions
 
 
 @click.command(
@@ -53,12 +51,8 @@ def command(
         design = chosen_run.design
         if budget is not None:
             design = dataclasses.replace(design, budget_seconds=budget)
-        experiment = parse(
-            chosen_run.experiment,
-            name=chosen_run.experiment_name,
-            versions=known_versions(context.home),
-        )
-        experiment = dataclasses.replace(as_begun(experiment, chosen_run), design=design)
+        experiment = as_begun(experiment_of(context, chosen_run), chosen_run)
+        experiment = dataclasses.replace(experiment, design=design)
         context.err.print(
             headed(f"run {chosen_run.id}", f"{chosen_run.title} (goes on)"), soft_wrap=True
         )

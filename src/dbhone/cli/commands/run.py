@@ -10,8 +10,7 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import (
-    Duration,
-    Percent,
+    design_options,
     execute_new,
     hopeless_option,
     source_option,
@@ -37,9 +36,7 @@ from dbhone.source.known_versions import known_versions
     shell_complete=completing.completing(completing.experiments, files=True),
 )
 @source_option
-@click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
-@click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%.")
-@click.option("--seed", type=int, help="Seed of the random order.")
+@design_options
 @click.option("--refresh", is_flag=True, help="Look whether there are newer sources.")
 @hopeless_option
 @pass_context

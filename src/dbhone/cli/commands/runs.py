@@ -7,7 +7,7 @@ from rich.table import Table
 
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.lines import json_option, listing, print_json
 from dbhone.home import is_alive
 from dbhone.measurement.record import RunState
 from dbhone.measurement.store import RunSummary, Store
@@ -62,13 +62,9 @@ def _state(context: Context, run: RunSummary) -> str:
 
 
 def _table(context: Context, runs: tuple[RunSummary, ...], found: dict[int, str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("run", justify="right", no_wrap=True)
-    table.add_column("began", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("blocks", justify="right", no_wrap=True)
-    table.add_column("worked", justify="right", no_wrap=True)
-    table.add_column("title, and what was found", overflow="fold")
+    whole = ("run", "began", "state", "blocks", "worked")
+    right = ("run", "blocks", "worked")
+    table = listing(*whole, "title, and what was found", right=right, whole=whole)
     for run in runs:
         table.add_row(
             str(run.id),

@@ -9,7 +9,7 @@ import click
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import force_option, print_json, write_output
+from dbhone.cli.lines import force_option, output_option, print_json, write_output
 from dbhone.experiment.json_schema import experiment_schema
 
 
@@ -19,9 +19,7 @@ from dbhone.experiment.json_schema import experiment_schema
     task=Task.MANAGE,
     examples=("hone schema", "hone schema --output hone.schema.json"),
 )
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write."
-)
+@output_option
 @force_option
 @pass_context
 def command(context: Context, output: Path | None, force: bool) -> None:

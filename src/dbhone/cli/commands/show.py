@@ -9,7 +9,7 @@ from rich.text import Text
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import headed
+from dbhone.cli.lines import facts, headed, listing
 from dbhone.home import is_alive
 from dbhone.measurement.record import Run, RunState
 from dbhone.report.findings import findings_of
@@ -44,9 +44,6 @@ def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
     state = run.state.value
     if run.state is RunState.RUNNING:
         state = "running" if alive else "cut off"
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
     stopped = {
         "target": "precise enough",
         "clear": "every summary was clear",
@@ -67,17 +64,12 @@ def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
         "machine": f"{run.machine.cpu_model}, {run.machine.cores} cores, {run.machine.kernel}",
         "hone": run.hone_version,
     }
-    for name, value in rows.items():
-        table.add_row(name, value)
-    return table
+    return facts(rows.items())
 
 
 def _subjects(run: Run) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("subject", "role", "variant", "compiler"):
-        table.add_column(heading)
-    table.add_column("binary", justify="right")
-    table.add_column("build", overflow="fold")
+    names = ("subject", "role", "variant", "compiler", "binary", "build")
+    table = listing(*names, right=("binary",))
     for subject in run.subjects:
         table.add_row(
             subject.name,

@@ -12,10 +12,11 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.progress import shown
+from dbhone.cli.running import experiment_of
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.load import load_named, parse
+from dbhone.experiment.load import load_named
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.requirements import missing_for
 from dbhone.experiment.standalone_server import standalone_server
@@ -57,12 +58,10 @@ def command(context: Context, run: str, subject: str) -> None:
 
 
 def _experiment(context: Context, word: str) -> Experiment:
-    known = known_versions(context.home)
     if not (word == "last" or word.isdecimal()):
-        return load_named(word, known)
+        return load_named(word, known_versions(context.home))
     with open_store(context) as store:
-        run = find_run(store, word)
-    return parse(run.experiment, name=run.experiment_name, versions=known)
+        return experiment_of(context, find_run(store, word))
 
 
 def _tell(context: Context, server: Server) -> None:

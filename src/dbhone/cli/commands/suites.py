@@ -8,7 +8,7 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import headed, json_option, print_json
+from dbhone.cli.lines import headed, json_option, listing, print_json
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import NumberedSet, ServerSet, Suite
 
@@ -26,7 +26,7 @@ def command(context: Context, name: str | None, as_json: bool) -> None:
     """List the suites of workloads, or the sets and sizes of the suite NAME."""
     chosen = suites.names() if name is None else (name,)
     if as_json:
-        print_json(context, [_object(each, suites.load(each)) for each in chosen])
+        print_json(context, [_object(suite, suites.load(suite)) for suite in chosen])
     elif name is None:
         context.out.print(_list())
     else:
@@ -37,8 +37,7 @@ def command(context: Context, name: str | None, as_json: bool) -> None:
 
 
 def _list() -> Table:
-    table = _table("suite", "title", "for", "sizes")
-    table.add_column("sets", justify="right")
+    table = listing("suite", "title", "for", "sizes", "sets", right=("sets",))
     for name in suites.names():
         suite = suites.load(name)
         sizes, protocols = ", ".join(suite.sizes()), ", ".join(suite.protocols)
@@ -47,7 +46,7 @@ def _list() -> Table:
 
 
 def _sets(suite: Suite) -> Table:
-    table = _table("set", "title", "steps")
+    table = listing("set", "title", "steps")
     for name in suite.measured():
         declared = suite.sets[name]
         steps = len(declared.keys()) if isinstance(declared, NumberedSet) else declared.group.value
@@ -66,15 +65,8 @@ def _object(name: str, suite: Suite) -> dict[str, object]:
         "driver": suite.driver,
         "protocols": suite.protocols,
         "sizes": suite.sizes(),
-        "sets": {each: suite.sets[each].title for each in suite.measured()},
+        "sets": {set_: suite.sets[set_].title for set_ in suite.measured()},
     }
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    return table
 
 
 PLUGIN = command

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.running import Duration, Percent, execute_new, hopeless_option, with_design
+from dbhone.cli.running import design_options, execute_new, hopeless_option, with_design
 from dbhone.dbms.base import system_names
 from dbhone.errors import UnknownName
 from dbhone.experiment.load import load_shipped, shipped_names
@@ -28,21 +30,11 @@ _BUILDS = "-builds"
     ),
 )
 @click.argument("dbms", default=_SQLITE, shell_complete=completing.completing(completing.systems))
-@click.option("--budget", type=Duration(), help="Time for everything, such as 8m.")
-@click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%.")
-@click.option("--seed", type=int, help="Seed of the random order.")
+@design_options
 @click.option("--refresh", is_flag=True, help="Look whether there is a newer source.")
 @hopeless_option
 @pass_context
-def command(
-    context: Context,
-    dbms: str,
-    budget: float | None,
-    target: float | None,
-    seed: int | None,
-    refresh: bool,
-    force: bool,
-) -> None:
+def command(context: Context, /, dbms: str, *, refresh: bool, force: bool, **design: Any) -> None:
     """Build your distribution's SQLite in many ways and say which is fastest here.
 
     Plain, -O3, for this processor, with LTO, profile-guided, and both; with clang too where
@@ -52,7 +44,7 @@ def command(
     With DBMS (postgresql or mariadb) it is the distribution's server, in an hour or more:
     the experiment that `hone plan postgresql-builds` shows.
     """
-    experiment = with_design(_experiment(dbms), budget=budget, target=target, seed=seed)
+    experiment = with_design(_experiment(dbms), **design)
     execute_new(context, experiment, refresh=refresh, force=force)
 
 

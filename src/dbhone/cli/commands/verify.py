@@ -7,7 +7,7 @@ from rich.table import Table
 
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import headed
+from dbhone.cli.lines import headed, listing
 from dbhone.cli.progress import shown
 from dbhone.cli.selecting import choose, find_build
 from dbhone.compilation.manifest import Build
@@ -105,11 +105,8 @@ def _named(build: Build) -> str:
 
 
 def _lists(outcome: Outcome) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("tests", "proves", "the base fails"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("passed", "failed", "undecided", "took"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    figures = ("passed", "failed", "undecided", "took")
+    table = listing("tests", "proves", "the base fails", *figures, right=figures, whole=figures)
     for tests in outcome.lists:
         failed = len(tests.failures)
         table.add_row(

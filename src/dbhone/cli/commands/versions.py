@@ -8,7 +8,7 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.lines import json_option, listing, print_json
 from dbhone.source.known_versions import FILE, KnownVersion, known_versions
 
 
@@ -61,11 +61,7 @@ def _object(version: KnownVersion) -> dict[str, object]:
 
 
 def _table(versions: tuple[KnownVersion, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("DBMS", "version", "history", "from"):
-        table.add_column(heading)
-    table.add_column("source", overflow="fold")
-    table.add_column("note")
+    table = listing("DBMS", "version", "history", "from", "source", "note")
     for version in versions:
         table.add_row(
             version.dbms,
