@@ -8,8 +8,9 @@ from dbhone.dbms.base import load_dbms
 from dbhone.experiment.load import parse
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.measurement.record import Role, RunState, Warning
+from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, waterfall
-from dbhone.tuner.search import Decision, Finished, Kind, Request, Stage, has_ended, next_stage
+from dbhone.tuner.search import Decision, Finished, Kind, Stage, has_ended, next_stage
 from dbhone.tuner.space import Candidate
 from dbhone.verification.outcome import Grade
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject

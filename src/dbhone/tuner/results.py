@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.selection import step_ratio
-from dbhone.tuner.search import Decision, Finished, Kind, Request, ranking, scores, tried
+from dbhone.tuner.request import Request
+from dbhone.tuner.search import Decision, Finished, Kind, of_kind, ranking, scores, tried
 from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
 
 _LEFT_OUT = "left-out"
@@ -49,14 +50,20 @@ def all_tried(
 
     ``left_out`` are those that were no candidates on this machine, with the reasons.
     """
-    choosing = [it for it in finished if it.kind is Kind.CHOOSE]
+    choosing = of_kind(finished, Kind.CHOOSE)
     ranked = ranking(choosing)
     fates = {
         standing.name: _fate(standing.name, standing.beaten, choosing, decision)
         for standing in ranked
     }
     rows = [
-        Tried(name=it.name, ratio=it.ratio, blocks=it.blocks, fate=fates[it.name]) for it in ranked
+        Tried(
+            name=standing.name,
+            ratio=standing.ratio,
+            blocks=standing.blocks,
+            fate=fates[standing.name],
+        )
+        for standing in ranked
     ]
     unmeasured = {**left_out, **dict(_absent(choosing, fates))}
     rows += [Tried(name=name, ratio=None, blocks=0, fate=why) for name, why in unmeasured.items()]
@@ -71,28 +78,29 @@ def waterfall(
     Each stage is a candidate that has one word more; what was not measured by itself is one stage
     with what comes after it.
     """
-    choosing = [it for it in finished if it.kind is Kind.CHOOSE]
+    choosing = of_kind(finished, Kind.CHOOSE)
     known = scores(choosing)
     if best.name not in known:
         return ()
-    measured = {it: known[it.name] for it in tried(request, choosing)}
+    measured = {candidate: known[candidate.name] for candidate in tried(request, choosing)}
     zero = known[best.name] * 0.0
     stages: list[Brought] = []
     before, told = zero, frozenset[str]()
     for words in _prefixes(best):
-        at = next((it for it in measured if _is_stage(it, best, words)), None)
-        if at is None:
+        stages_of = (candidate for candidate in measured if _is_stage(candidate, best, words))
+        stage = next(stages_of, None)
+        if stage is None:
             continue
-        ratio, half = step_ratio(measured[at], before)
+        ratio, half = step_ratio(measured[stage], before)
         if math.isnan(ratio):
             continue
         added = [word for word in words if word not in told]
-        title = "+".join(added) or f"{at.compiler} instead of {BASE_COMPILER}"
+        title = "+".join(added) or f"{stage.compiler} instead of {BASE_COMPILER}"
         if added and not told and not stages and best.compiler != BASE_COMPILER:
-            title = f"{at.compiler}, {title}"
+            title = f"{stage.compiler}, {title}"
         reach = (None, None) if half is None else (ratio / math.exp(half), ratio * math.exp(half))
         stages.append(Brought(stage=title, ratio=ratio, low=reach[0], high=reach[1]))
-        before, told = measured[at], frozenset(words)
+        before, told = measured[stage], frozenset(words)
     return tuple(stages)
 
 
@@ -109,12 +117,12 @@ def _fate(name: str, beaten: bool, choosing: Sequence[Finished], decision: Decis
 
 def _absent(choosing: Sequence[Finished], measured: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield each candidate that has no figure, with the reason."""
-    for it in choosing:
-        for warning in it.run.warnings:
+    for ended in choosing:
+        for warning in ended.run.warnings:
             name = warning.subject
             if warning.code == _LEFT_OUT and name is not None and name not in measured:
                 yield name, warning.text.removeprefix(f"{name} was left out: ")
-        for subject in it.run.subjects:
+        for subject in ended.run.subjects:
             if subject.broken is not None and subject.name not in {BASE, *measured}:
                 yield subject.name, f"broken: {subject.broken}"
 

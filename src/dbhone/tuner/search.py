@@ -9,8 +9,7 @@ with a search is to ask once more what comes next.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -25,24 +24,26 @@ from dbhone.analysis.selection import (
     survivors,
 )
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Effect, Verdict
-from dbhone.dbms.base import Dbms
+from dbhone.errors import UsageError
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.run_lifecycle import begin, take_over
 from dbhone.experiment.templates import (
-    DesignOptions,
-    WorkloadOptions,
     design_table,
     file_text,
     workload_table,
 )
+from dbhone.home import Session
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.sample_array import Array, SampleArray
+from dbhone.measurement.store import Store
+from dbhone.tuner.request import Request
 from dbhone.tuner.space import BASE, Candidate
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds
 
 CONTROL = "control"
 _RUNGS = 3
-_CONFIRMING_SHARE = 0.3
-"""The share of the budget that is kept for the confirming run."""
 _UNKNOWN_BLOCK = 30.0
 _FINE = 0.001
 """A precision that no rung reaches: it ends after its blocks."""
@@ -50,51 +51,15 @@ _CONFIRMING_BLOCKS = 60
 _OTHER_SEED = 1000
 
 
+Execute = Callable[[Experiment, Run, bool], object]
+"""Executes a run of an experiment; the flag says whether to look for newer sources."""
+
+
 class Kind(StrEnum):
     """What a run of a search is for."""
 
     CHOOSE = "choose"
     CONFIRM = "confirm"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What is searched for: the best build of a source for a workload, within a budget.
-
-    ``train`` are the sets to train on. ``design.budget`` is given. ``tolerated`` is the loss that a
-    step may have, as a fraction. Builds are verified at the ``grade``.
-    """
-
-    dbms: Dbms
-    source: str
-    workload: WorkloadOptions
-    train: tuple[str, ...]
-    design: DesignOptions
-    candidates: tuple[Candidate, ...]
-    levers: tuple[str, ...]
-    grade: Grade
-    tolerated: float
-
-    @property
-    def budget(self) -> float:
-        """The seconds for everything."""
-        assert self.design.budget is not None, "a search has a budget"
-        return self.design.budget
-
-    @property
-    def name(self) -> str:
-        """What is the same for searches of the same: their runs are one chain."""
-        same = (
-            *(self.dbms.name, self.source, self.workload, self.train, self.design),
-            *(self.candidates, self.levers, self.grade, self.tolerated),
-        )
-        return f"tune-{hashlib.sha256(repr(same).encode()).hexdigest()[:10]}"
-
-    @property
-    def reserve(self) -> float:
-        """The seconds that the confirming run should have: to verify two builds, and to measure."""
-        verifying = 2 * expected_seconds(self.dbms.name, self.grade)
-        return max(_CONFIRMING_SHARE * self.budget, verifying + 0.15 * self.budget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,11 +109,15 @@ class Decision:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
+def of_kind(finished: Sequence[Finished], kind: Kind) -> list[Finished]:
+    """Return the runs that were for this."""
+    return [ended for ended in finished if ended.kind is kind]
+
+
 def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decision:
     """Return the run that comes next, or how the search ended. ``finished`` are in their order."""
-    choosing = [it for it in finished if it.kind is Kind.CHOOSE]
-    confirming = [it for it in finished if it.kind is Kind.CONFIRM]
-    left = request.budget - sum(it.run.seconds for it in finished)
+    choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
+    left = request.budget - sum(ended.run.seconds for ended in finished)
     if not choosing:
         return rung(request, request.candidates, 0, request.budget - request.reserve)
     if not confirming:
@@ -157,11 +126,11 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
             return stage
     refused: dict[str, str] = {}
     by_name = _by_name(request, choosing)
-    for it in confirming:
-        candidate = by_name[_confirmed_name(it)]
-        reason = objection(it, candidate, request.tolerated)
+    for confirmed in confirming:
+        candidate = by_name[_confirmed_name(confirmed)]
+        reason = objection(confirmed, candidate, request.tolerated)
         if reason is None:
-            return Decision(winner=candidate, confirmed=it, refused=refused)
+            return Decision(winner=candidate, confirmed=confirmed, refused=refused)
         refused[candidate.name] = reason
     for standing in ranking(choosing):
         if standing.name not in refused and standing.ratio > 1:
@@ -172,8 +141,8 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
 
 def scores(choosing: Sequence[Finished]) -> dict[str, Array]:
     """Return the candidates' log ratios to the base in all blocks of the rungs, by name."""
-    parts = [block_scores(it.samples, BASE, it.run.steps) for it in choosing]
-    return pooled(parts, [len(it.samples.blocks) for it in choosing])
+    parts = [block_scores(ended.samples, BASE, ended.run.steps) for ended in choosing]
+    return pooled(parts, [len(ended.samples.blocks) for ended in choosing])
 
 
 def ranking(choosing: Sequence[Finished]) -> tuple[Standing, ...]:
@@ -182,11 +151,18 @@ def ranking(choosing: Sequence[Finished]) -> tuple[Standing, ...]:
     Who came further in the search goes before who was dropped earlier.
     """
     broken = {
-        subject.name for it in choosing for subject in it.run.subjects if subject.broken is not None
+        subject.name
+        for ended in choosing
+        for subject in ended.run.subjects
+        if subject.broken is not None
     }
     known = scores(choosing)
     ranked = standings({name: known[name] for name in known if name not in broken})
-    reached = {name: at for at, it in enumerate(choosing) for name in it.samples.subjects}
+    reached = {
+        name: rung_number
+        for rung_number, ended in enumerate(choosing)
+        for name in ended.samples.subjects
+    }
     return tuple(sorted(ranked, key=lambda standing: -reached[standing.name]))
 
 
@@ -337,8 +313,8 @@ def _by_name(request: Request, choosing: Sequence[Finished]) -> dict[str, Candid
     return {candidate.name: candidate for candidate in candidates}
 
 
-def _confirmed_name(it: Finished) -> str:
-    return next(name for name in it.run.declared.subjects if name not in {BASE, CONTROL})
+def _confirmed_name(confirmed: Finished) -> str:
+    return next(name for name in confirmed.run.declared.subjects if name not in {BASE, CONTROL})
 
 
 def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> float:
@@ -367,4 +343,52 @@ def has_ended(run: Run) -> bool:
 def tried(request: Request, choosing: Sequence[Finished]) -> Iterator[Candidate]:
     """Yield the candidates of which anything was measured, in the order of the space."""
     measured = scores(choosing)
-    return (it for name, it in _by_name(request, choosing).items() if name in measured)
+    candidates = _by_name(request, choosing)
+    return (candidate for name, candidate in candidates.items() if name in measured)
+
+
+def runs_of(request: Request, store: Store) -> list[Run]:
+    """Return the runs of a search so far, in their order."""
+    return [
+        store.run(summary.id)
+        for summary in store.runs()
+        if summary.experiment_name.startswith(f"{request.name}-")
+    ]
+
+
+def finished_of(request: Request, store: Store) -> list[Finished]:
+    """Return the same with their samples."""
+    return [Finished(run=run, samples=store.samples(run.id)) for run in runs_of(request, store)]
+
+
+def run_search(
+    request: Request, session: Session, store: Store, execute: Execute, *, refresh: bool
+) -> Decision:
+    """Make run after run until the search has ended; one that was cut off goes on first.
+
+    ``execute`` executes a run to its end. Raises UsageError if the source is another meanwhile.
+    """
+    while True:
+        runs = runs_of(request, store)
+        _check_source(runs)
+        if runs and not has_ended(runs[-1]):
+            take_over(runs[-1], session, store)
+            experiment = parse(runs[-1].experiment, name=runs[-1].experiment_name)
+            execute(experiment, runs[-1], False)
+            continue
+        stage = next_stage(request, finished_of(request, store))
+        if isinstance(stage, Decision):
+            return stage
+        experiment = parse(stage.text, name=stage.name)
+        run = begin(experiment, session, store)
+        execute(experiment, run, refresh and stage.kind is Kind.CHOOSE)
+
+
+def _check_source(runs: Sequence[Run]) -> None:
+    """Raise UsageError if the source is no longer what it was when the search began."""
+    digests = {run.base.source_digest for run in runs if run.base is not None}
+    if len(digests) > 1:
+        raise UsageError(
+            "the source is no longer what it was when the search began",
+            hint="--seed 2 begins another search",
+        )

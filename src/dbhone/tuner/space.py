@@ -136,8 +136,10 @@ def _newest(family: Family) -> str | None:
             for path in Path(folder).parent.glob(_NUMBERED.format(family.value))
             if path.name.removeprefix(f"{family.value}-").isdecimal()
         }
-    found = [(name, _compiler(name)) for name in sorted(names)]
-    known = [(compiler.major, -len(name), name) for name, compiler in found if compiler is not None]
+    compilers = [(name, _compiler(name)) for name in sorted(names)]
+    known = [
+        (compiler.major, -len(name), name) for name, compiler in compilers if compiler is not None
+    ]
     return max(known)[-1] if known else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,51 +14,36 @@ from dbhone.cli.commands.plan import print_plan
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, asks_but_budget
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import headed, labelled, write_output
+from dbhone.cli.lines import headed, labelled, listing, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.running import Duration, Percent, check, perform, save_reports
-from dbhone.dbms.base import load_dbms, system_names
-from dbhone.dbms.base_server import ServerDbms
-from dbhone.errors import HoneError, Interrupted, MachineError, UsageError
+from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.requirements import foresee_dbms
-from dbhone.experiment.run_lifecycle import begin, take_over
-from dbhone.experiment.templates import DesignOptions, parse_side
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
-from dbhone.instance.memory import check_memory
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page
 from dbhone.source.known_versions import known_versions
-from dbhone.source.reference import kind_of, parse_reference
+from dbhone.tuner.request import Request, Wishes, check_budget, check_room, make_request
 from dbhone.tuner.results import Brought, all_tried, waterfall
 from dbhone.tuner.search import (
     Decision,
     Finished,
-    Kind,
-    Request,
     Stage,
     confirmation,
+    finished_of,
     has_ended,
-    next_stage,
+    run_search,
     rung,
+    runs_of,
 )
-from dbhone.tuner.space import Space, find_space
-from dbhone.units import count_of, duration, size, whole_minutes
+from dbhone.tuner.space import Space
+from dbhone.units import duration
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import check_needs
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.task import Scale
-
-_SERVER_BUDGET, _EMBEDDED_BUDGET = 2 * 3600.0, 15 * 60.0
-_SCRATCH = 100
-"""How many times as large as its code a build's objects are, at most."""
-_KEPT = 10
-"""How many times as large as its code a kept build is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +56,21 @@ class _Options(GeneratedOptions):
     grade: str
     allow_loss: float
     plan: bool
+
+    @property
+    def wishes(self) -> Wishes:
+        """What is wished of the search."""
+        return Wishes(
+            dbms=self.dbms,
+            workload=self.workload,
+            train=self.train,
+            design=self.design,
+            variants=self.variants,
+            compilers=self.compilers,
+            levers=self.levers,
+            grade=Grade(self.grade),
+            tolerated=self.allow_loss,
+        )
 
 
 @click.command(
@@ -143,7 +142,9 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     begins anew.
     """
     chosen = _Options(**options)
-    request, space = _request(context, source, chosen)
+    request, space = make_request(
+        source, chosen.wishes, known_versions(context.home), lambda text: _recognise(context, text)
+    )
     first = rung(request, request.candidates, 0, request.budget - request.reserve)
     if chosen.output is not None:
         write_output(chosen.output, first.text, force=chosen.force)
@@ -152,167 +153,25 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         _print_plan(context, request, space, first)
         return 0
     with context.session() as session, open_store(context) as store:
-        search = _Search(context, request, session, store, refresh=chosen.refresh)
-        if not search.runs():
+        if not runs_of(request, store):
             _check(context, request, session, force=chosen.force)
         for name, reason in space.left_out.items():
             context.err.print(labelled("note", f"{name} is left out: {reason}"), soft_wrap=True)
-        decision = search.run()
-        return search.tell(decision, space.left_out)
 
+        def execute(experiment: Experiment, run: Run, refresh: bool) -> None:
+            _execute(context, experiment, run, session, store, refresh=refresh)
 
-class _Search:
-    """Makes the runs of one search, and tells what came of it."""
-
-    def __init__(
-        self, context: Context, request: Request, session: Session, store: Store, *, refresh: bool
-    ) -> None:
-        self._context = context
-        self._request = request
-        self._session = session
-        self._store = store
-        self._refresh = refresh
-
-    def run(self) -> Decision:
-        """Make run after run until the search has ended."""
-        while True:
-            runs = self.runs()
-            _check_source(runs)
-            if runs and not has_ended(runs[-1]):
-                self._resume(runs[-1])
-                continue
-            match next_stage(self._request, self._finished(runs)):
-                case Decision() as decision:
-                    return decision
-                case stage:
-                    self._begin(stage)
-
-    def runs(self) -> list[Run]:
-        """Return the runs of this search so far, in their order."""
-        prefix = f"{self._request.name}-"
-        return [
-            self._store.run(summary.id)
-            for summary in self._store.runs()
-            if summary.experiment_name.startswith(prefix)
-        ]
-
-    def _finished(self, runs: Sequence[Run]) -> list[Finished]:
-        return [Finished(run=run, samples=self._store.samples(run.id)) for run in runs]
-
-    def _begin(self, stage: Stage) -> None:
-        experiment = parse(stage.text, name=stage.name)
-        run = begin(experiment, self._session, self._store)
-        refresh = self._refresh and stage.kind is Kind.CHOOSE
-        self._perform(experiment, run, refresh=refresh)
-
-    def _resume(self, run: Run) -> None:
-        take_over(run, self._session, self._store)
-        self._perform(parse(run.experiment, name=run.experiment_name), run, refresh=False)
-
-    def _perform(self, experiment: Experiment, run: Run, *, refresh: bool) -> None:
-        self._context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
-        try:
-            ended = perform(
-                self._context,
-                experiment,
-                run,
-                session=self._session,
-                store=self._store,
-                refresh=refresh,
-            )
-        except Interrupted as error:
-            error.hint = "the same command again goes on"
-            raise
-        except HoneError:
-            if not has_ended(self._store.run(run.id)):
-                raise
-            return
-        _, written = save_reports(ended, self._store, self._session.home)
-        self._context.err.print(labelled("report", str(written[0])), soft_wrap=True)
-
-    def tell(self, decision: Decision, left_out: dict[str, str]) -> int:
-        """Print how the search ended; return the exit code."""
-        out, finished = self._context.out, self._finished(self.runs())
-        out.print("What was tried (the ratios chose, and so they flatter)", style="bold")
-        out.print(_table_of_tried(finished, decision, left_out))
-        if decision.winner is None or decision.confirmed is None:
-            out.print("\nNo build was found that is faster than the base.", style="bold")
+        decision = run_search(request, session, store, execute, refresh=chosen.refresh)
+        finished = finished_of(request, store)
+        _tell(context, request, finished, decision, space.left_out)
+        if decision.confirmed is None:
             return 1
-        stages = waterfall(self._request, finished, decision.winner)
-        if stages:
-            title = "What each stage brought on the way to it (from the choosing runs, too)"
-            out.print(f"\n{title}", style="bold")
-            out.print(_waterfall(stages))
-        page, _ = save_reports(decision.confirmed.run, self._store, self._session.home)
-        spent = sum(it.run.seconds for it in finished)
-        return self._end(page, spent)
-
-    def _end(self, page: Page, spent: float) -> int:
-        out = self._context.out
-        out.print(f"\nMeasured afresh, in {page.runs} alone: {page.headline}", style="bold")
-        out.print(f"Trust: {page.trust.grade.value} ({page.trust.reason}).")
-        out.print(f"The search took {duration(spent)}. 'hone report {page.run.id}' tells more.")
-        if page.winner is None:
-            return 1
-        out.print(f"To deploy it: hone package {page.run.id}", soft_wrap=True)
-        return 0
+        page, _ = save_reports(decision.confirmed.run, store, session.home)
+        return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
 
 
-def _request(context: Context, source: str, options: _Options) -> tuple[Request, Space]:
-    reference = _reference(source)
-    side = parse_side(reference, known_versions(context.home))
-    if side.variant.ready_made or kind_of(parse_reference(side.source).kind).ready_made:
-        raise UsageError(
-            f"{source} brings a ready-made server, which cannot be built in other ways",
-            hint="name a source that brings the server's source, such as apt:postgresql",
-        )
-    dbms = load_dbms(options.dbms or side.dbms or _dbms_of(context, side.source))
-    suite = options.workload.suite or dbms.usual_suite
-    train = options.train or suites.load(suite).training
-    if not train:
-        raise UsageError(
-            f"nothing says on which sets of {suite} builds are trained",
-            hint="say it: --train SET; 'hone suites' lists the sets",
-        )
-    suites.full_names(suites.load(suite), train)
-    space = find_space(dbms, options.variants, options.compilers, options.levers)
-    is_server = isinstance(dbms, ServerDbms)
-    budget = options.budget or (_SERVER_BUDGET if is_server else _EMBEDDED_BUDGET)
-    request = Request(
-        dbms=dbms,
-        source=side.source,
-        workload=options.workload,
-        train=train,
-        design=DesignOptions(budget=budget, target=options.target, seed=options.seed),
-        candidates=space.candidates,
-        levers=space.levers,
-        grade=Grade(options.grade),
-        tolerated=options.allow_loss,
-    )
-    return request, space
-
-
-def _check_source(runs: Sequence[Run]) -> None:
-    """Raise UsageError if the source is no longer what it was when the search began."""
-    digests = {run.base.source_digest for run in runs if run.base is not None}
-    if len(digests) > 1:
-        raise UsageError(
-            "the source is no longer what it was when the search began",
-            hint="--seed 2 begins another search",
-        )
-
-
-def _reference(source: str) -> str:
-    """Return the source reference that a word means: a DBMS's own, or a package's."""
-    if ":" in source:
-        return source
-    return load_dbms(source).reference if source in system_names() else f"apt:{source}"
-
-
-def _dbms_of(context: Context, reference: str) -> str:
-    foreseen = foresee_dbms(reference)
-    if foreseen is not None:
-        return foreseen
+def _recognise(context: Context, reference: str) -> str:
+    """Fetch a source; return of which DBMS it is."""
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         return recognise(BuildService(session, listen).tree(reference).path)
 
@@ -325,32 +184,69 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
     """
     alone = confirmation(request, request.candidates[0], 0, request.budget)
     check(context, parse(alone.text, name=alone.name), session, force=force)
-    if request.budget <= request.reserve and not force:
-        enough = whole_minutes(2 * request.reserve)
-        raise UsageError(
-            f"the budget of {duration(request.budget)} is too small: to verify the winner and to"
-            f" measure it afresh takes {duration(request.reserve)}",
-            hint=f"'--budget {enough}' would do, or a lower --grade; --force begins nevertheless",
-        )
+    if not force:
+        check_budget(request)
     with shown(context.err, verbose=context.verbose) as listen:
         harness = test_harness(BuildService(session, listen))
         check_needs(request.dbms.name, request.grade, harness)
-    if isinstance(request.dbms, ServerDbms):
-        suite = suites.load(request.workload.suite or request.dbms.usual_suite)
-        cache = suite_tasks.cache_bytes(suite, Scale(size=request.workload.size))
-        check_memory([cache] * (len(request.candidates) + 1))
-    _check_disk(request, session)
+    check_room(request, session.home)
 
 
-def _check_disk(request: Request, session: Session) -> None:
-    needed = request.dbms.text_bytes * (_SCRATCH + _KEPT * 3 * len(request.candidates))
-    free = shutil.disk_usage(session.home.root).free
-    if needed > free:
-        raise MachineError(
-            f"building {count_of(len(request.candidates), 'candidate')} needs about"
-            f" {size(needed)} of disk, and {size(free)} are free below {session.home.root}",
-            hint="try fewer with --variant and --compiler, or choose another folder with --home",
-        )
+def _execute(
+    context: Context,
+    experiment: Experiment,
+    run: Run,
+    session: Session,
+    store: Store,
+    *,
+    refresh: bool,
+) -> None:
+    """Execute a run of the search and save its reports; one of broken builds has ended, too."""
+    context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
+    try:
+        ended = perform(context, experiment, run, session=session, store=store, refresh=refresh)
+    except Interrupted as error:
+        error.hint = "the same command again goes on"
+        raise
+    except HoneError:
+        if not has_ended(store.run(run.id)):
+            raise
+        return
+    _, written = save_reports(ended, store, session.home)
+    context.err.print(labelled("report", str(written[0])), soft_wrap=True)
+
+
+def _tell(
+    context: Context,
+    request: Request,
+    finished: Sequence[Finished],
+    decision: Decision,
+    left_out: dict[str, str],
+) -> None:
+    """Print what was tried, and what each stage of the winner brought."""
+    out = context.out
+    out.print("What was tried (the ratios chose, and so they flatter)", style="bold")
+    out.print(_table_of_tried(finished, decision, left_out))
+    if decision.winner is None:
+        out.print("\nNo build was found that is faster than the base.", style="bold")
+        return
+    stages = waterfall(request, finished, decision.winner)
+    if stages:
+        title = "What each stage brought on the way to it (from the choosing runs, too)"
+        out.print(f"\n{title}", style="bold")
+        out.print(_waterfall(stages))
+
+
+def _tell_gain(context: Context, page: Page, spent: float) -> int:
+    """Print what the confirming run found; return the exit code."""
+    out = context.out
+    out.print(f"\nMeasured afresh, in {page.runs} alone: {page.headline}", style="bold")
+    out.print(f"Trust: {page.trust.grade.value} ({page.trust.reason}).")
+    out.print(f"The search took {duration(spent)}. 'hone report {page.run.id}' tells more.")
+    if page.winner is None:
+        return 1
+    out.print(f"To deploy it: hone package {page.run.id}", soft_wrap=True)
+    return 0
 
 
 def _print_plan(context: Context, request: Request, space: Space, first: Stage) -> None:
@@ -369,26 +265,22 @@ def _print_plan(context: Context, request: Request, space: Space, first: Stage) 
 def _table_of_tried(
     finished: Sequence[Finished], decision: Decision, left_out: dict[str, str]
 ) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, right in (("candidate", False), ("ratio", True), ("blocks", True)):
-        table.add_column(heading, justify="right" if right else "left", no_wrap=True)
-    table.add_column("fate", overflow="fold")
-    for it in all_tried(finished, decision, left_out):
-        ratio = "" if it.ratio is None else f"{it.ratio:.3f}"
-        table.add_row(it.name, ratio, str(it.blocks or ""), it.fate)
+    figures = ("ratio", "blocks")
+    table = listing("candidate", *figures, "fate", right=figures, whole=("candidate", *figures))
+    for tried in all_tried(finished, decision, left_out):
+        ratio = "" if tried.ratio is None else f"{tried.ratio:.3f}"
+        table.add_row(tried.name, ratio, str(tried.blocks or ""), tried.fate)
     return table
 
 
 def _waterfall(stages: Sequence[Brought]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("stage")
-    for heading in ("times", "95 % interval", "so far"):
-        table.add_column(heading, justify="right")
+    figures = ("times", "95 % interval", "so far")
+    table = listing("stage", *figures, right=figures)
     so_far = 1.0
-    for it in stages:
-        so_far *= it.ratio
-        reach = "" if it.low is None else f"{it.low:.3f}–{it.high:.3f}"
-        table.add_row(it.stage, f"{it.ratio:.3f}", reach, f"{so_far:.3f}")
+    for stage in stages:
+        so_far *= stage.ratio
+        reach = "" if stage.low is None else f"{stage.low:.3f}–{stage.high:.3f}"
+        table.add_row(stage.stage, f"{stage.ratio:.3f}", reach, f"{so_far:.3f}")
     return table
 
 

@@ -1,0 +1,163 @@
+"""What is searched for: a request, how it follows from what a user says, and its checks."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dbhone.dbms.base import Dbms, load_dbms, system_names
+from dbhone.dbms.base_server import ServerDbms
+from dbhone.errors import MachineError, UsageError
+from dbhone.experiment.requirements import foresee_dbms
+from dbhone.experiment.templates import DesignOptions, WorkloadOptions, parse_side
+from dbhone.home import Home
+from dbhone.instance.memory import check_memory
+from dbhone.source.known_versions import KnownVersions
+from dbhone.source.reference import kind_of, parse_reference
+from dbhone.tuner.space import Candidate, Space, find_space
+from dbhone.units import count_of, duration, size, whole_minutes
+from dbhone.verification.outcome import Grade
+from dbhone.verification.verify import expected_seconds
+from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
+from dbhone.workload.task import Scale
+
+_CONFIRMING_SHARE = 0.3
+"""The share of the budget that is kept for the confirming run."""
+_SERVER_BUDGET, _EMBEDDED_BUDGET = 2 * 3600.0, 15 * 60.0
+_SCRATCH = 100
+"""How many times as large as its code a build's objects are, at most."""
+_KEPT = 10
+"""How many times as large as its code a kept build is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is searched for: the best build of a source for a workload, within a budget.
+
+    ``train`` are the sets to train on. ``design.budget`` is given. ``tolerated`` is the loss that a
+    step may have, as a fraction. Builds are verified at the ``grade``.
+    """
+
+    dbms: Dbms
+    source: str
+    workload: WorkloadOptions
+    train: tuple[str, ...]
+    design: DesignOptions
+    candidates: tuple[Candidate, ...]
+    levers: tuple[str, ...]
+    grade: Grade
+    tolerated: float
+
+    @property
+    def budget(self) -> float:
+        """The seconds for everything."""
+        assert self.design.budget is not None, "a search has a budget"
+        return self.design.budget
+
+    @property
+    def name(self) -> str:
+        """What is the same for searches of the same: their runs are one chain."""
+        same = (
+            *(self.dbms.name, self.source, self.workload, self.train, self.design),
+            *(self.candidates, self.levers, self.grade, self.tolerated),
+        )
+        return f"tune-{hashlib.sha256(repr(same).encode()).hexdigest()[:10]}"
+
+    @property
+    def reserve(self) -> float:
+        """The seconds that the confirming run should have: to verify two builds, and to measure."""
+        verifying = 2 * expected_seconds(self.dbms.name, self.grade)
+        return max(_CONFIRMING_SHARE * self.budget, verifying + 0.15 * self.budget)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a user says of a search; what is empty or None is chosen by hone."""
+
+    dbms: str | None
+    workload: WorkloadOptions
+    train: tuple[str, ...]
+    design: DesignOptions
+    variants: tuple[str, ...]
+    compilers: tuple[str, ...]
+    levers: tuple[str, ...]
+    grade: Grade
+    tolerated: float
+
+
+def make_request(
+    source: str, wishes: Wishes, known: KnownVersions, recognise: Callable[[str], str]
+) -> tuple[Request, Space]:
+    """Return the request for a source, the name of a package, or a DBMS; and its space.
+
+    ``recognise`` fetches a source whose reference does not tell the DBMS, and returns that. Raises
+    UsageError, UnknownName or ToolError for what cannot be meant.
+    """
+    side = parse_side(_reference(source), known)
+    if side.variant.ready_made or kind_of(parse_reference(side.source).kind).ready_made:
+        raise UsageError(
+            f"{source} brings a ready-made server, which cannot be built in other ways",
+            hint="name a source that brings the server's source, such as apt:postgresql",
+        )
+    name = wishes.dbms or side.dbms or foresee_dbms(side.source) or recognise(side.source)
+    dbms = load_dbms(name)
+    suite = wishes.workload.suite or dbms.usual_suite
+    train = wishes.train or suites.load(suite).training
+    if not train:
+        raise UsageError(
+            f"nothing says on which sets of {suite} builds are trained",
+            hint="say it: --train SET; 'hone suites' lists the sets",
+        )
+    suites.full_names(suites.load(suite), train)
+    space = find_space(dbms, wishes.variants, wishes.compilers, wishes.levers)
+    usual_budget = _SERVER_BUDGET if isinstance(dbms, ServerDbms) else _EMBEDDED_BUDGET
+    request = Request(
+        dbms=dbms,
+        source=side.source,
+        workload=wishes.workload,
+        train=train,
+        design=dataclasses.replace(wishes.design, budget=wishes.design.budget or usual_budget),
+        candidates=space.candidates,
+        levers=space.levers,
+        grade=wishes.grade,
+        tolerated=wishes.tolerated,
+    )
+    return request, space
+
+
+def _reference(source: str) -> str:
+    """Return the source reference that a word means: a DBMS's own, or a package's."""
+    if ":" in source:
+        return source
+    return load_dbms(source).reference if source in system_names() else f"apt:{source}"
+
+
+def check_budget(request: Request) -> None:
+    """Raise UsageError if the budget leaves no time for choosing."""
+    if request.budget <= request.reserve:
+        enough = whole_minutes(2 * request.reserve)
+        raise UsageError(
+            f"the budget of {duration(request.budget)} is too small: to verify the winner and to"
+            f" measure it afresh takes {duration(request.reserve)}",
+            hint=f"'--budget {enough}' would do, or a lower --grade; --force begins nevertheless",
+        )
+
+
+def check_room(request: Request, home: Home) -> None:
+    """Raise MachineError if the memory is too small for the servers, or the disk for the builds."""
+    if isinstance(request.dbms, ServerDbms):
+        suite = suites.load(request.workload.suite or request.dbms.usual_suite)
+        cache = suite_tasks.cache_bytes(suite, Scale(size=request.workload.size))
+        check_memory([cache] * (len(request.candidates) + 1))
+    needed = request.dbms.text_bytes * (_SCRATCH + _KEPT * 3 * len(request.candidates))
+    free = shutil.disk_usage(home.root).free
+    if needed > free:
+        raise MachineError(
+            f"building {count_of(len(request.candidates), 'candidate')} needs about"
+            f" {size(needed)} of disk, and {size(free)} are free below {home.root}",
+            hint="try fewer with --variant and --compiler, or choose another folder with --home",
+        )
