@@ -28,7 +28,7 @@ from dbhone.measurement.store import Store
 from dbhone.source.archive import unpack
 from dbhone.source.elf import read_compiler, read_elf, read_links
 from dbhone.source.fetch import Fetch, SourceReference
-from dbhone.source.reference import parse_reference
+from dbhone.source.kinds.base import parse_reference
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.workload.drivers import sysbench
 from dbhone.workload.drivers._sysbench_output import complaint, read_summary

@@ -7,7 +7,7 @@ import pytest
 
 from dbhone.home import Home, Session, open_session
 from dbhone.source.fetch import Fetch
-from dbhone.source.reference import parse_reference
+from dbhone.source.kinds.base import parse_reference
 from tests.source.apt_machine import Machine
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from dbhone.errors import UnknownName, UsageError
 from dbhone.home import Home
+from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions, known_versions
-from dbhone.source.reference import kind_of, parse_reference
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from dbhone.process import Command, run
 from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.source.fetch import Fetch
 from dbhone.source.kinds import git
-from dbhone.source.reference import parse_reference
+from dbhone.source.kinds.base import parse_reference
 from dbhone.source.tree import SourceTree, acquire, check_trust
 from dbhone.untrusted_files import remove_tree
 

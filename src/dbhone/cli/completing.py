@@ -81,7 +81,7 @@ def systems(ctx: click.Context) -> Iterable[Offer]:
 
 def goals(ctx: click.Context) -> Iterable[Offer]:
     """Return the goals of doctor and setup."""
-    from dbhone.experiment.requirements import goal_names  # noqa: PLC0415
+    from dbhone.experiment.goals import goal_names  # noqa: PLC0415
 
     del ctx
     return [(name, "") for name in goal_names()]

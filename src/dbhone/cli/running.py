@@ -16,10 +16,10 @@ from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
+from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import SOURCE_SYNTAX, parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Shortage, make_plan, shortage
-from dbhone.experiment.requirements import check_folders, missing_for
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.files import write_whole
 from dbhone.home import Home, Session

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
+from dbhone.dbms._modules import MYSQL_MODULES
 from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, read_cnf, unskipped
 from dbhone.dbms._mysql_counters import SOURCES
-from dbhone.dbms._mysql_modules import MODULES
 from dbhone.dbms._mysql_protocol import MYSQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import (
@@ -44,7 +44,7 @@ _VALUES = MappingProxyType({"TRUE": "ON", "FALSE": "OFF", "(No default value)": 
 class MysqlLife(ServerDbms):
     """What servers of MySQL's kind have in common once they are built or installed."""
 
-    modules = MODULES
+    modules = MYSQL_MODULES
     running_settings = "SHOW GLOBAL VARIABLES"
     protocol = MYSQL
     stop_signal = signal.SIGTERM

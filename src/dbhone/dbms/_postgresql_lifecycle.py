@@ -11,8 +11,8 @@ import signal
 from pathlib import Path
 from types import MappingProxyType
 
+from dbhone.dbms._modules import POSTGRESQL_MODULES
 from dbhone.dbms._postgresql_counters import SOURCES
-from dbhone.dbms._postgresql_modules import MODULES
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.dbms.base_server import (
@@ -56,7 +56,7 @@ class PostgresqlLife(ServerDbms):
     """What every PostgreSQL has in common once it is built or installed."""
 
     protocol = POSTGRESQL
-    modules = MODULES
+    modules = POSTGRESQL_MODULES
     running_settings = "SELECT name, setting, current_setting(name) FROM pg_settings"
     # "Fast": clients are sent away and a checkpoint is made. Counters of a profile are written
     # as processes exit by themselves; the faster signal ends them before.

@@ -16,7 +16,7 @@ from dbhone.experiment.schema import ExperimentFile, Locator
 from dbhone.experiment.subjects import Subjects
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role
-from dbhone.source.reference import parse_reference
+from dbhone.source.kinds.base import parse_reference
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import lists_of
 from dbhone.workload import suite as suites

@@ -15,8 +15,8 @@ from dbhone.experiment.templates import (
     choose_versions,
     history_text,
 )
+from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
-from dbhone.source.reference import kind_of, parse_reference
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Suite
 

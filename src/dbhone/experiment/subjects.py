@@ -22,7 +22,7 @@ from dbhone.experiment.schema import ConfigSection, ExperimentFile, Locator, Sub
 from dbhone.instance import applied_levers
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
-from dbhone.source.reference import kind_of, parse_reference
+from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale

@@ -20,8 +20,8 @@ from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.subjects import CONTROL
 from dbhone.measurement.record import READY_MADE
+from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import FILE, PREFIX, KnownVersion, KnownVersions
-from dbhone.source.reference import kind_of, parse_reference
 from dbhone.versions import age
 
 _SUBJECT_SECONDS = 15 * 60.0

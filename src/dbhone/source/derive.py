@@ -18,13 +18,13 @@ from dbhone.files import digest_of, make_writable, write_whole
 from dbhone.home import Home, Session
 from dbhone.source.fetch import Fetch, Notify
 from dbhone.source.fixes import apply_fix, fix_inputs
+from dbhone.source.kinds.base import parse_reference
 from dbhone.source.prebuilt import (
     find_server,
     has_archives,
     require_server,
     unpack_inner_server,
 )
-from dbhone.source.reference import parse_reference
 from dbhone.source.tree import SourceTree, kept_tree, publish_tree
 from dbhone.untrusted_files import remove_tree
 

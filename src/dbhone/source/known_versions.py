@@ -20,7 +20,7 @@ from dbhone import registry
 from dbhone.dbms.base import DRAWER
 from dbhone.errors import SourceError, UnknownName, UsageError
 from dbhone.home import Home
-from dbhone.source.reference import parse_reference
+from dbhone.source.kinds.base import parse_reference
 from dbhone.versions import age
 
 PREFIX = "known:"

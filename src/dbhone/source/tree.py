@@ -23,8 +23,7 @@ from dbhone.process import why_not_enclosed
 from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.source.archive import links_out
 from dbhone.source.fetch import Fetch, Notify, SourceReference, require
-from dbhone.source.kinds.base import SourceKind
-from dbhone.source.reference import kind_of, parse_reference
+from dbhone.source.kinds.base import SourceKind, kind_of, parse_reference
 from dbhone.untrusted_files import remove_tree
 
 _REFERENCES = "references"

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from dbhone.dbms.base import Dbms, load_dbms, system_names
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import MachineError, UsageError
-from dbhone.experiment.requirements import foresee_dbms
+from dbhone.experiment.goals import foresee_dbms
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions, parse_side
 from dbhone.home import Home
 from dbhone.instance.memory import check_memory
+from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
-from dbhone.source.reference import kind_of, parse_reference
 from dbhone.tuner.space import Candidate, Space, find_space
 from dbhone.units import count_of, duration, size, whole_minutes
 from dbhone.verification.outcome import Grade

@@ -25,16 +25,16 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.goals import foresee_dbms, missing_for_build
 from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.plan import plan_builds
-from dbhone.experiment.requirements import foresee_dbms, missing_for_build
 from dbhone.experiment.subject_record import post_link_facts
 from dbhone.experiment.target import BuildResult
 from dbhone.home import Home
 from dbhone.measurement.record import READY_MADE, BuildTimings, Role
 from dbhone.source.fixes import check_fix
+from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import known_versions
-from dbhone.source.reference import kind_of, parse_reference
 from dbhone.units import duration, size
 from dbhone.workload import suite as suites
 from dbhone.workload.task import Scale

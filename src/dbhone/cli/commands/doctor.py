@@ -22,7 +22,7 @@ from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.toolchain import Compiler, find_bolt, find_compiler
 from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.errors import HoneError
-from dbhone.experiment.requirements import Goal, goals
+from dbhone.experiment.goals import Goal, goals
 from dbhone.home import Session
 from dbhone.instance import idle_inhibitor
 from dbhone.instance.applied_levers import survey

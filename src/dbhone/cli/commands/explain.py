@@ -20,7 +20,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.explaining import Explained, explain, find_task
-from dbhone.experiment.requirements import missing_for
+from dbhone.experiment.goals import missing_for
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
 from dbhone.report.explanation import difference_folded, explanation, speedscope
 from dbhone.report.page import Page, build_page

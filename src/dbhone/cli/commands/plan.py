@@ -15,10 +15,10 @@ from dbhone.cli.lines import json_option, labelled, listing, print_json
 from dbhone.cli.running import Duration, source_option, with_design
 from dbhone.errors import HoneError
 from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import Plan, PlanStep, Verify, make_plan, shortage
-from dbhone.experiment.requirements import check_folders, missing_for
 from dbhone.requirements import Missing
 from dbhone.source.known_versions import known_versions
 from dbhone.units import count_of, duration

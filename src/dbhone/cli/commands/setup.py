@@ -9,7 +9,7 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.setting_up import ensure_installed, install_with_message
 from dbhone.errors import ToolError
-from dbhone.experiment.requirements import goals, together
+from dbhone.experiment.goals import goals, together
 from dbhone.requirements import installable
 
 

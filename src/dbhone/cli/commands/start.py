@@ -16,9 +16,9 @@ from dbhone.cli.running import experiment_of
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.goals import missing_for
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.requirements import missing_for
 from dbhone.experiment.standalone_server import standalone_server
 from dbhone.instance.server import Server
 from dbhone.source.known_versions import known_versions

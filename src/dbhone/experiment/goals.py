@@ -22,8 +22,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.process import can_enclose
 from dbhone.requirements import Kind, Missing, Requirement, missing
 from dbhone.sandbox import PACKAGE, PROGRAM
-from dbhone.source.kinds.base import SourceKind
-from dbhone.source.reference import folder_of, kind_of, parse_reference, source_kinds
+from dbhone.source.kinds.base import SourceKind, folder_of, kind_of, parse_reference, source_kinds
 from dbhone.versions import ALWAYS
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import ServerDriver, load_driver

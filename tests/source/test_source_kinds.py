@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.errors import UnknownName, UsageError
-from dbhone.source.reference import known_syntax, parse_reference
+from dbhone.source.kinds.base import known_syntax, parse_reference
 
 SUM = "0123456789abcdef" * 4
 

@@ -11,8 +11,7 @@ from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms, system_names
 from dbhone.errors import SourceError, UnknownName, UsageError
-from dbhone.experiment.load import load_shipped
-from dbhone.experiment.requirements import (
+from dbhone.experiment.goals import (
     foresee_dbms,
     goal_names,
     goals,
@@ -20,6 +19,7 @@ from dbhone.experiment.requirements import (
     missing_for_build,
     together,
 )
+from dbhone.experiment.load import load_shipped
 
 
 class Known:
