@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
-from dbhone.report.wording import compiler, joined, margin
+from dbhone.report.wording import compiler, joined, legend, margin
+from tests.analysis.blocks import analysed, noisy, samples
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,27 @@ def test_words_in_a_sentence() -> None:
 
 def test_margin_has_digits_as_it_deserves() -> None:
     assert [margin(each) for each in (None, 0.0, 0.018, 0.2512)] == ["", "±0.0%", "±1.8%", "±25%"]
+
+
+VALUES = noisy(1, (3, 2, 8), (1, 1, 1))
+
+
+def test_what_is_corrected_together_is_counted_and_the_control_is_apart() -> None:
+    told = legend(analysed(samples(VALUES), controls=("b",)), ("b",))
+    assert (
+        "comparisons: 2 effects on steps, 1 summary by which subjects are judged, 1 other" in told
+    )
+    assert "and 4 figures of the control, each kind by itself" in told
+
+
+def test_a_kind_without_comparisons_is_not_named() -> None:
+    told = legend(analysed(samples(VALUES[:2]), controls=("b",)), ("b",))
+    assert (
+        "the number of comparisons: 4 figures of the control, and those of all other metrics."
+        in told
+    )
+
+
+def test_where_nothing_was_measured_there_is_nothing_to_read() -> None:
+    nothing = analysed(samples(np.full((2, 2, 8), np.nan)))
+    assert legend(nothing) == ""
