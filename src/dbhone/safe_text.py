@@ -23,6 +23,11 @@ def printable(text: str) -> str:
     return "".join(character for character in text if character.isprintable() or character == "\n")
 
 
+def flat(text: str) -> str:
+    """Return a text on one line, with single spaces, and without control characters."""
+    return " ".join(printable(text).split())
+
+
 def terminal_safe(text: str) -> str:
     """Return a text in which each character that could drive a terminal is a replacement mark.
 

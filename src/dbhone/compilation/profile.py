@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from dbhone.compilation.counters import MERGED, Counters
 from dbhone.compilation.manifest import Build, TrainedProfile
 from dbhone.compilation.toolchain import Compiler
@@ -18,23 +16,14 @@ from dbhone.home import Home, Session
 _DATA = "data"
 
 
-class ProfileFacts(BaseModel):
+class ProfileFacts(TrainedProfile):
     """The record beside a profile."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    digest: str
     family: Family
     compiler_identity: str
     source_digest: str
     instrumented_build: str
-    instrumented_seconds: float = 0.0
-    trained_on: tuple[str, ...]
-    training_seconds: float
-    training_rounds: int = 1
     files: int
-    functions: int
-    functions_executed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +44,10 @@ class Profile:
         data = self.folder / _DATA
         return next(data.glob(f"{MERGED}.*"), data)
 
-    @property
-    def coverage(self) -> float:
-        """The share of the functions that the training executed."""
-        return self.facts.functions_executed / self.facts.functions
-
     def trained(self) -> TrainedProfile:
         """Return what a build that takes it keeps of it."""
-        facts = self.facts
-        return TrainedProfile(
-            digest=facts.digest,
-            functions=facts.functions,
-            functions_executed=facts.functions_executed,
-            trained_on=facts.trained_on,
-            training_seconds=facts.training_seconds,
-            training_rounds=facts.training_rounds,
-            instrumented_seconds=facts.instrumented_seconds,
-        )
+        kept = self.facts.model_dump(include=set(TrainedProfile.model_fields))
+        return TrainedProfile.model_validate(kept)
 
     def check_fits(self, *, source_digest: str, compiler_identity: str) -> None:
         """Raise ProfileError if it was made from another source or by another compiler."""

@@ -5,7 +5,7 @@ The levels and their flags are those of the psABI, section "Micro-Architecture L
 LAHF-SAHF ``lahf_lm`` and LZCNT ``abm``.
 """
 
-from dbhone.compilation.transforms.base import Context, Family, Flags, Slot, Transform
+from dbhone.compilation.transforms.base import Family, Slot, Transform
 
 V2_FLAGS = frozenset({"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"})
 V3_FLAGS = V2_FLAGS | {"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}
@@ -23,12 +23,7 @@ class Microarchitecture(Transform):
         self.name = name
         self.summary = summary
         self.cpu_flags = cpu_flags
-
-    def flags(self, context: Context) -> Flags:
-        """Return -march with the level."""
-        del context
-        march = f"-march=x86-64-{self.name}"
-        return Flags(compile=(march,), proof=(march,))
+        self.compile_flags = (f"-march=x86-64-{name}",)
 
     def refusal(self, family: Family, major: int) -> str | None:
         """Refuse a compiler that does not know the levels."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -112,17 +111,18 @@ class Flags:
     post_link: tuple[str, ...] = ()
 
 
-class Transform(ABC):
+class Transform:
     """One modification of a build.
 
     ``order`` places its flags among those of other transforms: later flags override earlier ones.
     Two transforms of one ``slot`` conflict. ``host_specific`` marks a build for this processor
     only; one with ``cpu_flags`` is for processors that have all of these, as Linux names them.
-    ``kernel_options`` must be in the kernel's configuration, and the files ``kernel_settings`` must
-    contain these words. ``for_library`` marks what changes nothing in a program, only in a shared
-    library. ``profile_guided`` makes the variant one that is trained: ``passes`` are those that
-    compile, in order, if they are not the plain one; ``post_link`` adds the post-link passes to
-    whatever compiles.
+    ``compile_flags`` are its flags if they are the same for each compiler and each pass, that which
+    proves it first. ``kernel_options`` must be in the kernel's configuration, and the files
+    ``kernel_settings`` must contain these words. ``for_library`` marks what changes nothing in a
+    program, only in a shared library. ``profile_guided`` makes the variant one that is trained:
+    ``passes`` are those that compile, in order, if they are not the plain one; ``post_link`` adds
+    the post-link passes to whatever compiles.
     """
 
     name: str
@@ -138,10 +138,12 @@ class Transform(ABC):
     passes: tuple[Pass, ...] = ()
     post_link: bool = False
     conflicts: tuple[str, ...] = ()
+    compile_flags: tuple[str, ...] = ()
 
-    @abstractmethod
     def flags(self, context: Context) -> Flags:
         """Return the flags of this transform in one pass of a build."""
+        del context
+        return Flags(compile=self.compile_flags, proof=self.compile_flags[:1])
 
     def programs(self, family: Family) -> tuple[str, ...]:
         """Return the programs, besides the compiler, that this transform needs."""

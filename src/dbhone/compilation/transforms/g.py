@@ -1,6 +1,6 @@
 """Debug information, at whatever optimisation level."""
 
-from dbhone.compilation.transforms.base import Context, Flags, Slot, Transform
+from dbhone.compilation.transforms.base import Slot, Transform
 
 
 class G(Transform):
@@ -10,11 +10,7 @@ class G(Transform):
     summary = "-g: debug information; the code stays the same"
     order = 15
     slot = Slot.DEBUG
-
-    def flags(self, context: Context) -> Flags:
-        """Return -g."""
-        del context
-        return Flags(compile=("-g",), proof=("-g",))
+    compile_flags = ("-g",)
 
 
 PLUGIN = G()

@@ -1,6 +1,6 @@
 """Code for the processor of this machine, and for no other."""
 
-from dbhone.compilation.transforms.base import Context, Flags, Slot, Transform
+from dbhone.compilation.transforms.base import Slot, Transform
 
 
 class Native(Transform):
@@ -11,11 +11,7 @@ class Native(Transform):
     order = 20
     slot = Slot.TARGET
     host_specific = True
-
-    def flags(self, context: Context) -> Flags:
-        """Return -march=native."""
-        del context
-        return Flags(compile=("-march=native",), proof=("-march=native",))
+    compile_flags = ("-march=native",)
 
 
 PLUGIN = Native()

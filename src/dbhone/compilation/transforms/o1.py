@@ -1,6 +1,6 @@
 """A lower optimisation level: -O1."""
 
-from dbhone.compilation.transforms.base import Context, Flags, Slot, Transform
+from dbhone.compilation.transforms.base import Slot, Transform
 
 
 class O1(Transform):
@@ -10,11 +10,7 @@ class O1(Transform):
     summary = "-O1: compiles sooner, runs slower; to try things out"
     order = 10
     slot = Slot.LEVEL
-
-    def flags(self, context: Context) -> Flags:
-        """Return -O1."""
-        del context
-        return Flags(compile=("-O1", "-DNDEBUG"), proof=("-O1",))
+    compile_flags = ("-O1", "-DNDEBUG")
 
 
 PLUGIN = O1()

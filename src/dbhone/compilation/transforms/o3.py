@@ -1,6 +1,6 @@
 """A higher optimisation level: -O3."""
 
-from dbhone.compilation.transforms.base import Context, Flags, Slot, Transform
+from dbhone.compilation.transforms.base import Slot, Transform
 
 
 class O3(Transform):
@@ -10,11 +10,7 @@ class O3(Transform):
     summary = "-O3: more inlining, unrolling and vectorisation"
     order = 10
     slot = Slot.LEVEL
-
-    def flags(self, context: Context) -> Flags:
-        """Return -O3."""
-        del context
-        return Flags(compile=("-O3", "-DNDEBUG"), proof=("-O3",))
+    compile_flags = ("-O3", "-DNDEBUG")
 
 
 PLUGIN = O3()

@@ -1,6 +1,6 @@
 """The optimisation level of distributions: -O2."""
 
-from dbhone.compilation.transforms.base import Context, Flags, Slot, Transform
+from dbhone.compilation.transforms.base import Slot, Transform
 
 
 class Rel(Transform):
@@ -10,11 +10,7 @@ class Rel(Transform):
     summary = "-O2, the distributions' level"
     order = 10
     slot = Slot.LEVEL
-
-    def flags(self, context: Context) -> Flags:
-        """Return -O2."""
-        del context
-        return Flags(compile=("-O2", "-DNDEBUG"), proof=("-O2",))
+    compile_flags = ("-O2", "-DNDEBUG")
 
 
 PLUGIN = Rel()

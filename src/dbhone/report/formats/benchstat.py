@@ -20,7 +20,7 @@ from dbhone.measurement.record import Step, Subject
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
 from dbhone.report.slices import UNITS, scaled
-from dbhone.safe_text import printable
+from dbhone.safe_text import flat
 
 _GAP = "  "
 _NO_INTERVAL = "¹"
@@ -90,7 +90,7 @@ def _lines(page: Page) -> Iterator[str]:
         ("size", page.run.size),
         ("cpu", page.run.machine.cpu_model),
     ):
-        yield f"{key}: {_flat(value)}"
+        yield f"{key}: {flat(value)}"
     for part in page.in_sample:
         if len(page.in_sample) > 1:
             yield f"part: {'in-sample' if part else 'held-out'}"
@@ -100,7 +100,7 @@ def _lines(page: Page) -> Iterator[str]:
                 yield from _laid_out(table)
                 yield from _footnotes(table)
                 yield ""
-    yield _flat(page.headline)
+    yield flat(page.headline)
 
 
 def _table(page: Page, metric: Metric, *, in_sample: bool) -> _Table:
@@ -154,13 +154,13 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _names(table: _Table) -> list[str]:
-    return ["", "", *(_flat(step.name) for step in table.steps), _MEAN]
+    return ["", "", *(flat(step.name) for step in table.steps), _MEAN]
 
 
 def _columns(table: _Table, subject: Subject) -> Iterator[list[str]]:
     """Yield a subject's columns: its figures and, unless it is the base, what changed."""
     figures = (_figure(table, table.levels.get((subject.name, step.name))) for step in table.steps)
-    yield [_flat(subject.name), f"│ {table.unit}", *figures, _indented(table.mean(subject))]
+    yield [flat(subject.name), f"│ {table.unit}", *figures, _indented(table.mean(subject))]
     if subject.name == table.page.analysis.base:
         return
     changes = (_change(table.effects.get((subject.name, step.name))) for step in table.steps)
@@ -213,10 +213,6 @@ def _footnotes(table: _Table) -> Iterator[str]:
         )
     if effects:
         yield "p is corrected (Holm) for the number of comparisons"
-
-
-def _flat(text: str) -> str:
-    return " ".join(printable(text).split())
 
 
 PLUGIN = Benchstat()

@@ -10,7 +10,7 @@ from dbhone.report.context import workload
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
 from dbhone.report.slices import UNITS, Slice, slices
-from dbhone.safe_text import printable
+from dbhone.safe_text import flat, printable
 
 _PARTING = re.compile(r"[\s/]+")
 
@@ -40,7 +40,7 @@ def _lines(page: Page) -> Iterator[str]:
         ("base", page.analysis.base),
         ("cpu", page.run.machine.cpu_model),
     ):
-        yield f"{key}: {_flat(value)}"
+        yield f"{key}: {flat(value)}"
     for metric in METRICS:
         yield f"Unit {UNITS[metric]} better={metric.better.value}"
     part: bool | None = None
@@ -65,10 +65,6 @@ def _result(measured: Slice) -> str:
 def _word(text: str) -> str:
     """Return a name without what parts words and names."""
     return _PARTING.sub("_", printable(text).strip())
-
-
-def _flat(text: str) -> str:
-    return " ".join(printable(text).split())
 
 
 PLUGIN = GoBenchmark()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.safe_text import printable
+from dbhone.safe_text import flat
 
 
 class Tsv(Format):
@@ -27,8 +27,8 @@ class Tsv(Format):
 def _lines(page: Page) -> Iterator[str]:
     base = page.analysis.base
     names = [subject.name for subject in page.ordered if subject.name != base]
-    yield f"Relative to: {_flat(base)}"
-    yield from (f"col-{number} : {_flat(name)}" for number, name in enumerate(names, start=1))
+    yield f"Relative to: {flat(base)}"
+    yield from (f"col-{number} : {flat(name)}" for number, name in enumerate(names, start=1))
     ratios = {
         (effect.subject, effect.step): effect.ratio for effect in page.analysis.throughput_effects
     }
@@ -41,11 +41,7 @@ def _lines(page: Page) -> Iterator[str]:
             if step.in_sample is part:
                 values = [ratios.get((name, step.name)) for name in names]
                 cells = ("" if value is None else f"{value:.2f}" for value in values)
-                yield "\t".join((*cells, _flat(step.name)))
-
-
-def _flat(text: str) -> str:
-    return " ".join(printable(text).split())
+                yield "\t".join((*cells, flat(step.name)))
 
 
 PLUGIN = Tsv()
