@@ -47,9 +47,9 @@ def cpu_seconds_by_ticks(pid: int, *, proc: Path = _PROC) -> float | None:
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def is_running(pid: int, *, proc: Path = _PROC) -> bool:
+def is_running(pid: int) -> bool:
     """Return whether a process is there and goes on: it is neither stopped nor ended."""
-    text = read_whole(proc / str(pid) / "stat")
+    text = read_whole(_PROC / str(pid) / "stat")
     return text is not None and text.rpartition(b")")[2].split()[0] not in _STILL
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from urllib.parse import urlencode
 
 from dbhone.errors import UsageError
+from dbhone.home import Home, is_alive
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.recording import Progress
 from dbhone.measurement.store import RunSummary
@@ -133,11 +134,11 @@ class State(StrEnum):
     DONE = "done"
 
 
-def state_of(recorded: RunState, *, alive: bool) -> State:
-    """Return where a run is; ``alive`` tells whether the hone that executes it is there."""
-    if recorded is RunState.RUNNING and not alive:
+def state_of(home: Home, run: Run | RunSummary) -> State:
+    """Return where a run is in its life."""
+    if run.state is RunState.RUNNING and not is_alive(home, run.session):
         return State.CUT_OFF
-    return State(recorded.value)
+    return State(run.state.value)
 
 
 def doing(run: Run, state: State, progress: Progress) -> str:

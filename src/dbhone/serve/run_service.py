@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
-from dbhone.home import Home, is_alive
-from dbhone.measurement.record import Run, RunState
+from dbhone.home import Home
+from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
@@ -134,7 +134,7 @@ class RunService:
     def overview(self, filters: Filters) -> Overview:
         """Return a page of the list of runs."""
         with self._open() as store:
-            runs = [Listed(run=run, state=self._state(run)) for run in store.runs()]
+            runs = [Listed(run=run, state=state_of(self._home, run)) for run in store.runs()]
             listing = choose(runs, filters)
             until = time.monotonic() + _PATIENCE
             briefs: dict[int, str] = {}
@@ -149,7 +149,7 @@ class RunService:
         """Return a run as it is now."""
         with self._open() as store:
             run, progress = store.run(run_id), store.progress(run_id)
-            state = self._state(run)
+            state = state_of(self._home, run)
             # While a run goes on, what it found changes as blocks are completed: to analyse it
             # after each slice would keep a machine busy that is being measured.
             made_of = (state, progress.blocks if state is State.RUNNING else progress)
@@ -197,10 +197,6 @@ class RunService:
 
     def _open(self) -> Store:
         return Store.open_to_read(self._home.database)
-
-    def _state(self, run: Run | RunSummary) -> State:
-        running = run.state is RunState.RUNNING
-        return state_of(run.state, alive=running and is_alive(self._home, run.session))
 
     def _brief(self, store: Store, summary: RunSummary) -> str:
         def make() -> str:

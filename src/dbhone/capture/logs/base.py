@@ -176,8 +176,8 @@ class Clock:
         return self._at
 
 
-def head_of(file: BinaryIO, size: int = 1 << 18) -> str:
+def head_of(file: BinaryIO) -> str:
     """Return the beginning of a log, after a newline, and go back to it."""
-    head = file.read(size)
+    head = file.read(1 << 18)
     file.seek(0)
     return "\n" + head.decode("utf-8", "surrogateescape")

@@ -8,11 +8,10 @@ from rich.table import Table
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, listing, print_json
-from dbhone.home import is_alive
-from dbhone.measurement.record import RunState
 from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
 from dbhone.report.headline import one_line
+from dbhone.serve.listing import state_of
 from dbhone.units import count_of, duration
 
 _NEWEST = 20
@@ -55,12 +54,6 @@ def _found(store: Store, summary: RunSummary) -> str:
     return one_line(findings_of(store.run(summary.id), store.samples(summary.id)))
 
 
-def _state(context: Context, run: RunSummary) -> str:
-    if run.state is RunState.RUNNING and not is_alive(context.home, run.session):
-        return "cut off"
-    return run.state.value
-
-
 def _table(context: Context, runs: tuple[RunSummary, ...], found: dict[int, str]) -> Table:
     whole = ("run", "began", "state", "blocks", "worked")
     right = ("run", "blocks", "worked")
@@ -69,7 +62,7 @@ def _table(context: Context, runs: tuple[RunSummary, ...], found: dict[int, str]
         table.add_row(
             str(run.id),
             f"{run.created_at.astimezone():%Y-%m-%d %H:%M}",
-            _state(context, run),
+            state_of(context.home, run).value,
             str(run.blocks),
             duration(run.seconds),
             f"{run.title}\n  {found[run.id]}" if found[run.id] else run.title,
@@ -82,7 +75,7 @@ def _object(context: Context, run: RunSummary, found: str) -> dict[str, object]:
         "run": run.id,
         "title": run.title,
         "experiment": run.experiment_name,
-        "state": _state(context, run),
+        "state": state_of(context.home, run).value,
         "began": run.created_at.isoformat(),
         "ended": run.finished_at.isoformat() if run.finished_at else None,
         "seconds": run.seconds,

@@ -10,9 +10,9 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import facts, headed, listing
-from dbhone.home import is_alive
 from dbhone.measurement.record import Run, RunState
 from dbhone.report.findings import findings_of
+from dbhone.serve.listing import state_of
 from dbhone.units import duration, size
 
 
@@ -40,10 +40,7 @@ def command(context: Context, run: str) -> None:
 
 
 def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
-    alive = is_alive(context.home, run.session)
-    state = run.state.value
-    if run.state is RunState.RUNNING:
-        state = "running" if alive else "cut off"
+    state = state_of(context.home, run).value
     stopped = {
         "target": "precise enough",
         "clear": "every summary was clear",
