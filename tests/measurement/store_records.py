@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -127,3 +128,15 @@ def rows(path: Path, query: str) -> list[tuple[object, ...]]:
         return connection.execute(query).fetchall()
     finally:
         connection.close()
+
+
+def printed(path: Path, run_id: int, block: int, subject: str) -> bytes:
+    """Return what the driver printed in the invocation of a block that counts."""
+    ((stored,),) = rows(
+        path,
+        "SELECT zlib FROM outputs JOIN invocations ON invocations.id = invocation_id"
+        " JOIN subjects ON subjects.id = subject_id WHERE NOT superseded"
+        f" AND invocations.run_id = {run_id} AND block = {block} AND name = '{subject}'",
+    )
+    assert isinstance(stored, bytes)
+    return zlib.decompress(stored)

@@ -16,7 +16,7 @@ import pytest
 import dbhone
 from dbhone.measurement.store import Store
 from tests.analysis.columns import columns
-from tests.measurement.store_records import STEPS, begin, invocation
+from tests.measurement.store_records import STEPS, begin, invocation, printed
 
 _WRITER = Path(__file__).with_name("store_writer.py")
 _MANY = 100_000
@@ -65,7 +65,7 @@ def test_a_killed_writer_loses_nothing_that_was_recorded_and_leaves_no_half(
         with Store.open(path) as store:
             kept = [each.block for each in store.done(run_id)]
             blocks = columns(store.samples(run_id)).block.tolist()
-            outputs = [store.raw_output(run_id, block, "main", "rel") for block in kept]
+        outputs = [printed(path, run_id, block, "rel") for block in kept]
         assert set(told) <= set(kept)
         assert len(kept) <= len(told) + 3
         assert sorted(blocks) == sorted(kept * len(STEPS))

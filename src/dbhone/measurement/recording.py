@@ -5,6 +5,7 @@ Records become rows and rows become records here; ``rows.py`` does the same for 
 from __future__ import annotations
 
 import itertools
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,6 @@ from dbhone.measurement.rows import (
     done_of,
     invocation_values,
     measurement_values,
-    packed,
     step_of,
 )
 from dbhone.measurement.series import Kind, Observation, Quantity, Series
@@ -150,7 +150,7 @@ def record(connection: sa.Connection, described: Described, invocation: Invocati
             f"run {run_id} has already measured {invocation.subject} on {invocation.set}"
             f" in block {invocation.block}: nothing is recorded"
         ) from error
-    output = {"invocation_id": invocation_id, "zlib": packed(invocation.raw_output)}
+    output = {"invocation_id": invocation_id, "zlib": zlib.compress(invocation.raw_output)}
     connection.execute(sa.insert(OUTPUTS), output)
     if invocation.series:
         observed = [series_values(invocation_id, series) for series in invocation.series]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -180,16 +179,6 @@ def invocation_values(run_id: int, subject_id: int, invocation: Invocation) -> V
         "conditions": invocation.conditions,
         "superseded": False,
     }
-
-
-def packed(output: bytes) -> bytes:
-    """Return what a driver printed as it is kept."""
-    return zlib.compress(output)
-
-
-def unpacked(stored: bytes) -> bytes:
-    """Return what a driver printed."""
-    return zlib.decompress(stored)
 
 
 def measurement_values(

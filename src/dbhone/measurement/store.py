@@ -49,7 +49,6 @@ from dbhone.measurement.rows import (
     step_values,
     subject_values,
     summary_of,
-    unpacked,
     warning_values,
 )
 from dbhone.measurement.sample_array import SampleArray
@@ -59,7 +58,6 @@ from dbhone.measurement.tables import (
     INVOCATIONS,
     MACHINES,
     METADATA,
-    OUTPUTS,
     RUNS,
     SERIES,
     SLICES,
@@ -276,29 +274,6 @@ class Store:
         """Return the slices of the invocations that count and have any, in the order of making."""
         with self._seeing(run_id) as connection:
             return tuple(sliced_of(_parts(connection, run_id, SLICES, SLICES.c.round_number)))
-
-    def raw_output(self, run_id: int, block: int, set: str, subject: str) -> bytes:
-        """Return what the driver printed in the invocation that counts.
-
-        Raises UsageError if there was no such invocation.
-        """
-        statement = (
-            sa.select(OUTPUTS.c.zlib)
-            .join(INVOCATIONS, INVOCATIONS.c.id == OUTPUTS.c.invocation_id)
-            .join(SUBJECTS, SUBJECTS.c.id == INVOCATIONS.c.subject_id)
-            .where(
-                INVOCATIONS.c.run_id == run_id,
-                INVOCATIONS.c.block == block,
-                INVOCATIONS.c.set_name == set,
-                SUBJECTS.c.name == subject,
-                COUNTS,
-            )
-        )
-        with self._seeing(run_id) as connection:
-            stored = connection.scalar(statement)
-        if stored is None:
-            raise UsageError(f"run {run_id} has not measured {subject} on {set} in block {block}")
-        return unpacked(stored)
 
     @contextlib.contextmanager
     def _seeing(self, run_id: int) -> Iterator[sa.Connection]:

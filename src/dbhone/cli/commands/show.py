@@ -12,7 +12,7 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import facts, headed, listing
 from dbhone.measurement.record import Run, RunState
 from dbhone.report.findings import findings_of
-from dbhone.serve.listing import state_of
+from dbhone.serve.listing import REASONS, state_of
 from dbhone.units import duration, size
 
 
@@ -41,15 +41,9 @@ def command(context: Context, run: str) -> None:
 
 def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
     state = state_of(context.home, run).value
-    stopped = {
-        "target": "precise enough",
-        "clear": "every summary was clear",
-        "budget": "the budget was spent",
-        "blocks": "enough",
-    }
     rows = {
         "state": state + (f": {run.error}" if run.error and not run.stopped_by else ""),
-        "ended because": stopped.get(run.stopped_by or "", "-"),
+        "ended because": REASONS.get(run.stopped_by or "", "-"),
         "began": f"{run.created_at.astimezone():%Y-%m-%d %H:%M:%S}",
         "worked": f"{duration(run.seconds)} of {duration(run.design.budget_seconds)}",
         "blocks": f"{blocks} (at least {run.design.min_blocks}, at most {run.design.max_blocks})",
