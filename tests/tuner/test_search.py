@@ -1,16 +1,28 @@
 """What a search does next, by what its runs have found."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from dbhone.dbms.base import load_dbms
 from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
-from dbhone.measurement.record import Role, RunState, Warning
+from dbhone.home import Home, open_session
+from dbhone.measurement.record import Role, Run, RunState, Warning
+from dbhone.measurement.store import Store
 from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, waterfall
-from dbhone.tuner.search import Decision, Finished, Kind, Stage, has_ended, next_stage
+from dbhone.tuner.search import (
+    Decision,
+    Finished,
+    Kind,
+    Stage,
+    has_ended,
+    next_stage,
+    run_search,
+)
 from dbhone.tuner.space import Candidate
 from dbhone.verification.outcome import Grade
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
@@ -161,6 +173,29 @@ def test_a_run_whose_candidates_all_broke_has_ended_and_a_cut_off_one_has_not() 
     assert has_ended(whole)
     assert not has_ended(replace(whole, state=RunState.FAILED))
     assert not has_ended(replace(whole, state=RunState.RUNNING))
+
+
+def test_a_run_that_was_cut_off_goes_on_before_another_is_made(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    executed: list[tuple[str, int, bool]] = []
+
+    def execute(experiment: Experiment, run: Run, refresh: bool) -> None:
+        executed.append((experiment.name, run.id, refresh))
+        if len(executed) == 1:
+            raise KeyboardInterrupt
+        store.update_run(run.id, state=RunState.DONE)
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        open_session(home) as session,
+        Store.open(home.database) as store,
+    ):
+        run_search(request(), session, store, execute, refresh=True)
+    with open_session(home) as session, Store.open(home.database) as store:
+        decision = run_search(request(), session, store, execute, refresh=True)
+    name = f"{request().name}-choose-1"
+    assert executed == [(name, 1, True), (name, 1, False)]
+    assert decision.winner is None
 
 
 def test_the_waterfall_goes_from_the_base_to_the_winner_by_what_was_measured() -> None:
