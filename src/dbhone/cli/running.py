@@ -17,7 +17,7 @@ from dbhone.errors import HoneError, Interrupted, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.goals import check_folders, missing_for
-from dbhone.experiment.load import SOURCE_SYNTAX, parse
+from dbhone.experiment.load import SOURCE_SYNTAX, parse, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Shortage, make_plan, shortage
 from dbhone.experiment.run_lifecycle import begin
@@ -74,7 +74,7 @@ _DESIGN = (
 def experiment_of(context: Context, run: Run) -> Experiment:
     """Return the experiment of a run, from the text that the run keeps."""
     known = known_versions(context.home)
-    return parse(run.experiment, name=run.experiment_name, versions=known)
+    return parse(run.experiment, name=run.experiment_name, versions=known, home=context.home)
 
 
 def design_options(function: F) -> F:
@@ -122,6 +122,7 @@ def execute_new(context: Context, experiment: Experiment, *, refresh: bool, forc
     """
     with context.session() as session, open_store(context) as store:
         short = check(context, experiment, session, force=force)
+        experiment = recorded(experiment, session.home, known_versions(session.home))
         run = begin(experiment, session, store)
         context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
         if short is not None:

@@ -32,8 +32,9 @@ from dbhone.experiment.events import (
     WaitEnded,
 )
 from dbhone.experiment.plan import Compile, Fetch, PlanStep, PostLink, TakePrebuilt, Train
-from dbhone.experiment.target import BuildResult, TrainingJob, training_tasks
+from dbhone.experiment.target import BuildResult, TrainingJob, training_scripts, training_tasks
 from dbhone.experiment.targets import target_class
+from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.host_lock import hold_host_lock
 from dbhone.instance import prebuilt
@@ -244,7 +245,8 @@ class BuildService:
         build = self.build(step.needs[0]).build
         settings = map(repr, step.training.settings)
         tasks = map(repr, training_tasks(step.training))
-        key = profile.training_key(build, [*tasks, *settings])
+        scripts = map(digest_of_file, training_scripts(step.training))
+        key = profile.training_key(build, [*tasks, *settings, *scripts])
         known = profile.find(self.session, key)
         if known is None:
             new_profile = self.exclusively(lambda: self._make_profile(step, build, key))

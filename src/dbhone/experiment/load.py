@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import tomlkit
@@ -18,14 +19,17 @@ from dbhone.experiment.resolve import Resolver
 from dbhone.experiment.schema import ExperimentFile, Locator
 from dbhone.experiment.subjects import with_varied
 from dbhone.files import absolute_path
+from dbhone.home import Home
 from dbhone.source.fixes import is_patch
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
+from dbhone.workload import own_suite
 from dbhone.workload import suite as suites
 
 _SHIPPED = "dbhone.experiment.experiments"
 SOURCE_SYNTAX = "[NAME=]SOURCE"
 """How a user names a source that is taken instead of a file's."""
 _TABLE = "sources"
+_FILES = "files"
 _FOLDER = "dir:"
 
 
@@ -87,12 +91,18 @@ def load_named(
 
 
 def parse(
-    text: str, *, name: str, shown: str | None = None, versions: KnownVersions | None = None
+    text: str,
+    *,
+    name: str,
+    shown: str | None = None,
+    versions: KnownVersions | None = None,
+    home: Home | None = None,
 ) -> Experiment:
     """Return the experiment that ``text`` declares.
 
     ``name`` is the absolute path of its file, beside which relative folders are looked for,
-    or the name under which it ships; messages call it ``shown``.
+    or the name under which it ships; messages call it ``shown``. The files that a run recorded of a
+    user's suite are laid out in the ``home``, instead of those beside the experiment.
     """
     where = Locator(shown or name, text)
     try:
@@ -105,10 +115,28 @@ def parse(
         raise ExperimentError(f"{where.name} has values that are nested too deep") from None
     declared = with_varied(where, _with_known(where, declared, versions))
     folder = Path(name).parent if Path(name).is_absolute() else Path()
-    declared = _with_files(declared, folder)
+    declared = _with_files(where, declared, folder, home)
     experiment = Resolver(where, text, declared, folder).experiment()
     subjects = tuple(_beside(Path(name), subject) for subject in experiment.subjects)
-    return dataclasses.replace(experiment, name=name, subjects=subjects)
+    return dataclasses.replace(experiment, name=name, subjects=subjects, files=dict(declared.files))
+
+
+def recorded(
+    experiment: Experiment, home: Home, versions: KnownVersions | None = None
+) -> Experiment:
+    """Return the experiment as a run of it is recorded and executed: with its suite's files.
+
+    They are in its text, and what is executed is laid out from there.
+    """
+    if not experiment.files:
+        return experiment
+    document = tomlkit.parse(experiment.text)
+    document[_FILES] = {
+        name: tomlkit.string(text, multiline=True) for name, text in experiment.files.items()
+    }
+    text = tomlkit.dumps(document)
+    laid_out = parse(text, name=experiment.name, versions=versions, home=home)
+    return dataclasses.replace(laid_out, design=experiment.design)
 
 
 def _with_known(
@@ -123,15 +151,29 @@ def _with_known(
     return declared.model_copy(update={"sources": declared.sources | meant})
 
 
-def _with_files(declared: ExperimentFile, folder: Path) -> ExperimentFile:
-    """Return the file with the paths of a workload file and of a dump, looked for in a folder."""
-    workload = declared.workload
+def _with_files(
+    where: Locator, declared: ExperimentFile, folder: Path, home: Home | None
+) -> ExperimentFile:
+    """Return the file with the paths of a user's suite and of a dump, looked for in a folder.
+
+    A suite's own files are read, or laid out if the experiment has them.
+    """
+    workload, files = declared.workload, declared.files
     found: dict[str, object] = {}
     if suites.is_users_file(workload.suite):
-        found["suite"] = str(absolute_path(str(folder / Path(workload.suite).expanduser())))
+        path = absolute_path(str(folder / Path(workload.suite).expanduser()))
+        if own_suite.is_own(workload.suite):
+            at = ("workload", "suite")
+            if files and home is not None:
+                lay_out = partial(own_suite.lay_out, files=files, home=home)
+                path = where.meant(lay_out, path.name, *at)
+            else:
+                files = where.meant(own_suite.read_files, path, *at)
+        found["suite"] = str(path)
     if isinstance(workload.data, str):
         found["data"] = str(absolute_path(str(folder / Path(workload.data).expanduser())))
-    return declared.model_copy(update={"workload": workload.model_copy(update=found)})
+    changed = {"workload": workload.model_copy(update=found), "files": files}
+    return declared.model_copy(update=changed)
 
 
 def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:

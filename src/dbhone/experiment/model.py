@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -10,6 +11,7 @@ from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.experiment.observe import Observe
 from dbhone.measurement.record import Design, Role
 from dbhone.verification.outcome import Grade
+from dbhone.workload import own_suite
 from dbhone.workload.task import Scale
 
 
@@ -78,7 +80,8 @@ class Experiment:
     no CPU sleeps while something is measured. ``slices`` is how its passes are to be measured.
     With ``allot`` what is hard to tell is asked for longer than what is not. With ``stop_early``
     measuring ends when every candidate's summary is clear. ``verification`` is the grade at which
-    builds are verified, None if only their answers are compared.
+    builds are verified, None if only their answers are compared. ``files`` are the texts of the
+    user's suite and its scripts, by name.
     """
 
     name: str
@@ -96,6 +99,12 @@ class Experiment:
     stop_early: bool = False
     observe: Observe = field(default_factory=Observe)
     verification: Grade | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def suite_label(self) -> str:
+        """The name of the suite; a user's is told by what is in its files."""
+        return own_suite.label(self.suite, self.files)
 
     @property
     def size(self) -> str:

@@ -450,7 +450,7 @@ def _verification(
     """
     names = tuple(subject.name for subject in subjects)
     yield CheckSubjects(
-        label=f"{experiment.suite} for {count_of(len(names), 'subject')}",
+        label=f"{experiment.suite_label} for {count_of(len(names), 'subject')}",
         subjects=names,
         needs=tuple(dict.fromkeys(build_plan.builds.values())),
         makes="subjects",
@@ -481,7 +481,7 @@ def _verification(
 def _calibration(experiment: Experiment) -> Calibrate:
     base = experiment.base.name
     return Calibrate(
-        label=f"{experiment.suite} on {base}",
+        label=f"{experiment.suite_label} on {base}",
         subjects=(base,),
         needs=(f"proof of {base}",),
         makes="steps",
@@ -500,7 +500,7 @@ def _measurement(
     block = target_class(experiment.suite).block_seconds(experiment, certain)
     seconds = left if block is None else min(left, design.max_blocks * block)
     return Measure(
-        label=f"{experiment.suite} ({experiment.size})",
+        label=f"{experiment.suite_label} ({experiment.size})",
         subjects=tuple(subject.name for subject in subjects),
         needs=tuple(f"proof of {subject.name}" for subject in subjects),
         makes="measurements",

@@ -73,7 +73,7 @@ class Resolver:
     def _suite(self) -> Suite:
         name = self.declared.workload.suite
         if suites.is_users_file(name):
-            return self.where.meant(suites.load, name, "workload", "suite")
+            return self.where.meant(suite_tasks.load_checked, name, "workload", "suite")
         if name not in suites.names():
             raise UnknownName("suite", name, suites.names(), where=self.where.at("suite"))
         return suites.load(name)

@@ -25,7 +25,7 @@ def begin(experiment: Experiment, session: Session, store: Store) -> Run:
             experiment=experiment.text,
             experiment_name=experiment.name,
             session=session.id,
-            suite=experiment.suite,
+            suite=experiment.suite_label,
             size=experiment.size,
             design=experiment.design,
             machine=read_machine(session.home.root),

@@ -128,9 +128,9 @@ class TrainingSection(_Section):
 class WorkloadSection(_Section):
     """``[workload]``: what all subjects are asked to do.
 
-    ``suite`` names a suite, or is the path of a workload file or of a script for pgbench beside
-    this one. ``data`` says how much is loaded by the driver's own keys, or is the path of a dump;
-    ``tables``, ``rows`` and ``statements`` are the keys of sysbench.
+    ``suite`` names a suite, or is the path of a file beside this one: a suite's, a workload file,
+    or a script for pgbench. ``data`` says how much is loaded by the driver's own keys, or is the
+    path of a dump; ``tables``, ``rows`` and ``statements`` are the keys of sysbench.
     """
 
     suite: str
@@ -210,7 +210,7 @@ class DesignSection(_Section):
 
 
 class ExperimentFile(_Section):
-    """The whole file."""
+    """The whole file. ``files`` are what the user's suite is made of, as a run recorded them."""
 
     title: str = Field(min_length=1)
     base: str
@@ -223,6 +223,7 @@ class ExperimentFile(_Section):
     verification: VerificationSection = VerificationSection()
     history: HistorySection | None = None
     design: DesignSection = DesignSection()
+    files: dict[str, str] = {}
 
 
 SECTIONS: dict[str, type[BaseModel]] = {

@@ -263,7 +263,7 @@ class Trainings:
                 )
             return None
         general, workload = self._declared.training, self._declared.workload
-        words = section.train or (general.sets if general else ())
+        words = section.train or (general.sets if general else self._suite.training)
         if not words:
             raise ExperimentError(
                 f"{where}: the variant {variant.name} is profile-guided and must be trained",

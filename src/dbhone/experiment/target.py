@@ -7,6 +7,7 @@ chooses between them.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from dbhone.measurement.record import Step
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
-from dbhone.workload.drivers.base import Driver, load_driver
+from dbhone.workload.drivers.base import Driver, ServerDriver, load_driver
 from dbhone.workload.task import Scale, Task
 
 
@@ -229,3 +230,14 @@ def training_tasks(training: Training) -> tuple[Task, ...]:
     )
     shares = training.shares or (1.0,) * len(tasks)
     return tuple(task.with_share_of_time(share) for task, share in zip(tasks, shares, strict=True))
+
+
+def training_scripts(training: Training) -> tuple[Path, ...]:
+    """Return the files that decide what a server's training does, besides its tasks."""
+    driver = load_driver(suites.load(training.suite).driver)
+    if not isinstance(driver, ServerDriver):
+        return ()
+    runs = [task for task in training_tasks(training) if task.run]
+    loading = [driver.load_scripts(task.run.data) for task in runs if task.run]
+    scripts = itertools.chain(*loading, *(driver.run_scripts(task) for task in runs))
+    return tuple(dict.fromkeys(scripts))

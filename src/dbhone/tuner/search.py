@@ -25,7 +25,7 @@ from dbhone.analysis.selection import (
 )
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Effect, Verdict
 from dbhone.errors import UsageError
-from dbhone.experiment.load import parse
+from dbhone.experiment.load import parse, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.run_lifecycle import begin, take_over
 from dbhone.experiment.templates import (
@@ -373,13 +373,15 @@ def run_search(
         _check_source(runs)
         if runs and not has_ended(runs[-1]):
             take_over(runs[-1], session, store)
-            experiment = parse(runs[-1].experiment, name=runs[-1].experiment_name)
+            experiment = parse(
+                runs[-1].experiment, name=runs[-1].experiment_name, home=session.home
+            )
             execute(experiment, runs[-1], False)
             continue
         stage = next_stage(request, finished_of(request, store))
         if isinstance(stage, Decision):
             return stage
-        experiment = parse(stage.text, name=stage.name)
+        experiment = recorded(parse(stage.text, name=stage.name), session.home)
         run = begin(experiment, session, store)
         execute(experiment, run, refresh and stage.kind is Kind.CHOOSE)
 

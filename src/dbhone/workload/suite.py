@@ -2,7 +2,8 @@
 
 A suite is one TOML file: ``suites/speedtest1.toml`` is the suite ``speedtest1``, and
 ``suites/sysbench/micro.toml`` is ``sysbench:micro``. It names the protocols that its driver speaks,
-never a DBMS. ``registry.py`` says how another distribution adds a suite.
+never a DBMS. ``registry.py`` says how another distribution adds a suite. A suite of the user's is
+such a file, too, and its name is the path (``own_suite.py``).
 """
 
 from __future__ import annotations
@@ -14,17 +15,28 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
 
 from dbhone import registry
-from dbhone.errors import HoneError, UnknownName, UsageError
+from dbhone.errors import HoneError, UnknownName, UsageError, nearest
 from dbhone.measurement.record import Group
 from dbhone.units import parse_size
-from dbhone.workload import captured_suite
+from dbhone.workload import captured_suite, own_suite
 
 DRAWER = "dbhone.workload.suites"
 _SCRIPTED = "pgbench"
-"""The suite whose driver runs a user's script, and the end of such a script's name."""
+"""The suite whose driver runs a user's script."""
+_OWN_DRIVER = "sysbench"
+"""The driver of users' suites."""
+_MIB = 1024**2
 
 
 class Regime(StrEnum):
@@ -88,7 +100,8 @@ class ServerSet(_Section):
 
     All keys that are not fields are the driver's own: see ``ServerDriver.job``. A ``warm_up`` is
     not measured: it only fills caches. ``threads`` fixes the number of clients. With ``events`` the
-    set ends after so many of them, and the size's seconds are an estimate.
+    set ends after so many of them, and the size's seconds are an estimate. ``kind`` follows from
+    the group unless it is given.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -100,6 +113,12 @@ class ServerSet(_Section):
     threads: int | None = None
     events: int | None = Field(default=None, ge=1)
     parts: dict[str, PartOfSet] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_kind(cls, keys: dict[str, Any]) -> dict[str, Any]:
+        writes = keys.get("group") == Group.WRITE.value
+        return {"kind": StepKind.WRITE if writes else StepKind.READ, **keys}
 
     @property
     def own(self) -> dict[str, Any]:
@@ -131,10 +150,13 @@ class ServerSize(_Section):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    threads: tuple[int, ...] = Field(min_length=1)
+    threads: tuple[int, ...] = Field(default=(4,), min_length=1)
     spare_connections: int = Field(default=20, ge=1)
-    seconds: dict[StepKind, float]
-    cache: dict[Regime, Annotated[int, BeforeValidator(parse_size)]]
+    seconds: dict[StepKind, float] = dict.fromkeys(StepKind, 2.0)
+    cache: dict[Regime, Annotated[int, BeforeValidator(parse_size)]] = {
+        Regime.CACHED: 512 * _MIB,
+        Regime.OS_CACHED: 16 * _MIB,
+    }
 
     @property
     def own(self) -> dict[str, Any]:
@@ -154,8 +176,8 @@ class Suite(_Section):
     """
 
     title: str
-    driver: str
-    protocols: tuple[str, ...]
+    driver: str = _OWN_DRIVER
+    protocols: tuple[str, ...] = ("mysql", "postgresql")
     ordered: bool = False
     fresh_loads: bool = False
     trains: bool = True
@@ -224,22 +246,58 @@ def load(name: str) -> Suite:
     """
     if captured_suite.is_workload_file(name):
         return Suite.model_validate(captured_suite.declared(Path(name)))
-    if is_users_file(name):
-        return _of_script(Path(name))
+    if own_suite.is_own(name):
+        return (_own if name.endswith(own_suite.TOML) else _of_script)(Path(name))
     files = registry.toml_files(DRAWER)
     if name not in files:
         raise UnknownName("suite", name, files)
     try:
         declared = tomllib.loads(files[name].read_text(encoding="utf-8"))
-        scripts = files[name].parent / declared.pop("scripts", "scripts")
+        scripts = files[name].parent / declared.pop("scripts", own_suite.SCRIPTS)
         return Suite.model_validate({**declared, "scripts": scripts})
     except (OSError, ValidationError, tomllib.TOMLDecodeError) as error:
         raise HoneError(f"the file of the suite {name} is wrong: {error}") from error
 
 
 def is_users_file(name: str) -> bool:
-    """Return whether a suite's name is the path of a workload file, or of a script for pgbench."""
-    return captured_suite.is_workload_file(name) or name.endswith(f".{_SCRIPTED}")
+    """Return whether a suite's name is the path of a file that a user wrote or captured."""
+    return captured_suite.is_workload_file(name) or own_suite.is_own(name)
+
+
+def _own(path: Path) -> Suite:
+    """Return the suite in a user's file. Raises UsageError that names the file and the key."""
+    try:
+        suite = Suite.model_validate(own_suite.declared(path))
+    except ValidationError as error:
+        raise _refusal(path, error.errors()) from None
+    if suite.driver != _OWN_DRIVER:
+        raise UsageError(
+            f"{path}: driver: a suite of your own is driven by {_OWN_DRIVER}", hint="leave it out"
+        )
+    if not suite.server_sizes:
+        raise UsageError(
+            f"{path}: 'server_sizes' is missing", hint="[server_sizes.quick] with rows = 100_000"
+        )
+    full_names(suite, suite.training, where=f"{path}: training")
+    for name, declared in suite.sets.items():
+        script = str(getattr(declared, "script", ""))
+        known = own_suite.known_scripts(suite.scripts)
+        if script not in known:
+            where = f"{path}: sets.{name}.script"
+            raise UnknownName("script", script, sorted(known), where=where)
+    return suite
+
+
+def _refusal(path: Path, errors: list[ErrorDetails]) -> UsageError:
+    """Return pydantic's first finding in our words; a user's sets are those of servers."""
+    error = next((item for item in errors if NumberedSet.__name__ not in item["loc"]), errors[0])
+    *section, key = (str(part) for part in error["loc"] if part != ServerSet.__name__)
+    where = f"{path}: {'.'.join((*section, key))}"
+    if error["type"] == "extra_forbidden":
+        return UsageError(f"{where}: there is no such key", hint=nearest(key, Suite.model_fields))
+    if error["type"] == "missing":
+        return UsageError(f"{where} is missing")
+    return UsageError(f"{where}: {error['msg']}")
 
 
 def _of_script(path: Path) -> Suite:

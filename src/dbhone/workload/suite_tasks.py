@@ -6,9 +6,27 @@ import dataclasses
 import math
 from collections.abc import Iterator
 
+from dbhone.errors import UsageError
+from dbhone.workload import own_suite
 from dbhone.workload.drivers.base import ServerDriver, load_driver_of
-from dbhone.workload.suite import NumberedSet, Regime, ServerSet, ServerSize, Suite
+from dbhone.workload.suite import NumberedSet, Regime, ServerSet, ServerSize, Suite, load
 from dbhone.workload.task import ClientRun, DataSet, Scale, Task, name_at_threads
+
+
+def load_checked(name: str) -> Suite:
+    """Return a suite. The driver must understand all sets of a user's suite at every size.
+
+    Raises as ``suite.load`` does, and UsageError that names the set.
+    """
+    suite = load(name)
+    for size in suite.server_sizes if own_suite.is_own(name) else ():
+        for set_name in suite.sets:
+            try:
+                tasks(suite, (set_name,), Scale(size=size))
+            except UsageError as error:
+                where = f"{name}: sets.{set_name}, at size {size}"
+                raise UsageError(f"{where}: {error.message}", hint=error.hint) from None
+    return suite
 
 
 def tasks(suite: Suite, sets: tuple[str, ...], scale: Scale) -> tuple[Task, ...]:

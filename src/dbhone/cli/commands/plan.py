@@ -70,9 +70,9 @@ def print_plan(context: Context, declared: Experiment) -> None:
     context.out.print(_table(plan))
     design = declared.design
     context.out.print(
-        f"{declared.suite} ({declared.size}) is measured on all subjects in random order, block"
-        f" after block, at least {design.min_blocks} and at most {design.max_blocks}, until every"
-        f" effect is known to ±{design.target:.1%} or the budget of"
+        f"{declared.suite_label} ({declared.size}) is measured on all subjects in random order,"
+        f" block after block, at least {design.min_blocks} and at most {design.max_blocks}, until"
+        f" every effect is known to ±{design.target:.1%} or the budget of"
         f" {duration(design.budget_seconds)} is spent."
     )
     measuring = plan.measure.cost.seconds
@@ -104,7 +104,7 @@ def _object(experiment: Experiment, plan: Plan, lacking: Missing) -> dict[str, o
     short = shortage(plan, experiment)
     return {
         "title": experiment.title,
-        "suite": experiment.suite,
+        "suite": experiment.suite_label,
         "size": experiment.size,
         "budget_seconds": experiment.design.budget_seconds,
         "preparing_seconds": plan.preparing,

@@ -9,7 +9,9 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, json_option, listing, print_json
+from dbhone.files import absolute_path
 from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
 from dbhone.workload.suite import NumberedSet, ServerSet, Suite
 
 
@@ -23,16 +25,23 @@ from dbhone.workload.suite import NumberedSet, ServerSet, Suite
 @json_option
 @pass_context
 def command(context: Context, name: str | None, as_json: bool) -> None:
-    """List the suites of workloads, or the sets and sizes of the suite NAME."""
+    """List the suites of workloads, or the sets and sizes of the suite NAME.
+
+    NAME may be the path of a suite's file of your own.
+    """
+    if name is not None and suites.is_users_file(name):
+        name = str(absolute_path(name))
     chosen = suites.names() if name is None else (name,)
     if as_json:
         print_json(context, [_object(suite, suites.load(suite)) for suite in chosen])
     elif name is None:
         context.out.print(_list())
     else:
-        suite = suites.load(name)
+        suite = suite_tasks.load_checked(name)
         context.out.print(headed(name, suite.title))
         context.out.print(f"sizes: {', '.join(suite.sizes())}; driver: {suite.driver}")
+        if suite.training:
+            context.out.print(f"trained on, unless you say otherwise: {', '.join(suite.training)}")
         context.out.print(_sets(suite))
 
 

@@ -241,6 +241,11 @@ class ServerDriver(Driver):
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the files that decide what is loaded; kept data is valid until they change."""
 
+    def run_scripts(self, task: Task) -> tuple[Path, ...]:
+        """Return the files that decide what clients do; a training is valid until they change."""
+        del task
+        return ()
+
     def readable(self, data: DataSet) -> tuple[Path, ...]:
         """Return the files and folders that clients read, besides their program."""
         del data

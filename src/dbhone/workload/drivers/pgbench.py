@@ -29,7 +29,7 @@ from dbhone.workload.drivers.base import (
     part_results,
     validated,
 )
-from dbhone.workload.task import ClientRun, DataSet
+from dbhone.workload.task import ClientRun, DataSet, Task
 
 _WRAPPER = "pg_wrapper"
 """Debian's, which is there without pgbench, and asks for clusters."""
@@ -211,6 +211,12 @@ class Pgbench(ServerDriver):
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the script that settles; pgbench itself loads."""
         return (_accounts_of(data).folder / "settle.sql",)
+
+    def run_scripts(self, task: Task) -> tuple[Path, ...]:
+        """Return the user's script, if there is one: the others are the program's."""
+        assert task.run is not None
+        own = _accounts_of(task.run.data).script
+        return () if own is None else (own,)
 
     def readable(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts."""

@@ -42,6 +42,8 @@ from dbhone.workload.task import ClientRun, DataSet, Task
 _SUITES = Path(__file__).resolve().parents[1] / "suites"
 _SHARED = _SUITES / "sysbench" / "scripts"
 _SETTLE = _SHARED / "settle.lua"
+_STATEMENTS = _SHARED / "statements.lua"
+_SQL = ".sql"
 _USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
 _STEP = re.compile(r"^common\.step\(", re.MULTILINE)
 _RANDOM = {"rand-type": "uniform"}
@@ -99,10 +101,13 @@ class Script:
     options: tuple[tuple[str, str], ...] = ()
 
 
+_LOAD, _VERIFY = Script(name="load"), Script(name="verify")
+
+
 class _TableKeys(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    tables: int = Field(ge=1)
+    tables: int = Field(default=1, ge=1)
     rows: int = Field(ge=100)
     statements: Statements = Statements.PREPARED
 
@@ -110,7 +115,7 @@ class _TableKeys(BaseModel):
 class _ScriptKeys(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    script: str
+    script: str = Field(pattern=r"^[\w-]+(\.lua|\.sql)?$")
     options: dict[str, str] = {}
 
 
@@ -166,7 +171,8 @@ class Sysbench(ServerDriver):
         run = task.run
         if run is None:
             return False
-        script = _script(_job_of(run).name, _tables_of(run.data)).read_text(encoding="utf-8")
+        path, _ = _script(_job_of(run), _tables_of(run.data))
+        script = path.read_text(encoding="utf-8")
         return run.events is None and _STEP.search(script) is not None
 
     def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
@@ -208,21 +214,19 @@ class Sysbench(ServerDriver):
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that makes the tables, several at once."""
         tables = _tables_of(data)
-        options = {**_table_options(tables), "threads": str(tables.loaders)}
-        return command_line(program, _script("load", tables), endpoint, options, "prepare")
+        script, options = _script(_LOAD, tables)
+        threads = str(1 if script == _STATEMENTS else tables.loaders)
+        options |= {**_table_options(tables), "threads": threads}
+        return command_line(program, script, endpoint, options, "prepare")
 
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts that load and settle, and those that they use."""
-        tables = _tables_of(data)
-        scripts: list[Path] = []
-        unread = [_script("load", tables), _SETTLE]
-        while unread:
-            script = unread.pop(0)
-            if script not in scripts:
-                scripts.append(script)
-                used = _USED.findall(script.read_text(encoding="utf-8"))
-                unread += [(script.parent / name).resolve() for name in used]
-        return tuple(scripts)
+        return _with_used(_file(_LOAD.name, _tables_of(data)), _SETTLE)
+
+    def run_scripts(self, task: Task) -> tuple[Path, ...]:
+        """Return the script of the task, and those that it uses."""
+        assert task.run is not None
+        return _with_used(_file(_job_of(task.run).name, _tables_of(task.run.data)))
 
     def readable(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts, of which those of a suite use those of others."""
@@ -236,9 +240,9 @@ class Sysbench(ServerDriver):
     def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that prints known answers; it changes the tables."""
         tables = _tables_of(data)
-        return command_line(
-            program, _script("verify", tables), endpoint, _table_options(tables), "verify"
-        )
+        script, options = _script(_VERIFY, tables)
+        options |= _table_options(tables)
+        return command_line(program, script, endpoint, options, "verify")
 
     def verification(self, printed: str) -> str:
         """Return the digest of the answers; raise DriverError if a check found damage."""
@@ -289,14 +293,14 @@ def _endpoint_of(request: DriverRequest) -> Endpoint:
 
 def _run_command(request: DriverRequest, options: dict[str, str]) -> tuple[str, ...]:
     run = _run_of(request)
-    script = _script(_job_of(run).name, _tables_of(run.data))
+    script, own = _script(_job_of(run), _tables_of(run.data))
     usual = {**_table_options(_tables_of(run.data)), "threads": str(run.threads)}
     if run.parts:
         usual["parts"] = ",".join(run.parts)
     if _tables_of(run.data).statements is Statements.TEXT:
         usual["db-ps-mode"] = "disable"
     # What a set says replaces what every set has.
-    options = usual | options | dict(_job_of(run).options)
+    options = usual | options | own
     return command_line(request.program, script, _endpoint_of(request), options, "run")
 
 
@@ -305,8 +309,37 @@ def _table_options(tables: Tables) -> dict[str, str]:
     return {"tables": str(tables.tables), "table-size": str(tables.rows), **seed}
 
 
-def _script(name: str, tables: Tables) -> Path:
-    return tables.scripts / f"{name}.lua"
+def _file(name: str, tables: Tables) -> Path:
+    """Return the file of a script: SQL or Lua, the suite's own or else one of sysbench:micro."""
+    names = (name,) if name.endswith((_SQL, ".lua")) else (f"{name}.lua", f"{name}{_SQL}")
+    paths = [folder / file for folder in (tables.scripts, _SHARED) for file in names]
+    return next((path for path in paths if path.is_file()), paths[0])
+
+
+def _script(job: Script, tables: Tables) -> tuple[Path, dict[str, str]]:
+    """Return the script that sysbench starts, and what a set tells it.
+
+    A file of SQL is executed by a script of hone's, which gets what the set says as values.
+    """
+    path = _file(job.name, tables)
+    if path.suffix != _SQL:
+        return path, dict(job.options)
+    values = "\n".join(f"{name}={value}" for name, value in job.options)
+    return _STATEMENTS, {"file": str(path), "values": values}
+
+
+def _with_used(*scripts: Path) -> tuple[Path, ...]:
+    """Return scripts, and those that they use. What executes SQL belongs to each file of it."""
+    known: list[Path] = []
+    unread = [*scripts]
+    while unread:
+        script = unread.pop(0)
+        if script not in known:
+            known.append(script)
+            used = _USED.findall(script.read_text(encoding="utf-8"))
+            unread += [(script.parent / name).resolve() for name in used]
+            unread += [_STATEMENTS] if script.suffix == _SQL else []
+    return tuple(known)
 
 
 PLUGIN = Sysbench()

@@ -1,0 +1,247 @@
+"""Suites that users write: what is refused, what is kept of them, and that servers execute them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import UsageError
+from dbhone.experiment.load import load_file, parse, recorded
+from dbhone.experiment.target import training_scripts
+from dbhone.files import digest_of_file
+from dbhone.home import Home, Session
+from dbhone.workload import own_suite, suite_tasks
+from dbhone.workload import suite as suites
+from dbhone.workload.suite import ServerSet, StepKind
+from dbhone.workload.task import Scale, Task
+from tests.workload.live import Live, started
+
+SUITE = """\
+title = "a shop's queries"
+protocols = ["postgresql"]
+training = ["order"]
+
+[server_sizes.quick]
+rows = 2_000
+threads = [2]
+seconds = { read = 1, write = 1 }
+
+[sets."lookup.warm"]
+title = "orders, to fill caches"
+script = "lookup"
+group = "point"
+warm_up = true
+
+[sets.lookup]
+title = "an order"
+script = "lookup"
+group = "point"
+
+[sets.revenue]
+title = "revenue by region"
+script = "revenue.sql"
+group = "aggregate"
+options = { least = "990" }
+
+[sets.order]
+title = "a new order"
+script = "order.lua"
+group = "write"
+"""
+EXPERIMENT = """\
+title = "on a suite of my own"
+base = "rel"
+
+[sources]
+pg = "apt:postgresql-15"
+
+[subjects]
+rel = { dbms = "postgresql", source = "pg" }
+pgo = { like = "rel", variant = "pgo" }
+
+[workload]
+suite = "./mine.toml"
+"""
+SCRIPTS = {
+    "load.sql": """\
+-- orders
+CREATE TABLE orders (
+  id INT PRIMARY KEY, region INT NOT NULL, total INT NOT NULL);
+INSERT INTO orders SELECT n, n % 7, n * 7919 % 1000 FROM generate_series(1, :rows) AS s(n);
+""",
+    "verify.sql": """\
+SELECT COUNT(*), SUM(total) FROM orders;
+UPDATE orders SET region = 8 WHERE id = :rows;
+SELECT * FROM orders ORDER BY id
+""",
+    "lookup.sql": "SELECT total::text FROM orders WHERE id = :random;",
+    "revenue.sql": "SELECT region, COUNT(*) FROM orders WHERE total > :least GROUP BY region;",
+    "order.lua": """\
+local here = debug.getinfo(1, "S").source:match("^@(.*/)")
+local common = dofile(here .. "common.lua")
+common.step({}, function (con)
+   return function ()
+      con:query("UPDATE orders SET total = total + 1 WHERE id = " .. common.any_id())
+   end
+end)
+""",
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the experiment's file, with the suite and its scripts beside it."""
+    folder = tmp_path / "beside"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "mine.toml").write_text(SUITE)
+    for name, text in SCRIPTS.items():
+        (folder / "scripts" / name).write_text(text)
+    (folder / "mine-experiment.toml").write_text(EXPERIMENT)
+    return folder / "mine-experiment.toml"
+
+
+def test_a_users_suite_is_read_as_those_that_ship_are(file: Path) -> None:
+    suite = suites.load(str(file.parent / "mine.toml"))
+    assert suite.measured() == ("lookup", "revenue", "order")
+    order = suite.sets["order"]
+    assert isinstance(order, ServerSet)
+    assert order.kind is StepKind.WRITE
+    experiment = load_file(file)
+    assert experiment.trained_sets == {"order"}
+    assert experiment.suite_label.startswith("mine.toml ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told", "hint"),
+    [
+        ('group = "aggregate"', 'gruop = "aggregate"', "sets.revenue.group is missing", None),
+        ('"aggregate"', '"agregate"', "sets.revenue.group: Input should be", None),
+        ("rows = 2_000", "rows = 2", "at size quick: sysbench cannot mean 'rows'", None),
+        ("rows = 2_000", "rwos = 2_000", "sysbench cannot mean 'rows'", None),
+        ("revenue.sql", "revenues.sql", "no script 'revenues.sql'", "did you mean 'revenue.sql'"),
+        ("options =", "optoins =", "cannot mean 'optoins'", None),
+        ('["order"]', '["ordre"]', "training: there is no set 'ordre'", "did you mean 'order'?"),
+        ("[sets.order]", "[sets.order", "is not valid TOML.*line 27", None),
+        ("training", "trainnig", "trainnig: there is no such key", "did you mean 'training'"),
+        ('training = ["order"]', "", "profile-guided and must be trained", None),
+        ("training", "driver = 'pgbench'\ntraining", "driven by sysbench", "leave it out"),
+        ("[server_sizes.quick]", "[x]", "x: there is no such key", None),
+        ("training", "scripts = '..'\ntraining", "not in the folder", "copy the scripts beside it"),
+        ("training", "scripts = 'no'\ntraining", "there is no folder", 'scripts = "."'),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(
+    file: Path, old: str, new: str, told: str, hint: str | None
+) -> None:
+    path = file.parent / "mine.toml"
+    path.write_text(SUITE.replace(old, new, 1))
+    with pytest.raises(UsageError, match=told) as caught:
+        load_file(file)
+    assert str(file) in caught.value.message
+    assert str(path) in caught.value.message or "trained" in told
+    assert hint is None or hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("binary", "not a text file"), ("link", "is a link"), ("outside", "neither beside it nor")],
+)
+def test_a_script_that_is_none_or_lies_elsewhere_is_refused(
+    file: Path, name: str, told: str
+) -> None:
+    script = file.parent / "scripts" / "order.lua"
+    script.unlink()
+    if name == "link":
+        script.symlink_to("/etc/passwd")
+    else:
+        lines = {"binary": b"\xff", "outside": b'dofile(here .. "../../secret.lua")'}
+        script.write_bytes(lines[name])
+    with pytest.raises(UsageError, match=told) as caught:
+        load_file(file)
+    assert str(script) in caught.value.message
+
+
+def test_tables_of_its_own_must_be_verified(file: Path) -> None:
+    (file.parent / "scripts" / "verify.sql").unlink()
+    with pytest.raises(UsageError, match="nothing verifies them"):
+        load_file(file)
+
+
+def test_a_recorded_experiment_is_executed_as_it_was_whatever_happens_to_the_files(
+    file: Path, session: Session
+) -> None:
+    begun = recorded(load_file(file), session.home)
+    (file.parent / "mine.toml").unlink()
+    (file.parent / "scripts" / "order.lua").write_text("changed")
+    resumed = parse(begun.text, name=begun.name, home=session.home)
+    assert resumed == begun
+    assert recorded(resumed, session.home).text == begun.text
+    laid_out = Path(resumed.suite)
+    assert laid_out.is_relative_to(session.home.data)
+    assert laid_out.read_text() == SUITE
+    assert {name: (laid_out.parent / "scripts" / name).read_text() for name in SCRIPTS} == SCRIPTS
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere.sql", "/etc/passwd", "a//b.sql", ".hidden"])
+def test_recorded_names_cannot_lead_elsewhere(name: str, session: Session) -> None:
+    with pytest.raises(UsageError, match="no name of a file"):
+        own_suite.lay_out("mine.toml", {"mine.toml": SUITE, name: "x"}, session.home)
+
+
+def training_digests(file: Path, home: Home) -> set[str]:
+    experiment = recorded(load_file(file), home)
+    (training,) = (each.training for each in experiment.subjects if each.training)
+    return {digest_of_file(path) for path in training_scripts(training)}
+
+
+def test_a_changed_script_of_the_training_changes_its_key(file: Path, session: Session) -> None:
+    before = training_digests(file, session.home)
+    scripts = file.parent / "scripts"
+    (scripts / "lookup.sql").write_text("SELECT 1;")  # no set of the training
+    assert training_digests(file, session.home) == before
+    for name in ("order.lua", "load.sql"):
+        (scripts / name).write_text(f"-- changed\n{SCRIPTS[name]}")
+        changed = training_digests(file, session.home)
+        assert len(changed - before) == 1
+        before = changed
+
+
+def test_a_script_for_pgbench_is_recorded_too(file: Path, session: Session) -> None:
+    script = file.parent / "my own.pgbench"
+    script.write_text("SELECT 1;")
+    text = EXPERIMENT.replace("./mine.toml", script.name).replace(', variant = "pgo"', "")
+    begun = recorded(parse(text, name=str(file)), session.home)
+    script.unlink()
+    resumed = parse(begun.text, name=begun.name, home=session.home)
+    assert suites.load(resumed.suite).measured() == ("my-own",)
+    assert Path(resumed.suite).read_text() == "SELECT 1;"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Live]:
+    with started("postgresql") as live:
+        yield live
+
+
+@pytest.mark.integration
+def test_a_server_loads_answers_and_executes_sql_and_lua(
+    file: Path, server: Live, session: Session
+) -> None:
+    suite = suite_tasks.load_checked(recorded(load_file(file), session.home).suite)
+    scale = Scale(size="quick")
+    data = suite_tasks.data_set(suite, scale)
+    live = server.in_database("shop")
+    live.load(data)
+    answers = live.verified(data)
+    assert live.ask("SELECT COUNT(*) FROM orders") == ["2000"]
+    tasks = {task.set: task for task in suite_tasks.tasks(suite, suite.measured(), scale)}
+    assert all(live.driver.can_pause(task) for task in tasks.values())
+    for task in tasks.values():
+        assert operations(live, task) > 10
+    assert live.verified(data) != answers  # orders have changed what is answered
+
+
+def operations(live: Live, task: Task) -> float:
+    return live.step(task).operations
