@@ -99,21 +99,34 @@ def dbms_of_the_suite() -> tuple[str, ...]:
 @contextlib.contextmanager
 def started(name: str) -> Iterator[Live]:
     """Start the distribution's server ``name``; skip the test if this machine has none."""
-    dbms = registry.load(DRAWER, name, ServerDbms, what="DBMS")
-    installation = _installed(dbms)
+    dbms = server_dbms(name)
+    installation = installed(dbms)
     if installation is None or shutil.which("sysbench") is None:
         pytest.skip(f"{name} or sysbench is not installed")
-    # pytest's own folders are closed to an account that nothing encloses.
+    with (
+        open_folder() as root,
+        open_session(Home(root / "h")) as session,
+        _server(dbms, installation, session) as one,
+    ):
+        yield Live(name=name, endpoint=one.endpoint, folder=root)
+
+
+def server_dbms(name: str) -> ServerDbms:
+    return registry.load(DRAWER, name, ServerDbms, what="DBMS")
+
+
+@contextlib.contextmanager
+def open_folder() -> Iterator[Path]:
+    """Yield an empty folder; pytest's own are closed to an account that nothing encloses."""
     root = Path(tempfile.mkdtemp(prefix="hone-"))
-    root.chmod(0o711)
+    root.chmod(0o755)
     try:
-        with open_session(Home(root / "h")) as session, _server(dbms, installation, session) as one:
-            yield Live(name=name, endpoint=one.endpoint, folder=root)
+        yield root
     finally:
         shutil.rmtree(root)
 
 
-def _installed(dbms: ServerDbms) -> Installation | None:
+def installed(dbms: ServerDbms) -> Installation | None:
     prefixes = (*sorted(_POSTGRESQL.glob("*"), reverse=True), Path("/usr"))
     found = (dbms.installation(prefix) for prefix in prefixes)
     return next((each for each in found if each is not None and _is(dbms, each)), None)

@@ -24,6 +24,10 @@ class MySqlProtocol(Protocol):
             endpoint.database,
         )
 
+    def environment(self, endpoint: Endpoint) -> dict[str, str]:
+        """Return the variable in which the client library looks for the socket."""
+        return {"MYSQL_UNIX_PORT": str(endpoint.socket)}
+
     def connect(self, endpoint: Endpoint, line: socket.socket, patience: float) -> Connection:
         """Return a connection that commits by itself."""
         connection = pymysql.Connection(

@@ -20,6 +20,15 @@ class PostgresqlProtocol(Protocol):
         place = ("-h", str(endpoint.socket.parent), "-p", str(endpoint.port))
         return ("psql", *place, "-U", endpoint.user, endpoint.database)
 
+    def environment(self, endpoint: Endpoint) -> dict[str, str]:
+        """Return libpq's variables."""
+        return {
+            "PGHOST": str(endpoint.socket.parent),
+            "PGPORT": str(endpoint.port),
+            "PGUSER": endpoint.user,
+            "PGDATABASE": endpoint.database,
+        }
+
     def connect(self, endpoint: Endpoint, line: socket.socket, patience: float) -> Connection:
         """Return a connection that commits by itself; the socket's own timeout holds."""
         del patience

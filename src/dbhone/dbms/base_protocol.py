@@ -55,6 +55,11 @@ class Protocol(ABC):
         del endpoint
         return ()
 
+    def environment(self, endpoint: Endpoint) -> dict[str, str]:
+        """Return the variables by which the usual clients find the server."""
+        del endpoint
+        return {}
+
     def words(self, error: Exception) -> str:
         """Return what an error of the client library says."""
         return str(error.args[-1]) if error.args else type(error).__name__

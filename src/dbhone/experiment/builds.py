@@ -245,8 +245,9 @@ class BuildService:
         build = self.build(step.needs[0]).build
         settings = map(repr, step.training.settings)
         tasks = map(repr, training_tasks(step.training))
+        words = step.training.command.argv if step.training.command else ()
         scripts = map(digest_of_file, training_scripts(step.training))
-        key = profile.training_key(build, [*tasks, *settings, *scripts])
+        key = profile.training_key(build, [*tasks, *settings, *words, *scripts])
         known = profile.find(self.session, key)
         if known is None:
             new_profile = self.exclusively(lambda: self._make_profile(step, build, key))
@@ -287,7 +288,7 @@ class BuildService:
             counters=counters,
             key=key,
             began=began,
-            trained_on=step.training.sets,
+            trained_on=step.training.trained_on,
             seconds=time.monotonic() - clock,
             rounds=rounds,
         )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.dbms.base_settings import RequestedSetting
@@ -27,12 +29,36 @@ class Slices(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingCommand:
+    """A program of the user's that a server is trained by, in seconds at most ``timeout``.
+
+    It runs in ``folder``, that of the experiment, of which it may read everything.
+    """
+
+    argv: tuple[str, ...]
+    folder: Path
+    timeout: float
+
+    @property
+    def line(self) -> str:
+        """The command as one would type it."""
+        return shlex.join(self.argv)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files below the folder that its words name: its scripts."""
+        named = (self.folder / word for word in self.argv if word and "\0" not in word)
+        return tuple(path for path in named if path.is_file() and self.folder in path.parents)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """What a profile-guided subject is trained on: sets of a suite, at a named size.
 
     ``scale`` is that of the experiment, which decides on the data where the size does not.
     ``shares`` has, for each set, for how long it is run in comparison with the others. The server
-    has the experiment's ``settings``, none of which a subject asks for alone.
+    has the experiment's ``settings``, none of which a subject asks for alone. A ``command`` is run
+    once, after the sets, of which there need be none then.
     """
 
     suite: str
@@ -42,6 +68,12 @@ class Training:
     shares: tuple[float, ...] = ()
     settings: tuple[RequestedSetting, ...] = ()
     drop_unknown: bool = False
+    command: TrainingCommand | None = None
+
+    @property
+    def trained_on(self) -> tuple[str, ...]:
+        """The sets, and the command."""
+        return (*self.sets, *((self.command.line,) if self.command else ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

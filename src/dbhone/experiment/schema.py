@@ -117,10 +117,13 @@ class SubjectSection(BuildKeys):
 class TrainingSection(_Section):
     """``[training]``: what profile-guided subjects are trained on if they do not say.
 
-    ``shares`` says for how long a set is run in comparison with others, which have 1.
+    ``shares`` says for how long a set is run in comparison with others, which have 1. ``command``
+    is run once against the server, after the sets or instead of them, for at most ``timeout``.
     """
 
-    sets: Annotated[Words, Field(min_length=1)]
+    sets: Annotated[Words | None, Field(min_length=1)] = None
+    command: Words = ()
+    timeout: Duration = 3600.0
     size: str | None = None
     shares: dict[str, Annotated[float, Field(gt=0, le=1000, strict=False)]] = {}
 

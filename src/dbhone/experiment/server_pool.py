@@ -17,13 +17,14 @@ from dbhone.account import Tenant, check_readable
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
 from dbhone.errors import DriverError
+from dbhone.experiment.model import TrainingCommand
 from dbhone.files import digest_of, digest_of_file, open_to_all, publish
 from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.memory import Yardstick, memory_for, scaled
 from dbhone.instance.place import opened_place
-from dbhone.instance.programs import prepared_environment
+from dbhone.instance.programs import keep_log, prepared_environment
 from dbhone.instance.server import Server
 from dbhone.instance.settings import ResolvedSettings
 from dbhone.sandbox import Sandbox, program_folders
@@ -285,6 +286,33 @@ class ServerPool:
             complaint = DriverError(f"{self.workload.driver.name} {finished.ending()}: {last}")
         raise DriverError(f"{doing} failed: {complaint.message}", hint=complaint.hint)
 
+    def execute(self, server: Server, training: TrainingCommand) -> None:
+        """Run a user's program as a client of the server. Raises DriverError, with its log."""
+        endpoint, folder = server.endpoint, training.folder
+        if process.can_enclose():
+            check_readable((folder, *training.files))
+        programs = program_folders(training.argv[:1])
+        sandbox = Sandbox(readable=(endpoint.socket.parent, folder, *programs))
+        log = self.session.workdir("command") / "log"
+        command = process.Command(
+            argv=training.argv,
+            cwd=folder,
+            log=log,
+            env={"LC_ALL": "C", **_variables(server)},
+            isolated=True,
+            timeout=training.timeout,
+            sandbox=sandbox,
+            tenant=self._client_tenant(server),
+        )
+        finished = process.run(command)
+        server.check()
+        if not finished.ok:
+            raise DriverError(
+                f"the training's command, {training.line}, {finished.ending()}",
+                hint="mend it; [training] timeout says how long it may take",
+                log=keep_log(log, self.session.home, "training-command"),
+            )
+
     def drive(self, server: Server, task: Task) -> DriverResult:
         """Drive the server. A driver that fails is a result; a dead server raises ServerError."""
         result = drive(self._request(server, task))
@@ -340,6 +368,20 @@ class ServerPool:
             printed = self._run_driver(server, argv, "verifying")
             server.stop()
         return driver.verification(printed)
+
+
+def _variables(server: Server) -> dict[str, str]:
+    """Return the variables that tell a user's program how to reach the server."""
+    endpoint = server.endpoint
+    return {
+        "DBHONE_DBMS": server.installation.dbms,
+        "DBHONE_VERSION": server.installation.version,
+        "DBHONE_SOCKET": str(endpoint.socket),
+        "DBHONE_PORT": str(endpoint.port),
+        "DBHONE_USER": endpoint.user,
+        "DBHONE_DATABASE": endpoint.database,
+        **endpoint.protocol.environment(endpoint),
+    }
 
 
 def _loading(spec: ServerSpec) -> tuple[RequestedSetting, ...]:

@@ -48,6 +48,8 @@ _SERVER_STARTS = 5.0
 """Seconds to start a server on a copy of its data and to stop it."""
 _USUAL_TRAINING_ROUNDS = 3
 _MOST_TRAINING_ROUNDS = 6
+_USUAL_COMMAND = 60.0
+"""Seconds that a training's command is expected to take; nobody knows."""
 _SETTLED_CHANGE = 0.02
 _SETTLED_NEW_FUNCTIONS = 0.002
 
@@ -64,7 +66,9 @@ class ServerTarget(Target):
     def training_seconds(cls, training: Training) -> float:
         """Return about how long a training takes, in as many rounds as usual."""
         one_round = sum(task.run.seconds for task in training_tasks(training) if task.run)
-        return _USUAL_TRAINING_ROUNDS * (one_round + _SERVER_STARTS)
+        rounds = _USUAL_TRAINING_ROUNDS if training.sets else 1
+        command = min(_USUAL_COMMAND, training.command.timeout) if training.command else 0.0
+        return rounds * (one_round + _SERVER_STARTS) + command
 
     @classmethod
     def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
@@ -89,7 +93,8 @@ class ServerTarget(Target):
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
         """Run rounds of all sets on one server until the profile has settled.
 
-        The server is stopped after each round, so that its counters reach the disk.
+        The server is stopped after each round, so that its counters reach the disk. A command is
+        run in the first round; there is no other without sets.
         """
         suite, training = suites.load(job.training.suite), job.training
         workload = ServerWorkload(
@@ -110,8 +115,10 @@ class ServerTarget(Target):
         )
         before: ProfileCounts | None = None
         for number in range(1, _MOST_TRAINING_ROUNDS + 1):
-            _train_once(pool, spec, training_tasks(training), notify, number)
+            _train_once(pool, spec, training, notify, number)
             job.counters.gather()
+            if not training.sets:
+                return number
             after = job.counters.read()
             if before is not None and has_settled(before, after):
                 return number
@@ -338,14 +345,17 @@ def spec_of(experiment: Experiment, subject: SubjectDeclaration, build: Build) -
 def _train_once(
     pool: ServerPool,
     spec: ServerSpec,
-    tasks: tuple[Task, ...],
+    training: Training,
     notify: Callable[[str], None],
     number: int,
 ) -> None:
     with pool.running(spec) as server:
-        for task in tasks:
+        for task in training_tasks(training):
             notify(f"training, round {number}: {task.set}")
             pool.drive(server, task).require_report()
+        if training.command is not None and number == 1:
+            notify(f"training: {training.command.line}")
+            pool.execute(server, training.command)
         notify(f"training, round {number}: stopping the server")
         server.stop()
 

@@ -16,7 +16,7 @@ from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import ExperimentError, SettingsError, UnknownName
-from dbhone.experiment.model import SubjectDeclaration, Training
+from dbhone.experiment.model import SubjectDeclaration, Training, TrainingCommand
 from dbhone.experiment.named_configs import load_config
 from dbhone.experiment.schema import ConfigSection, ExperimentFile, Locator, SubjectSection
 from dbhone.instance import applied_levers
@@ -48,7 +48,7 @@ class Subjects:
         self._where = where
         self._declared = declared
         self._settings = RequestedSettings(declared.config, folder, where)
-        self._trainings = Trainings(where, declared, suite, scale, self._settings)
+        self._trainings = Trainings(where, declared, suite, scale, self._settings, folder)
 
     def all(self) -> tuple[SubjectDeclaration, ...]:
         """Return the subjects in the file's order. Raises ExperimentError, UnknownName.
@@ -242,7 +242,9 @@ class Trainings:
         suite: Suite,
         scale: Scale,
         settings: RequestedSettings,
+        folder: Path,
     ) -> None:
+        self._folder = folder
         self._where = where
         self._declared = declared
         self._suite = suite
@@ -263,8 +265,11 @@ class Trainings:
                 )
             return None
         general, workload = self._declared.training, self._declared.workload
-        words = section.train or (general.sets if general else self._suite.training)
-        if not words:
+        command = self._command(section.dbms)
+        words = section.train or (general.sets if general else None)
+        if words is None:
+            words = () if command else self._suite.training
+        if not words and command is None:
             raise ExperimentError(
                 f"{where}: the variant {variant.name} is profile-guided and must be trained",
                 hint='add [training] with sets = ["main"], or train = ["main"] to the subject',
@@ -284,7 +289,19 @@ class Trainings:
             shares=tuple(shares.get(set_name, 1.0) for set_name in sets) if shares else (),
             settings=self._settings.of(name, SubjectSection(dbms=section.dbms)),
             drop_unknown=self._declared.config.drop_unknown,
+            command=command,
         )
+
+    def _command(self, dbms: str) -> TrainingCommand | None:
+        """Return the command that servers are trained by, None if there is none."""
+        general = self._declared.training
+        if general is None or not general.command:
+            return None
+        if dbms not in server_systems():
+            where = self._where.at("training", "command")
+            raise ExperimentError(f"{where}: {dbms} is no server that a command could reach")
+        folder = self._folder.absolute()
+        return TrainingCommand(argv=general.command, folder=folder, timeout=general.timeout)
 
     def _shares(self) -> dict[str, float]:
         """Return the shares of the training by the full names of its sets."""
@@ -297,11 +314,11 @@ class Trainings:
                 f"{where}: {self._declared.workload.suite} runs each set once: its time cannot be"
                 " shared out"
             )
-        trained = suites.full_names(self._suite, general.sets)
+        trained = suites.full_names(self._suite, general.sets or ())
         shared = suites.full_names(self._suite, tuple(general.shares), where=where)
         for word, set_name in zip(general.shares, shared, strict=True):
             if set_name not in trained:
-                raise UnknownName("set of the training", word, general.sets, where=where)
+                raise UnknownName("set of the training", word, general.sets or (), where=where)
         return dict(zip(shared, general.shares.values(), strict=True))
 
 

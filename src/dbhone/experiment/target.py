@@ -239,5 +239,6 @@ def training_scripts(training: Training) -> tuple[Path, ...]:
         return ()
     runs = [task for task in training_tasks(training) if task.run]
     loading = [driver.load_scripts(task.run.data) for task in runs if task.run]
-    scripts = itertools.chain(*loading, *(driver.run_scripts(task) for task in runs))
+    own = training.command.files if training.command else ()
+    scripts = itertools.chain(*loading, *(driver.run_scripts(task) for task in runs), own)
     return tuple(dict.fromkeys(scripts))
