@@ -50,7 +50,9 @@ class Command:
     runs as the account of its ``tenant``, which only root may set, and in its control group. hone
     opens the working folder and the log as itself before that. The program runs on ``cpus`` only.
     An ``idle`` program runs only on CPUs that nothing else uses. A program with a ``sandbox`` is
-    shut in, if the machine can do that (``can_enclose``).
+    shut in, if the machine can do that (``can_enclose``). A ``lasting`` program changes the machine
+    itself, such as its package manager: it comes to its end however hone ends, and the services
+    that it starts stay.
     """
 
     argv: tuple[str, ...]
@@ -64,6 +66,7 @@ class Command:
     cpus: frozenset[int] | None = None
     idle: bool = False
     sandbox: Sandbox | None = None
+    lasting: bool = False
 
     @property
     def account(self) -> Account | None:
@@ -77,6 +80,8 @@ class Command:
             for name, value in os.environ.items()
             if not self.isolated or name in _NEEDED
         }
+        if self.lasting:  # what has the session's mark is ended when the session is over
+            inherited.pop(SESSION_VARIABLE, None)
         return inherited | self._of_account(inherited) | dict(self.env or {})
 
     def _of_account(self, inherited: dict[str, str]) -> dict[str, str]:
@@ -98,7 +103,7 @@ class Command:
             "-" if self.account is None else f"{self.account.uid}:{self.account.gid}",
             "-" if group is None else "\n".join(map(str, group.folders)),
             "-" if self.cpus is None else ",".join(map(str, sorted(self.cpus))),
-            "idle" if self.idle else "-",
+            "lasting" if self.lasting else "idle" if self.idle else "-",
         )
 
     def check_program(self) -> None:

@@ -12,9 +12,10 @@ CPUS SCHEDULING LIMITS -- PROGRAM …``
 The program (not the supervisor itself) gets the variables that ENVIRONMENT_FD holds, each ended by
 a zero byte. It runs as ACCOUNT, ``UID:GID``, in the control groups whose folders GROUPS names, one
 in a line, and only on CPUS, ``0,2``. With ``idle`` as its SCHEDULING it runs only on CPUs that
-nothing else uses. LIMITS, ``RLIMIT_CORE=0,…``, say that the program is bubblewrap, which makes a
-sandbox by the options and files in INPUT_FDS, ``12,13,14``: then it is the enclosed program that
-has these limits, gets the signals, and whose process id is told. ``-`` leaves each as it is.
+nothing else uses; with ``lasting`` it comes to its end, and what it has started stays. LIMITS,
+``RLIMIT_CORE=0,…``, say that the program is bubblewrap, which makes a sandbox by the options and
+files in INPUT_FDS, ``12,13,14``: then it is the enclosed program that has these limits, gets the
+signals, and whose process id is told. ``-`` leaves each as it is.
 
 Over CONTROL_FD hone sends one byte for each signal to the program. Over STATUS_FD the supervisor
 sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it could not be started,
@@ -323,7 +324,10 @@ def main() -> None:
     _tell(status, f"pid {target.pid}")
     usage = _Usage()
     ended = _watch(pid, target, control, wakeup_reader, usage)
-    _kill_all_children(usage)
+    if program.scheduling == "lasting":
+        ended = os.waitpid(pid, 0)[1] if ended is None else ended
+    else:
+        _kill_all_children(usage)
     if ended is not None:
         ended = _status_of_enclosed(ended) if program.enclosed else ended
         _tell(status, f"exit {ended} {usage.user:.6f} {usage.system:.6f}")

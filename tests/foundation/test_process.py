@@ -106,6 +106,36 @@ def test_what_a_program_leaves_running_is_killed_when_it_ends(tmp_path: Path) ->
     assert not is_running(int(file.read_text()))
 
 
+def test_what_a_lasting_program_has_started_stays(tmp_path: Path) -> None:
+    command = replace(python(_SPAWNER, "pid", cwd=tmp_path), lasting=True)
+    assert run(command).ok
+    pid = int((tmp_path / "pid").read_text())
+    assert is_running(pid)
+    environment = Path(f"/proc/{pid}/environ").read_bytes()
+    assert module.SESSION_VARIABLE.encode() + b"=" not in environment
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_lasting_program_comes_to_its_end_though_hone_has_ended(tmp_path: Path) -> None:
+    code = "import pathlib; pathlib.Path('begun').touch(); input(); pathlib.Path('done').touch()"
+    os.mkfifo(tmp_path / "go")
+    script = (
+        "import sys, pathlib; from dbhone.process import *\n"
+        f"command = Command(argv=(sys.executable, '-c', {code!r}), cwd=pathlib.Path.cwd(),"
+        " stdin=pathlib.Path('go'), lasting=True)\n"
+        "Process(command, capture=False).wait(None)\n"
+    )
+    hone = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path)
+    with (tmp_path / "go").open("w") as go:
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.01)
+        hone.kill()
+        hone.wait()
+        go.write("\n")
+    while not (tmp_path / "done").exists():
+        time.sleep(0.01)
+
+
 def test_leaving_a_process_ends_it_with_all_its_descendants(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     with Process(python(_SPAWNER, str(file), "stay", cwd=tmp_path), capture=True) as process:
