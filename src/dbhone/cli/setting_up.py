@@ -7,7 +7,7 @@ import sys
 import click
 
 from dbhone.cli.context import Context
-from dbhone.errors import ToolError
+from dbhone.errors import ToolError, UsageError
 from dbhone.home import Home
 from dbhone.requirements import Missing, install, installable
 
@@ -39,6 +39,15 @@ def install_with_message(context: Context, lacking: Missing, home: Home) -> None
             hint=f"see which package has it here: {left.line()}",
             log=log,
         )
+
+
+def agree(what: str, *, yes: bool) -> None:
+    """Have the user agree to something. Raises UsageError where he cannot be asked."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"nobody can be asked whether to {what}", hint="say it with --yes")
+    click.confirm(f"{what[0].upper()}{what[1:]}?", abort=True, err=True)
 
 
 def _can_ask(context: Context) -> bool:

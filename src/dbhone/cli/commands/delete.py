@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.setting_up import agree
 from dbhone.errors import UsageError
 from dbhone.home import is_alive
 from dbhone.untrusted_files import remove_tree
@@ -43,22 +42,14 @@ def command(context: Context, runs: tuple[str, ...], yes: bool) -> None:
                 )
         for run in chosen.values():
             context.err.print(f"run {run.id}  {run.title}", soft_wrap=True)
-        if not yes:
-            _ask(len(chosen))
+        what = "this run" if len(chosen) == 1 else f"these {len(chosen)} runs"
+        agree(f"delete {what} for good", yes=yes)
         for run in chosen.values():
             store.delete_run(run.id)
             folder = context.home.runs / str(run.id)
             if folder.exists():
                 remove_tree(folder)
             context.err.print(f"deleted run {run.id}")
-
-
-def _ask(count: int) -> None:
-    """Have the user agree. Raises UsageError where he cannot be asked."""
-    if not sys.stdin.isatty():
-        raise UsageError("nobody can be asked whether to delete", hint="say it with --yes")
-    what = "this run" if count == 1 else f"these {count} runs"
-    click.confirm(f"Delete {what} for good?", abort=True, err=True)
 
 
 PLUGIN = command
