@@ -10,7 +10,13 @@ from dbhone.dbms.base import BuildRequest, Dbms
 
 
 def request_for(
-    dbms: Dbms, tree: Path, compiler: Compiler, flags: Flags, *, shell: bool = True
+    dbms: Dbms,
+    tree: Path,
+    compiler: Compiler,
+    flags: Flags,
+    *,
+    shell: bool = True,
+    packaging: str | None = None,
 ) -> BuildRequest:
     """Return the request for a build of ``tree`` with these flags."""
     return BuildRequest(
@@ -28,4 +34,5 @@ def request_for(
         primary_link_flags=flags.primary_link,
         jobs=2,
         shell=shell,
+        packaging=packaging,
     )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Family, Pass
 from dbhone.compilation.variant import parse_variant
+from dbhone.dbms._postgresql_service import SERVICE
 from dbhone.dbms.base import BuildRequest, Phase, Recipe
 from dbhone.dbms.base_settings import Origin
 from dbhone.dbms.postgresql import PLUGIN, Postgresql
@@ -135,6 +136,68 @@ def test_only_the_server_gets_the_variants_flags(tmp_path: Path) -> None:
         assert ("-fprofile-use" in line) == (step.phase is Phase.COMPILE)
         if "-O2" in line:
             assert step.phase is Phase.TOOLS
+
+
+def make_debian_tree(root: Path, changelog: str | None = None) -> Path:
+    tree = make_tree(root)
+    (tree / "debian").mkdir()
+    entry = "postgresql-15 (15.18-0+deb12u1) bookworm-security; urgency=medium\n\n  * New.\n\n"
+    signed = " -- Maintainer <m@example.org>  Tue, 12 May 2026 17:03:04 +0200\n"
+    (tree / "debian" / "changelog").write_text(changelog or entry + signed)
+    return tree
+
+
+def debian_recipe(tree: Path, variant: str, pass_: Pass) -> Recipe:
+    flags = parse_variant(variant).flags(GCC, pass_)
+    return PLUGIN.recipe(request_for(PLUGIN, tree, GCC, flags, packaging="deb"))
+
+
+@pytest.mark.parametrize(
+    ("variant", "pass_"), [("lto", Pass.PLAIN), ("lto+pgo", Pass.INSTRUMENT), ("lto+pgo", Pass.USE)]
+)
+def test_the_recipe_by_debians_rules_is_as_written_down(
+    tmp_path: Path, golden: Callable[[str, bytes], None], variant: str, pass_: Pass
+) -> None:
+    tree = make_debian_tree(tmp_path / "tree")
+    text = as_text(debian_recipe(tree, variant, pass_), tree)
+    golden(f"recipes/postgresql-deb-{variant}-{pass_.value}.txt", text.encode())
+
+
+def test_debians_rules_never_see_the_variants_flags(tmp_path: Path) -> None:
+    recipe = debian_recipe(make_debian_tree(tmp_path / "tree"), "o3+lto+pgo", Pass.USE)
+    for step in recipe.steps:
+        assert ("-fprofile-use" in " ".join(step.argv)) == (step.phase is Phase.COMPILE)
+
+
+def test_a_changelog_without_an_entry_is_refused(tmp_path: Path) -> None:
+    tree = make_debian_tree(tmp_path / "tree", changelog="nothing\n")
+    with pytest.raises(SourceError, match="does not begin with an entry"):
+        debian_recipe(tree, "lto", Pass.PLAIN)
+    with pytest.raises(SourceError, match=r"cannot build Debian's packages of 18\.3 yet"):
+        debian_recipe(make_meson_tree(tmp_path / "meson"), "lto", Pass.PLAIN)
+
+
+def test_what_debians_packages_install_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "usr" / "lib" / "postgresql" / "15" / "bin"
+    folder.mkdir(parents=True)
+    (folder / "initdb").touch()
+    assert PLUGIN.installation(tmp_path / "usr") is None
+    (folder / "postgres").touch()
+    found = PLUGIN.installation(tmp_path / "usr")
+    assert found is not None
+    assert (found.prefix, found.server) == (tmp_path / "usr", folder / "postgres")
+
+
+def test_debians_clusters_are_read() -> None:
+    printed = (
+        "14  old  5433 down,binaries_missing postgres /var/lib/postgresql/14/old /var/log/a.log\n"
+        "15  main 5432 online,recovery       postgres /var/lib/postgresql/15/main /var/log/b.log\n"
+    )
+    old, main = SERVICE.instances(printed)
+    assert (old.label, old.running) == ("14/old", False)
+    assert (main.label, main.running) == ("15/main", True)
+    assert main.in_words(SERVICE.restart) == ("pg_ctlcluster", "15", "main", "restart")
+    assert SERVICE.package.format(series=SERVICE.series("15.18")) == "postgresql-15"
 
 
 def test_what_the_server_needs_is_alike_in_every_pass(tmp_path: Path) -> None:

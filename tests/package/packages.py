@@ -45,7 +45,8 @@ BUILD = {
             "link_flags": [],
             "machine": machine_here(),
         },
-    }
+    },
+    "runDetails": {"metadata": {"invocationId": "0123"}},
 }
 LISTS = [{"check": "testrunner", "list": "veryquick", "proving": 99, "tests": 100}]
 

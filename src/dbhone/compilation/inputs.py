@@ -7,7 +7,7 @@ the build's digest, its manifest and the store then know it too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
 
@@ -31,7 +31,8 @@ class BuildKeys(BaseModel):
 
     ``compiler`` is a name such as ``gcc-12``, or a path. ``linker`` is the linker that the
     compiler calls, None for its own choice. ``options`` are options of the DBMS's build system.
-    ``fixes`` are names of known fixes, or patch files.
+    ``fixes`` are names of known fixes, or patch files. ``packaging`` names the kind of packages
+    that are built by the distribution's own rules, with its options; None is hone's own build.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -41,6 +42,7 @@ class BuildKeys(BaseModel):
     linker: str | None = None
     options: Words = ()
     fixes: Words = ()
+    packaging: Literal["deb"] | None = None
 
 
 class BuildInputs(BuildKeys):
@@ -58,7 +60,8 @@ class BuildInputs(BuildKeys):
     def label(self) -> str:
         """The inputs beside DBMS and source, for people: ``rel+lto -DX=1 with gcc``."""
         linker = (f"linker={self.linker}",) if self.linker else ()
-        words = " ".join((self.variant.name, *self.options, *self.fixes, *linker))
+        rules = (f"packaging={self.packaging}",) if self.packaging else ()
+        words = " ".join((self.variant.name, *self.options, *self.fixes, *linker, *rules))
         return words if self.variant.ready_made else f"{words} with {self.compiler}"
 
     def chosen(self) -> dict[str, object]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.packaging import SYSTEM_FILES, check_packaging
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import (
@@ -94,6 +95,8 @@ class BuildSpec:
             raise VariantError(
                 f"the variant {self.inputs.variant.name} has no {self.pass_.value} pass"
             )
+        if self.inputs.packaging is not None:
+            check_packaging(self.inputs, self.dbms, self.tree.path, self.compiler)
         self._check_linker()
         if variant.post_link:
             check_memory(self.dbms.text_bytes)
@@ -169,10 +172,14 @@ class BuildSpec:
         return (*dataclasses.astuple(tools), *map(Path, linker))
 
     def named_files(self) -> tuple[Path, ...]:
-        """Return the files and folders of this machine that the user names for the build."""
+        """Return the files and folders of this machine that the user names for the build.
+
+        Those are among them that a distribution's rules look at.
+        """
         libraries = library_folder()
         named = (path for option in self.inputs.options for path in _PATH.findall(option))
-        return (*map(Path, named), *(() if libraries is None else (libraries,)))
+        system = SYSTEM_FILES if self.inputs.packaging else ()
+        return (*map(Path, named), *(() if libraries is None else (libraries,)), *system)
 
     def recipe(self, flags: Flags, tools: Tools, jobs: int) -> Recipe:
         """Return the steps that make this build with these flags and this many jobs.
@@ -197,6 +204,7 @@ class BuildSpec:
             guidance=flags.guidance,
             options=self.inputs.options,
             libraries=library_folder(),
+            packaging=self.inputs.packaging,
         )
         return self.dbms.recipe(request)
 

@@ -80,11 +80,15 @@ class PostgresqlLife(ServerDbms):
     counters = SOURCES
 
     def installation(self, prefix: Path) -> Installation | None:
-        """Return what is in ``prefix/bin``: /usr/lib/postgresql/15, /usr/local/pgsql, a build."""
-        server = prefix / "bin" / self.programs[0]
-        if not server.is_file() or not (prefix / "bin" / "initdb").is_file():
-            return None
-        return Installation(dbms=self.name, version="", prefix=prefix, server=server)
+        """Return what is in ``prefix/bin``: /usr/lib/postgresql/15, /usr/local/pgsql, a build.
+
+        Of Debian's packages, unpacked, it is in ``prefix/lib/postgresql/15/bin``.
+        """
+        for folder in (prefix / "bin", *prefix.glob("lib/postgresql/*/bin")):
+            server = folder / self.programs[0]
+            if server.is_file() and (folder / "initdb").is_file():
+                return Installation(dbms=self.name, version="", prefix=prefix, server=server)
+        return None
 
     def version_query(self, installation: Installation) -> Program:
         """Return the server with its option for that."""
@@ -98,7 +102,7 @@ class PostgresqlLife(ServerDbms):
     def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
         """Return initdb, without its fsync: what is made is saved as a whole afterwards."""
         argv = (
-            str(installation.prefix / "bin" / "initdb"),
+            str(installation.server.with_name("initdb")),
             f"--pgdata={place.data}",
             f"--username={_USER}",
             "--auth-local=trust",
@@ -252,7 +256,8 @@ def _in_list(path: Path) -> str:
 
 def _environment(installation: Installation) -> dict[str, str]:
     """Return where initdb finds libpq: a build may lie elsewhere than it was made for."""
-    return installation.environment(installation.prefix / "lib")
+    lib = installation.prefix / "lib"
+    return installation.environment(lib, *lib.glob("*-linux-gnu*"))
 
 
 _LINE = re.compile(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dbhone import registry
 from dbhone.dbms.base_counters import CounterSource
+from dbhone.dbms.base_service import DistributionService
 from dbhone.requirements import Requirement
 
 DRAWER = "dbhone.dbms"
@@ -102,7 +103,8 @@ class BuildRequest:
     ``shell`` tells whether the DBMS's shell is wanted: an instrumented build needs none.
     ``guidance`` is given if the build system may be told of the profile by its own option.
     ``options`` are the build options that the user asks for, as written. ``libraries`` is the
-    user's folder of libraries in versions that the machine does not have.
+    user's folder of libraries in versions that the machine does not have. ``packaging`` is the kind
+    of packages that the distribution's rules in the tree make, None if they are left aside.
     """
 
     tree: Path
@@ -122,6 +124,7 @@ class BuildRequest:
     guidance: ProfileOptions | None = None
     options: tuple[str, ...] = ()
     libraries: Path | None = None
+    packaging: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +180,10 @@ class Dbms(ABC):
     """About how many bytes of code what is measured has: a post-link optimiser needs memory."""
     takes_options: bool = False
     """Whether its recipe knows what to do with the build options of a request."""
+    packagings: frozenset[str] = frozenset()
+    """The kinds of packages of which its recipe knows the distribution's rules."""
+    service: DistributionService | None = None
+    """How a distribution that packs it runs it; None where hone does not know."""
     usual_suite: str
     """The suite to use when the user names none."""
     licence: Licence | None = None

@@ -12,9 +12,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dbhone.dbms._postgresql_deb import deb_recipe
 from dbhone.dbms._postgresql_lifecycle import PostgresqlLife
 from dbhone.dbms._postgresql_make import make_steps
 from dbhone.dbms._postgresql_meson import has_meson, meson_steps
+from dbhone.dbms._postgresql_service import SERVICE
 from dbhone.dbms.base import Artifact, BuildRequest, Licence, Recipe
 from dbhone.errors import SourceError
 from dbhone.requirements import Requirement
@@ -41,6 +43,8 @@ class Postgresql(PostgresqlLife):
     reference = "apt:postgresql-15"
     build_seconds = 190.0
     text_bytes = 5_000_000
+    packagings = frozenset({"deb"})
+    service = SERVICE
     licence = Licence(
         name="PostgreSQL",
         files=("COPYRIGHT",),
@@ -78,6 +82,10 @@ class Postgresql(PostgresqlLife):
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, what the server needs, then the server."""
+        if request.packaging is not None:
+            if has_meson(request.tree):
+                raise SourceError(f"hone cannot build Debian's packages of {request.version} yet")
+            return deb_recipe(request, _UNMOVABLE)
         steps = meson_steps if has_meson(request.tree) else make_steps
         return Recipe(
             steps=steps(request, _PREFIX, _STAGE),

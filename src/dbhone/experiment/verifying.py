@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +13,7 @@ from dbhone.errors import DriverError, ServerError, SourceError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail, Listener
-from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.plan import plan_builds
 from dbhone.experiment.target import BuildResult, ResultDigest, Target
 from dbhone.experiment.targets import target_class
@@ -54,9 +54,22 @@ def usual_base(build: Build, service: BuildService) -> Build:
 
     A ready-made server is its own base. Raises SourceError if the tree is no longer kept.
     """
-    manifest = build.manifest
-    if manifest.inputs.variant.ready_made:
+    if build.manifest.inputs.variant.ready_made:
         return build
+    return build_like(build, {"variant": parse_variant(_BASE_VARIANT), "copy_number": 0}, service)
+
+
+def build_like(
+    build: Build,
+    changes: Mapping[str, object],
+    service: BuildService,
+    training: Training | None = None,
+) -> Build:
+    """Return the build of a build's source tree that has other inputs.
+
+    Raises SourceError if the tree is no longer kept.
+    """
+    manifest = build.manifest
     if not manifest.inputs.fixes:
         tree = kept_tree(manifest.source_digest, service.session.home)
         if tree is None:
@@ -65,9 +78,12 @@ def usual_base(build: Build, service: BuildService) -> Build:
                 hint="'hone build' with the same source and variant brings it again",
             )
         service.use_tree(manifest.source, tree)
-    chosen = {"variant": parse_variant(_BASE_VARIANT), "copy_number": 0, "source": manifest.source}
+    chosen = {**changes, "source": manifest.source}
     subject = SubjectDeclaration(
-        name=_BASE, role=Role.BASE, inputs=manifest.inputs.model_copy(update=chosen)
+        name=_BASE,
+        role=Role.BASE,
+        inputs=manifest.inputs.model_copy(update=chosen),
+        training=training,
     )
     plan = plan_builds((subject,), BuildEstimator(service.session.home))
     service.perform_all(plan.steps)

@@ -34,18 +34,23 @@ class Checked:
     ``key`` is the id of the key that signed it, None if nobody did. ``build`` says what was built
     and how, ``machine`` for which kind of processor. ``grade`` was passed, with so many of so many
     tests of each of ``lists``. ``found`` is what its samples show of the ``subject``, computed
-    here; both are None without a measurement.
+    here; both are None without a measurement. Packages by a distribution's rules (``packaging``)
+    were not ``measured`` themselves.
     """
 
     name: str
     files: int
     key: str | None
+    dbms: str
+    version: str
     build: str
     machine: str
     grade: str
     lists: tuple[tuple[str, int, int], ...]
     subject: str | None
     found: Mapping[str, Any] | None
+    packaging: str | None
+    measured: bool
 
 
 def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:
@@ -78,6 +83,7 @@ def _described(
 ) -> Checked:
     definition = statements.predicates[PROVENANCE]["buildDefinition"]
     asked, made = definition["externalParameters"], definition["internalParameters"]
+    made_as = statements.predicates[PROVENANCE]["runDetails"]["metadata"]["invocationId"]
     verification = statements.predicates[VERIFICATION]
     measurement = statements.predicates.get(MEASUREMENT)
     flags = " ".join(map(str, (*made["compile_flags"], *made["link_flags"])))
@@ -85,6 +91,8 @@ def _described(
         name=name,
         files=files,
         key=statements.key,
+        dbms=str(asked["dbms"]),
+        version=str(asked["version"]),
         build=f"{asked['dbms']} {asked['version']}, {asked['variant']}: {flags}",
         machine=str(made["machine"]),
         grade=str(verification["grade"]),
@@ -94,6 +102,8 @@ def _described(
         ),
         subject=None if measurement is None else str(measurement["subject"]),
         found=found,
+        packaging=asked.get("packaging"),
+        measured=measurement is not None and measurement.get("build", made_as) == made_as,
     )
 
 

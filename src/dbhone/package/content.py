@@ -21,6 +21,8 @@ from dbhone.source.elf import read_elf, read_links
 from dbhone.source.tree import kept_tree
 from dbhone.untrusted_files import walk
 
+PACKAGES = "packages"
+"""The artifact, and the folder, of a distribution's binary packages."""
 _INSTALLED = "install/"
 _INSTEAD = b"/dbhone"
 _LICENCES = "licences"
@@ -49,6 +51,8 @@ def content_of(build: Build, home: Home) -> Content:
     Raises UsageError for a ready-made server, PackageError for what would not run elsewhere.
     """
     manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
+    if manifest.inputs.packaging:
+        _check_installed(build, home)
     if manifest.inputs.variant.ready_made or dbms.licence is None:
         what = "a ready-made server" if manifest.inputs.variant.ready_made else dbms.title
         raise UsageError(f"hone makes no packages of {what}", hint="build it of its source")
@@ -78,11 +82,14 @@ def without_paths(text: str) -> str:
 
 
 def _kept_files(build: Build, drivers: frozenset[str]) -> dict[str, Path]:
-    """Return the build's files by their names in the package."""
+    """Return the build's files by their names in the package.
+
+    Of a build by a distribution's rules those are the binary packages.
+    """
     found: dict[str, Path] = {}
     for artifact, kept in build.manifest.files.items():
         path = build.folder / kept.path
-        if artifact in drivers:
+        if artifact in drivers or (build.manifest.inputs.packaging and artifact != PACKAGES):
             continue
         files = [path]
         if kept.tree:
@@ -90,6 +97,18 @@ def _kept_files(build: Build, drivers: frozenset[str]) -> dict[str, Path]:
         for file in files:
             found[str(file.relative_to(build.folder)).removeprefix(_INSTALLED)] = file
     return found
+
+
+def _check_installed(build: Build, home: Home) -> None:
+    """Raise PackageError if what binary packages install names a path of this machine."""
+    root, installed = os.fsencode(home.root), build.path("install")
+    for folder, _, names in walk(installed):
+        for path in (folder / name for name in names):
+            if not path.is_symlink() and root in path.read_bytes():
+                raise PackageError(
+                    f"{path.relative_to(installed)} in the packages names a folder of this machine",
+                    hint="packages with it must not leave this machine",
+                )
 
 
 def _entry(name: str, path: Path, home: Home) -> Entry:

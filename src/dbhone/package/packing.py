@@ -40,6 +40,15 @@ from dbhone.verification.records import Records
 SAMPLES = "proof/samples.csv"
 _EPOCH = "SOURCE_DATE_EPOCH"
 _LOCAL = frozenset({"dir"})
+_RULES = (
+    "The packages are the distribution's own, built by its rules. They have its features and its",
+    "hardening; the server alone is compiled with other flags. Hardening costs speed",
+    "(stack protector, checked functions, code at any address, addresses bound at start): what was",
+    "measured is a build without it and without the distribution's options.",
+    "",
+    "'hone install FILE' installs those whose originals are installed, and keeps the originals.",
+    "",
+)
 _SECRET = re.compile(r"//[^/@\s]*@")
 
 
@@ -69,6 +78,29 @@ def make_package(
 
     Raises UsageError for one that passed none, and as ``content_of`` does.
     """
+    outcome = passed_outcome(build, home)
+    content = content_of(build, home)
+    name = _name(build)
+    entries = [*content.entries, _read_me(build, content, outcome)]
+    if measurement is not None:
+        entries.append(Entry(name=SAMPLES, data=to_csv(measurement.samples)))
+    if key is not None:
+        entries.append(key_entry(key))
+    statements = [
+        statement(PROVENANCE, _provenance(build, content), entries),
+        statement(VERIFICATION, _verification(outcome), entries),
+    ]
+    if measurement is not None:
+        statements.append(statement(MEASUREMENT, _measurement(measurement), entries))
+    entries.append(write_proof(statements, key))
+    return Package(name=name, entries=tuple(entries), moment=_moment(build), content=content)
+
+
+def passed_outcome(build: Build, home: Home) -> Outcome:
+    """Return what was found at the best grade that a build passed.
+
+    Raises UsageError if it passed none, or failed one.
+    """
     records = Records(home, build.digest)
     failed, outcome = records.failed(), records.best()
     if failed is not None:
@@ -82,21 +114,7 @@ def make_package(
             f"the build {build.digest[:12]} has passed no grade: nothing proves that it is sound",
             hint=f"'hone verify {build.digest[:12]}' puts it to the tests",
         )
-    content = content_of(build, home)
-    name = _name(build)
-    entries = [*content.entries, _read_me(name, build, content, outcome)]
-    if measurement is not None:
-        entries.append(Entry(name=SAMPLES, data=to_csv(measurement.samples)))
-    if key is not None:
-        entries.append(key_entry(key))
-    statements = [
-        statement(PROVENANCE, _provenance(build, content), entries),
-        statement(VERIFICATION, _verification(outcome), entries),
-    ]
-    if measurement is not None:
-        statements.append(statement(MEASUREMENT, _measurement(measurement), entries))
-    entries.append(write_proof(statements, key))
-    return Package(name=name, entries=tuple(entries), moment=_moment(build), content=content)
+    return outcome
 
 
 def _name(build: Build) -> str:
@@ -155,6 +173,7 @@ def _provenance(build: Build, content: Content) -> dict[str, Any]:
                 "options": [without_paths(option) for option in manifest.inputs.options],
                 "fixes": [without_paths(fix) for fix in manifest.inputs.fixes],
                 "linker": manifest.inputs.linker,
+                "packaging": manifest.inputs.packaging,
             },
             "internalParameters": {
                 "compile_flags": [without_paths(flag) for flag in manifest.compile_flags],
@@ -203,6 +222,7 @@ def _measurement(measurement: Measurement) -> dict[str, Any]:
         raise PackageError(f"run {run.id} has measured nothing of {measurement.subject.name}")
     return {
         "subject": measurement.subject.name,
+        "build": measurement.subject.build_digest,
         "samples": SAMPLES,
         "suite": run.suite,
         "size": run.size,
@@ -222,7 +242,7 @@ def _measurement(measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def _read_me(name: str, build: Build, content: Content, outcome: Outcome) -> Entry:
+def _read_me(build: Build, content: Content, outcome: Outcome) -> Entry:
     manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
     flags = " ".join(without_paths(flag) for flag in build.shown_flags)
     lists = ", ".join(f"{tests.name} ({tests.proving})" for tests in outcome.lists)
@@ -240,8 +260,9 @@ def _read_me(name: str, build: Build, content: Content, outcome: Outcome) -> Ent
         "",
         content.licence.duty,
         "",
-        "The folder may lie anywhere. Whether it is what hone packed, and what its measurement",
-        f"shows, says 'hone package --check {name}.tar.zst', on any machine.",
+        *(_RULES if manifest.inputs.packaging else ("The folder may lie anywhere.",)),
+        "Whether this is what hone packed, and what its measurement shows, says",
+        "'hone package --check FILE' of the whole file, on any machine.",
         "",
     ]
     return Entry(name="README", data="\n".join(lines).encode())

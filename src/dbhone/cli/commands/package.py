@@ -10,12 +10,16 @@ from dbhone import registry
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, headed, labelled, write_output
+from dbhone.cli.progress import shown
 from dbhone.cli.selecting import ChosenBuild, choose
+from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
+from dbhone.experiment.builds import BuildService
+from dbhone.experiment.packaged import packaged_build, training_of
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.package.checking import Checked, check_package
 from dbhone.package.forms.base import DRAWER, Form
-from dbhone.package.packing import Measurement, Package, make_package
+from dbhone.package.packing import Measurement, Package, make_package, passed_outcome
 from dbhone.package.proof import read_public_key, read_signing_key
 from dbhone.source.elf import machine_here
 from dbhone.units import count_of, percent, size
@@ -29,11 +33,17 @@ _MOST_BYTES = 4 << 30
     task=Task.MANAGE,
     examples=(
         "hone package last --key my-key.pem",
+        "hone package last --form deb",
         "hone package --check dbhone-postgresql-15.18-lto+pgo.tar.zst --key my-key.pub",
     ),
 )
 @click.argument("what", metavar="BUILD|RUN|FILE", default="last")
-@click.option("--form", default="tar", show_default=True, help="What kind of file: tar.")
+@click.option(
+    "--form",
+    default="tar",
+    show_default=True,
+    help="What kind of file: tar, or deb for the distribution's own packages, rebuilt.",
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -62,6 +72,9 @@ def command(
     Only a build that passed a grade of `hone verify` is packed. With --check, tell whether
     FILE is what it says: its files, its signature, and the verdict, computed anew from the
     samples in it.
+
+    With --form deb the distribution's own source package is built anew by its rules, with the
+    build's flags, and with a profile that is trained on these packages' own configuration.
     """
     if check:
         if output is not None:
@@ -72,13 +85,24 @@ def command(
     kind = registry.load(DRAWER, form, Form, what="form")
     signer = None if key is None else read_signing_key(key)
     chosen = choose(context, what)
-    package = make_package(chosen.build, context.home, _measurement(context, chosen), signer)
+    build = chosen.build if kind.packaging is None else _by_rules(context, kind.packaging, chosen)
+    package = make_package(build, context.home, _measurement(context, chosen), signer)
     path = output or Path(f"{package.name}{kind.suffix}")
     file = kind.render(package)
     write_output(path, file, force=force)
     _tell(context, package, chosen, signed=signer is not None)
     context.err.print(labelled("package", size(len(file))))
     context.out.print(str(path), soft_wrap=True)
+
+
+def _by_rules(context: Context, packaging: str, chosen: ChosenBuild) -> Build:
+    grade = passed_outcome(chosen.build, context.home).grade
+    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
+        service = BuildService(session, listen)
+        training = None
+        if chosen.run is not None and chosen.subject is not None:
+            training = training_of(chosen.run, chosen.subject, service)
+        return packaged_build(chosen.build, packaging, training, grade, service)
 
 
 def _measurement(context: Context, chosen: ChosenBuild) -> Measurement | None:
@@ -105,22 +129,31 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
 
 
 def _check(context: Context, path: Path, key: Path | None) -> None:
+    data = read_package(path)
+    trusted = None if key is None else read_public_key(key)
+    show_checked(context, check_package(data, trusted), trusted=trusted is not None)
+
+
+def read_package(path: Path) -> bytes:
+    """Return a package file. Raises UsageError if it cannot be read."""
     try:
         with path.open("rb") as file:
-            data = file.read(_MOST_BYTES)
+            return file.read(_MOST_BYTES)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    trusted = None if key is None else read_public_key(key)
-    _show(context, check_package(data, trusted), trusted=trusted is not None)
 
 
-def _show(context: Context, checked: Checked, *, trusted: bool) -> None:
+def show_checked(context: Context, checked: Checked, *, trusted: bool) -> None:
+    """Print what a package says."""
     out = context.out
     out.print(headed("package  ", f"{checked.name}, {count_of(checked.files, 'file')}, all whole"))
     out.print(headed("signature", _signature(checked, trusted=trusted)), soft_wrap=True)
     out.print(headed("build    ", checked.build), soft_wrap=True)
     out.print(headed("verified ", _verified(checked)), soft_wrap=True)
     out.print(headed("measured ", _measured(checked)), soft_wrap=True)
+    if checked.found is not None and not checked.measured:
+        text = "measured was hone's own build of this source and variant, not these packages"
+        out.print(headed("note     ", text, "bold yellow"), soft_wrap=True)
     if checked.machine != machine_here():
         text = f"it is for {checked.machine}, and this machine is {machine_here()}"
         out.print(headed("note     ", text, "bold yellow"))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
+from dbhone.package.archive import pack
 from dbhone.package.packing import Package
 
 DRAWER = "dbhone.package.forms"
 
 
-class Form(ABC):
-    """A kind of file that a package is written as."""
+class Form:
+    """A kind of file that a package is written as: a tar, unless it says otherwise.
+
+    With ``packaging`` the distribution's rules make what is in it, instead of hone's recipe.
+    """
 
     name: str
     suffix: str
+    packaging: str | None = None
 
-    @abstractmethod
     def render(self, package: Package) -> bytes:
         """Return the file."""
+        return pack(package.entries, package.name, package.moment)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dbhone.package.archive import pack
 from dbhone.package.forms.base import Form
-from dbhone.package.packing import Package
 
 
 class Tar(Form):
@@ -12,10 +10,6 @@ class Tar(Form):
 
     name = "tar"
     suffix = ".tar.zst"
-
-    def render(self, package: Package) -> bytes:
-        """Return the archive."""
-        return pack(package.entries, package.name, package.moment)
 
 
 PLUGIN = Tar()

@@ -1,0 +1,59 @@
+"""Builds by a distribution's own packaging rules: what they need of the machine and the source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dbhone import process
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import Family
+from dbhone.dbms.base import Dbms
+from dbhone.errors import SourceError, ToolError, UsageError
+
+SYSTEM_FILES = tuple(map(Path, ("/var/lib/dpkg", "/etc/dpkg", "/etc/xml", "/etc/sgml")))
+"""What the rules look at: which packages are installed, whose system it is, how manuals are set."""
+_RULES = "debian/rules"
+_PROFILE = "nocheck"
+_UNMET = "Unmet build dependencies: "
+_TIMEOUT = 60.0
+
+
+def check_packaging(inputs: BuildInputs, dbms: Dbms, tree: Path, compiler: Compiler) -> None:
+    """Raise unless the rules in a tree can make these packages here.
+
+    Raises UsageError for what hone has no recipe for, SourceError for a tree without rules,
+    ToolError that names the packages which are missing.
+    """
+    if inputs.packaging not in dbms.packagings:
+        raise UsageError(f"hone cannot build {dbms.title} by a distribution's rules yet")
+    if inputs.variant.post_link:
+        raise UsageError(
+            f"the variant {inputs.variant.name} changes what was linked, which a distribution's"
+            " rules do not let it",
+            hint="take a variant without bolt",
+        )
+    if compiler.family is not Family.GCC:
+        raise UsageError(
+            f"a distribution's flags are gcc's, and {compiler.label} does not take them all",
+            hint="name gcc as the compiler",
+        )
+    if not (tree / _RULES).is_file():
+        raise SourceError(
+            f"the source has no {_RULES}, by which a distribution makes packages",
+            hint="take a source package of your distribution, such as apt:postgresql-15",
+        )
+    _check_dependencies(dbms, tree)
+
+
+def _check_dependencies(dbms: Dbms, tree: Path) -> None:
+    argv = ("dpkg-checkbuilddeps", "-P", _PROFILE)
+    command = process.Command(argv=argv, cwd=tree, env={"LC_ALL": "C"}, timeout=_TIMEOUT)
+    finished = process.run(command)
+    if not finished.ok:
+        told = finished.text().strip()
+        lacking = told.partition(_UNMET)[2].split("\n")[0] or told or finished.ending()
+        raise ToolError(
+            f"the packages of {dbms.title} cannot be built here: {lacking} is missing",
+            hint=f"install it: apt-get build-dep -P {_PROFILE} {tree}",
+        )

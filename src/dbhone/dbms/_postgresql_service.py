@@ -1,0 +1,40 @@
+"""PostgreSQL as Debian runs it: the clusters of postgresql-common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dbhone.dbms.base_service import DistributionService, ServiceInstance
+
+_COLUMNS = 6
+"""Of pg_lsclusters: version, name, port, status, owner, data directory; a log follows."""
+
+
+def _series(version: str) -> str:
+    return version.partition(".")[0]
+
+
+def _instances(printed: str) -> tuple[ServiceInstance, ...]:
+    lines = (line.split(maxsplit=_COLUMNS) for line in printed.splitlines())
+    return tuple(
+        ServiceInstance(
+            series=words[0],
+            name=words[1],
+            data=Path(words[5]),
+            running="online" in words[3].split(","),
+        )
+        for words in lines
+        if len(words) >= _COLUMNS
+    )
+
+
+SERVICE = DistributionService(
+    package="postgresql-{series}",
+    series=_series,
+    listing=("pg_lsclusters", "--no-header"),
+    instances=_instances,
+    data_series="PG_VERSION",
+    restart=("pg_ctlcluster", "{series}", "{name}", "restart"),
+    unit="postgresql@{series}-{name}.service",
+    ask=("pg_isready", "--cluster", "{series}/{name}", "--quiet"),
+)

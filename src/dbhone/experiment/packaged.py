@@ -1,0 +1,47 @@
+"""Makes a run's winner once more by a distribution's own rules, and verifies what comes out."""
+
+from __future__ import annotations
+
+from dbhone.compilation.manifest import Build
+from dbhone.errors import UsageError
+from dbhone.experiment.builds import BuildService
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import Training
+from dbhone.experiment.run_lifecycle import as_begun
+from dbhone.experiment.verifying import build_like, usual_base, verify_build
+from dbhone.measurement.record import Run, Subject
+from dbhone.source.known_versions import known_versions
+from dbhone.verification.outcome import Grade
+from dbhone.verification.records import Records
+from dbhone.verification.verify import Verification
+
+
+def packaged_build(
+    winner: Build, packaging: str, training: Training | None, grade: Grade, service: BuildService
+) -> Build:
+    """Return the build of a winner's source and variant by the distribution's rules, verified.
+
+    It is trained anew, on the packages' own configuration, and verified at the ``grade`` that the
+    winner passed, in comparison with what the rules make without a variant. Raises UsageError if it
+    must be trained and nothing says on what.
+    """
+    if winner.manifest.inputs.variant.profile_guided and training is None:
+        raise UsageError(
+            f"the variant {winner.manifest.variant} must be trained anew for these packages, and a"
+            " build alone does not say on what",
+            hint="name the run that measured it",
+        )
+    changes = {"packaging": packaging, "copy_number": 0}
+    build = build_like(winner, changes, service, training)
+    if Records(service.session.home, build.digest).outcome(grade) is None:
+        base = usual_base(build, service)
+        verify_build(Verification(candidate=build, base=base, grade=grade), service)
+    return build
+
+
+def training_of(run: Run, subject: Subject, service: BuildService) -> Training | None:
+    """Return what a run's subject was trained on, None if it was not."""
+    versions = known_versions(service.session.home)
+    experiment = parse(run.experiment, name=run.experiment_name, versions=versions)
+    declared = as_begun(experiment, run).subjects
+    return next(one.training for one in declared if one.name == subject.name)
