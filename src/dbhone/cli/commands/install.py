@@ -1,0 +1,60 @@
+"""``hone install FILE``: puts a package's server in the place of the distribution's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dbhone.cli.commands.package import read_package, show_checked
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import labelled
+from dbhone.cli.setting_up import agree
+from dbhone.package.checking import check_package
+from dbhone.package.installing import Installation, install, plan_installation
+from dbhone.package.proof import read_public_key
+from dbhone.units import listed
+
+
+@click.command(
+    "install",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=("hone install server.deb.tar.zst --key maker.pub.pem",),
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The public key that must have signed.",
+)
+@click.option("--yes", "-y", is_flag=True, help="Install without asking.")
+@pass_context
+def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:
+    """Put the server in FILE, a package of the form deb, in the place of the distribution's.
+
+    The package is checked first. The original packages are kept, and come back at once if a
+    server does not take connections with the new ones. `hone uninstall` goes back.
+    """
+    data = read_package(file)
+    trusted = None if key is None else read_public_key(key)
+    checked = check_package(data, trusted)
+    show_checked(context, checked, trusted=trusted is not None)
+    with context.session() as session:
+        plan = plan_installation(data, checked, session)
+        _tell(context, plan)
+        agree("install these packages", yes=yes)
+        install(plan, session, lambda text: context.err.print(text, soft_wrap=True))
+    context.err.print(f"{plan.server} is hone's now; 'hone uninstall' goes back", soft_wrap=True)
+
+
+def _tell(context: Context, plan: Installation) -> None:
+    for package in plan.packages:
+        text = f"{package.name} {package.version} for {package.installed}"
+        context.err.print(labelled("install", text), soft_wrap=True)
+    names = listed([instance.label for instance in plan.instances]) or "none runs"
+    context.err.print(labelled("restart", names), soft_wrap=True)
+
+
+PLUGIN = command

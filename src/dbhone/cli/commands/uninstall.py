@@ -1,0 +1,40 @@
+"""``hone uninstall [SERVER]``: puts the distribution's own packages back."""
+
+from __future__ import annotations
+
+import click
+
+from dbhone.cli.context import Context, pass_context
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.setting_up import agree
+from dbhone.errors import UnknownName, UsageError
+from dbhone.package.installing import installed_servers, uninstall
+
+
+@click.command(
+    "uninstall",
+    cls=HoneCommand,
+    task=Task.MANAGE,
+    examples=("hone uninstall", "hone uninstall --yes postgresql-15"),
+)
+@click.argument("server", required=False)
+@click.option("--yes", "-y", is_flag=True, help="Go back without asking.")
+@pass_context
+def command(context: Context, server: str | None, yes: bool) -> None:
+    """Put the distribution's packages of SERVER back, which `hone install` has kept."""
+    with context.session() as session:
+        known = installed_servers(session)
+        if not known or (server is None and len(known) > 1):
+            raise UsageError(
+                "hone has installed no server here" if not known else "name one of the servers",
+                hint=", ".join(known) or None,
+            )
+        chosen = server or known[0]
+        if chosen not in known:
+            raise UnknownName("server of hone's", chosen, known)
+        agree(f"put the distribution's {chosen} back", yes=yes)
+        uninstall(chosen, session, lambda text: context.err.print(text, soft_wrap=True))
+    context.err.print(f"{chosen} is the distribution's again", soft_wrap=True)
+
+
+PLUGIN = command

@@ -1,0 +1,266 @@
+"""Installs a distribution's rebuilt packages on this machine, and goes back to the originals.
+
+The originals are fetched and kept before anything changes. apt installs, and the distribution's own
+means start its service anew. If a server does not take connections then, the originals come back at
+once. The package manager comes to its end however hone ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbhone import process
+from dbhone.dbms.base import load_dbms
+from dbhone.dbms.base_service import DistributionService, ServiceInstance
+from dbhone.errors import HoneError, MachineError, PackageError, UsageError
+from dbhone.files import write_whole
+from dbhone.home import Session
+from dbhone.package.archive import unpack
+from dbhone.package.checking import Checked
+from dbhone.package.content import PACKAGES
+from dbhone.source.elf import machine_here
+from dbhone.untrusted_files import remove_tree
+
+_FOLDER, _RECORD = "installed", "record.json"
+_SYSTEMD = Path("/run/systemd/system")
+_ENVIRONMENT = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+_INSTALL = (
+    *("apt-get", "install", "--yes", "--no-install-recommends", "--reinstall"),
+    *("--allow-downgrades", "-o", "DPkg::Lock::Timeout=60"),
+    # Settings that the user has changed stay.
+    *("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"),
+)
+_TIMEOUT = 1800.0
+
+Notify = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinaryPackage:
+    """A binary package in a file, and which version of it is installed, empty for none."""
+
+    name: str
+    version: str
+    installed: str
+    file: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """Packages to install in the place of others.
+
+    ``server`` is the one with the server. ``instances`` run now, and have to run then.
+    """
+
+    dbms: str
+    series: str
+    server: str
+    packages: tuple[BinaryPackage, ...]
+    instances: tuple[ServiceInstance, ...]
+
+
+def plan_installation(file: bytes, checked: Checked, session: Session) -> Installation:
+    """Return what installing a checked package would do here.
+
+    Raises UsageError for a package of another form or machine, for a server that is not installed
+    or is newer, and for a data directory that the server could not read.
+    """
+    if checked.packaging != "deb":
+        raise UsageError("hone installs packages of the form deb only", hint="see 'hone package'")
+    if checked.machine != machine_here():
+        raise UsageError(f"it is for {checked.machine}, and this machine is {machine_here()}")
+    if os.geteuid() != 0:
+        raise MachineError("only root may install packages", hint="sudo hone install …")
+    service = _service(checked.dbms)
+    series = service.series(checked.version)
+    packages = _unpacked(file, session.workdir(PACKAGES))
+    plan = Installation(
+        dbms=checked.dbms,
+        series=series,
+        server=service.package.format(series=series),
+        packages=tuple(package for package in packages if package.installed),
+        instances=_running(service, series),
+    )
+    _check_replaces(plan)
+    return plan
+
+
+def _check_replaces(plan: Installation) -> None:
+    server = next((package for package in plan.packages if package.name == plan.server), None)
+    if server is None:
+        raise UsageError(
+            f"{plan.server} is not installed here: there is nothing to replace",
+            hint=f"install it first: apt-get install {plan.server}",
+        )
+    newer = ("dpkg", "--compare-versions", server.version, "ge", server.installed)
+    if process.output_of(newer) is None:
+        raise UsageError(
+            f"{plan.server} {server.installed} is installed, and {server.version} is older",
+            hint="make a package of the newer source: 'hone build --refresh' looks for one",
+        )
+
+
+def install(plan: Installation, session: Session, notify: Notify) -> None:
+    """Install the packages, or leave everything as it was.
+
+    Raises MachineError if the originals cannot be kept, PackageError if the server did not come up
+    with the new packages; then the originals are back.
+    """
+    if plan.server not in installed_servers(session):
+        notify("fetching the originals, to go back to")
+        _keep_originals(plan, session)
+    _write_record(plan, session.home.root / _FOLDER / plan.server)
+    try:
+        _apply(plan, session, notify)
+    except HoneError as error:
+        notify(f"{error.message}: putting the originals back")
+        uninstall(plan.server, session, notify, instances=plan.instances)
+        raise PackageError(
+            f"{error.message}; the originals are back, and serve", log=error.log
+        ) from error
+
+
+def installed_servers(session: Session) -> tuple[str, ...]:
+    """Return the server packages that are hone's, and not the distribution's again by now."""
+    found = []
+    for path in sorted((session.home.root / _FOLDER).glob(f"*/{_RECORD}")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if _installed_version(path.parent.name) == record["version"]:
+            found.append(path.parent.name)
+    return tuple(found)
+
+
+def uninstall(
+    server: str,
+    session: Session,
+    notify: Notify,
+    *,
+    instances: tuple[ServiceInstance, ...] | None = None,
+) -> None:
+    """Put the originals of a server's packages back; those that run now have to run then.
+
+    ``instances`` have to run, instead, where an installation failed.
+    """
+    kept = session.home.root / _FOLDER / server
+    record = json.loads((kept / _RECORD).read_text(encoding="utf-8"))
+    if instances is None:
+        instances = _running(_service(record["dbms"]), record["series"])
+    plan = Installation(
+        dbms=record["dbms"],
+        series=record["series"],
+        server=server,
+        packages=tuple(_described(file) for file in sorted(kept.glob("*.deb"))),
+        instances=instances,
+    )
+    _apply(plan, session, notify)
+    remove_tree(kept)
+
+
+def _apply(plan: Installation, session: Session, notify: Notify) -> None:
+    """Install packages, start the instances anew, and see that they take connections."""
+    log = session.home.logs / "install.log"
+    notify(f"installing {', '.join(package.name for package in plan.packages)}")
+    _run((*_INSTALL, *(str(package.file) for package in plan.packages)), log)
+    service = _service(plan.dbms)
+    systemd = ("systemctl", "restart", service.unit)
+    for instance in plan.instances:
+        notify(f"starting {instance.label} anew")
+        _run(instance.in_words(systemd if _SYSTEMD.is_dir() else service.restart), log)
+        _run(instance.in_words(service.ask), log)
+
+
+def _run(argv: tuple[str, ...], log: Path) -> None:
+    """Run a program that changes the machine. Raises MachineError if it fails."""
+    command = process.Command(
+        argv=argv, cwd=Path("/"), env=_ENVIRONMENT, log=log, timeout=_TIMEOUT, lasting=True
+    )
+    finished = process.run(command)
+    if not finished.ok:
+        raise MachineError(f"{' '.join(argv[:2])} {finished.ending()}", log=log)
+
+
+def _keep_originals(plan: Installation, session: Session) -> None:
+    """Fetch the packages that are installed, into a folder that appears whole."""
+    draft = session.workdir("originals")
+    for package in plan.packages:
+        argv = ("apt-get", "download", f"{package.name}={package.installed}")
+        command = process.Command(argv=argv, cwd=draft, env=_ENVIRONMENT, timeout=_TIMEOUT)
+        if not process.run(command).ok:
+            raise MachineError(
+                f"the original {package.name} {package.installed} cannot be had: there would be no"
+                " way back",
+                hint="run 'apt-get update', and install the version that your package sources have",
+            )
+    kept = session.home.root / _FOLDER / plan.server
+    kept.parent.mkdir(exist_ok=True)
+    if kept.exists():  # of an installation that the distribution's next update has ended
+        remove_tree(kept)
+    shutil.move(draft, kept)
+
+
+def _write_record(plan: Installation, kept: Path) -> None:
+    version = next(package.version for package in plan.packages if package.name == plan.server)
+    record = {"dbms": plan.dbms, "series": plan.series, "version": version}
+    write_whole(kept / _RECORD, json.dumps(record) + "\n")
+
+
+def _running(service: DistributionService, series: str) -> tuple[ServiceInstance, ...]:
+    """Return the running instances of a series.
+
+    Raises UsageError for a data directory of them that another series has made.
+    """
+    printed = process.output_of(service.listing)
+    if printed is None:
+        raise MachineError(f"{service.listing[0]} does not tell which servers there are")
+    own = [one for one in service.instances(printed) if one.series == series]
+    for instance in own:
+        if not instance.data.is_dir():
+            continue
+        made_by = (instance.data / service.data_series).read_text(encoding="utf-8").strip()
+        if made_by != series:
+            raise UsageError(
+                f"the data directory {instance.data} is of version {made_by}, which a server of"
+                f" {series} cannot read"
+            )
+    return tuple(one for one in own if one.running)
+
+
+def _service(dbms: str) -> DistributionService:
+    service = load_dbms(dbms).service
+    if service is None:
+        raise UsageError(f"hone does not know how a distribution runs {load_dbms(dbms).title}")
+    return service
+
+
+def _unpacked(file: bytes, folder: Path) -> Iterable[BinaryPackage]:
+    """Write the binary packages in a package file to a folder, and yield them."""
+    for entry in unpack(file)[2]:
+        path = Path(entry.name)
+        if path.parent == Path(PACKAGES) and not entry.link:
+            target = folder / path.name
+            target.write_bytes(entry.data)
+            yield _described(target)
+
+
+def _described(file: Path) -> BinaryPackage:
+    printed = process.output_of(("dpkg-deb", "--field", str(file), "Package", "Version"))
+    fields = dict(line.split(": ", 1) for line in (printed or "").splitlines() if ": " in line)
+    if set(fields) != {"Package", "Version"}:
+        raise PackageError(f"{file.name} is no binary package")
+    return BinaryPackage(
+        name=fields["Package"],
+        version=fields["Version"],
+        installed=_installed_version(fields["Package"]),
+        file=file,
+    )
+
+
+def _installed_version(name: str) -> str:
+    query = ("dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", name)
+    status, _, version = (process.output_of(query) or "").partition(" ")
+    return version if status == "installed" else ""

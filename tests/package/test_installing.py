@@ -1,0 +1,182 @@
+"""Packages take the originals' place, or everything is as it was. The distribution is a fake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import MachineError, PackageError, UsageError
+from dbhone.home import Session
+from dbhone.package.archive import Entry, pack
+from dbhone.package.checking import Checked
+from dbhone.package.installing import (
+    Installation,
+    install,
+    installed_servers,
+    plan_installation,
+    uninstall,
+)
+from dbhone.source.elf import machine_here
+from tests.package.fakes import fake_program
+
+OLD, NEW = "15.18-1", "15.18-1+hone1"
+
+
+def checked(*, packaging: str | None = "deb", machine: str = machine_here()) -> Checked:
+    return Checked(
+        name="server",
+        files=2,
+        key=None,
+        dbms="postgresql",
+        version="15.18",
+        build="",
+        machine=machine,
+        grade="smoke",
+        lists=(),
+        subject=None,
+        found=None,
+        packaging=packaging,
+        measured=False,
+    )
+
+
+def package_file(version: str = NEW) -> bytes:
+    """Return a package with two binary packages, which are what dpkg-deb says of them."""
+    entries = [
+        Entry(name=f"packages/{name}.deb", data=f"Package: {name}\nVersion: {version}\n".encode())
+        for name in ("postgresql-15", "postgresql-pltcl-15")
+    ]
+    return pack(entries, "server", 0)
+
+
+class Machine:
+    """A machine with one package installed, and one cluster that runs.
+
+    A cluster comes up unless the installed version is the ``spoiled`` one.
+    """
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.bin = root, root / "bin"
+        (root / "data").mkdir(parents=True)
+        (root / "data" / "PG_VERSION").write_text("15\n")
+        self.set_version(OLD)
+        self.spoiled("none")
+        version = root / "version"
+        programs = {
+            "dpkg-deb": 'cat "$2"',
+            "dpkg-query": f'[ "$3" = postgresql-15 ] && echo -n "installed $(cat {version})"',
+            "apt-get": f"""
+                echo "$@" >> {root}/told
+                [ "$1" = download ] && echo "Package: ${{2%%=*}}
+Version: ${{2##*=}}" > original.deb && exit
+                for word; do :; done
+                sed -n 's/Version: //p' "$word" > {version}""",
+            "pg_lsclusters": f"echo 15 main 5432 online postgres {root}/data /log",
+            "pg_ctlcluster": f'echo "$@" >> {root}/told',
+            "pg_isready": f"! cmp -s {version} {root}/spoiled",
+        }
+        for name, script in programs.items():
+            fake_program(self.bin, name, script)
+        monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
+        monkeypatch.setattr("dbhone.package.installing.os.geteuid", lambda: 0)
+        monkeypatch.setattr("dbhone.package.installing._SYSTEMD", root / "no-systemd")
+
+    def set_version(self, version: str) -> None:
+        (self.root / "version").write_text(f"{version}\n")
+
+    def spoiled(self, version: str) -> None:
+        (self.root / "spoiled").write_text(f"{version}\n")
+
+    @property
+    def version(self) -> str:
+        return (self.root / "version").read_text().strip()
+
+    @property
+    def told(self) -> str:
+        return (self.root / "told").read_text()
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path / "machine", monkeypatch)
+
+
+def planned(session: Session, version: str = NEW) -> Installation:
+    return plan_installation(package_file(version), checked(), session)
+
+
+def ignore(text: str) -> None:
+    del text
+
+
+def test_what_is_installed_is_replaced_and_its_cluster_started_anew(
+    machine: Machine, session: Session
+) -> None:
+    plan = planned(session)
+    assert [package.name for package in plan.packages] == ["postgresql-15"]
+    install(plan, session, ignore)
+    assert machine.version == NEW
+    assert f"download postgresql-15={OLD}" in machine.told.splitlines()[0]
+    assert machine.told.endswith("15 main restart\n")
+    assert installed_servers(session) == ("postgresql-15",)
+    uninstall("postgresql-15", session, ignore)
+    assert machine.version == OLD
+    assert installed_servers(session) == ()
+
+
+def test_the_originals_come_back_if_the_server_does_not_come_up(
+    machine: Machine, session: Session
+) -> None:
+    machine.spoiled(NEW)
+    with pytest.raises(PackageError, match=r"pg_isready .*; the originals are back, and serve"):
+        install(planned(session), session, ignore)
+    assert machine.version == OLD
+    assert installed_servers(session) == ()
+
+
+def test_nothing_is_installed_without_a_way_back(machine: Machine, session: Session) -> None:
+    plan = planned(session)
+    fake_program(machine.bin, "apt-get", "exit 100")
+    with pytest.raises(MachineError, match="there would be no way back"):
+        install(plan, session, ignore)
+    assert machine.version == OLD
+    assert installed_servers(session) == ()
+
+
+def test_a_second_package_keeps_the_way_back_to_the_distributions(
+    machine: Machine, session: Session
+) -> None:
+    install(planned(session), session, ignore)
+    install(planned(session, NEW.replace("hone1", "hone2")), session, ignore)
+    assert machine.version.endswith("hone2")
+    uninstall("postgresql-15", session, ignore)
+    assert machine.version == OLD
+
+
+def test_the_distributions_next_update_ends_an_installation(
+    machine: Machine, session: Session
+) -> None:
+    install(planned(session), session, ignore)
+    machine.set_version("15.19-1")
+    assert installed_servers(session) == ()
+    install(planned(session, "15.19-1+hone1"), session, ignore)
+    uninstall("postgresql-15", session, ignore)
+    assert machine.version == "15.19-1"
+
+
+def test_what_does_not_fit_this_machine_is_wrong_use(machine: Machine, session: Session) -> None:
+    with pytest.raises(UsageError, match="of the form deb only"):
+        plan_installation(package_file(), checked(packaging=None), session)
+    with pytest.raises(UsageError, match="it is for s390x"):
+        plan_installation(package_file(), checked(machine="s390x"), session)
+    machine.set_version("15.20-1")
+    with pytest.raises(UsageError, match=r"15\.20-1 is installed, and .* is older"):
+        planned(session)
+    (machine.root / "data" / "PG_VERSION").write_text("14\n")
+    with pytest.raises(UsageError, match="is of version 14, which a server of 15 cannot read"):
+        planned(session)
+    (machine.root / "data" / "PG_VERSION").write_text("15\n")
+    fake_program(machine.bin, "dpkg-query", "exit 1")
+    with pytest.raises(UsageError, match="postgresql-15 is not installed here"):
+        planned(session)
