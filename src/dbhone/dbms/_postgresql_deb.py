@@ -78,6 +78,8 @@ def _server(request: BuildRequest) -> tuple[BuildStep, ...]:
     shared = ("common", "port")
     optimised = (
         f"CC={request.compiler}",
+        # It compiles data only, by flags of its own, and takes CC of the environment.
+        f"DTRACE=env CC={request.host_compiler} dtrace",
         f"AR={request.archiver}",
         f"RANLIB={request.ranlib}",
         # PostgreSQL's own variable for flags that are added to those of configure.
