@@ -24,7 +24,7 @@ from dbhone.package.archive import unpack
 from dbhone.package.checking import Checked
 from dbhone.package.content import PACKAGES
 from dbhone.source.elf import machine_here
-from dbhone.untrusted_files import remove_tree
+from dbhone.untrusted_files import read_untrusted, remove_tree
 
 _FOLDER, _RECORD = "installed", "record.json"
 _SYSTEMD = Path("/run/systemd/system")
@@ -221,13 +221,21 @@ def _running(service: DistributionService, series: str) -> tuple[ServiceInstance
     for instance in own:
         if not instance.data.is_dir():
             continue
-        made_by = (instance.data / service.data_series).read_text(encoding="utf-8").strip()
+        made_by = _data_series(instance.data / service.data_series)
         if made_by != series:
             raise UsageError(
                 f"the data directory {instance.data} is of version {made_by}, which a server of"
                 f" {series} cannot read"
             )
     return tuple(one for one in own if one.running)
+
+
+def _data_series(file: Path) -> str:
+    """Return what a data directory, which is the servers' account's, says of itself."""
+    try:
+        return read_untrusted(file, limit=64).decode("ascii", "replace").strip()
+    except OSError as error:
+        raise MachineError(f"cannot read {file}: {error.strerror}") from error
 
 
 def _service(dbms: str) -> DistributionService:
