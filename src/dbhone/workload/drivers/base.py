@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from dbhone import registry
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
-from dbhone.workload.task import DataSet, Task
+from dbhone.workload.task import ClientRun, DataSet, Task
 
 DRAWER = "dbhone.workload.drivers"
 INTERVAL = 1
@@ -33,6 +33,20 @@ class DriverRequest:
     task: Task
     database: Path | Endpoint
     verify: bool
+
+    @property
+    def run(self) -> ClientRun:
+        """The run of clients. Raises DriverError if the task has none."""
+        if self.task.run is None:
+            raise DriverError(f"the set {self.task.set} is no run of clients")
+        return self.task.run
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The server. Raises DriverError for a file."""
+        if isinstance(self.database, Path):
+            raise DriverError(f"only servers are driven, and {self.database} is a file")
+        return self.database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

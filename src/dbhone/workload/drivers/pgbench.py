@@ -29,7 +29,7 @@ from dbhone.workload.drivers.base import (
     part_results,
     validated,
 )
-from dbhone.workload.task import ClientRun, DataSet, Task
+from dbhone.workload.task import DataSet, Task
 
 _WRAPPER = "pg_wrapper"
 """Debian's, which is there without pgbench, and asks for clusters."""
@@ -137,7 +137,7 @@ class Pgbench(ServerDriver):
 
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command; pgbench counts in whole seconds."""
-        run = _run_of(request)
+        run = request.run
         data, job = _accounts_of(run.data), run.job
         assert isinstance(job, Scripts), "a run of pgbench has scripts"
         seconds = max(1, round(run.seconds))
@@ -151,16 +151,14 @@ class Pgbench(ServerDriver):
                 if script == _OWN
                 else [f"--builtin={script}"]
             )
-        if isinstance(request.database, Path):
-            raise DriverError(f"pgbench drives servers, and {request.database} is a file")
-        return (str(request.program), *words, *_reach(request.database))
+        return (str(request.program), *words, *_reach(request.endpoint))
 
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return all transactions as a step, and the scripts as its parts.
 
         The times that pgbench tells are means: there are no percentiles.
         """
-        run = _run_of(request)
+        run = request.run
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
         failure = self.complaint(text)
         if failure is not None:
@@ -245,11 +243,6 @@ def _only(pattern: re.Pattern[str], text: str) -> str:
         times = f"{len(found)} times" if found else "never"
         raise DriverError(f"pgbench printed {times} what it prints once: {pattern.pattern}")
     return str(found[0])
-
-
-def _run_of(request: DriverRequest) -> ClientRun:
-    assert request.task.run is not None, "this driver runs clients"
-    return request.task.run
 
 
 def _accounts_of(data: DataSet) -> Accounts:

@@ -39,7 +39,7 @@ from dbhone.workload.drivers.base import (
     validated,
 )
 from dbhone.workload.replay_file import Half, write_half
-from dbhone.workload.task import ClientRun, DataSet, Task
+from dbhone.workload.task import DataSet, Task
 from dbhone.workload.workload_file import read_header
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "suites"
@@ -153,7 +153,7 @@ class Replay(ServerDriver):
 
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command; sysbench counts in whole seconds."""
-        seconds = max(1, round(_run_of(request).seconds))
+        seconds = max(1, round(request.run.seconds))
         options = {
             "time": str(seconds),
             "events": "0",
@@ -173,7 +173,7 @@ class Replay(ServerDriver):
         return self._command(request, {"time": "0", "events": "0", "counts": str(counts)})
 
     def _command(self, request: DriverRequest, options: Mapping[str, str]) -> tuple[str, ...]:
-        run = _run_of(request)
+        run = request.run
         data, job = _dump_of(run.data), run.job
         assert isinstance(job, HalfOfWorkload), "a run of this driver replays a half"
         every = {
@@ -182,13 +182,11 @@ class Replay(ServerDriver):
             "order": str(request.task.order),
         }
         script = data.scripts / "replay.lua"
-        return command_line(
-            request.program, script, _endpoint_of(request), {**every, **options}, "run"
-        )
+        return command_line(request.program, script, request.endpoint, {**every, **options}, "run")
 
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the whole transactions as a step, and each part."""
-        run = _run_of(request)
+        run = request.run
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
         refused = sum(int(number) for number in _REFUSED.findall(text))
         text, parts = read_parts(_REFUSED.sub("", text), run.parts)
@@ -247,17 +245,6 @@ def _dump_of(data: DataSet) -> Dump:
 def _prepared(data: Dump) -> Path:
     assert data.prepared is not None, "the clients' files are written before clients start"
     return data.prepared
-
-
-def _run_of(request: DriverRequest) -> ClientRun:
-    assert request.task.run is not None, "this driver runs clients"
-    return request.task.run
-
-
-def _endpoint_of(request: DriverRequest) -> Endpoint:
-    if isinstance(request.database, Path):
-        raise DriverError(f"only servers are driven, and {request.database} is a file")
-    return request.database
 
 
 PLUGIN = Replay()

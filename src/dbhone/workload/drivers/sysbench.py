@@ -153,7 +153,7 @@ class Sysbench(ServerDriver):
 
         A run of so many events has all the time that it takes.
         """
-        run = _run_of(request)
+        run = request.run
         seconds = max(1, round(run.seconds)) if run.events is None else 0
         options = {
             "time": str(seconds),
@@ -184,7 +184,7 @@ class Sysbench(ServerDriver):
 
         Where a script says how many operations its one event was, the step is that event.
         """
-        run = _run_of(request)
+        run = request.run
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
         text, parts = read_parts(text, run.parts)
         summary = read_summary(text)
@@ -269,12 +269,6 @@ def _whole(request: DriverRequest, summary: Summary) -> StepResult:
     )
 
 
-def _run_of(request: DriverRequest) -> ClientRun:
-    if request.task.run is None:
-        raise DriverError(f"sysbench has no script for the set {request.task.set}")
-    return request.task.run
-
-
 def _job_of(run: ClientRun) -> Script:
     assert isinstance(run.job, Script), "a run of sysbench has a script"
     return run.job
@@ -285,14 +279,8 @@ def _tables_of(data: DataSet) -> Tables:
     return data
 
 
-def _endpoint_of(request: DriverRequest) -> Endpoint:
-    if isinstance(request.database, Path):
-        raise DriverError(f"sysbench drives servers, and {request.database} is a file")
-    return request.database
-
-
 def _run_command(request: DriverRequest, options: dict[str, str]) -> tuple[str, ...]:
-    run = _run_of(request)
+    run = request.run
     script, own = _script(_job_of(run), _tables_of(run.data))
     usual = {**_table_options(_tables_of(run.data)), "threads": str(run.threads)}
     if run.parts:
@@ -301,7 +289,7 @@ def _run_command(request: DriverRequest, options: dict[str, str]) -> tuple[str, 
         usual["db-ps-mode"] = "disable"
     # What a set says replaces what every set has.
     options = usual | options | own
-    return command_line(request.program, script, _endpoint_of(request), options, "run")
+    return command_line(request.program, script, request.endpoint, options, "run")
 
 
 def _table_options(tables: Tables) -> dict[str, str]:

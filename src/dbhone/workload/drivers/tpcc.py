@@ -28,7 +28,7 @@ from dbhone.workload.drivers.base import (
     part_results,
     validated,
 )
-from dbhone.workload.task import ClientRun, DataSet, Task
+from dbhone.workload.task import DataSet, Task
 
 _LOADERS = 4
 _VERIFIED_TRANSACTIONS = 200
@@ -126,24 +126,22 @@ class Tpcc(ServerDriver):
 
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command of a run that prints its counts."""
-        return self._run(request, f"--seconds={_run_of(request).seconds}")
+        return self._run(request, f"--seconds={request.run.seconds}")
 
     def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command of a run without an end, whose transactions are counted in a file."""
         return self._run(request, f"--counts={counts}")
 
     def _run(self, request: DriverRequest, until: str) -> tuple[str, ...]:
-        run = _run_of(request)
+        run = request.run
         assert isinstance(run.job, Mix), "a run of this driver has a mix"
-        if isinstance(request.database, Path):
-            raise DriverError(f"TPC-C is for servers, and {request.database} is a file")
         words = (f"--threads={run.threads}", f"--weights={run.job.weights}", until)
         parts = f"--parts={','.join(run.parts)}"
-        return _command(request.program, request.database, run.data, "run", *words, parts)
+        return _command(request.program, request.endpoint, run.data, "run", *words, parts)
 
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return all transactions as a step, and each kind as a part."""
-        run = _run_of(request)
+        run = request.run
         printed = b"".join(chunk.data for chunk in transcript)
         try:
             counted = TypeAdapter(_Summary).validate_json(printed)
@@ -217,11 +215,6 @@ def _command(
         *options,
         command,
     )
-
-
-def _run_of(request: DriverRequest) -> ClientRun:
-    assert request.task.run is not None, "this driver runs clients"
-    return request.task.run
 
 
 PLUGIN = Tpcc()
