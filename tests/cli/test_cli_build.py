@@ -175,7 +175,7 @@ def test_training_is_by_the_suite_of_the_dbms_unless_another_is_named(
     [
         (("--train", "point-query"), "there is no set 'point-query'"),
         (("--train", "main", "--size", "vast"), "there is no size 'vast'"),
-        (("--train", "main", "--suite", "tpcc"), "there is no suite 'tpcc'"),
+        (("--train", "main", "--suite", "tpcd"), "there is no suite 'tpcd'"),
         (("--train", "point-query", "--suite", "sysbench:micro"), "does not drive sqlite"),
     ],
 )

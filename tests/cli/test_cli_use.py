@@ -340,5 +340,5 @@ def test_help_lists_commands_by_task_with_whole_summaries(home: Path) -> None:
 
 def test_examples_stand_on_lines_of_their_own(home: Path) -> None:
     told = hone(home, "compare", "--help").stdout
-    example = "  hone compare git:.@v1 git:.@main --sets point-query,update-index --budget 30m"
+    example = "  hone compare git:.@v1 git:.@main --sets point-query,update-index --stop-early"
     assert example in told.splitlines()
