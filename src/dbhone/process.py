@@ -96,14 +96,15 @@ class Command:
         """Return the command as one would type it."""
         return shlex.join(self.argv)
 
-    def constraints(self) -> tuple[str, str, str, str]:
-        """Return account, control groups, CPUs and scheduling, as the supervisor reads them."""
+    def constraints(self) -> tuple[str, str, str, str, str]:
+        """Return account, groups, CPUs, scheduling and lifetime, as the supervisor reads them."""
         group = None if self.tenant is None else self.tenant.group
         return (
             "-" if self.account is None else f"{self.account.uid}:{self.account.gid}",
             "-" if group is None else "\n".join(map(str, group.folders)),
             "-" if self.cpus is None else ",".join(map(str, sorted(self.cpus))),
-            "lasting" if self.lasting else "idle" if self.idle else "-",
+            "idle" if self.idle else "-",
+            "lasting" if self.lasting else "-",
         )
 
     def check_program(self) -> None:
@@ -324,8 +325,8 @@ class Process:
 class _Start:
     """What the supervisor starts: the program, or bubblewrap with its ``inputs``.
 
-    ``words`` tell how: the account, the control groups, the CPUs, the scheduling, and the limits of
-    what is enclosed.
+    ``words`` tell how: the account, the control groups, the CPUs, the scheduling, the lifetime, and
+    the limits of what is enclosed.
     """
 
     argv: tuple[str, ...]

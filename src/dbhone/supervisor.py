@@ -7,12 +7,13 @@ all its descendants. It can reach descendants that daemonised, because it is the
 "child subreaper" (prctl(2)): orphans below it become its own children.
 
 Usage: ``python -I -S supervisor.py CONTROL_FD STATUS_FD ENVIRONMENT_FD INPUT_FDS ACCOUNT GROUPS
-CPUS SCHEDULING LIMITS -- PROGRAM …``
+CPUS SCHEDULING LIFETIME LIMITS -- PROGRAM …``
 
 The program (not the supervisor itself) gets the variables that ENVIRONMENT_FD holds, each ended by
 a zero byte. It runs as ACCOUNT, ``UID:GID``, in the control groups whose folders GROUPS names, one
 in a line, and only on CPUS, ``0,2``. With ``idle`` as its SCHEDULING it runs only on CPUs that
-nothing else uses; with ``lasting`` it comes to its end, and what it has started stays. LIMITS,
+nothing else uses. With ``lasting`` as its LIFETIME it comes to its end, and what it has started
+stays; otherwise all of it ends with hone. LIMITS,
 ``RLIMIT_CORE=0,…``, say that the program is bubblewrap, which makes a sandbox by the options and
 files in INPUT_FDS, ``12,13,14``: then it is the enclosed program that has these limits, gets the
 signals, and whose process id is told. ``-`` leaves each as it is.
@@ -150,7 +151,8 @@ class _Program:
 
     def __init__(self, words: list[str]) -> None:
         environment, inputs, *constraints, _ = words[: words.index("--") + 1]
-        self.account, self.groups, self.cpus, self.scheduling, self.limits = constraints
+        self.account, self.groups, self.cpus, self.scheduling = constraints[:4]
+        self.lifetime, self.limits = constraints[4:]
         self.argv = words[words.index("--") + 1 :]
         self.environment = _read_environment(int(environment))
         self.inputs = [_moved(int(descriptor)) for descriptor in inputs.split(",") if descriptor]
@@ -324,7 +326,7 @@ def main() -> None:
     _tell(status, f"pid {target.pid}")
     usage = _Usage()
     ended = _watch(pid, target, control, wakeup_reader, usage)
-    if program.scheduling == "lasting":
+    if program.lifetime == "lasting":
         ended = os.waitpid(pid, 0)[1] if ended is None else ended
     else:
         _kill_all_children(usage)
