@@ -19,7 +19,7 @@ import signal
 import stat
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ import platformdirs
 
 from dbhone.cgroup import remove_dead_groups
 from dbhone.errors import MachineError, UsageError, disk_full
+from dbhone.files import open_to_all, publish
 from dbhone.process import SESSION_VARIABLE
 from dbhone.untrusted_files import remove_tree
 
@@ -134,6 +135,18 @@ class Session:
         make_folder(self.scratch, shared=True)
         path.mkdir(mode=_PRIVATE)
         return path
+
+    def fill_once(self, folder: Path, write: Callable[[Path], None]) -> Path:
+        """Return a folder that everybody may read; ``write`` fills it unless it is there.
+
+        It appears whole or not at all, whatever ends hone meanwhile.
+        """
+        if not folder.is_dir():
+            draft = self.workdir(folder.name)
+            write(draft)
+            open_to_all(draft)
+            publish(draft, folder)
+        return folder
 
     @contextlib.contextmanager
     def fixed_workdir(self, name: str) -> Iterator[Path]:

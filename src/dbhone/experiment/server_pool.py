@@ -18,7 +18,7 @@ from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, Sizin
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
 from dbhone.errors import DriverError
 from dbhone.experiment.model import TrainingCommand
-from dbhone.files import digest_of, digest_of_file, open_to_all, publish
+from dbhone.files import digest_of, digest_of_file
 from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
 from dbhone.instance.applied_levers import AppliedLevers
@@ -133,15 +133,13 @@ class ServerPool:
         materials = self.workload.driver.materials(self.workload.data)
         if materials is None:
             return None
-        name = f"clients-{digest_of([self.workload.driver.name, *materials.what])[:16]}"
-        folder = self.session.home.data / name
-        if not folder.is_dir():
+
+        def write(folder: Path) -> None:
             self._notify(materials.doing)
-            draft = self.session.workdir("clients")
-            materials.write(draft)
-            open_to_all(draft)
-            publish(draft, folder)
-        return folder
+            materials.write(folder)
+
+        name = f"clients-{digest_of([self.workload.driver.name, *materials.what])[:16]}"
+        return self.session.fill_once(self.session.home.data / name, write)
 
     @property
     def _data(self) -> DataSet:

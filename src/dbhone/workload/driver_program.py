@@ -15,7 +15,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.account import Tenant, own
 from dbhone.errors import ToolError
-from dbhone.files import digest_of, digest_of_tree, open_to_all, publish
+from dbhone.files import digest_of, digest_of_tree
 from dbhone.home import Session
 from dbhone.requirements import Requirement, missing
 from dbhone.sandbox import Sandbox, program_folders
@@ -52,23 +52,22 @@ def _built(
     """Return the program that a Go module makes, built unless it is kept."""
     version = process.output_of((str(go), "env", "GOVERSION", "GOARCH"))
     key = digest_of([digest_of_tree(module), version])[:16]
-    folder = session.home.data / f"{name}-{key}"
-    if not folder.is_dir():
+
+    def write(folder: Path) -> None:
         notify(f"building {name} with go")
-        work, draft = session.workdir(name), session.workdir(name)
+        work = session.workdir(name)
         log = session.home.logs / f"{name}-{key}.log"
         shutil.copytree(module, work / "module")
         _run_go(_fetch(go, work, log))
         with tenancy(session) as tenant:
             own(work, tenant.account)
             _run_go(_build(go, work, log, tenant))
-        with open_untrusted(work / _PROGRAM) as made, (draft / name).open("wb") as kept:
+        with open_untrusted(work / _PROGRAM) as made, (folder / name).open("wb") as kept:
             shutil.copyfileobj(made, kept)
-        (draft / name).chmod(0o755)
+        (folder / name).chmod(0o755)
         remove_tree(work)
-        open_to_all(draft)
-        publish(draft, folder)
-    return folder / name
+
+    return session.fill_once(session.home.data / f"{name}-{key}", write) / name
 
 
 def _fetch(go: Path, work: Path, log: Path) -> process.Command:
