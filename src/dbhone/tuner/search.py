@@ -356,9 +356,9 @@ def runs_of(request: Request, store: Store) -> list[Run]:
     ]
 
 
-def finished_of(request: Request, store: Store) -> list[Finished]:
-    """Return the same with their samples."""
-    return [Finished(run=run, samples=store.samples(run.id)) for run in runs_of(request, store)]
+def finished_of(runs: Sequence[Run], store: Store) -> list[Finished]:
+    """Return runs with their samples."""
+    return [Finished(run=run, samples=store.samples(run.id)) for run in runs]
 
 
 def run_search(
@@ -378,7 +378,7 @@ def run_search(
             )
             execute(experiment, runs[-1], False)
             continue
-        stage = next_stage(request, finished_of(request, store))
+        stage = next_stage(request, finished_of(runs, store))
         if isinstance(stage, Decision):
             return stage
         experiment = recorded(parse(stage.text, name=stage.name), session.home)

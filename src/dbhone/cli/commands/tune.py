@@ -162,7 +162,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
             _execute(context, experiment, run, session, store, refresh=refresh)
 
         decision = run_search(request, session, store, execute, refresh=chosen.refresh)
-        finished = finished_of(request, store)
+        finished = finished_of(runs_of(request, store), store)
         _tell(context, request, finished, decision, space.left_out)
         if decision.confirmed is None:
             return 1
