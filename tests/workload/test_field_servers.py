@@ -211,10 +211,15 @@ OUTDEGREES = {0: 0.4533, 1: 0.3213, 2: 0.0950, 3: 0.0503}
 
 def test_linkbench_asks_by_the_published_shares(mariadb: Live) -> None:
     live = loaded(mariadb, "linkbench", "linkbench_shares")
-    lines = asked(live, task_of("linkbench", "requests"), "Query")
-    counts = {begin: sum(bool(re.match(begin, line)) for line in lines) for begin in SHARES}
-    total = sum(counts.values())
-    assert total > 300
+    lines: list[str] = []
+    total = 0
+    for _ in range(9):  # a run of a slow machine asks less
+        lines += asked(live, task_of("linkbench", "requests"), "Query")
+        counts = {begin: sum(bool(re.match(begin, line)) for line in lines) for begin in SHARES}
+        total = sum(counts.values())
+        if total > 1000:
+            break
+    assert total > 1000
     assert sum(SHARES.values()) == pytest.approx(100, abs=1e-4)
     for begin, share in SHARES.items():
         assert_share(counts[begin], total, share / 100)
