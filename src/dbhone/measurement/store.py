@@ -1,10 +1,9 @@
 """The store: every run and every measurement, kept whatever happens to hone or to the machine.
 
 An invocation is committed, with its measurements and all that the driver printed, before
-``record`` returns; a commit is on the disk. Nothing is deleted but
-runs that a user deletes. Several processes may
-use one store at once; a ``Store`` may be used by several threads. ``docs/store.md`` tells
-how the tables look to people.
+``record`` returns; a commit is on the disk. Nothing is deleted but runs that a user deletes.
+Several processes may use one store at once; a ``Store`` may be used by several threads.
+``docs/store.md`` tells how the tables look to people.
 
 Every method raises StoreError when the store cannot be read or written, MachineError when its
 disk is full, and UsageError for a run that does not exist.

@@ -285,9 +285,6 @@ def _slowest(build: Build, count: int) -> Table:
     return table
 
 
-PLUGIN = command
-
-
 def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
     """Return a table with a column for each build; ``slowest`` is how many targets to list."""
     table = listing("", *map(_heading, builds))
@@ -324,3 +321,6 @@ def _efficiency(timings: BuildTimings) -> str:
 
 def _target(target: tuple[str, float] | None) -> str:
     return "" if target is None else f"{duration(target[1])}  {target[0]}"
+
+
+PLUGIN = command
