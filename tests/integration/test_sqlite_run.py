@@ -110,7 +110,9 @@ def test_every_format_is_written(hone: Hone, report: dict[str, Any]) -> None:
 
 def test_runs_and_builds_are_listed(hone: Hone) -> None:
     assert "a small run on the real SQLite" in hone("runs").stdout
-    assert "enough" in hone("show", "1").stdout
+    shown = hone("show", "1").stdout
+    assert re.search(r"^state +done\b", shown, re.MULTILINE)
+    assert re.search(rf"^blocks +{BLOCKS}\b", shown, re.MULTILINE)
     builds = hone("builds").stdout
     assert "instrumented" in builds
     assert "copy 1" in builds
