@@ -59,10 +59,21 @@ def main() -> None:
     parser.add_argument("--dbms", default="postgresql")
     parser.add_argument("--source", default="deb:postgresql-15")
     parser.add_argument("--mark", default="deadlock_timeout=1001ms", metavar="NAME=VALUE")
-    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=2, help="of servers; 0 for programs alone")
     parser.add_argument("--budget", default="8m", help="of each run")
     parser.add_argument("--pairs", type=int, default=60, help="of programs inside and outside")
     options = parser.parse_args()
+    if options.runs:
+        _print_servers(options)
+    with open_session(locate(options.home)) as session, tenancy(session) as tenant:
+        times = _starts(tenant)
+        ratio, error = _system_calls(tenant, options.pairs)
+    print("to start and end a program: {:.1f} ms outside, {:.1f} ms inside".format(*times))
+    print(f"CPU time of system calls, inside / outside: {ratio:.4f} ± {2 * error:.4f}")
+
+
+def _print_servers(options: argparse.Namespace) -> None:
+    """Measure servers inside and outside in runs, and print the summaries of all."""
     texts = experiments(_EXPERIMENT, options, options.mark, _STEPS)
     setting, _, value = options.mark.partition("=")
     with _outside(setting, value):
@@ -76,11 +87,6 @@ def main() -> None:
                 continue
             ends = f"[{summary.low:.4f}, {summary.high:.4f}]"
             print(f"{metric.name}, {what} / inside: {summary.ratio:.4f} {ends}")
-    with open_session(locate(options.home)) as session, tenancy(session) as tenant:
-        times = _starts(tenant)
-        ratio, error = _system_calls(tenant, options.pairs)
-    print("to start and end a program: {:.1f} ms outside, {:.1f} ms inside".format(*times))
-    print(f"CPU time of system calls, inside / outside: {ratio:.4f} ± {2 * error:.4f}")
 
 
 @contextmanager

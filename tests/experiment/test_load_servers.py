@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dbhone.errors import ExperimentError, UsageError
 from dbhone.experiment.load import load_shipped, parse, shipped_names
-from dbhone.experiment.model import Experiment, Slices
+from dbhone.experiment.model import Experiment, Servers, Slices
 from dbhone.experiment.server_target import ServerTarget
 from dbhone.experiment.target import training_tasks
 from dbhone.measurement.record import Role
@@ -168,8 +170,33 @@ def test_slices_are_chosen_by_themselves_unless_it_is_said_how() -> None:
 def test_short_slices_are_refused_where_that_cannot_be_done(word: str) -> None:
     warm = GOOD.replace("os-cached", "cached")
     assert designed(word, warm).slices is Slices.SHORT
-    with pytest.raises(ExperimentError, match="each slice of a cold server has a server"):
+    with pytest.raises(ExperimentError, match="no two servers are up at once"):
         designed(word, GOOD.replace("os-cached", "cold"))
+    with pytest.raises(ExperimentError, match="no two servers are up at once"):
+        designed(f'{word}"\nservers = "one', warm)
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "servers"), [(4, Servers.ONE), (6, Servers.ALL)], ids=["too many", "fitting"]
+)
+def test_one_server_is_up_at_a_time_where_the_memory_has_no_room_for_all(
+    monkeypatch: pytest.MonkeyPatch, gigabytes: int, servers: Servers
+) -> None:
+    monkeypatch.setattr("dbhone.instance.memory.memory_for", lambda _: gigabytes * 1024**3)
+    assert parse(GOOD, name="x.toml").servers is servers  # four caches of 1 GB
+    for word in (Servers.ONE, Servers.ALL):
+        asked = parse(f'{GOOD}\n[design]\nservers = "{word.value}"\n', name="x.toml")
+        assert asked.servers is word
+    cold = parse(GOOD.replace("os-cached", "cold"), name="x.toml")
+    assert cold.servers is Servers.ALL
+    assert cold.one_by_one
+
+
+def test_how_many_servers_are_up_is_no_question_without_servers() -> None:
+    text = load_shipped("try").text
+    assert parse(text, name="x.toml").servers is Servers.ALL
+    with pytest.raises(ExperimentError, match="the suite speedtest1 drives no server"):
+        parse(re.sub(r"^\[design\]$", '[design]\nservers = "one"', text, flags=re.M), name="x.toml")
 
 
 def designed(slices: str, text: str = GOOD) -> Experiment:

@@ -19,7 +19,7 @@ from dbhone.experiment.embedded_target import EmbeddedTarget
 from dbhone.experiment.events import BlockEnded, Event, Listener, Slice
 from dbhone.experiment.load import parse
 from dbhone.experiment.measure import Measuring, check_conditions
-from dbhone.experiment.model import Experiment, Slices
+from dbhone.experiment.model import Experiment, Servers, Slices
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import BuildResult, Schedule
 from dbhone.home import Session
@@ -150,6 +150,7 @@ class Bench:
         allot: bool = True,
         stop_early: bool = False,
         slices: Slices = Slices.FRESH,
+        servers: Servers = Servers.ALL,
     ) -> Measuring:
         """Return what measures these builds, one after the other unless told otherwise."""
         listen = listen or self.events.append
@@ -163,6 +164,7 @@ class Bench:
             allot=allot,
             stop_early=stop_early,
             slices=slices,
+            servers=servers,
         )
         made = target(experiment, recorder, builds, self.session)
         return Measuring(made, tuple(builds), SCHEDULE, service, recorder)
@@ -199,6 +201,37 @@ def test_every_subject_is_measured_once_in_every_block(
     assert len(columns(samples).block) == 3 * 3 * 4
     assert set(samples.steps) == {"main/100", "main/110", "cte/100", "cte/110"}
     assert sum(isinstance(event, BlockEnded) for event in bench.events) == 3
+
+
+def test_one_subject_does_all_sets_before_the_next_ones_turn(
+    bench: Bench, builds: dict[str, Build]
+) -> None:
+    assert bench.measure(builds, servers=Servers.ONE).run() == "blocks"
+    assert bench.done() == bench.everything(3)
+    slices = [event for event in bench.events if isinstance(event, Slice)]
+    for block in range(3):
+        own = [event for event in slices if event.block == block]
+        assert [event.number for event in own] == list(range(1, 7))
+        turns = [subject for subject, _ in itertools.groupby(event.subject for event in own)]
+        assert sorted(turns) == sorted(NAMES)
+
+
+def test_a_turn_that_was_cut_off_goes_on_with_what_is_open(
+    bench: Bench, builds: dict[str, Build]
+) -> None:
+    cut = bench.measure(builds, servers=Servers.ONE)
+
+    def stop(event: Event) -> None:
+        if isinstance(event, Slice) and event.block == 1 and event.number == 4:
+            raise KeyboardInterrupt
+
+    cut.recorder.listen = stop
+    with pytest.raises(KeyboardInterrupt):
+        cut.run()
+    before = bench.done()
+    assert len(before) == 6 + 3
+    assert bench.measure(builds, servers=Servers.ONE).run() == "blocks"
+    assert bench.done() == bench.everything(3)
 
 
 def test_a_wide_target_ends_it_after_the_least_blocks(

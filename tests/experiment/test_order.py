@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.experiment.order import block_order
+from dbhone.experiment.order import block_order, subject_order
 
 NAMES = st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=8, unique=True).map(tuple)
 
@@ -33,6 +33,14 @@ def test_every_subject_is_first_about_equally_often() -> None:
     subjects = ("a", "b", "c", "d")
     firsts = [block_order(1, block, ("main",), subjects)[0][1][0] for block in range(400)]
     assert all(70 < firsts.count(name) < 130 for name in subjects)
+
+
+@given(seed=st.integers(0, 2**32 - 1), block=st.integers(0, 1000), subjects=NAMES)
+def test_every_subject_has_one_turn_where_one_does_all_sets_at_a_time(
+    seed: int, block: int, subjects: tuple[str, ...]
+) -> None:
+    assert sorted(subject_order(seed, block, subjects)) == sorted(subjects)
+    assert subject_order(seed, block, subjects) == subject_order(seed, block, subjects)
 
 
 def test_another_seed_is_another_order() -> None:

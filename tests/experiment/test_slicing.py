@@ -20,7 +20,6 @@ from dbhone.experiment.model import Slices
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
-from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale, Task
 
 
@@ -34,13 +33,14 @@ def chosen(
     suite: str,
     wanted: Slices,
     *,
-    regime: Regime = Regime.CACHED,
+    one_by_one: bool = False,
     threads: tuple[int, ...] | None = None,
     subjects: int = 2,
     seconds: float = 2.0,
 ) -> frozenset[str]:
     named = {task.set: task for task in tasks(suite, threads, seconds)}
-    return interleaved_sets(wanted, load_driver(suites.load(suite).driver), regime, named, subjects)
+    driver = load_driver(suites.load(suite).driver)
+    return interleaved_sets(wanted, driver, named, subjects, one_by_one=one_by_one)
 
 
 def test_every_set_that_runs_for_a_time_on_a_connection_of_its_own_is_frozen_by_itself() -> None:
@@ -56,19 +56,17 @@ def test_every_set_that_runs_for_a_time_on_a_connection_of_its_own_is_frozen_by_
 )
 def test_what_cannot_count_is_measured_by_fresh_clients(suite: str, reason: str) -> None:
     first = tasks(suite)[0]
-    assert (
-        why_not_interleaved(load_driver(suites.load(suite).driver), Regime.CACHED, first) == reason
-    )
+    assert why_not_interleaved(load_driver(suites.load(suite).driver), first) == reason
     assert chosen(suite, Slices.AUTO) == frozenset()
 
 
 def test_an_embedded_driver_that_is_timed_by_what_it_prints_can_be_paused() -> None:
     speedtest1 = load_driver(suites.load("speedtest1").driver)
-    assert why_not_interleaved(speedtest1, Regime.CACHED, tasks("speedtest1")[0]) is None
+    assert why_not_interleaved(speedtest1, tasks("speedtest1")[0]) is None
 
 
-def test_cold_servers_are_measured_by_fresh_clients_and_so_is_what_asks_for_them() -> None:
-    assert chosen("sysbench:micro", Slices.AUTO, regime=Regime.COLD) == frozenset()
+def test_servers_one_at_a_time_are_measured_by_fresh_clients_and_so_is_what_asks_for_them() -> None:
+    assert chosen("sysbench:micro", Slices.AUTO, one_by_one=True) == frozenset()
     assert chosen("sysbench:micro", Slices.FRESH) == frozenset()
 
 

@@ -127,12 +127,14 @@ def test_settings_that_changed_since_a_run_began_are_named() -> None:
 
 AWAKE = parse(f"{GOOD}\n[design]\nawake = true\n", name="x.toml")
 COLD = parse(GOOD.replace("os-cached", "cold"), name="x.toml")
+ONE = parse(f'{GOOD}\n[design]\nservers = "one"\n', name="x.toml")
 PLAIN = parse(GOOD, name="x.toml")
 
 
 def test_a_footnote_names_the_conditions() -> None:
     assert [code for code, _ in conditions_notes(AWAKE)] == ["awake"]
     assert [code for code, _ in conditions_notes(COLD)] == ["cold"]
+    assert [code for code, _ in conditions_notes(ONE)] == ["one-server"]
     assert list(conditions_notes(PLAIN)) == []
 
 

@@ -9,7 +9,14 @@ from dbhone.cgroup import usable_memory
 from dbhone.dbms.mysql import Mysql
 from dbhone.dbms.postgresql import Postgresql
 from dbhone.errors import MachineError, SettingsError
-from dbhone.instance.memory import Yardstick, allotted, check_memory, memory_for, scaled
+from dbhone.instance.memory import (
+    Yardstick,
+    allotted,
+    check_memory,
+    fit_together,
+    memory_for,
+    scaled,
+)
 
 GIB = 1024**3
 YARDSTICK = Yardstick(memory=16 * GIB, cache=2 * GIB)
@@ -33,6 +40,14 @@ def test_caches_of_several_sizes_are_added(monkeypatch: pytest.MonkeyPatch) -> N
     check_memory([256 * 1024**2, 128 * 1024**2])
     with pytest.raises(MachineError, match=r"with a cache of 512\.0 MiB and 384\.0 MiB"):
         check_memory([512 * 1024**2, 384 * 1024**2])
+
+
+def test_whether_caches_fit_together_leaves_other_programs_a_tenth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dbhone.instance.memory.memory_for", lambda _: 10 * GIB)
+    assert fit_together([4 * GIB, 4 * GIB])
+    assert not fit_together([5 * GIB, 4 * GIB])
 
 
 def test_servers_share_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ def find_task(experiment: Experiment, word: str) -> Task:
         set_name, _, threads = word.partition("@")
         full = workload.suite.full_name(set_name)
         if task.set in (word, full, f"{full}@{threads}"):
-            why = why_not_interleaved(workload.driver, experiment.scale.regime, task)
+            why = why_not_interleaved(workload.driver, task, one_by_one=experiment.one_by_one)
             if why is not None:
                 raise UsageError(f"{task.set} cannot be explained: {why}")
             return task

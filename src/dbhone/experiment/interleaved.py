@@ -30,7 +30,6 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.conditions import between, read_conditions
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload.drivers.base import Driver
-from dbhone.workload.suite import Regime
 from dbhone.workload.task import Task
 
 _SLICE = 0.5
@@ -60,25 +59,29 @@ class Rounds:
 def interleaved_sets(
     slices: Slices,
     driver: Driver,
-    regime: Regime,
     tasks: Mapping[str, Task],
     subjects: int,
+    *,
+    one_by_one: bool = False,
 ) -> frozenset[str]:
-    """Return the sets that are measured in short slices, of these tasks by set."""
+    """Return the sets that are measured in short slices, of these tasks by set.
+
+    ``one_by_one`` says that at most one server is up at a time.
+    """
     if slices is Slices.FRESH:
         return frozenset()
     return frozenset(
         name
         for name, task in tasks.items()
-        if why_not_interleaved(driver, regime, task) is None
+        if why_not_interleaved(driver, task, one_by_one=one_by_one) is None
         and (slices is Slices.SHORT or _pays(task, subjects))
     )
 
 
-def why_not_interleaved(driver: Driver, regime: Regime, task: Task) -> str | None:
+def why_not_interleaved(driver: Driver, task: Task, *, one_by_one: bool = False) -> str | None:
     """Return why a task cannot be measured in short slices, None if it can."""
-    if regime is Regime.COLD:
-        return "each slice of a cold server has a server of its own"
+    if one_by_one:
+        return "short slices take turns, and no two servers are up at once"
     if not driver.can_pause(task):
         return f"{driver.name} cannot be paused while it executes {task.set}"
     return None

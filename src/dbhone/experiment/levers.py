@@ -13,7 +13,7 @@ from dbhone.instance.applied_levers import AppliedLevers
 from dbhone.instance.levers.base import LeverContext, Slot
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
-from dbhone.workload.suite import Regime
+from dbhone.workload.task import Scale
 
 
 def lacking(experiment: Experiment, subject: SubjectDeclaration, version: str) -> HoneError | None:
@@ -71,18 +71,22 @@ def settings_with(
 def _context(
     experiment: Experiment, subject: SubjectDeclaration, word: str = "", version: str = ""
 ) -> LeverContext:
-    """Return what levers are applied for: all servers with this one are up at once, unless cold."""
+    """Return what levers are applied for: all servers with it are up, or just one."""
     dbms = _server(subject)
     several = sum(word in other.levers for other in experiment.subjects)
-    cold = experiment.scale.regime is Regime.COLD
-    proposed = suite_tasks.cache_bytes(suites.load(experiment.suite), experiment.scale)
     return LeverContext(
         value="",
         dbms=dbms,
-        cache_bytes=applied_levers.cache_bytes_of(dbms, _effective(subject), proposed),
-        servers=min(1, several) if cold else several,
+        cache_bytes=cache_bytes(subject, experiment.suite, experiment.scale),
+        servers=min(1, several) if experiment.one_by_one else several,
         version=version,
     )
+
+
+def cache_bytes(subject: SubjectDeclaration, suite: str, scale: Scale) -> int:
+    """Return how large the cache of the subject's server is to be, in bytes."""
+    proposed = suite_tasks.cache_bytes(suites.load(suite), scale)
+    return applied_levers.cache_bytes_of(_server(subject), _effective(subject), proposed)
 
 
 def _effective(subject: SubjectDeclaration) -> Mapping[str, str]:

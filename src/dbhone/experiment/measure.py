@@ -1,8 +1,9 @@
 """Measures: blocks of randomised trials over all subjects, committed as they are made.
 
 A trial is one set on all subjects, one right after the other, in random order. A block is a trial
-of each set. A trial that was cut off is kept but does not count, and is made anew, so that what is
-compared was always measured within seconds.
+of each set. Where one server is up at a time, a subject does all sets before the next one's turn. A
+trial that was cut off is kept but does not count, and is made anew, so that what is compared was
+always measured within seconds.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+from collections.abc import Mapping
 from functools import partial
 
 from dbhone.analysis.comparison import analyse
@@ -17,8 +19,8 @@ from dbhone.analysis.verdict import Analysis, is_clear, precision, typical
 from dbhone.errors import DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, Slice
-from dbhone.experiment.model import Experiment
-from dbhone.experiment.order import block_order, task_order
+from dbhone.experiment.model import Experiment, Servers
+from dbhone.experiment.order import block_order, subject_order, task_order
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import Schedule, Target
 from dbhone.experiment.time_allocation import allot
@@ -140,8 +142,8 @@ class Measuring:
             metrics=(THROUGHPUT,),
         ).without(set(samples.subjects) - set(self._sound()))
 
-    def _sound(self) -> tuple[str, ...]:
-        return tuple(name for name in self.subjects if name not in self.broken)
+    def _sound(self, subjects: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        return tuple(name for name in subjects or self.subjects if name not in self.broken)
 
     def _candidates(self) -> tuple[str, ...]:
         return tuple(
@@ -201,36 +203,64 @@ class Measuring:
         """Return the first block that is not complete."""
         measured = self._measured()
         block = 0
-        while all(self._is_complete(measured.get((block, name), set())) for name in self._tasks):
+        while self._is_complete(block, measured, self.subjects):
             block += 1
         return block
 
-    def _is_complete(self, measured: set[str]) -> bool:
-        return set(self._sound()) <= measured
+    def _is_complete(
+        self, block: int, measured: Mapping[tuple[int, str], set[str]], subjects: tuple[str, ...]
+    ) -> bool:
+        sound = set(self._sound(subjects))
+        return all(sound <= measured.get((block, name), set()) for name in self._tasks)
 
     # One block
 
     def _measure_block(self, block: int) -> None:
         """Measure the trials of a block that are not complete."""
         measured = self._measured()
+        before = 0
+        for group in self._groups(block):
+            if not self._is_complete(block, measured, group):
+                self._measure_group(block, group, measured, before)
+            before += len(group) * len(self._tasks)
+
+    def _groups(self, block: int) -> tuple[tuple[str, ...], ...]:
+        """Return the subjects whose servers are up together, one group after the other."""
+        if self.experiment.servers is Servers.ONE:
+            order = subject_order(self._design.seed, block, self.subjects)
+            return tuple((name,) for name in order)
+        return (self.subjects,)
+
+    def _measure_group(
+        self,
+        block: int,
+        group: tuple[str, ...],
+        measured: Mapping[tuple[int, str], set[str]],
+        before: int,
+    ) -> None:
+        """Measure all sets on these subjects, of which each is up until the last set is done.
+
+        ``before`` is how many slices of the block other groups have.
+        """
         with contextlib.ExitStack() as stack:
-            opened = self.target.open(self._sound(), block)
+            opened = self.target.open(self._sound(group), block)
             self.service.exclusively(partial(stack.enter_context, opened))
             order = block_order(
                 self._design.seed,
                 block,
                 tuple(self._tasks),
-                self.subjects,
+                group,
                 ordered=self.target.suite.ordered,
             )
             for number, (set_name, subjects) in enumerate(order):
-                already = measured.get((block, set_name), set())
-                if self._is_complete(already):
+                already = measured.get((block, set_name), set()).intersection(group)
+                if set(self._sound(group)) <= already:
                     continue
                 if already:
                     self.store.supersede(self.run_id, block, set_name)
                 trial = self._trial(block, set_name, subjects)
-                self.service.exclusively(partial(self._measure_trial, trial, number))
+                slices_before = before + number * len(group)
+                self.service.exclusively(partial(self._measure_trial, trial, slices_before))
 
     def _trial(self, block: int, set_name: str, subjects: tuple[str, ...]) -> Trial:
         return Trial(
@@ -241,23 +271,23 @@ class Measuring:
             timeout=max(_LEAST_TIMEOUT, _TIMEOUT_FACTOR * self.schedule.seconds[set_name]),
         )
 
-    def _measure_trial(self, trial: Trial, number: int) -> None:
-        """Measure a trial, the ``number``-th of its block, and keep each subject's result."""
+    def _measure_trial(self, trial: Trial, slices_before: int) -> None:
+        """Measure a trial and keep each subject's result. So many of the block came before it."""
         self.target.ready(trial.subjects)
         with self._inhibitor.watch():
-            announce = partial(self._announce, trial, number)
+            announce = partial(self._announce, trial, slices_before)
             for result in self.target.run(trial, self._inhibitor, announce):
                 self.store.record(self.run_id, result.invocation(trial, self._known_steps))
                 self._count_failures(result.subject, result.driver)
 
-    def _announce(self, trial: Trial, number: int, subject: str, done: int) -> None:
+    def _announce(self, trial: Trial, slices_before: int, subject: str, done: int) -> None:
         """Tell that a subject's slice begins, when ``done`` subjects of the trial are done."""
         self.recorder.listen(
             Slice(
                 block=trial.block,
                 set=trial.set,
                 subject=subject,
-                number=number * len(self.subjects) + done + 1,
+                number=slices_before + done + 1,
                 total=len(self._tasks) * len(self.subjects),
                 left=self.recorder.left(),
             )

@@ -14,6 +14,7 @@ from dbhone.experiment.observe import Observe
 from dbhone.measurement.record import Design, Role
 from dbhone.verification.outcome import Grade
 from dbhone.workload import own_suite
+from dbhone.workload.suite import Regime
 from dbhone.workload.task import Scale
 
 
@@ -26,6 +27,17 @@ class Slices(StrEnum):
     """One slice of each subject, by a driver that is started for it."""
     SHORT = "short"
     """In short slices, with paused clients; a set that cannot be measured so is refused."""
+
+
+class Servers(StrEnum):
+    """How many servers an experiment wants to be up at once."""
+
+    AUTO = "auto"
+    """All, if their caches fit into the memory together."""
+    ALL = "all"
+    """Those of all subjects, side by side."""
+    ONE = "one"
+    """That of one subject: in a block one subject does everything, then another does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +121,8 @@ class Experiment:
 
     ``sets`` are the suite's sets that were asked for, None for all that the version has.
     With ``drop_unknown`` a server's setting that a version lacks is left out. With ``awake``
-    no CPU sleeps while something is measured. ``slices`` is how its passes are to be measured.
+    no CPU sleeps while something is measured. ``slices`` is how its passes are to be measured, and
+    ``servers`` how many servers are up at once, which is never ``AUTO`` here.
     With ``allot`` what is hard to tell is asked for longer than what is not. With ``stop_early``
     measuring ends when every candidate's summary is clear. ``verification`` is the grade at which
     builds are verified, None if only their answers are compared. ``files`` are the texts of the
@@ -127,6 +140,7 @@ class Experiment:
     drop_unknown: bool = False
     awake: bool = False
     slices: Slices = Slices.AUTO
+    servers: Servers = Servers.ALL
     allot: bool = True
     stop_early: bool = False
     observe: Observe = field(default_factory=Observe)
@@ -142,6 +156,11 @@ class Experiment:
     def size(self) -> str:
         """The named size of the workload."""
         return self.scale.size
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether at most one server is up at a time, as it is, too, where all are cold."""
+        return self.servers is Servers.ONE or self.scale.regime is Regime.COLD
 
     @property
     def base(self) -> SubjectDeclaration:

@@ -32,6 +32,11 @@ def block_order(
     return tuple((name, tuple(chance.sample(subjects, len(subjects)))) for name in names)
 
 
+def subject_order(seed: int, block: int, subjects: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the order of the subjects in a block in which each does all sets in its turn."""
+    return tuple(random.Random(f"{seed}/{block}/subjects").sample(subjects, len(subjects)))
+
+
 def round_order(
     seed: int, block: int, set: str, round: int, subjects: tuple[str, ...]
 ) -> tuple[str, ...]:

@@ -10,11 +10,13 @@ from pathlib import Path
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import ExperimentError, UnknownName
 from dbhone.experiment.interleaved import why_not_interleaved
-from dbhone.experiment.model import Experiment, Slices, SubjectDeclaration
+from dbhone.experiment.levers import cache_bytes
+from dbhone.experiment.model import Experiment, Servers, Slices, SubjectDeclaration
 from dbhone.experiment.observe import Observe, check_counters
 from dbhone.experiment.schema import ExperimentFile, Locator
 from dbhone.experiment.subjects import Subjects
 from dbhone.experiment.targets import target_class
+from dbhone.instance.memory import fit_together
 from dbhone.measurement.record import Design, Role
 from dbhone.source.kinds.base import parse_reference
 from dbhone.verification.outcome import Grade
@@ -22,7 +24,7 @@ from dbhone.verification.verify import lists_of
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import load_driver
-from dbhone.workload.suite import Suite
+from dbhone.workload.suite import Regime, Suite
 from dbhone.workload.task import Scale
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
@@ -51,7 +53,8 @@ class Resolver:
         self._check_subjects(suite, subjects)
         if self.declared.history is not None:
             _check_order(self.declared.history.order, subjects, self.where.at("history", "order"))
-        self._check_slices(suite, sets, scale)
+        servers = self._servers(suite, subjects, scale)
+        self._check_slices(suite, sets, scale, servers)
         return Experiment(
             name=self.name,
             text=self.text,
@@ -64,6 +67,7 @@ class Resolver:
             drop_unknown=self.declared.config.drop_unknown,
             awake=self.declared.design.awake,
             slices=self.declared.design.slices,
+            servers=servers,
             allot=self.declared.design.allot,
             stop_early=self.declared.design.stop_early,
             observe=self._observe(subjects),
@@ -132,13 +136,34 @@ class Resolver:
             self.where.meant(lambda _: suite_tasks.data_set(suite, scale), "", "workload", "data")
         return scale
 
-    def _check_slices(self, suite: Suite, sets: tuple[str, ...] | None, scale: Scale) -> None:
+    def _servers(
+        self, suite: Suite, subjects: tuple[SubjectDeclaration, ...], scale: Scale
+    ) -> Servers:
+        """Return how many servers are up at once: all, unless the memory has no room for them."""
+        wanted = self.declared.design.servers
+        if not suite.server_sizes:
+            if wanted is Servers.ONE:
+                raise ExperimentError(
+                    f"{self.where.at('design', 'servers')}: the suite"
+                    f" {self.declared.workload.suite} drives no server"
+                )
+            return Servers.ALL
+        if wanted is not Servers.AUTO or scale.regime is Regime.COLD:
+            return Servers.ONE if wanted is Servers.ONE else Servers.ALL
+        name = self.declared.workload.suite
+        caches = [cache_bytes(subject, name, scale) for subject in subjects]
+        return Servers.ALL if fit_together(caches) else Servers.ONE
+
+    def _check_slices(
+        self, suite: Suite, sets: tuple[str, ...] | None, scale: Scale, servers: Servers
+    ) -> None:
         """Refuse short slices where one of the sets cannot be measured in them."""
         if self.declared.design.slices is not Slices.SHORT:
             return
         driver = load_driver(suite.driver)
+        one_by_one = servers is Servers.ONE or scale.regime is Regime.COLD
         for task in suite_tasks.tasks(suite, sets or suite.measured(), scale):
-            reason = why_not_interleaved(driver, scale.regime, task)
+            reason = why_not_interleaved(driver, task, one_by_one=one_by_one)
             if reason is not None:
                 raise ExperimentError(
                     f"{self.where.at('design', 'slices')}: {reason}",

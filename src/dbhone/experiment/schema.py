@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from dbhone.compilation.inputs import BuildKeys, Words
 from dbhone.errors import ExperimentError, UsageError, nearest
-from dbhone.experiment.model import Slices
+from dbhone.experiment.model import Servers, Slices
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.verification.outcome import Grade
 from dbhone.workload.suite import Regime
@@ -58,12 +58,18 @@ def _grade(value: object) -> object:
 
 
 def _slices(value: object) -> object:
-    if value == _EARLIER_SHORT:
-        return Slices.SHORT
-    known = [word.value for word in Slices]
+    return Slices.SHORT if value == _EARLIER_SHORT else _word_of(Slices, value)
+
+
+def _servers(value: object) -> object:
+    return _word_of(Servers, value)
+
+
+def _word_of(words: type[Slices] | type[Servers], value: object) -> object:
+    known = [word.value for word in words]
     if value not in known:
         raise ValueError(f"write one of {', '.join(known)}")
-    return Slices(value)
+    return words(value)
 
 
 def _parsed(value: object, parse: Callable[[str], float], wanted: str) -> float:
@@ -196,9 +202,9 @@ class BlocksSection(_Section):
 class DesignSection(_Section):
     """``[design]``: how to measure, when to stop, and whether CPUs may sleep meanwhile.
 
-    With ``control``, which is usual, the base is measured twice, whether or not the file has a
-    subject for that. With ``stop_early`` measuring ends as soon as every candidate's summary is
-    clear.
+    ``servers`` says how many servers are up at once. With ``control``, which is usual, the base is
+    measured twice, whether or not the file has a subject for that. With ``stop_early`` measuring
+    ends as soon as every candidate's summary is clear.
     """
 
     target: Percent = 0.02
@@ -207,6 +213,7 @@ class DesignSection(_Section):
     blocks: BlocksSection = BlocksSection()
     awake: bool = False
     slices: Annotated[Slices, BeforeValidator(_slices)] = Slices.AUTO
+    servers: Annotated[Servers, BeforeValidator(_servers)] = Servers.AUTO
     allot: bool = True
     control: bool = True
     stop_early: bool = False

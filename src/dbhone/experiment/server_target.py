@@ -14,7 +14,7 @@ from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
 from dbhone.experiment.levers import apply_levers, settings_with, uses_huge_pages
-from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
+from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration, Training
 from dbhone.experiment.observe import Observing
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
 from dbhone.experiment.target import (
@@ -139,7 +139,7 @@ class ServerTarget(Target):
             driver=self.driver,
             scale=experiment.scale,
             drop_unknown=experiment.drop_unknown,
-            servers=len(experiment.subjects),
+            servers=1 if experiment.servers is Servers.ONE else len(experiment.subjects),
         )
         self._cold = workload.cold
         self._pool = ServerPool(session, workload, self._detail)
@@ -151,7 +151,8 @@ class ServerTarget(Target):
         if self.suite.note is not None:
             recorder.warn("suite-note", self.suite.note)
         caches = self._caches(workload.cache_bytes)
-        check_memory([max(caches.values())] if self._cold and caches else tuple(caches.values()))
+        largest = sorted(caches.values())[-1:]
+        check_memory(largest if experiment.one_by_one else tuple(caches.values()))
         self._specs |= self._limited(caches)
         self._scheduled_tasks = self.tasks(experiment.scale)
         self._servers: BlockServers | None = None
@@ -183,7 +184,7 @@ class ServerTarget(Target):
 
     def _limited(self, caches: Mapping[str, int]) -> dict[str, ServerSpec]:
         """Return the servers with limits on their memory, as far as they are up side by side."""
-        if self._cold:
+        if self.experiment.one_by_one:
             return {}
         limits = allotted({name: caches.get(name, 0) for name in self._specs})
         return {
@@ -253,20 +254,17 @@ class ServerTarget(Target):
 
     @contextlib.contextmanager
     def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
-        """Start and warm up the servers of these subjects; stop them in the end.
-
-        The subjects of the first block are all that are measured.
-        """
+        """Start and warm up the servers of these subjects; stop them in the end."""
         if self._servers is None:
-            self._servers = self._block_servers(subjects)
+            self._servers = self._block_servers()
             self._trials = self._interleaved_trials(self._servers, len(subjects))
         with self._servers.open(subjects, block):
             yield
 
-    def _block_servers(self, subjects: tuple[str, ...]) -> BlockServers:
+    def _block_servers(self) -> BlockServers:
         return BlockServers(
             self._pool,
-            {name: self._specs[name] for name in subjects},
+            self._specs,
             Observing(self.experiment.observe, self._warn),
             self._detail,
             design_seed=self.design_seed,
@@ -365,4 +363,6 @@ def _interleaved_sets(
 ) -> frozenset[str]:
     """Return the sets that are measured in short slices with paused clients."""
     driver = load_driver(suites.load(experiment.suite).driver)
-    return interleaved_sets(experiment.slices, driver, experiment.scale.regime, tasks, subjects)
+    return interleaved_sets(
+        experiment.slices, driver, tasks, subjects, one_by_one=experiment.one_by_one
+    )

@@ -14,7 +14,7 @@ import numpy as np
 from dbhone.analysis.rounds import log_rate, stalled
 from dbhone.dbms.base_protocol import Protocol
 from dbhone.dbms.base_settings import pairs
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.model import Experiment, Servers
 from dbhone.instance.settings import ResolvedSettings, Translated
 from dbhone.measurement.conditions import Condition
 from dbhone.measurement.record import COLD, Slice, Sliced
@@ -73,6 +73,12 @@ def conditions_notes(experiment: Experiment) -> Iterator[tuple[str, str]]:
             COLD,
             "every server was cold: it had just been started, and its data was on the disk only;"
             " nothing here says how fast a server is that has run for a while",
+        )
+    if experiment.servers is Servers.ONE:
+        yield (
+            "one-server",
+            "one server was up at a time, and did everything before the next one's turn: what is"
+            " compared lies minutes apart, so the noise of the machine weighs more",
         )
     if not can_enclose():
         yield (

@@ -21,6 +21,7 @@ _SHARE = re.compile(
     r"(?P<percent>\d+(?:\.\d+)?) *% of (?P<whole>memory|cache)(?:, at least (?P<least>\w+))?"
 )
 _MEANT = re.compile(r"% *of\b")
+_SHARE_OF_SERVERS = 0.9
 _MIB = 1024**2
 
 
@@ -73,6 +74,14 @@ def allotted(needs: Mapping[str, int]) -> dict[str, int]:
     return {name: need + spare for name, need in needed.items()}
 
 
+def fit_together(caches: Sequence[int]) -> bool:
+    """Return whether servers with caches of these sizes fit into the memory of this machine.
+
+    Other programs are left a tenth of it, whatever they use just now: so the answer stays the same.
+    """
+    return sum(cache + _BESIDE_CACHE for cache in caches) <= _SHARE_OF_SERVERS * memory_for(1)
+
+
 def check_memory(caches: Sequence[int]) -> None:
     """Raise MachineError if servers with caches of these sizes do not fit into the memory."""
     needed = sum(cache + _BESIDE_CACHE for cache in caches)
@@ -86,5 +95,6 @@ def check_memory(caches: Sequence[int]) -> None:
         raise MachineError(
             f"{count} with a cache of {sizes} would need about"
             f" {units.size(needed)}, and {whose} {units.size(available)}",
-            hint="choose a smaller cache: [workload] cache",
+            hint="choose a smaller cache: [workload] cache"
+            + (', or one server at a time: [design] servers = "one"' if len(caches) > 1 else ""),
         )

@@ -152,7 +152,7 @@ def check_room(request: Request, home: Home) -> None:
     if isinstance(request.dbms, ServerDbms):
         suite = suites.load(request.workload.suite or request.dbms.usual_suite)
         cache = suite_tasks.cache_bytes(suite, Scale(size=request.workload.size))
-        check_memory([cache] * (len(request.candidates) + 1))
+        check_memory([cache])
     needed = request.dbms.text_bytes * (_SCRATCH + _KEPT * 3 * len(request.candidates))
     free = shutil.disk_usage(home.root).free
     if needed > free:

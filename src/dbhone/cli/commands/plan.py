@@ -17,7 +17,7 @@ from dbhone.errors import HoneError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import load_named
-from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
 from dbhone.experiment.plan import Plan, PlanStep, Verify, make_plan, shortage
 from dbhone.requirements import Missing
 from dbhone.source.known_versions import known_versions
@@ -75,6 +75,11 @@ def print_plan(context: Context, declared: Experiment) -> None:
         f" every effect is known to ±{design.target:.1%} or the budget of"
         f" {duration(design.budget_seconds)} is spent."
     )
+    if declared.servers is Servers.ONE:
+        context.out.print(
+            "One server is up at a time: restarts are its replicates, what is compared lies minutes"
+            " apart, and noise that lasts so long is in every effect."
+        )
     measuring = plan.measure.cost.seconds
     if measuring > 0:
         context.out.print(
