@@ -304,6 +304,17 @@ def test_a_resumed_run_keeps_its_order(bench: Bench, builds: dict[str, Build]) -
     assert {block for block, _, _ in whole[len(told) :]} == {3}
 
 
+def test_a_subject_whose_data_is_damaged_takes_no_further_part(
+    bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring = bench.measure(builds)
+    damage = {"pgo": DriverError("the server's tables are damaged: 3.3.2.1")}
+    monkeypatch.setattr(measuring.target, "check", lambda: damage)
+    assert measuring.run() == "blocks"
+    assert measuring.broken == {"pgo": "the server's tables are damaged: 3.3.2.1"}
+    assert {block for block, _, subject in bench.done() if subject == "pgo"} == {0}
+
+
 def test_a_subject_that_fails_twice_running_takes_no_further_part(
     bench: Bench, builds: dict[str, Build], tmp_path: Path
 ) -> None:

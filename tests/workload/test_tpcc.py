@@ -149,7 +149,9 @@ def test_paused_clients_go_on_and_count(server: Live, tmp_path: Path) -> None:
 def test_verifying_answers_alike_again_and_finds_damage(server: Live) -> None:
     data_set = suite_tasks.data_set(suites.load("tpcc"), SCALE)
     assert server.verified(data_set) == server.verified(data_set)
+    checked = PLUGIN.check(server.program, server.endpoint, data_set)
+    PLUGIN.verification(server.printed(checked))
     server.ask("UPDATE warehouse SET w_ytd = w_ytd + 1")
-    printed = server.printed(PLUGIN.verify(server.program, server.endpoint, data_set))
-    with pytest.raises(DriverError, match=r"damaged: 3\.3\.2\.1"):
-        PLUGIN.verification(printed)
+    for command in (PLUGIN.verify(server.program, server.endpoint, data_set), checked):
+        with pytest.raises(DriverError, match=r"damaged: 3\.3\.2\.1"):
+            PLUGIN.verification(server.printed(command))

@@ -154,6 +154,16 @@ class BlockServers:
         server = self.running(subject).server
         return self._pool.client(server, self._block_seed.apply_to(task), folder)
 
+    def check(self) -> dict[str, HoneError]:
+        """Return, for each server that is up, what is wrong with its data, if anything is."""
+        faults: dict[str, HoneError] = {}
+        for name, running in self._up.items():
+            try:
+                self._pool.check(running.server)
+            except (ServerError, DriverError) as error:
+                faults[name] = error
+        return faults
+
     def note_trouble(self, subject: str, trouble: str | None) -> None:
         """Keep with the run what kept the subject from being observed, if anything did."""
         if trouble is not None:

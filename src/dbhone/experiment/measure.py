@@ -261,6 +261,8 @@ class Measuring:
                 trial = self._trial(block, set_name, subjects)
                 slices_before = before + number * len(group)
                 self.service.exclusively(partial(self._measure_trial, trial, slices_before))
+            for name, error in self.target.check().items():
+                self._break(name, error.message, error.hint)
 
     def _trial(self, block: int, set_name: str, subjects: tuple[str, ...]) -> Trial:
         return Trial(
@@ -300,16 +302,16 @@ class Measuring:
             return
         self._failures[subject] = self._failures.get(subject, 0) + 1
         self.recorder.note(f"{subject}: {result.failure}")
-        if self._failures[subject] < _FAILURES_TO_BREAK:
-            return
+        if self._failures[subject] >= _FAILURES_TO_BREAK:
+            self._break(subject, result.failure, result.hint)
+
+    def _break(self, subject: str, reason: str, hint: str | None) -> None:
+        """Let a subject take no further part; raise DriverError if nothing to compare is left."""
         if subject == self._base:
-            raise DriverError(f"the base cannot be measured: {result.failure}", hint=result.hint)
-        self.broken[subject] = result.failure
+            raise DriverError(f"the base cannot be measured: {reason}", hint=hint)
+        self.broken[subject] = reason
         if self._sound() == (self._base,):
-            raise DriverError(
-                f"nothing is left to compare with {self._base}: {result.failure}",
-                hint=result.hint,
-            )
+            raise DriverError(f"nothing is left to compare with {self._base}: {reason}", hint=hint)
 
 
 def _finite(value: float) -> float | None:

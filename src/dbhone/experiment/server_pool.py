@@ -358,6 +358,12 @@ class ServerPool:
         for task in self.workload.warm_up():
             self.drive(server, task).require_report()
 
+    def check(self, server: Server) -> None:
+        """Check what clients made of the data. Raises DriverError if it is damaged, ServerError."""
+        argv = self.workload.driver.check(self.program, server.endpoint, self._data)
+        if argv is not None:
+            self.workload.driver.verification(self._run_driver(server, argv, "checking"))
+
     def verify(self, spec: ServerSpec) -> str:
         """Return the digest of a server's answers; raise DriverError if its data is damaged."""
         driver = self.workload.driver

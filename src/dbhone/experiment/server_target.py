@@ -10,6 +10,7 @@ from typing import ClassVar
 from dbhone.compilation.counters import ProfileCounts, newly_executed, total_variation
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import load_server_dbms
+from dbhone.errors import HoneError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
@@ -301,6 +302,11 @@ class ServerTarget(Target):
         """Measure a trial, in short slices where that pays, else by one driver after the other."""
         assert self._trials is not None, "a block is open"
         return self._trials.run(trial, inhibitor, announce)
+
+    def check(self) -> Mapping[str, HoneError]:
+        """Return, by subject, in what its data contradicts itself after the block's writes."""
+        assert self._servers is not None, "a block is open"
+        return self._servers.check()
 
     def _warn_of_slow_operations(self, set_name: str, lasting: bool) -> None:
         few = f"too few operations of {set_name} end in a short slice"

@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 from dbhone.compilation.counters import Counters
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import Dbms
-from dbhone.errors import UsageError
+from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.events import Listener
 from dbhone.experiment.model import Experiment, Training
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
@@ -199,6 +199,10 @@ class Target(ABC):
         A driver or server that fails is a result. ``inhibitor`` tells what CPU time keeping CPUs
         awake takes meanwhile.
         """
+
+    def check(self) -> Mapping[str, HoneError]:
+        """Return, by subject, in what its data contradicts itself after the block's writes."""
+        return {}
 
     def tasks(self, scale: Scale) -> dict[str, Task]:
         """Return the driver's tasks at a scale, by set."""

@@ -276,6 +276,14 @@ class ServerDriver(Driver):
         Its output depends on the data alone: two correct servers print the same.
         """
 
+    def check(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...] | None:
+        """Return the command that checks the data once clients have changed it, None without one.
+
+        What it prints is read as a verification.
+        """
+        del program, endpoint, data
+        return None
+
     @abstractmethod
     def verification(self, printed: str) -> str:
         """Return the digest of the printed answers. Raises DriverError if a check failed."""

@@ -195,6 +195,10 @@ class Tpcc(ServerDriver):
         events = f"--events={_VERIFIED_TRANSACTIONS}"
         return _command(program, endpoint, data, "verify", events)
 
+    def check(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+        """Return the command that only checks the specification's conditions."""
+        return _command(program, endpoint, data, "verify", "--events=0")
+
     def verification(self, printed: str) -> str:
         """Return the digest of the answers; raise DriverError if a check failed."""
         return digest_of_answers(printed, self.name)
