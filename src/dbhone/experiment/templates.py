@@ -124,12 +124,18 @@ def _inline(values: Mapping[str, Any]) -> InlineTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRequest:
-    """What a history is to be of, and how. ``versions`` are the oldest first."""
+    """What a history is to be of, and how. ``versions`` are the oldest first.
+
+    ``variant`` is how versions are built that have none of their own. With ``optional`` a version
+    that cannot be built is left out, unless it is the oldest.
+    """
 
     dbms: str
     versions: tuple[KnownVersion, ...]
     workload: WorkloadOptions
     design: DesignOptions
+    variant: str | None = None
+    optional: bool = False
 
 
 def choose_versions(
@@ -160,18 +166,26 @@ def choose_versions(
 def history_text(request: HistoryRequest) -> str:
     """Return the experiment file of a history: the oldest version is the base, and the control."""
     dbms = load_dbms(request.dbms)
-    names = [version.name for version in request.versions]
-    first, *others = request.versions
+    versions = [
+        dataclasses.replace(version, variant=version.variant or request.variant)
+        for version in request.versions
+    ]
+    names = [version.name for version in versions]
+    first, *others = versions
+    optional = {"optional": True} if request.optional else {}
     return file_text(
         f"Written by `hone history {request.dbms}`: change it, and give it to `hone run`.",
         {"title": f"{dbms.title} {names[0]} to {names[-1]}", "base": names[0]},
         {
             "history": {"order": names},
-            "sources": {version.name: version.source for version in request.versions},
+            "sources": {version.name: version.source for version in versions},
             "subjects": {
                 first.name: version_table(first, dbms=dbms.name),
                 CONTROL: {"like": first.name},
-                **{version.name: version_table(version, dbms=dbms.name) for version in others},
+                **{
+                    version.name: version_table(version, dbms=dbms.name) | optional
+                    for version in others
+                },
             },
             "workload": workload_table(request.workload, dbms),
             "design": design_table(request.design, len(names) + 1),

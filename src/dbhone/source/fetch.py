@@ -156,11 +156,12 @@ def failure(
         full = disk_full(OSError(errno.ENOSPC, _FULL), doing)
         assert full is not None
         return full
-    reason = reason or _error_line(output) or f"it {finished.ending()}"
+    reason = reason or error_line(output) or f"it {finished.ending()}"
     return SourceError(f"{doing} failed: {reason}", hint=hint, log=job.log)
 
 
-def _error_line(output: str) -> str:
+def error_line(output: str) -> str:
+    """Return the first line in which a program tells what went wrong, empty if none does."""
     lines = output.splitlines()
     matches = (pattern.match(line) for pattern in (_REMOTE_ERROR, _LOCAL_ERROR) for line in lines)
     return next((match[1].strip() for match in matches if match), "")

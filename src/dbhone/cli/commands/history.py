@@ -17,12 +17,16 @@ from dbhone.experiment.join import JoinRequest, joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import HistoryRequest, choose_versions, history_text
-from dbhone.source.known_versions import known_versions
+from dbhone.source.known_versions import KnownVersion, known_versions
+from dbhone.source.tags import tagged_versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options(GeneratedOptions):
     versions: str | None
+    source: str | None
+    every: int
+    variant: str | None
     join: str | None
     anchor: str | None
 
@@ -34,12 +38,28 @@ class _Options(GeneratedOptions):
     examples=(
         "hone history mysql",
         "hone history mysql --versions 5.6,5.7,8.0.12",
+        "hone history sqlite --source git:URL --versions 3.38..3.45 --every 5",
         "hone history mysql --join 7 --versions 5.7.19",
     ),
 )
 @click.argument("dbms", shell_complete=completing.completing(completing.systems), metavar="DBMS")
 @click.option(
     "--versions", metavar="A,B,…", help="Which; 8.0 is the newest known 8.0.  [default: usual ones]"
+)
+@click.option(
+    "--source", metavar="git:URL", help="Repository whose tags are the versions; A..B is a range."
+)
+@click.option(
+    "--every",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Of its versions only each N-th, and the last.",
+)
+@click.option(
+    "--variant",
+    metavar="VARIANT",
+    help="How versions are compiled, such as rel+lto.  [default: rel]",
 )
 @asks
 @click.option("--join", metavar="RUN", help="Let the versions join this run's history.")
@@ -53,10 +73,15 @@ def command(context: Context, /, dbms: str, **options: Any) -> None:
     `hone versions` lists the versions that are known. All of them run at the same time and are
     measured in turn, block by block; the oldest is the base, and runs twice as the A/A control.
 
+    With --source a repository's releases are compiled, all by one compiler; one that cannot be
+    compiled is left out, with the reason.
+
     With --join the versions join a history that was measured before, at the same work: beside
     them a version of that run is measured once more. `hone report RUN last` tells of both as one.
     """
     request = _Options(**options)
+    if request.source is None and request.every > 1:
+        raise UsageError("--every is for --source: it leaves out releases of a repository")
     experiment = (_new if request.join is None else _joining)(context, dbms, request)
     page = write_or_execute(context, experiment, request)
     if page is not None and request.join is not None:
@@ -70,11 +95,27 @@ def _new(context: Context, dbms: str, options: _Options) -> Experiment:
         raise UsageError("--anchor is for --join: the version by which new ones join a run")
     request = HistoryRequest(
         dbms=dbms,
-        versions=choose_versions(known_versions(context.home), dbms, words(options.versions)),
+        versions=_versions(context, dbms, options),
         workload=options.workload,
         design=options.design,
+        variant=options.variant,
+        optional=options.source is not None,
     )
     return parse(history_text(request), name=f"{dbms}-history")
+
+
+def _versions(context: Context, dbms: str, options: _Options) -> tuple[KnownVersion, ...]:
+    """Return the versions that are meant, the oldest first."""
+    named = words(options.versions)
+    if options.source is None:
+        return choose_versions(known_versions(context.home), dbms, named)
+    versions = tagged_versions(dbms, options.source, named, options.every)
+    if len(versions) < 2:
+        raise UsageError(
+            f"a history needs two versions or more, and {versions[0].name} is one",
+            hint="write --versions A..B, or A,B,…; without it all releases are taken",
+        )
+    return versions
 
 
 def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
@@ -86,8 +127,12 @@ def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
             f"--{given_options[0]} cannot be chosen with --join: what joins a run does the same"
             " work"
         )
-    known = known_versions(context.home)
-    versions = [known.find(dbms, word) for word in words(options.versions)]
+    named = words(options.versions)
+    if options.source is not None:
+        versions = tagged_versions(dbms, options.source, named, options.every)
+    else:
+        known = known_versions(context.home)
+        versions = tuple(known.find(dbms, word) for word in named)
     with open_store(context) as store:
         run = find_run(store, options.join or "")
     request = JoinRequest(

@@ -31,7 +31,8 @@ class SourceKind:
     ``trusted`` kind is the user's own or his distribution's; what comes by others is built and run
     in sandboxes only, unless the user says otherwise. ``requirements`` are the programs that fetch.
     ``look`` is given where the tree lies on this machine already: it returns its folder, or raises
-    UsageError if there is none.
+    UsageError if there is none. ``tags`` returns the names of a repository's tags; its reference
+    has no revision.
     """
 
     syntax: str
@@ -42,6 +43,7 @@ class SourceKind:
     trusted: bool = False
     requirements: tuple[Requirement, ...] = ()
     look: Callable[[SourceReference], Path] | None = None
+    tags: Callable[[str], tuple[str, ...]] | None = None
 
 
 _DRAWER = "dbhone.source.kinds"

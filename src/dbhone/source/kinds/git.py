@@ -12,20 +12,24 @@ from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, UsageError, nearest_of_many
 from dbhone.files import absolute_path
-from dbhone.process import Finished
+from dbhone.process import Command, Finished, run
 from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
     CHECK_NETWORK,
+    QUERY_TIMEOUT,
     Fetch,
     SourceReference,
+    error_line,
     failure,
     perform,
     query,
+    require,
     throttled,
 )
 from dbhone.source.kinds.base import SourceKind
 from dbhone.untrusted_files import remove_tree, walk
 
+_GIT = Requirement(name="git", package="git")
 _SYNTAX = "git:URL@REV"
 _HINT = f"write it as {_SYNTAX}, where REV is a tag, a branch or a commit"
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
@@ -87,16 +91,33 @@ def _fetch(job: Fetch) -> str:
     _fetch_commit(job, ref)
     _git(job, "checkout", "--quiet", "--detach", "FETCH_HEAD")
     _fetch_submodules(job)
-    commit = query(job, _argv(job, "rev-parse", "--verify", "HEAD"), env=_environment(job))
+    head = _argv(location, "rev-parse", "--verify", "HEAD")
+    commit = query(job, head, env=_environment(job))
     if not commit.ok:
         raise failure(job, "reading the commit", commit)
     _remove_git(job.into)
     return f"git:{location}@{commit.text().strip()}"
 
 
-def _argv(job: Fetch, *arguments: str) -> tuple[str, ...]:
+def _tags(repository: str) -> tuple[str, ...]:
+    location = _parse(f"{repository}@HEAD").location
+    require(_GIT, why=f"{repository} is read by it")
+    command = Command(
+        argv=_argv(location, "ls-remote", "--tags", "--refs", "--", location),
+        cwd=Path("/"),
+        env={"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
+        timeout=QUERY_TIMEOUT,
+    )
+    finished = run(command)
+    if not finished.ok:
+        reason = error_line(finished.text()) or f"git {finished.ending()}"
+        raise SourceError(f"{location} has no tags to be read: {reason}", hint=CHECK_NETWORK)
+    names = (line.partition("\trefs/tags/")[2] for line in finished.text().splitlines())
+    return tuple(name for name in names if name and not _BAD_REVISION.search(name))
+
+
+def _argv(location: str, *arguments: str) -> tuple[str, ...]:
     settings = dict(_SETTINGS)
-    location = job.reference.location
     if location.startswith(("/", "file:")):
         # Submodules of a repository on this machine may lie on this machine too.
         settings["protocol.file.allow"] = "always"
@@ -128,7 +149,7 @@ def _run(job: Fetch, *arguments: str) -> Finished:
         if match:
             notify(f"{match[1].lower()}: {match[2]}")
 
-    argv = _argv(job, *arguments)
+    argv = _argv(job.reference.location, *arguments)
     return perform(job, argv, cwd=job.into, env=_environment(job), on_line=notify_progress)
 
 
@@ -140,9 +161,10 @@ def _git(job: Fetch, *arguments: str) -> None:
 
 def _refs(job: Fetch) -> tuple[str, ...]:
     """Return the full names of all refs that the repository has."""
-    finished = query(job, _argv(job, "ls-remote", "origin"), env=_environment(job))
+    location = job.reference.location
+    finished = query(job, _argv(location, "ls-remote", "origin"), env=_environment(job))
     if not finished.ok:
-        doing = f"reading the repository {job.reference.location}"
+        doing = f"reading the repository {location}"
         raise failure(job, doing, finished, hint=CHECK_NETWORK)
     return tuple(line.partition("\t")[2] for line in finished.text().splitlines())
 
@@ -176,9 +198,8 @@ def _fetch_commit(job: Fetch, ref: str) -> None:
         return
     job.notify(f"fetching the whole history of {job.reference.location}")
     _git(job, "fetch", "--progress", "--tags", "origin", "+refs/heads/*:refs/remotes/origin/*")
-    commit = query(
-        job, _argv(job, "rev-parse", "--verify", f"{ref}^{{commit}}"), env=_environment(job)
-    )
+    parse = _argv(job.reference.location, "rev-parse", "--verify", f"{ref}^{{commit}}")
+    commit = query(job, parse, env=_environment(job))
     if not commit.ok:
         raise _unknown(ref, (), job)
     _git(job, "fetch", "--quiet", ".", commit.text().strip())
@@ -203,8 +224,9 @@ def _remove_git(root: Path) -> None:
 
 
 PLUGIN = SourceKind(
-    requirements=(Requirement(name="git", package="git"),),
+    requirements=(_GIT,),
     syntax=_SYNTAX,
     parse=_parse,
     fetch=_fetch,
+    tags=_tags,
 )
