@@ -20,6 +20,7 @@ from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import SOURCE_SYNTAX, parse, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import Shortage, make_plan, shortage
+from dbhone.experiment.room import check_room
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.files import write_whole
 from dbhone.home import Home, Session
@@ -143,7 +144,9 @@ def check(
     check_folders(experiment)
     lacking = missing_for(experiment, estimator)
     ensure_installed(context, lacking, "this experiment", session.home)
-    short = shortage(make_plan(experiment, estimator), experiment)
+    plan = make_plan(experiment, estimator)
+    check_room(experiment, plan, session.home)
+    short = shortage(plan, experiment)
     if short is not None and not force:
         raise UsageError(short.reason, hint=f"{short.remedy}; --force begins nevertheless")
     return short

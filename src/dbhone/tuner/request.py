@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from dbhone.dbms.base import Dbms, load_dbms, system_names
 from dbhone.dbms.base_server import ServerDbms
-from dbhone.errors import MachineError, UsageError
+from dbhone.errors import UsageError
 from dbhone.experiment.goals import foresee_dbms
+from dbhone.experiment.room import check_disk, disk_of_builds
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions, parse_side
 from dbhone.home import Home
 from dbhone.instance.memory import check_memory
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.tuner.space import Candidate, Space, find_space
-from dbhone.units import count_of, duration, size, whole_minutes
+from dbhone.units import count_of, duration, whole_minutes
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds
 from dbhone.workload import suite as suites
@@ -28,10 +28,6 @@ from dbhone.workload.task import Scale
 _CONFIRMING_SHARE = 0.3
 """The share of the budget that is kept for the confirming run."""
 _SERVER_BUDGET, _EMBEDDED_BUDGET = 2 * 3600.0, 15 * 60.0
-_SCRATCH = 100
-"""How many times as large as its code a build's objects are, at most."""
-_KEPT = 10
-"""How many times as large as its code a kept build is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,11 +149,9 @@ def check_room(request: Request, home: Home) -> None:
         suite = suites.load(request.workload.suite or request.dbms.usual_suite)
         cache = suite_tasks.cache_bytes(suite, Scale(size=request.workload.size))
         check_memory([cache])
-    needed = request.dbms.text_bytes * (_SCRATCH + _KEPT * 3 * len(request.candidates))
-    free = shutil.disk_usage(home.root).free
-    if needed > free:
-        raise MachineError(
-            f"building {count_of(len(request.candidates), 'candidate')} needs about"
-            f" {size(needed)} of disk, and {size(free)} are free below {home.root}",
-            hint="try fewer with --variant and --compiler, or choose another folder with --home",
-        )
+    check_disk(
+        disk_of_builds(request.dbms.text_bytes, 3 * len(request.candidates)),
+        f"the builds of {count_of(len(request.candidates), 'candidate')}",
+        home,
+        hint="try fewer with --variant and --compiler, or choose another folder with --home",
+    )

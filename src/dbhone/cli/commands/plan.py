@@ -13,12 +13,14 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, labelled, listing, print_json
 from dbhone.cli.running import Duration, source_option, with_design
-from dbhone.errors import HoneError
+from dbhone.errors import HoneError, MachineError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
 from dbhone.experiment.plan import Plan, PlanStep, Verify, make_plan, shortage
+from dbhone.experiment.room import check_room
+from dbhone.home import Home
 from dbhone.requirements import Missing
 from dbhone.source.known_versions import known_versions
 from dbhone.units import count_of, duration
@@ -56,7 +58,8 @@ def command(
         check_folders(declared)
         estimator = BuildEstimator(context.home)
         plan = make_plan(declared, estimator)
-        print_json(context, _object(declared, plan, missing_for(declared, estimator)))
+        lacking = missing_for(declared, estimator)
+        print_json(context, _object(declared, plan, lacking, _room(declared, plan, context.home)))
         return
     print_plan(context, declared)
 
@@ -92,6 +95,10 @@ def print_plan(context: Context, declared: Experiment) -> None:
     if short is not None:
         reason = f"{short.reason[0].upper()}{short.reason[1:]}"
         context.out.print(f"{reason}: {short.remedy}.", soft_wrap=True)
+    room = _room(declared, plan, context.home)
+    if room is not None:
+        context.out.print(labelled("warning", room.message, "bold yellow"), soft_wrap=True)
+        context.out.print(labelled("next", room.hint or ""), soft_wrap=True)
     for subject in declared.subjects:
         error = estimator.absence(declared, subject)
         if error is not None:
@@ -105,7 +112,18 @@ def print_plan(context: Context, declared: Experiment) -> None:
         context.out.print(labelled("next", lacking.line()), soft_wrap=True)
 
 
-def _object(experiment: Experiment, plan: Plan, lacking: Missing) -> dict[str, object]:
+def _room(experiment: Experiment, plan: Plan, home: Home) -> MachineError | None:
+    """Return why memory or disk are not enough, None if they are."""
+    try:
+        check_room(experiment, plan, home)
+    except MachineError as error:
+        return error
+    return None
+
+
+def _object(
+    experiment: Experiment, plan: Plan, lacking: Missing, room: MachineError | None
+) -> dict[str, object]:
     short = shortage(plan, experiment)
     return {
         "title": experiment.title,
@@ -116,6 +134,7 @@ def _object(experiment: Experiment, plan: Plan, lacking: Missing) -> dict[str, o
         "measuring_seconds": plan.measure.cost.seconds,
         "blocks": plan.blocks,
         "shortage": short.reason if short else None,
+        "lack_of_room": room.message if room else None,
         "left_out": dict(plan.left_out),
         "left_out_for_lack_of_time": plan.tentative,
         "missing_packages": lacking.packages,

@@ -1,0 +1,86 @@
+"""Whether memory and disk are enough, told before anything is fetched or compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import MachineError
+from dbhone.experiment.levers import cache_bytes, uses_huge_pages
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.plan import Compile, Plan, PostLink
+from dbhone.home import Home
+from dbhone.instance.memory import check_memory
+from dbhone.units import size
+from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
+from dbhone.workload.suite import Regime
+
+_SCRATCH = 100
+"""How many times as large as its code a build's objects are, at most."""
+_KEPT = 10
+"""How many times as large as its code a kept build is."""
+
+
+def check_room(experiment: Experiment, plan: Plan, home: Home) -> None:
+    """Raise MachineError if a plan's servers exceed the memory, or its files the disk."""
+    check_caches(experiment)
+    compiled = [
+        load_dbms(step.inputs.dbms).text_bytes
+        for step in plan.steps
+        if isinstance(step, Compile | PostLink) and not (step.cost.done or step.tentative)
+    ]
+    kept = sum(_KEPT * text_bytes for text_bytes in compiled)
+    builds = disk_of_builds(max(compiled, default=0), 0) + kept
+    check_disk(
+        builds + _disk_of_data(experiment),
+        f"the builds and data of {len(experiment.subjects)} subjects",
+        home,
+    )
+
+
+def check_caches(experiment: Experiment) -> None:
+    """Raise MachineError if servers do not fit into the memory with the caches that they ask for.
+
+    What a server's own version makes of its settings is seen only later.
+    """
+    if not suites.load(experiment.suite).server_sizes:
+        return
+    caches = sorted(
+        cache_bytes(subject, experiment.suite, experiment.scale)
+        for subject in experiment.subjects
+        if not uses_huge_pages(subject)
+    )
+    check_memory(caches[-1:] if experiment.one_by_one else caches)
+
+
+def disk_of_builds(text_bytes: int, builds: int) -> int:
+    """Return about how many bytes of disk one compilation takes, and so many kept builds."""
+    return text_bytes * (_SCRATCH + _KEPT * builds)
+
+
+def check_disk(needed: int, what: str, home: Home, hint: str = "") -> None:
+    """Raise MachineError if fewer bytes are free where the home is."""
+    folder = next(path for path in (home.root, *home.root.parents) if path.exists())
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise MachineError(
+            f"{what} need about {size(needed)} of disk, and {size(free)} are free below"
+            f" {home.root}",
+            hint=hint
+            or "'hone builds --prune' removes unused builds; --home chooses another folder",
+        )
+
+
+def _disk_of_data(experiment: Experiment) -> int:
+    """Return about how many bytes the loaded data takes, with a copy for each server that is up.
+
+    Where all data is cached it is not larger than the cache that the size proposes.
+    """
+    suite = suites.load(experiment.suite)
+    if not suite.server_sizes:
+        return 0
+    cached = dataclasses.replace(experiment.scale, regime=Regime.CACHED, cache_bytes=None)
+    up = 1 if experiment.one_by_one else len(experiment.subjects)
+    return suite_tasks.cache_bytes(suite, cached) * (1 + up)

@@ -1,0 +1,57 @@
+"""Whether memory and disk are enough is told before anything is built."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from dbhone.errors import MachineError
+from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.load import load_shipped, parse
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.plan import make_plan
+from dbhone.experiment.room import check_caches, check_disk, check_room
+from dbhone.home import Home, Session
+from tests.experiment.test_load_servers import GOOD
+
+GIB = 1024**3
+
+
+def declared(design: str = "") -> Experiment:
+    return parse(f"{GOOD}\n[design]\n{design}\n", name="x.toml")
+
+
+def test_servers_that_do_not_fit_together_are_refused_unless_one_is_up_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memory = SimpleNamespace(available=3 * GIB, total=64 * GIB)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: memory)
+    with pytest.raises(MachineError, match="4 servers with a cache of") as caught:
+        check_caches(declared())
+    assert 'servers = "one"' in (caught.value.hint or "")
+    check_caches(declared('servers = "one"'))
+
+
+def test_an_embedded_system_asks_for_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=0, total=0))
+    check_caches(load_shipped("try"))
+
+
+def test_a_full_disk_is_told_before_anything_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, session: Session
+) -> None:
+    experiment = declared()
+    plan = make_plan(experiment, BuildEstimator(session.home))
+    usage = SimpleNamespace(free=64 * GIB)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    check_room(experiment, plan, session.home)
+    usage.free = GIB // 2
+    with pytest.raises(MachineError, match="the builds and data of 4 subjects need about") as error:
+        check_room(experiment, plan, session.home)
+    assert re.search(r"--prune", error.value.hint or "")
+
+
+def test_a_home_that_is_not_there_yet_has_its_parents_room(session: Session) -> None:
+    check_disk(1, "x", Home(session.home.root / "a" / "b"))
