@@ -29,6 +29,10 @@ PACKAGE = "bubblewrap"
 MOST_PROCESSES = 16384
 """Processes and threads that a tenant may have in all."""
 
+MOST_FILES = 65536
+"""Files and connections that a process may have open, if the limit that hone inherits allows it. A
+shell's usual 1024 is too few for a thousand clients."""
+
 LEFT_FREE = 1 << 30
 """Bytes of a disk that no file of an enclosed program may take, less on a small one."""
 
@@ -112,6 +116,7 @@ class Sandbox:
         limits = {
             "RLIMIT_CORE": 0,
             "RLIMIT_NPROC": MOST_PROCESSES,
+            "RLIMIT_NOFILE": MOST_FILES,
             "RLIMIT_DATA": psutil.virtual_memory().total,
         }
         return limits if self.file_bytes is None else limits | {"RLIMIT_FSIZE": self.file_bytes}

@@ -18,7 +18,7 @@ from dbhone.home import Session
 from dbhone.instance.place import fresh_database, remove_place
 from dbhone.instance.server import Server
 from dbhone.process import Command, can_enclose, run, why_not_enclosed
-from dbhone.sandbox import MOST_PROCESSES, Sandbox
+from dbhone.sandbox import MOST_FILES, MOST_PROCESSES, Sandbox
 from dbhone.workload.drive import DriverCommand, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, load_driver_of
 from dbhone.workload.suite import load
@@ -144,6 +144,18 @@ def test_it_opens_no_connection(session: Session) -> None:
 def test_too_many_processes_are_refused_to_it(session: Session) -> None:
     allowed = min(MOST_PROCESSES, hard if (hard := _process_limit()) >= 0 else MOST_PROCESSES)
     assert f"{allowed}\n" in attacked("ulimit -u", session)
+
+
+def test_it_opens_as_many_files_as_the_hard_limit_allows_whatever_the_soft_one_is(
+    session: Session,
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        log = attacked("ulimit -Sn", session)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert f"{MOST_FILES if hard < 0 else min(MOST_FILES, hard)}\n" in log
 
 
 def _process_limit() -> int:
