@@ -98,6 +98,15 @@ class TestSettings:
             "wait/lock/table/sql/handler%=ON"
         )
 
+    def test_sources_that_need_the_same_setting_get_it_together(self) -> None:
+        counters = ("waits.wait/io/file/*", "wait-counts.wait/lock/*", "file-reads.sbtest/*")
+        assert Observe(counters=counters).settings(MariaDb()) == {
+            "performance_schema": "ON",
+            "performance_schema_instrument": "wait/%=ON",
+        }
+        files = Observe(counters=("file-reads.sbtest/*",))
+        assert files.settings(MariaDb()) == {"performance_schema": "ON"}
+
     def test_nothing_else_needs_any(self) -> None:
         assert Observe(counters=("status.Questions", "innodb.*")).settings(MariaDb()) == {}
         assert Observe(counters=("waits.*",)).settings(Postgresql()) == {}

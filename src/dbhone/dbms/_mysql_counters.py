@@ -39,6 +39,13 @@ _METRICS = re.compile(
     r"|ibuf_size|innodb_page_size|cpu_n|cpu_\w+_pct"
 )
 
+_WAITS = "performance_schema.events_waits_summary_global_by_event_name"
+_WAITS_SETTINGS = {
+    "performance_schema": "ON",
+    # Mutexes and the like are only counted if that is said when the server starts.
+    "performance_schema_instrument": "{prefix}%=ON",
+}
+
 SOURCES = (
     CounterSource(
         name="status",
@@ -60,15 +67,26 @@ SOURCES = (
     CounterSource(
         name="waits",
         counts="the seconds that threads waited, by performance_schema's events",
-        query="SELECT EVENT_NAME, SUM_TIMER_WAIT"
-        " FROM performance_schema.events_waits_summary_global_by_event_name",
+        query=f"SELECT EVENT_NAME, SUM_TIMER_WAIT FROM {_WAITS}",
         among=" WHERE EVENT_NAME IN ({names})",
         factor=1e-12,  # it counts picoseconds
         unit="s",
-        settings={
-            "performance_schema": "ON",
-            # Mutexes and the like are only counted if that is said when the server starts.
-            "performance_schema_instrument": "{prefix}%=ON",
-        },
+        settings=_WAITS_SETTINGS,
+    ),
+    CounterSource(
+        name="wait-counts",
+        counts="how often threads waited, by performance_schema's events",
+        query=f"SELECT EVENT_NAME, COUNT_STAR FROM {_WAITS}",
+        among=" WHERE EVENT_NAME IN ({names})",
+        settings=_WAITS_SETTINGS,
+    ),
+    CounterSource(
+        name="file-reads",
+        counts="the bytes read from each file, named with its folder",
+        query="SELECT SUBSTRING_INDEX(FILE_NAME, '/', -2) AS file, SUM(SUM_NUMBER_OF_BYTES_READ)"
+        " FROM performance_schema.file_summary_by_instance GROUP BY file",
+        among=" HAVING file IN ({names})",
+        unit="B",
+        settings={"performance_schema": "ON"},
     ),
 )

@@ -43,16 +43,17 @@ class Observe:
 
     def settings(self, dbms: ServerDbms) -> dict[str, str]:
         """Return the settings without which a server would not count the requested counters."""
-        settings: dict[str, str] = {}
-        for source in dbms.counters:
+        needing: dict[tuple[str, str], list[str]] = {}
+        for source in dbms.counters if self.enabled else ():
             words = (counter.partition(".") for counter in self.counters)
-            names = [name for head, _, name in words if head == source.name]
-            if self.enabled and names:
-                # Of names that are no paths, whatever they look like.
-                begin = commonprefix([_WILDCARD.split(name)[0] for name in names])  # noqa: RUF071
-                for setting, value in source.settings.items():
-                    settings[setting] = value.replace("{prefix}", begin)
-        return settings
+            names = [_WILDCARD.split(name)[0] for head, _, name in words if head == source.name]
+            for setting in source.settings.items() if names else ():
+                needing.setdefault(setting, []).extend(names)
+        return {
+            # Of names that are no paths, whatever they look like.
+            setting: value.replace("{prefix}", commonprefix(names))  # noqa: RUF071
+            for (setting, value), names in needing.items()
+        }
 
     def requested(
         self, dbms: ServerDbms, own: Iterable[RequestedSetting]
