@@ -1,11 +1,13 @@
 """What a sandbox costs: a server and its clients inside, beside the same outside, in one run.
 
 Usage: ``.venv/bin/python -m benchmarks.sandbox_cost --home FOLDER [--dbms DBMS --source SOURCE
---mark NAME=VALUE] [--runs N] [--budget DURATION] [--pairs N]``
+--mark NAME=VALUE] [--runs N] [--budget DURATION] [--pairs N] [--programs FOLDER]``
 
 The one outside, which is in no control group either, is known by a setting that costs nothing. It
-is the candidate, the one inside the base, and another inside the control. Then it is measured how
-long a program takes to start and end inside and outside, in turn.
+is the candidate, the one inside the base, and another inside the control. Then programs run inside
+and outside in turn: one that does nothing, one that does nothing but system calls, and a backend of
+PostgreSQL that reads and writes for nobody. Of one program the CPU time is known far better than
+that of two servers.
 """
 
 from __future__ import annotations
@@ -13,18 +15,22 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+import pwd
 import random
 import statistics
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest import mock
 
 from benchmarks.alarms import PLANTED, experiments, measured
 from dbhone import process
-from dbhone.account import Tenant
+from dbhone.account import Account, Tenant
+from dbhone.dbms.base_server import Installation, load_server_dbms
 from dbhone.experiment.server_pool import ServerPool
-from dbhone.home import locate, open_session
+from dbhone.home import Session, locate, open_session
+from dbhone.instance import data
+from dbhone.instance.place import make_place, remove_place
 from dbhone.instance.server import Server
 from dbhone.measurement.metric import CPU_SECONDS, THROUGHPUT
 from dbhone.report.findings import findings_of, findings_of_joined
@@ -49,6 +55,13 @@ planted = {{ like = "server", settings = {{ {setting} = "{value}" }} }}
 [workload]
 """
 _STARTS = 200
+_FOLDER = Path("/")
+_ROWS, _STATEMENTS, _WRITES = 100_000, 40_000, 0.2
+_TABLE = f"""\
+CREATE TABLE t AS SELECT i AS id, 0 AS n, repeat('x', 100) AS pad FROM generate_series(1, {_ROWS}) i
+CREATE UNIQUE INDEX t_id ON t (id)
+ANALYZE t
+"""
 _CALLS = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000000", "status=none")
 
 
@@ -62,14 +75,23 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2, help="of servers; 0 for programs alone")
     parser.add_argument("--budget", default="8m", help="of each run")
     parser.add_argument("--pairs", type=int, default=60, help="of programs inside and outside")
+    parser.add_argument(
+        "--programs",
+        type=Path,
+        default=Path("/usr/lib/postgresql/15/bin"),
+        help="PostgreSQL's, for a backend without clients",
+    )
     options = parser.parse_args()
     if options.runs:
         _print_servers(options)
     with open_session(locate(options.home)) as session, tenancy(session) as tenant:
-        times = _starts(tenant)
-        ratio, error = _system_calls(tenant, options.pairs)
-    print("to start and end a program: {:.1f} ms outside, {:.1f} ms inside".format(*times))
-    print(f"CPU time of system calls, inside / outside: {ratio:.4f} ± {2 * error:.4f}")
+        starts = _starts(tenant)
+        times = [1000 * statistics.median(one.seconds for one in side) for side in starts]
+        print("to start and end a program: {:.1f} ms outside, {:.1f} ms inside".format(*times))
+        calls = process.Command(argv=_CALLS, cwd=_FOLDER, tenant=tenant, sandbox=Sandbox())
+        _print_pairs("system calls", calls, starts, options.pairs)
+    with open_session(locate(options.home)) as session, _backend(session, options.programs) as one:
+        _print_pairs("a backend of PostgreSQL", one, starts, options.pairs)
 
 
 def _print_servers(options: argparse.Namespace) -> None:
@@ -118,39 +140,85 @@ def _outside(setting: str, value: str) -> Iterator[None]:
         yield
 
 
-def _starts(tenant: Tenant) -> tuple[float, float]:
-    """Return the median times of a program that does nothing, in milliseconds."""
-    times = [_pair(tenant, ("true",), _seconds) for _ in range(_STARTS)]
-    outside, inside = (statistics.median(column) for column in zip(*times, strict=True))
-    return 1000 * outside, 1000 * inside
+def _starts(tenant: Tenant) -> tuple[tuple[process.Finished, ...], tuple[process.Finished, ...]]:
+    """Return how a program that does nothing went, outside and inside, over and over."""
+    nothing = process.Command(argv=("true",), cwd=_FOLDER, tenant=tenant, sandbox=Sandbox())
+    outside, inside = zip(*(_pair(nothing) for _ in range(_STARTS)), strict=True)
+    return outside, inside
 
 
-def _system_calls(tenant: Tenant, pairs: int) -> tuple[float, float]:
-    """Return the ratio of the CPU times of two million system calls, and its standard error.
+@contextmanager
+def _backend(session: Session, programs: Path) -> Iterator[process.Command]:
+    """Yield the command of a backend that answers a file of statements, on data of its own."""
+    installation = Installation(
+        dbms="postgresql",
+        version="15",
+        prefix=programs.parent,
+        server=programs / "postgres",
+    )
+    queries = session.workdir("queries") / "queries"
+    chance = random.Random(1)
+    with tenancy(session) as lent, ExitStack() as stack:
+        # A backend that no server started looks up its account, and a lent one exists inside only.
+        entry = pwd.getpwnam("daemon")
+        account = Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+        place = make_place(session, dataclasses.replace(lent, account=account))
+        stack.callback(remove_place, place)
+        data.make(load_server_dbms("postgresql"), installation, place, session)
+        command = process.Command(
+            argv=(str(installation.server), "--single", f"-D{place.data}", "-O", "postgres"),
+            cwd=_FOLDER,
+            stdin=queries,
+            tenant=place.tenant,
+            sandbox=Sandbox(writable=(place.data,)),
+        )
+        queries.write_text(_TABLE)
+        loaded = process.run(command)
+        assert loaded.ok, loaded.text()
+        queries.write_text("".join(_statement(chance) for _ in range(_STATEMENTS)))
+        yield command
 
-    What bubblewrap itself uses is in it: a few milliseconds of a second.
+
+def _statement(chance: random.Random) -> str:
+    row = chance.randrange(_ROWS)
+    if chance.random() < _WRITES:
+        return f"UPDATE t SET n = n + 1 WHERE id = {row}\n"
+    return f"SELECT n, pad FROM t WHERE id BETWEEN {row} AND {row + 9}\n"
+
+
+def _print_pairs(
+    what: str,
+    inside: process.Command,
+    starts: tuple[tuple[process.Finished, ...], tuple[process.Finished, ...]],
+    pairs: int,
+) -> None:
+    """Measure and print the ratio of a program's CPU times, with twice its standard error.
+
+    What it takes to start and end any program, outside and inside, is taken away.
     """
+    starting = [statistics.median(one.usage.cpu for one in side) for side in starts]
     logs = []
     for _ in range(pairs):
-        outside, inside = _pair(tenant, _CALLS, lambda finished: finished.usage.cpu)
-        logs.append(math.log(inside / outside))
-    return math.exp(statistics.fmean(logs)), statistics.stdev(logs) / math.sqrt(pairs)
+        pair = _pair(inside)
+        outside, enclosed = (
+            one.usage.cpu - start for one, start in zip(pair, starting, strict=True)
+        )
+        logs.append(math.log(enclosed / outside))
+    error = statistics.stdev(logs) / math.sqrt(pairs)
+    ratio = math.exp(statistics.fmean(logs))
+    print(f"CPU time of {what}, inside / outside: {ratio:.4f} ± {2 * error:.4f}", flush=True)
 
 
-def _seconds(finished: process.Finished) -> float:
-    return finished.seconds
-
-
-def _pair(
-    tenant: Tenant, argv: tuple[str, ...], figure: Callable[[process.Finished], float]
-) -> tuple[float, float]:
-    """Run a program outside and inside, in random order; return a figure of both."""
-    inside = process.Command(argv=argv, cwd=Path("/"), tenant=tenant, sandbox=Sandbox())
-    alone = dataclasses.replace(tenant, group=None)
-    commands = {0: dataclasses.replace(inside, tenant=alone, sandbox=None), 1: inside}
-    order = random.sample(sorted(commands), 2)
-    found = {at: figure(process.run(commands[at])) for at in order}
-    return found[0], found[1]
+def _pair(inside: process.Command) -> tuple[process.Finished, process.Finished]:
+    """Run a program outside and inside, in random order; return how it went."""
+    assert inside.tenant is not None
+    alone = dataclasses.replace(inside.tenant, group=None)
+    commands = (dataclasses.replace(inside, tenant=alone, sandbox=None), inside)
+    ends: dict[int, process.Finished] = {}
+    for at in random.sample(range(2), 2):
+        ends[at] = process.run(commands[at])
+        assert ends[at].ok, ends[at].text()
+    return ends[0], ends[1]
 
 
 if __name__ == "__main__":
