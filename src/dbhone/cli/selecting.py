@@ -14,7 +14,8 @@ from dbhone.measurement.record import Run, Subject
 from dbhone.report.page import build_page
 
 _DIGEST = re.compile(r"[0-9a-f]{6,64}")
-_RUN = re.compile(r"last|\d{1,5}")
+RUN = re.compile(r"last|\d{1,5}")
+"""How a run is named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ def choose(context: Context, selector: str) -> ChosenBuild:
 
     Of a run it is the winner. Raises UsageError if there is none.
     """
-    if not _RUN.fullmatch(selector):
+    if not RUN.fullmatch(selector):
         return ChosenBuild(build=find_build(context.home, selector))
     with open_store(context) as store:
         run = find_run(store, selector)

@@ -93,14 +93,7 @@ def make_request(
     ``recognise`` fetches a source whose reference does not tell the DBMS, and returns that. Raises
     UsageError, UnknownName or ToolError for what cannot be meant.
     """
-    side = parse_side(_reference(source), known)
-    if side.variant.ready_made or kind_of(parse_reference(side.source).kind).ready_made:
-        raise UsageError(
-            f"{source} brings a ready-made server, which cannot be built in other ways",
-            hint="name a source that brings the server's source, such as apt:postgresql",
-        )
-    name = wishes.dbms or side.dbms or foresee_dbms(side.source) or recognise(side.source)
-    dbms = load_dbms(name)
+    reference, dbms = find_source(source, wishes.dbms, known, recognise)
     suite = wishes.workload.suite or dbms.usual_suite
     train = wishes.train or suites.load(suite).training
     if not train:
@@ -113,7 +106,7 @@ def make_request(
     usual_budget = _SERVER_BUDGET if isinstance(dbms, ServerDbms) else _EMBEDDED_BUDGET
     request = Request(
         dbms=dbms,
-        source=side.source,
+        source=reference,
         workload=wishes.workload,
         train=train,
         design=dataclasses.replace(wishes.design, budget=wishes.design.budget or usual_budget),
@@ -123,6 +116,24 @@ def make_request(
         tolerated=wishes.tolerated,
     )
     return request, space
+
+
+def find_source(
+    source: str, dbms: str | None, known: KnownVersions, recognise: Callable[[str], str]
+) -> tuple[str, Dbms]:
+    """Return the reference of a source that can be built, and of which DBMS it is.
+
+    ``source`` is a reference, the name of a package, or a DBMS; ``dbms`` is what the user says of
+    it. ``recognise`` is as for ``make_request``. Raises UsageError, UnknownName.
+    """
+    side = parse_side(_reference(source), known)
+    if side.variant.ready_made or kind_of(parse_reference(side.source).kind).ready_made:
+        raise UsageError(
+            f"{source} brings a ready-made server, which cannot be built in other ways",
+            hint="name a source that brings the server's source, such as apt:postgresql",
+        )
+    name = dbms or side.dbms or foresee_dbms(side.source) or recognise(side.source)
+    return side.source, load_dbms(name)
 
 
 def _reference(source: str) -> str:

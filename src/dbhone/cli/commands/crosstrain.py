@@ -1,0 +1,165 @@
+"""``hone crosstrain SOURCE|RUN``: what is a training on one workload worth on another?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from rich.table import Table
+
+from dbhone.analysis.cross_training import CrossTraining, cross_training
+from dbhone.analysis.verdict import Summary
+from dbhone.cli.context import Context, find_run, open_store, pass_context
+from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
+from dbhone.cli.help import HoneCommand, Task
+from dbhone.cli.lines import listing, words
+from dbhone.cli.progress import shown
+from dbhone.cli.running import Percent
+from dbhone.cli.selecting import RUN
+from dbhone.errors import UsageError
+from dbhone.experiment.builds import BuildService, recognise
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment
+from dbhone.measurement.record import Role, Run
+from dbhone.measurement.sample_array import SampleArray
+from dbhone.source.known_versions import known_versions
+from dbhone.tuner.cross_training import CrossTrainingRequest, cross_training_text
+from dbhone.tuner.request import find_source
+from dbhone.units import listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options(GeneratedOptions):
+    dbms: str | None
+    variant: str
+    mixes: tuple[str, ...]
+    tolerance: float
+
+
+@click.command(
+    "crosstrain",
+    cls=HoneCommand,
+    task=Task.MEASURE,
+    examples=(
+        "hone crosstrain apt:sqlite3 --sets main,cte,rtree,json",
+        "hone crosstrain apt:postgresql --sets point-query,update-index,scan --variant lto+pgo",
+        "hone crosstrain last --tolerance 1%",
+    ),
+)
+@click.argument("what", metavar="SOURCE|RUN")
+@click.option("--dbms", metavar="DBMS", help="What it is, if the source does not tell.")
+@click.option(
+    "--variant", default="pgo", show_default=True, help="The profile-guided variant to train."
+)
+@click.option(
+    "--mix", "mixes", multiple=True, metavar="A,B,…", help="Train on these together, too."
+)
+@click.option(
+    "--tolerance",
+    type=Percent(),
+    default="2%",
+    show_default=True,
+    help="What a training may lose against a workload's own.",
+)
+@asks
+@pass_context
+def command(context: Context, /, what: str, **options: Any) -> None:
+    """Train on each of several workloads, test on all, and find the smallest training that will do.
+
+    The workloads are sets of a suite, or the templates of a captured workload. A build is trained
+    on each alone, one on all, and one on each --mix. The table tells each build's speed on each
+    workload, as a ratio to the plain build. Of a RUN of this kind it is told once more.
+    """
+    chosen = _Options(**options)
+    if RUN.fullmatch(what) is None:
+        page = write_or_execute(context, _experiment(context, what, chosen), chosen)
+        if page is None:
+            return
+        what = str(page.run.id)
+        context.out.print()
+    with open_store(context) as store:
+        run = find_run(store, what)
+        samples = store.samples(run.id)
+    _tell(context, _cross_training(run, samples), chosen.tolerance)
+
+
+def _experiment(context: Context, source: str, options: _Options) -> Experiment:
+    def ask_tree(reference: str) -> str:
+        with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
+            return recognise(BuildService(session, listen).tree(reference).path)
+
+    reference, dbms = find_source(source, options.dbms, known_versions(context.home), ask_tree)
+    request = CrossTrainingRequest(
+        dbms=dbms,
+        source=reference,
+        variant=options.variant,
+        workload=options.workload,
+        mixes=tuple(words(mix) for mix in options.mixes),
+        design=options.design,
+    )
+    return parse(cross_training_text(request), name="crosstrain")
+
+
+def _cross_training(run: Run, samples: SampleArray) -> CrossTraining:
+    """Return what a run shows of its trainings. Raises UsageError if it has not two of them."""
+    trained = {
+        subject.name: frozenset(subject.trained_on)
+        for subject in run.subjects
+        if subject.trained_on and subject.broken is None and subject.name in samples.subjects
+    }
+    if len(trained) < 2 or run.base is None:
+        raise UsageError(
+            f"run {run.id} has no two builds with trainings of their own",
+            hint="'hone crosstrain SOURCE' makes such a run",
+        )
+    return cross_training(
+        samples,
+        run.steps,
+        trained,
+        base=run.base.name,
+        controls={subject.name for subject in run.subjects if subject.role is Role.CONTROL},
+    )
+
+
+def _tell(context: Context, found: CrossTraining, tolerance: float) -> None:
+    out = context.out
+    out.print(
+        "Tested on (rows) by what was trained on (columns), as ratios to the base", style="bold"
+    )
+    out.print(_table(found))
+    smallest = found.smallest(tolerance)
+    if smallest is None:
+        out.print(
+            f"\nNo training here loses at most {tolerance:.0%} on every workload. Try a mix:"
+            " --mix A,B",
+            soft_wrap=True,
+        )
+        return
+    tested, worst = found.worst(smallest) or ("", None)
+    assert worst is not None
+    out.print(
+        f"\nThe smallest training that loses at most {tolerance:.0%} on every workload is on"
+        f" {listed(sorted(found.trained[smallest]))}: against a training of its own,"
+        f" {tested} runs {_ratio(worst)} times as fast.",
+        soft_wrap=True,
+    )
+
+
+def _table(found: CrossTraining) -> Table:
+    table = listing("tested on", *found.trained, right=tuple(found.trained))
+    for tested, gains in found.gains.items():
+        cells = (_ratio(gains[name]) if name in gains else "-" for name in found.trained)
+        table.add_row(tested, *cells)
+    worst = (found.worst(name) for name in found.trained)
+    table.add_row("worst against its own", *(_ratio(one[1]) if one else "-" for one in worst))
+    return table
+
+
+def _ratio(summary: Summary) -> str:
+    if summary.low is None or summary.high is None:
+        return f"{summary.ratio:.3f}"
+    return f"{summary.ratio:.3f} ±{(summary.high - summary.low) / 2:.1%}"
+
+
+PLUGIN = command

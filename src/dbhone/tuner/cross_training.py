@@ -1,0 +1,89 @@
+"""An experiment that trains on one workload and tests on another, for all pairs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dbhone.dbms.base import Dbms
+from dbhone.errors import UsageError
+from dbhone.experiment.subjects import CONTROL
+from dbhone.experiment.templates import (
+    DesignOptions,
+    WorkloadOptions,
+    design_table,
+    file_text,
+    workload_table,
+)
+from dbhone.workload import suite as suites
+
+_BASE = "rel"
+_MOST = 12
+"""Sets. Each takes a build, and a share of every block."""
+_LONGEST = 36
+_FOREIGN = re.compile(r"[^A-Za-z0-9._+-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossTrainingRequest:
+    """What is to be trained on what: each of the workload's sets alone, all, and the ``mixes``.
+
+    The workload names its sets; none are all of the suite. ``variant`` is profile-guided.
+    """
+
+    dbms: Dbms
+    source: str
+    variant: str
+    workload: WorkloadOptions
+    mixes: tuple[tuple[str, ...], ...]
+    design: DesignOptions
+
+
+def cross_training_text(request: CrossTrainingRequest) -> str:
+    """Return the experiment file: the plain build is the base, each training a subject.
+
+    Raises UsageError or UnknownName for sets that cannot be meant.
+    """
+    sets = _sets(request.workload, request.dbms)
+    trainings = dict.fromkeys((*((name,) for name in sets), *request.mixes, sets))
+    called = {_name(chosen, sets): list(chosen) for chosen in trainings}
+    if len(called) < len(trainings):
+        raise UsageError("two trainings would have the same name", hint="name fewer sets")
+    return file_text(
+        "Written by `hone crosstrain`: change it, and give it to `hone run`.",
+        {
+            "title": f"{request.dbms.title}: trained on one workload, tested on another",
+            "base": _BASE,
+        },
+        {
+            "sources": {"source": request.source},
+            "subjects": {
+                _BASE: {"dbms": request.dbms.name, "source": "source", "variant": _BASE},
+                CONTROL: {"like": _BASE},
+                **{
+                    name: {"like": _BASE, "variant": request.variant, "train": chosen}
+                    for name, chosen in called.items()
+                },
+            },
+            "workload": {**workload_table(request.workload, request.dbms), "sets": sets},
+            "design": design_table(request.design, len(called) + 2),
+        },
+    )
+
+
+def _sets(workload: WorkloadOptions, dbms: Dbms) -> tuple[str, ...]:
+    name = workload.suite or dbms.usual_suite
+    suite = suites.load(name)
+    sets = workload.sets or suite.measured()
+    suites.full_names(suite, sets)
+    if not 2 <= len(sets) <= _MOST:
+        raise UsageError(
+            f"{name} has {len(sets)} sets here, and 2 to {_MOST} can be trained on in turn",
+            hint="name some: --sets A,B,…; 'hone suites' lists them",
+        )
+    return sets
+
+
+def _name(chosen: tuple[str, ...], sets: tuple[str, ...]) -> str:
+    word = "all" if set(chosen) == set(sets) else "+".join(chosen)
+    return f"on-{_FOREIGN.sub('-', word)[:_LONGEST].rstrip('-._+')}"

@@ -1,0 +1,70 @@
+"""The experiment that trains on one workload and tests on another."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import UnknownName, UsageError
+from dbhone.experiment.load import parse
+from dbhone.experiment.templates import DesignOptions, WorkloadOptions
+from dbhone.measurement.record import Role
+from dbhone.tuner.cross_training import CrossTrainingRequest, cross_training_text
+
+REQUEST = CrossTrainingRequest(
+    dbms=load_dbms("postgresql"),
+    source="apt:postgresql-15",
+    variant="lto+pgo",
+    workload=WorkloadOptions(suite=None, size="smoke", sets=("point-query", "scan", "insert")),
+    mixes=(("scan", "insert"),),
+    design=DesignOptions(budget=None, target=0.02, seed=1),
+)
+
+
+def with_sets(*sets: str, suite: str | None = None) -> CrossTrainingRequest:
+    workload = dataclasses.replace(REQUEST.workload, sets=sets, suite=suite)
+    return dataclasses.replace(REQUEST, workload=workload, mixes=())
+
+
+def test_a_build_is_trained_on_each_set_on_each_mix_and_on_all() -> None:
+    experiment = parse(cross_training_text(REQUEST), name="x")
+    trained = {
+        subject.name: subject.training.sets for subject in experiment.subjects if subject.training
+    }
+    point, scan, insert = experiment.sets or ()
+    assert trained == {
+        "on-point-query": (point,),
+        "on-scan": (scan,),
+        "on-insert": (insert,),
+        "on-scan+insert": (scan, insert),
+        "on-all": (point, scan, insert),
+    }
+    assert [subject.role for subject in experiment.subjects][:2] == [Role.BASE, Role.CONTROL]
+    assert {subject.inputs.variant.name for subject in experiment.subjects} == {
+        *("rel", "rel+lto+pgo"),
+    }
+
+
+def test_all_sets_of_a_suite_are_taken_where_none_is_named() -> None:
+    request = dataclasses.replace(
+        with_sets(), dbms=load_dbms("sqlite"), source="apt:sqlite3", variant="pgo"
+    )
+    experiment = parse(cross_training_text(request), name="x")
+    assert len(experiment.subjects) == 2 + len(experiment.sets or ()) + 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "said"),
+    [
+        (with_sets(), UsageError, "has 32 sets here, and 2 to 12 can be trained on"),
+        (with_sets("scan"), UsageError, "has 1 sets here"),
+        (with_sets("scan", "nonsense"), UnknownName, "nonsense"),
+    ],
+)
+def test_what_cannot_be_trained_on_in_turn_is_refused(
+    request_: CrossTrainingRequest, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        cross_training_text(request_)
