@@ -41,6 +41,8 @@ OPTIONS_FD, INFO_FD, GO_FD = 7, 8, 9
 known."""
 USERS_FD, GROUPS_FD = 10, 11
 """Where bubblewrap reads the enclosed program's /etc/passwd and /etc/group."""
+MOVED = Path("/build")
+"""Where an enclosed program sees the folder that was moved."""
 _WAIT = f'read -r _ <&{GO_FD}; exec {GO_FD}<&- "$@"'
 _SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _CONFIGURATION = (
@@ -71,12 +73,15 @@ class Sandbox:
     """What an enclosed program may use besides the system's programs and libraries.
 
     It may change what is in the ``writable`` folders, and read the ``readable`` files and folders.
-    Those that do not exist are left out. None of its files may be longer than ``file_bytes``.
+    Those that do not exist are left out. None of its files may be longer than ``file_bytes``. A
+    ``moved`` folder, which it may change, too, is seen at MOVED only, and it begins there: so what
+    it makes names no path of this machine.
     """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     file_bytes: int | None = None
+    moved: Path | None = None
 
     def with_writable(self, *paths: Path) -> Sandbox:
         """Return the same sandbox, in which these may be changed, too."""
@@ -92,7 +97,8 @@ class Sandbox:
 
     def _options(self, cwd: Path, account: Account | None) -> tuple[str, ...]:
         # What holds the mounts together is a file system in memory, which nobody needs to write to.
-        begin = ("--remount-ro", "/", "--chdir", str(cwd), "--info-fd", str(INFO_FD))
+        folder = MOVED if cwd == self.moved else cwd
+        begin = ("--remount-ro", "/", "--chdir", str(folder), "--info-fd", str(INFO_FD))
         return (*_namespaces(account), *_system(), *_users(), *self._mounts(), *begin)
 
     def _mounts(self) -> Iterator[str]:
@@ -110,6 +116,8 @@ class Sandbox:
                     made.add(parent)
             yield from (given[path], str(path), str(path))
             mounted.append(path)
+        if self.moved is not None:
+            yield from ("--bind", str(self.moved), str(MOVED))
 
     def limits(self) -> dict[str, int]:
         """Return the limits of an enclosed program by their names in getrlimit(2)."""

@@ -216,6 +216,15 @@ def test_the_environment_reaches_the_program_alone(folder: Path) -> None:
     assert finished.text().count("no/such/library.so") == 1
 
 
+def test_a_folder_that_was_moved_is_seen_at_its_new_place_only(folder: Path) -> None:
+    sandbox = Sandbox(moved=folder)
+    code = f"pwd; echo made > file; mkdir below && (cd below && pwd); ls -d {folder}"
+    finished = shell(code, folder, sandbox=sandbox)
+    assert finished.text().splitlines()[:2] == ["/build", "/build/below"]
+    assert "No such file" in finished.text()
+    assert (folder / "file").read_text() == "made\n"
+
+
 def test_its_limits_hold(folder: Path) -> None:
     sandbox = Sandbox(writable=(folder,), file_bytes=1 << 20)
     finished = shell("ulimit -c; ulimit -f; head -c 2M /dev/zero > file", folder, sandbox=sandbox)

@@ -26,7 +26,7 @@ from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, Too
 from dbhone.files import freeze, is_open_to_all, open_to_all, publish
 from dbhone.home import Home, Session
 from dbhone.requirements import Kind, Missing, Requirement, missing
-from dbhone.sandbox import Sandbox, longest_file, program_folders, python_folders
+from dbhone.sandbox import MOVED, Sandbox, longest_file, program_folders, python_folders
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted
 
@@ -177,6 +177,9 @@ class _Making:
             folder.mkdir()
         self.commands.touch()
         self.tenant = tenant
+        # Packages are for other machines: nothing in them names the folder where they were built.
+        moved = bool(spec.inputs.packaging) and process.can_enclose()
+        self.seen = MOVED if moved else self.objects
         for path in (self.objects, self.work / "tmp", self.commands):
             own(path, tenant.account)
         self.sandbox = self._sandbox()
@@ -192,8 +195,10 @@ class _Making:
                 open_to_all(folder)
         if self.tenant.account is not None:
             check_readable((_RECORDER,))
+        moved = self.seen != self.objects
         return Sandbox(
-            writable=(self.objects, self.work / "tmp", self.commands),
+            moved=self.objects if moved else None,
+            writable=(self.work / "tmp", self.commands, *(() if moved else (self.objects,))),
             readable=(
                 *given,
                 *(self.work / name for name in ("cc", "c++")),
@@ -206,7 +211,7 @@ class _Making:
         )
 
     def run(self, jobs: int) -> Build:
-        flags = self.spec.flags(str(self.objects))
+        flags = self.spec.flags(str(self.seen))
         recipe = self.spec.recipe(flags, self._tools(), jobs)
         began = time.monotonic()
         phases: dict[str, float] = {}
@@ -252,7 +257,7 @@ class _Making:
             "LC_ALL": "C",
             "TMPDIR": str(self.work / "tmp"),
             "DBHONE_PHASE": step.phase.value,
-            "DBHONE_FOLDER": str(self.objects.resolve()),
+            "DBHONE_FOLDER": str(self.seen.resolve()),
             # ccache does not know gcc's -fprofile-partial-training and hides the real compiler.
             "CCACHE_DISABLE": "1",
             # What a build runs of its own while it is instrumented is no training.

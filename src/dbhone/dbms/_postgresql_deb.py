@@ -2,9 +2,9 @@
 
 The rules configure it, then the server alone is made with the variant's flags behind those of the
 package, and then the rules make the rest and pack it. debhelper's stamp file tells them then that
-all is built, as it does after a build by themselves. So libpq, the clients, and what ``pg_config``
-tells those who build extensions stay as they are: a profile's flags in DEB_CFLAGS_APPEND would be
-in all of them.
+all is built, as it does after a build by themselves. So libpq and the clients stay as they are, and
+so does what ``pg_config`` and the server tell those who build extensions: a profile's flags in
+DEB_CFLAGS_APPEND would be in all of them.
 """
 
 from __future__ import annotations
@@ -90,8 +90,12 @@ def _server(request: BuildRequest) -> tuple[BuildStep, ...]:
     tools = (
         (*make, str(source / "backend"), "generated-headers"),
         *((*make, str(source / folder)) for folder in shared),
-        # The server's own copies of the shared code were made along with those for others.
-        ("find", *(str(source / folder) for folder in shared), "-name", "*_srv.*", "-delete"),
+        # The server's own copies of the shared code were made along with those for others. One of
+        # them holds the compiler and the flags that the server tells of: those of the package.
+        (
+            *("find", *(str(source / folder) for folder in shared)),
+            *("-name", "*_srv.*", "!", "-name", "config_info_srv.o", "-delete"),
+        ),
     )
     return (
         *(BuildStep(phase=Phase.CONFIGURE, argv=_in_package(request, line)) for line in configure),
