@@ -128,18 +128,17 @@ def _tell(context: Context, found: CrossTraining, tolerance: float) -> None:
         "Tested on (rows) by what was trained on (columns), as ratios to the base", style="bold"
     )
     out.print(_table(found))
-    smallest = found.smallest(tolerance)
+    smallest, most = found.smallest(tolerance), f"{tolerance * 100:g}%"
     if smallest is None:
         out.print(
-            f"\nNo training here loses at most {tolerance:.0%} on every workload. Try a mix:"
-            " --mix A,B",
+            f"\nNo training here loses at most {most} on every workload. Try a mix: --mix A,B",
             soft_wrap=True,
         )
         return
     tested, worst = found.worst(smallest) or ("", None)
     assert worst is not None
     out.print(
-        f"\nThe smallest training that loses at most {tolerance:.0%} on every workload is on"
+        f"\nThe smallest training that loses at most {most} on every workload is on"
         f" {listed(sorted(found.trained[smallest]))}: against a training of its own,"
         f" {tested} runs {_ratio(worst)} times as fast.",
         soft_wrap=True,
