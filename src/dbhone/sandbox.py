@@ -41,8 +41,8 @@ OPTIONS_FD, INFO_FD, GO_FD = 7, 8, 9
 known."""
 USERS_FD, GROUPS_FD = 10, 11
 """Where bubblewrap reads the enclosed program's /etc/passwd and /etc/group."""
-MOVED = Path("/build")
-"""Where an enclosed program sees the folder that was moved."""
+MOVED = Path("/hone-build")
+"""Where an enclosed program sees the folder that was moved: no machine has one of this name."""
 _WAIT = f'read -r _ <&{GO_FD}; exec {GO_FD}<&- "$@"'
 _SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _CONFIGURATION = (

@@ -220,7 +220,7 @@ def test_a_folder_that_was_moved_is_seen_at_its_new_place_only(folder: Path) -> 
     sandbox = Sandbox(moved=folder)
     code = f"pwd; echo made > file; mkdir below && (cd below && pwd); ls -d {folder}"
     finished = shell(code, folder, sandbox=sandbox)
-    assert finished.text().splitlines()[:2] == ["/build", "/build/below"]
+    assert finished.text().splitlines()[:2] == ["/hone-build", "/hone-build/below"]
     assert "No such file" in finished.text()
     assert (folder / "file").read_text() == "made\n"
 
