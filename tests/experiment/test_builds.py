@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
 from pathlib import Path
@@ -11,11 +12,13 @@ import pytest
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
-from dbhone.errors import SourceError
-from dbhone.experiment.builds import BuildService, recognise
+from dbhone.errors import SourceError, UsageError
+from dbhone.experiment.builds import BuildService, check_trainable, recognise
 from dbhone.experiment.events import Event, Note, WaitBegan, WaitEnded
+from dbhone.experiment.model import Training
 from dbhone.home import Session
 from dbhone.host_lock import hold_host_lock
+from dbhone.workload.task import Scale
 from tests.dbms.mysql_trees import Tree
 from tests.source.make_elf import elf
 
@@ -93,3 +96,15 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
     ]
     assert during > 0
     assert workshop.waited == during
+
+
+def test_a_set_that_a_version_lacks_cannot_be_trained_on(tmp_path: Path) -> None:
+    program = tmp_path / "test" / "speedtest1.c"
+    program.parent.mkdir()
+    program.write_text('if( strcmp(zThisTest,"main")==0 ){ }')
+    training = Training(
+        suite="speedtest1", scale=Scale(size="smoke"), sets=("main", "json"), size="smoke"
+    )
+    with pytest.raises(UsageError, match="this version has no sets json"):
+        check_trainable(training, tmp_path)
+    check_trainable(dataclasses.replace(training, sets=("main",)), tmp_path)

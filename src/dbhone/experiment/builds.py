@@ -31,6 +31,7 @@ from dbhone.experiment.events import (
     WaitBegan,
     WaitEnded,
 )
+from dbhone.experiment.model import Training
 from dbhone.experiment.plan import Compile, Fetch, PlanStep, PostLink, TakePrebuilt, Train
 from dbhone.experiment.target import BuildResult, TrainingJob, training_scripts, training_tasks
 from dbhone.experiment.targets import target_class
@@ -242,7 +243,8 @@ class BuildService:
         return result
 
     def _train(self, step: Train) -> bool:
-        build = self.build(step.needs[0]).build
+        build, tree = self.build(step.needs[0]).build, self.build(step.needs[0]).tree
+        check_trainable(step.training, tree.path)
         settings = map(repr, step.training.settings)
         tasks = map(repr, training_tasks(step.training))
         words = step.training.command.argv if step.training.command else ()
@@ -326,3 +328,14 @@ def _naming_ready_made_servers(tree: Path) -> Iterator[None]:
             f"{error.message}; it holds a ready-made server, {server.program.relative_to(tree)}",
             hint=_NAME_READY_MADE,
         ) from error
+
+
+def check_trainable(training: Training, tree: Path) -> None:
+    """Raise UsageError for a set to train on that this version of the DBMS does not have."""
+    known = load_driver(suites.load(training.suite).driver).sets(training.sets, tree)
+    missing = ", ".join(name for name in training.sets if name not in known)
+    if missing:
+        raise UsageError(
+            f"this version has no sets {missing}: nothing can be trained on them",
+            hint="name others to train on",
+        )

@@ -42,7 +42,7 @@ class _Options(GeneratedOptions):
     cls=HoneCommand,
     task=Task.MEASURE,
     examples=(
-        "hone crosstrain apt:sqlite3 --sets main,cte,rtree,json",
+        "hone crosstrain apt:sqlite3 --sets main,cte,rtree,orm",
         "hone crosstrain apt:postgresql --sets point-query,update-index,scan --variant lto+pgo",
         "hone crosstrain last --tolerance 1%",
     ),
