@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 
 from dbhone.analysis.cross_training import CrossTraining, cross_training
-from dbhone.analysis.verdict import Summary
+from dbhone.analysis.verdict import Summary, half_width
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
@@ -156,9 +156,8 @@ def _table(found: CrossTraining) -> Table:
 
 
 def _ratio(summary: Summary) -> str:
-    if summary.low is None or summary.high is None:
-        return f"{summary.ratio:.3f}"
-    return f"{summary.ratio:.3f} ±{(summary.high - summary.low) / 2:.1%}"
+    half = half_width(summary)
+    return f"{summary.ratio:.3f}" if half is None else f"{summary.ratio:.3f} ±{half:.1%}"
 
 
 PLUGIN = command
