@@ -53,9 +53,7 @@ class Resolver:
         self._check_subjects(suite, subjects)
         if self.declared.history is not None:
             _check_order(self.declared.history.order, subjects, self.where.at("history", "order"))
-        servers = self._servers(suite, subjects, scale)
-        self._check_slices(suite, sets, scale, servers)
-        return Experiment(
+        experiment = Experiment(
             name=self.name,
             text=self.text,
             title=self.declared.title,
@@ -67,12 +65,14 @@ class Resolver:
             drop_unknown=self.declared.config.drop_unknown,
             awake=self.declared.design.awake,
             slices=self.declared.design.slices,
-            servers=servers,
+            servers=self._servers(suite, subjects, scale),
             allot=self.declared.design.allot,
             stop_early=self.declared.design.stop_early,
             observe=self._observe(subjects),
             verification=self._grade(subjects),
         )
+        self._check_slices(suite, experiment)
+        return experiment
 
     def _suite(self) -> Suite:
         name = self.declared.workload.suite
@@ -154,16 +154,14 @@ class Resolver:
         caches = [cache_bytes(subject, name, scale) for subject in subjects]
         return Servers.ALL if fit_together(caches) else Servers.ONE
 
-    def _check_slices(
-        self, suite: Suite, sets: tuple[str, ...] | None, scale: Scale, servers: Servers
-    ) -> None:
+    def _check_slices(self, suite: Suite, experiment: Experiment) -> None:
         """Refuse short slices where one of the sets cannot be measured in them."""
-        if self.declared.design.slices is not Slices.SHORT:
+        if experiment.slices is not Slices.SHORT:
             return
         driver = load_driver(suite.driver)
-        one_by_one = servers is Servers.ONE or scale.regime is Regime.COLD
-        for task in suite_tasks.tasks(suite, sets or suite.measured(), scale):
-            reason = why_not_interleaved(driver, task, one_by_one=one_by_one)
+        sets = experiment.sets or suite.measured()
+        for task in suite_tasks.tasks(suite, sets, experiment.scale):
+            reason = why_not_interleaved(driver, task, one_by_one=experiment.one_by_one)
             if reason is not None:
                 raise ExperimentError(
                     f"{self.where.at('design', 'slices')}: {reason}",

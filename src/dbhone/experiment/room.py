@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+from collections.abc import Sequence
 
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import MachineError
@@ -31,10 +32,8 @@ def check_room(experiment: Experiment, plan: Plan, home: Home) -> None:
         for step in plan.steps
         if isinstance(step, Compile | PostLink) and not (step.cost.done or step.tentative)
     ]
-    kept = sum(_KEPT * text_bytes for text_bytes in compiled)
-    builds = disk_of_builds(max(compiled, default=0), 0) + kept
     check_disk(
-        builds + _disk_of_data(experiment),
+        disk_of_builds(compiled) + _disk_of_data(experiment),
         f"the builds and data of {len(experiment.subjects)} subjects",
         home,
     )
@@ -47,17 +46,20 @@ def check_caches(experiment: Experiment) -> None:
     """
     if not suites.load(experiment.suite).server_sizes:
         return
-    caches = sorted(
+    caches = [
         cache_bytes(subject, experiment.suite, experiment.scale)
         for subject in experiment.subjects
         if not uses_huge_pages(subject)
-    )
-    check_memory(caches[-1:] if experiment.one_by_one else caches)
+    ]
+    check_memory(caches, one_by_one=experiment.one_by_one)
 
 
-def disk_of_builds(text_bytes: int, builds: int) -> int:
-    """Return about how many bytes of disk one compilation takes, and so many kept builds."""
-    return text_bytes * (_SCRATCH + _KEPT * builds)
+def disk_of_builds(text_bytes: Sequence[int]) -> int:
+    """Return about how many bytes of disk builds take, by how large each one's code is.
+
+    The objects of one are there at a time, and all builds are kept.
+    """
+    return _SCRATCH * max(text_bytes, default=0) + _KEPT * sum(text_bytes)
 
 
 def check_disk(needed: int, what: str, home: Home, hint: str = "") -> None:

@@ -152,8 +152,7 @@ class ServerTarget(Target):
         if self.suite.note is not None:
             recorder.warn("suite-note", self.suite.note)
         caches = self._caches(workload.cache_bytes)
-        largest = sorted(caches.values())[-1:]
-        check_memory(largest if experiment.one_by_one else tuple(caches.values()))
+        check_memory(tuple(caches.values()), one_by_one=experiment.one_by_one)
         self._specs |= self._limited(caches)
         self._scheduled_tasks = self.tasks(experiment.scale)
         self._servers: BlockServers | None = None

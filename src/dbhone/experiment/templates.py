@@ -30,7 +30,8 @@ SYNTAX = "SOURCE or SOURCE#VARIANT"
 COMPARISON = "compare"
 """What the experiments are called that are written here."""
 _VARIANT = "rel"
-_LONGEST = 36
+LONGEST_NAME = 36
+"""The letters of a subject's name that come of what it is."""
 _FOREIGN = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
@@ -311,6 +312,11 @@ def compare_text(request: CompareRequest) -> str:
     )
 
 
+def as_name(text: str) -> str:
+    """Return a text with a hyphen for whatever no subject's name may have."""
+    return _FOREIGN.sub("-", text)
+
+
 def _known(reference: str, known: KnownVersions) -> KnownVersion | None:
     if not reference.startswith(PREFIX):
         return None
@@ -322,7 +328,7 @@ def _known(reference: str, known: KnownVersions) -> KnownVersion | None:
 def _short(source: str) -> str:
     """Return the end of a source reference, as far as it can be part of a name."""
     last = source.partition("#")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
-    return _FOREIGN.sub("-", last).strip("-._+") or "source"
+    return as_name(last).strip("-._+") or "source"
 
 
 def _names(first: Side, second: Side) -> tuple[str, str]:
@@ -333,7 +339,7 @@ def _names(first: Side, second: Side) -> tuple[str, str]:
         pair = (first.short, second.short)
     else:
         pair = (f"{first.short}-{first.word}", f"{second.short}-{second.word}")
-    first_name, two = (_FOREIGN.sub("-", name)[-_LONGEST:].lstrip("-._+") for name in pair)
+    first_name, two = (as_name(name)[-LONGEST_NAME:].lstrip("-._+") for name in pair)
     if first_name == two or CONTROL in (first_name, two):
         return f"{first_name}-a", f"{two}-b"
     return first_name, two

@@ -82,8 +82,12 @@ def fit_together(caches: Sequence[int]) -> bool:
     return sum(cache + _BESIDE_CACHE for cache in caches) <= _SHARE_OF_SERVERS * memory_for(1)
 
 
-def check_memory(caches: Sequence[int]) -> None:
-    """Raise MachineError if servers with caches of these sizes do not fit into the memory."""
+def check_memory(caches: Sequence[int], *, one_by_one: bool = False) -> None:
+    """Raise MachineError if servers with caches of these sizes do not fit into the memory.
+
+    ``one_by_one`` says that at most one server is up at a time: then the largest counts.
+    """
+    caches = sorted(caches)[-1:] if one_by_one else caches
     needed = sum(cache + _BESIDE_CACHE for cache in caches)
     limit = cgroup.memory_limit(Path("/"))
     available = min(float(psutil.virtual_memory().available), limit)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from dbhone.dbms.base import Dbms
 from dbhone.errors import UsageError
 from dbhone.experiment.subjects import CONTROL
 from dbhone.experiment.templates import (
+    LONGEST_NAME,
     DesignOptions,
     WorkloadOptions,
+    as_name,
     design_table,
     file_text,
     workload_table,
@@ -20,8 +21,6 @@ from dbhone.workload import suite as suites
 _BASE = "rel"
 _MOST = 12
 """Sets. Each takes a build, and a share of every block."""
-_LONGEST = 36
-_FOREIGN = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,4 +85,4 @@ def _sets(workload: WorkloadOptions, dbms: Dbms) -> tuple[str, ...]:
 
 def _name(chosen: tuple[str, ...], sets: tuple[str, ...]) -> str:
     word = "all" if set(chosen) == set(sets) else "+".join(chosen)
-    return f"on-{_FOREIGN.sub('-', word)[:_LONGEST].rstrip('-._+')}"
+    return f"on-{as_name(word)[:LONGEST_NAME].rstrip('-._+')}"

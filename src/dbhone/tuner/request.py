@@ -14,7 +14,6 @@ from dbhone.experiment.goals import foresee_dbms
 from dbhone.experiment.room import check_disk, disk_of_builds
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions, parse_side
 from dbhone.home import Home
-from dbhone.instance.memory import check_memory
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.tuner.space import Candidate, Space, find_space
@@ -22,8 +21,6 @@ from dbhone.units import count_of, duration, whole_minutes
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds
 from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.task import Scale
 
 _CONFIRMING_SHARE = 0.3
 """The share of the budget that is kept for the confirming run."""
@@ -155,13 +152,9 @@ def check_budget(request: Request) -> None:
 
 
 def check_room(request: Request, home: Home) -> None:
-    """Raise MachineError if the memory is too small for the servers, or the disk for the builds."""
-    if isinstance(request.dbms, ServerDbms):
-        suite = suites.load(request.workload.suite or request.dbms.usual_suite)
-        cache = suite_tasks.cache_bytes(suite, Scale(size=request.workload.size))
-        check_memory([cache])
+    """Raise MachineError if the disk is too small for the builds of all candidates."""
     check_disk(
-        disk_of_builds(request.dbms.text_bytes, 3 * len(request.candidates)),
+        disk_of_builds([request.dbms.text_bytes] * 3 * len(request.candidates)),
         f"the builds of {count_of(len(request.candidates), 'candidate')}",
         home,
         hint="try fewer with --variant and --compiler, or choose another folder with --home",
