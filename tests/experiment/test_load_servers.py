@@ -15,6 +15,7 @@ from dbhone.measurement.record import Role
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Regime
+from dbhone.workload.task import Scale
 
 GOOD = """\
 title = "t"
@@ -211,6 +212,60 @@ def test_training_runs_each_set_for_its_share_with_one_number_of_clients() -> No
     runs = [task.run for task in tasks if task.run]
     assert [run.seconds for run in runs] == [2.0, 6.0]
     assert {run.threads for run in runs} == {4}
+
+
+ELSEWHERE = GOOD.replace("shares = { update-index = 3 }", 'suite = "ycsb"').replace(
+    'sets = ["point-query", "update-index"]', 'sets = ["workload-a", "workload-c"]'
+)
+
+
+def test_what_is_trained_on_another_suite_is_held_out_everywhere() -> None:
+    found = parse(ELSEWHERE, name="x.toml")
+    training = found.subjects[2].training
+    assert training is not None
+    assert training.trained_on == ("ycsb/workload-a", "ycsb/workload-c")
+    assert found.trained_sets == frozenset()
+    (run, _) = (task.run for task in training_tasks(training))
+    assert run is not None
+    ycsb = suites.load("ycsb")
+    assert run.data == suite_tasks.data_set(ycsb, Scale(size="smoke"))
+
+
+def test_each_subject_may_be_trained_on_a_suite_of_its_own() -> None:
+    text = GOOD.replace(
+        'variant = "pgo" }', 'variant = "pgo", train = ["workload-a"], train_suite = "ycsb" }'
+    )
+    text = text.replace("\nbig =", '\nown = { like = "rel", variant = "pgo" }\nbig =').replace(
+        "shares = { update-index = 3 }\n", ""
+    )
+    found = parse(text, name="x.toml")
+    trained = {each.name: each.training.trained_on for each in found.subjects if each.training}
+    assert trained == {
+        "pgo": ("ycsb/workload-a",),
+        "own": ("point-query_range=100", "update-index_range=100"),
+    }
+    assert found.trained_sets == {"point-query_range=100", "update-index_range=100"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"ycsb"', '"ysb"', "ycsb"),
+        ('"ycsb"', '"speedtest1"', "cannot drive postgresql"),
+        ('"ycsb"', '"./mine.toml"', "only where it is measured"),
+        ('"ycsb"', '"./no.workload"', "no.workload"),
+        ('["workload-a", "workload-c"]', '["workload-a", "z"]', "workload-b"),
+        ('suite = "ycsb"', 'suite = "ycsb"\nsize = "huge"', "smoke"),
+        ('suite = "ycsb"', 'suite = "ycsb"\ndata = "./shop.dump"', "dump"),
+    ],
+)
+def test_a_training_elsewhere_that_cannot_be_meant_is_refused(
+    old: str, new: str, said: str
+) -> None:
+    assert old in ELSEWHERE
+    with pytest.raises(UsageError) as caught:
+        parse(ELSEWHERE.replace(old, new), name="x.toml")
+    assert said in f"{caught.value.message} {caught.value.hint}"
 
 
 @pytest.mark.parametrize(

@@ -172,8 +172,47 @@ def _with_files(
         found["suite"] = str(path)
     if isinstance(workload.data, str):
         found["data"] = str(absolute_path(str(folder / Path(workload.data).expanduser())))
-    changed = {"workload": workload.model_copy(update=found), "files": files}
+    changed = {
+        **_trained_beside(where, declared, folder),
+        "workload": workload.model_copy(update=found),
+        "files": files,
+    }
     return declared.model_copy(update=changed)
+
+
+def _trained_beside(where: Locator, declared: ExperimentFile, folder: Path) -> dict[str, object]:
+    """Return the sections with the paths of what is trained on, looked for in a folder.
+
+    Raises ExperimentError for a suite of the user's own: a run would not record it.
+    """
+
+    def beside(name: str | None, *keys: str) -> str | None:
+        if name is None or not suites.is_users_file(name):
+            return name
+        if own_suite.is_own(name):
+            raise ExperimentError(
+                f"{where.at(*keys)}: a suite of your own is trained on only where it is measured",
+                hint="name a suite of hone's ('hone suites' lists them) or a workload file",
+            )
+        return str(absolute_path(str(folder / Path(name).expanduser())))
+
+    changed: dict[str, object] = {
+        "subjects": {
+            name: subject.model_copy(
+                update={"train_suite": beside(subject.train_suite, "subjects", name)}
+            )
+            if subject.train_suite
+            else subject
+            for name, subject in declared.subjects.items()
+        }
+    }
+    training = declared.training
+    if training is not None:
+        update = {"suite": beside(training.suite, "training", "suite")}
+        if training.data is not None:
+            update["data"] = str(absolute_path(str(folder / Path(training.data).expanduser())))
+        changed["training"] = training.model_copy(update=update)
+    return changed
 
 
 def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:

@@ -67,7 +67,8 @@ class TrainingCommand:
 class Training:
     """What a profile-guided subject is trained on: sets of a suite, at a named size.
 
-    ``scale`` is that of the experiment, which decides on the data where the size does not.
+    The suite is ``foreign`` if it is another than what is measured. Otherwise ``scale`` is that of
+    the experiment, which decides on the data where the size does not.
     ``shares`` has, for each set, for how long it is run in comparison with the others. The server
     has the experiment's ``settings``, none of which a subject asks for alone. A ``command`` is run
     once, after the sets, of which there need be none then.
@@ -77,6 +78,7 @@ class Training:
     scale: Scale
     sets: tuple[str, ...]
     size: str
+    foreign: bool = False
     shares: tuple[float, ...] = ()
     settings: tuple[RequestedSetting, ...] = ()
     drop_unknown: bool = False
@@ -84,8 +86,23 @@ class Training:
 
     @property
     def trained_on(self) -> tuple[str, ...]:
-        """The sets, and the command."""
-        return (*self.sets, *((self.command.line,) if self.command else ()))
+        """The sets, with the name of a foreign suite, and the command."""
+        suite = f"{self._suite_name}/" if self.foreign else ""
+        return (*(f"{suite}{name}" for name in self.sets), *self._command_lines)
+
+    @property
+    def label(self) -> str:
+        """The same for people: a foreign suite is named once."""
+        suite = f"{self._suite_name}: " if self.foreign else ""
+        return suite + ", ".join((*self.sets, *self._command_lines))
+
+    @property
+    def _suite_name(self) -> str:
+        return Path(self.suite).name
+
+    @property
+    def _command_lines(self) -> tuple[str, ...]:
+        return (self.command.line,) if self.command else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +187,7 @@ class Experiment:
     @property
     def trained_sets(self) -> frozenset[str]:
         """The sets that some subject is trained on: the in-sample ones."""
+        trainings = (subject.training for subject in self.subjects if subject.training)
         return frozenset(
-            name for subject in self.subjects if subject.training for name in subject.training.sets
+            name for training in trainings if not training.foreign for name in training.sets
         )

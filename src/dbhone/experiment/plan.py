@@ -427,7 +427,7 @@ def _train(
     assert training is not None, "a profile-guided subject has a training"
     seconds = target_class(training.suite).training_seconds(training)
     return Train(
-        label=f"{subject.name}: on {', '.join(training.trained_on)}",
+        label=f"{subject.name}: on {training.label}",
         subjects=(subject.name,),
         needs=(instrumented.makes, *earlier),
         makes=f"profile of {instrumented.makes} by {training}",

@@ -14,7 +14,7 @@ from dbhone.experiment.levers import cache_bytes
 from dbhone.experiment.model import Experiment, Servers, Slices, SubjectDeclaration
 from dbhone.experiment.observe import Observe, check_counters
 from dbhone.experiment.schema import ExperimentFile, Locator
-from dbhone.experiment.subjects import Subjects
+from dbhone.experiment.subjects import Subjects, suite_at
 from dbhone.experiment.targets import target_class
 from dbhone.instance.memory import fit_together
 from dbhone.measurement.record import Design, Role
@@ -43,13 +43,13 @@ class Resolver:
     def experiment(self) -> Experiment:
         """Return the experiment, or raise ExperimentError or UnknownName."""
         self._check_names()
-        suite = self._suite()
+        suite = suite_at(self.where, self.declared.workload.suite, "workload", "suite")
         workload = self.declared.workload
         if workload.size not in suite.sizes():
             where = self.where.at("workload", "size")
             raise UnknownName("size", workload.size, suite.sizes(), where=where)
         sets, scale = self._sets(suite), self._scale(suite)
-        subjects = Subjects(self.where, self.declared, suite, scale, self.folder).all()
+        subjects = Subjects(self.where, self.declared, scale, self.folder).all()
         self._check_subjects(suite, subjects)
         if self.declared.history is not None:
             _check_order(self.declared.history.order, subjects, self.where.at("history", "order"))
@@ -73,14 +73,6 @@ class Resolver:
         )
         self._check_slices(suite, experiment)
         return experiment
-
-    def _suite(self) -> Suite:
-        name = self.declared.workload.suite
-        if suites.is_users_file(name):
-            return self.where.meant(suite_tasks.load_checked, name, "workload", "suite")
-        if name not in suites.names():
-            raise UnknownName("suite", name, suites.names(), where=self.where.at("suite"))
-        return suites.load(name)
 
     def _sets(self, suite: Suite) -> tuple[str, ...] | None:
         sets = self.declared.workload.sets
@@ -217,15 +209,6 @@ class Resolver:
                     f" {dbms.name}",
                     hint=f"it speaks {' and '.join(suite.protocols)}; what drives {dbms.name}:"
                     f" {fitting or 'no suite'}",
-                )
-            if subject.training is None:
-                continue
-            if subject.training.size not in suite.sizes():
-                raise UnknownName(
-                    "size",
-                    subject.training.size,
-                    suite.sizes(),
-                    where=self.where.at("training", "size"),
                 )
 
     def _design(self) -> Design:

@@ -103,14 +103,16 @@ class _Section(BaseModel):
 class SubjectSection(BuildKeys):
     """``[subjects]``: one subject. It takes what is not said here from the subject it is ``like``.
 
-    The inputs of its build are ``BuildKeys``. With ``vary`` it stands for several subjects: one for
-    each combination of the settings' values.
+    The inputs of its build are ``BuildKeys``. It is to ``train`` on sets of the suite
+    ``train_suite``. With ``vary`` it stands for several subjects: one for each combination of the
+    settings' values.
     """
 
     like: str | None = None
     source: str = ""
     variant: str = ""
     train: Words = ()
+    train_suite: str | None = Field(default=None, min_length=1)
     settings: Settings = Field(default_factory=dict)
     levers: Words = ()
     vary: dict[str, Annotated[Values, Field(strict=False, min_length=1)]] = Field(
@@ -123,10 +125,14 @@ class SubjectSection(BuildKeys):
 class TrainingSection(_Section):
     """``[training]``: what profile-guided subjects are trained on if they do not say.
 
-    ``shares`` says for how long a set is run in comparison with others, which have 1. ``command``
-    is run once against the server, after the sets or instead of them, for at most ``timeout``.
+    The ``suite`` is the workload's unless another is given; ``data`` is the dump of a workload
+    file. ``shares`` says for how long a set is run in comparison with others, which have 1.
+    ``command`` is run once against the server, after the sets or instead of them, for at most
+    ``timeout``.
     """
 
+    suite: str | None = Field(default=None, min_length=1)
+    data: str | None = Field(default=None, min_length=1)
     sets: Annotated[Words | None, Field(min_length=1)] = None
     command: Words = ()
     timeout: Duration = 3600.0

@@ -24,6 +24,7 @@ from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.workload import suite as suites
+from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
 
@@ -41,14 +42,13 @@ class Subjects:
         self,
         where: Locator,
         declared: ExperimentFile,
-        suite: Suite,
         scale: Scale,
         folder: Path,
     ) -> None:
         self._where = where
         self._declared = declared
         self._settings = RequestedSettings(declared.config, folder, where)
-        self._trainings = Trainings(where, declared, suite, scale, self._settings, folder)
+        self._trainings = Trainings(where, declared, scale, self._settings, folder)
 
     def all(self) -> tuple[SubjectDeclaration, ...]:
         """Return the subjects in the file's order. Raises ExperimentError, UnknownName.
@@ -239,7 +239,6 @@ class Trainings:
         self,
         where: Locator,
         declared: ExperimentFile,
-        suite: Suite,
         scale: Scale,
         settings: RequestedSettings,
         folder: Path,
@@ -247,7 +246,6 @@ class Trainings:
         self._folder = folder
         self._where = where
         self._declared = declared
-        self._suite = suite
         self._scale = scale
         self._settings = settings
 
@@ -264,33 +262,66 @@ class Trainings:
                     hint="add pgo or bolt to the variant, or leave 'train' out",
                 )
             return None
-        general, workload = self._declared.training, self._declared.workload
-        command = self._command(section.dbms)
-        words = section.train or (general.sets if general else None)
+        suite_name, suite = self._suite(name, section)
+        foreign = suite_name != self._declared.workload.suite
+        general, command = self._declared.training, self._command(section.dbms)
+        usual = None if general is None or section.train_suite else general.sets
+        words = section.train or usual
         if words is None:
-            words = () if command else self._suite.training
+            words = () if command else suite.training
         if not words and command is None:
             raise ExperimentError(
                 f"{where}: the variant {variant.name} is profile-guided and must be trained",
                 hint='add [training] with sets = ["main"], or train = ["main"] to the subject',
             )
-        if not self._suite.trains:
-            raise ExperimentError(
-                f"{where}: nothing can be trained on the suite {workload.suite}",
-                hint="take a variant that needs no training",
-            )
-        sets = suites.full_names(self._suite, words, where=where)
-        shares = self._shares()
+        sets = suites.full_names(suite, words, where=where)
+        shares = self._shares(suite_name, suite)
+        size = self._size(suite)
         return Training(
-            suite=workload.suite,
-            scale=self._scale,
+            suite=suite_name,
+            scale=self._foreign_scale(suite, size) if foreign else self._scale,
             sets=sets,
-            size=general.size if general and general.size else workload.size,
+            size=size,
+            foreign=foreign,
             shares=tuple(shares.get(set_name, 1.0) for set_name in sets) if shares else (),
             settings=self._settings.of(name, SubjectSection(dbms=section.dbms)),
             drop_unknown=self._declared.config.drop_unknown,
             command=command,
         )
+
+    def _suite(self, name: str, section: SubjectSection) -> tuple[str, Suite]:
+        """Return the name of the suite that a subject is trained on, and the suite."""
+        general, measured = self._declared.training, self._declared.workload.suite
+        suite_name = section.train_suite or (general.suite if general else None) or measured
+        at = ("subjects", name) if section.train_suite else ("training", "suite")
+        suite, where = suite_at(self._where, suite_name, *at), self._where.at("subjects", name)
+        if not suite.trains:
+            raise ExperimentError(
+                f"{where}: nothing can be trained on the suite {suite_name}",
+                hint="take a variant that needs no training, or name another suite to train on:"
+                " [training] suite",
+            )
+        if suite_name != measured and load_dbms(section.dbms).interface not in suite.protocols:
+            raise ExperimentError(f"{where}: the suite {suite_name} cannot drive {section.dbms}")
+        return suite_name, suite
+
+    def _size(self, suite: Suite) -> str:
+        general = self._declared.training
+        size = general.size if general and general.size else self._declared.workload.size
+        if size not in suite.sizes():
+            where = self._where.at("training", "size")
+            raise UnknownName("size", size, suite.sizes(), where=where)
+        return size
+
+    def _foreign_scale(self, suite: Suite, size: str) -> Scale:
+        """Return the scale of a suite that is only trained on: its own, with the dump for it."""
+        general = self._declared.training
+        dump = general.data if general else None
+        scale = Scale(size=size, data={"dump": dump} if dump else {})
+        if suite.server_sizes:
+            at = ("training", "data")
+            self._where.meant(lambda _: suite_tasks.data_set(suite, scale), "", *at)
+        return scale
 
     def _command(self, dbms: str) -> TrainingCommand | None:
         """Return the command that servers are trained by, None if there is none."""
@@ -303,23 +334,34 @@ class Trainings:
         folder = self._folder.absolute()
         return TrainingCommand(argv=general.command, folder=folder, timeout=general.timeout)
 
-    def _shares(self) -> dict[str, float]:
+    def _shares(self, suite_name: str, suite: Suite) -> dict[str, float]:
         """Return the shares of the training by the full names of its sets."""
         general = self._declared.training
         if general is None or not general.shares:
             return {}
         where = self._where.at("training", "shares")
-        if "seconds" not in self._suite.adjustable:
+        if "seconds" not in suite.adjustable:
             raise ExperimentError(
-                f"{where}: {self._declared.workload.suite} runs each set once: its time cannot be"
-                " shared out"
+                f"{where}: {suite_name} runs each set once: its time cannot be shared out"
             )
-        trained = suites.full_names(self._suite, general.sets or ())
-        shared = suites.full_names(self._suite, tuple(general.shares), where=where)
+        trained = suites.full_names(suite, general.sets or ())
+        shared = suites.full_names(suite, tuple(general.shares), where=where)
         for word, set_name in zip(general.shares, shared, strict=True):
             if set_name not in trained:
                 raise UnknownName("set of the training", word, general.sets or (), where=where)
         return dict(zip(shared, general.shares.values(), strict=True))
+
+
+def suite_at(where: Locator, name: str, *keys: str) -> Suite:
+    """Return the suite that is named at these keys, which may be a user's file.
+
+    Raises UnknownName, or ExperimentError for a wrong file.
+    """
+    if suites.is_users_file(name):
+        return where.meant(suite_tasks.load_checked, name, *keys)
+    if name not in suites.names():
+        raise UnknownName("suite", name, suites.names(), where=where.at(*keys))
+    return suites.load(name)
 
 
 def _with_controls(subjects: tuple[SubjectDeclaration, ...]) -> tuple[SubjectDeclaration, ...]:
