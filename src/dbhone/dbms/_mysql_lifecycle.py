@@ -24,6 +24,7 @@ from dbhone.dbms.base_server import (
     ServerDbms,
     Settings,
     SizingHints,
+    Takeover,
 )
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import ServerError, UsageError
@@ -113,6 +114,39 @@ class MysqlLife(ServerDbms):
         )
         return (Program(argv=argv, stdin=statements, env=installation.environment()),)
 
+    def take_over(self, installation: Installation, place: InstanceDir) -> Takeover:
+        """Return the server, which executes a file of statements as it starts, the last of them its
+        own end.
+        """
+        user = "root@localhost"
+        statements = (
+            f"CREATE USER IF NOT EXISTS {user};",
+            f"ALTER USER {user} IDENTIFIED BY '';",
+            f"GRANT ALL PRIVILEGES ON *.* TO {user} WITH GRANT OPTION;",
+            f"CREATE DATABASE IF NOT EXISTS {DATABASE};",
+            "SHUTDOWN;",
+        )
+        argv = (
+            *command(installation, "--no-defaults"),
+            f"--datadir={place.data}",
+            f"--tmpdir={place.scratch}",
+            f"--socket={place.sockets / 'mysql.sock'}",
+            f"--pid-file={place.sockets / 'pid'}",
+            "--init-file=/dev/stdin",
+            "--skip-networking",
+            "--skip-log-bin",
+            "--skip-slave-start",
+            "--loose-mysqlx=OFF",
+            "--loose-feedback=OFF",
+        )
+        return Takeover(
+            marker="ibdata1",
+            files=dict.fromkeys(("auto.cnf", "master.info", "relay-log.info")),
+            program=Program(
+                argv=argv, stdin="\n".join((*statements, "")), env=installation.environment()
+            ),
+        )
+
     def fixed_settings(self, place: InstanceDir) -> Settings:
         """Return the private socket, no network, and where files are."""
         return {
@@ -170,6 +204,11 @@ class MysqlLife(ServerDbms):
         argv = command(installation, f"--defaults-file={place.settings}")
         return Program(argv=argv, env=installation.environment())
 
+    def serve(self, installation: Installation, data: Path) -> Program:
+        """Return the server, which finds its settings file where it always does."""
+        argv = (*_located(installation), f"--datadir={data}")
+        return Program(argv=argv, env=installation.environment())
+
     def is_ready(self, place: InstanceDir, log: str) -> bool:
         """Return whether its log says so and its socket is there."""
         return is_ready(log) and self.endpoint(place).socket.is_socket()
@@ -207,11 +246,15 @@ class MysqlLife(ServerDbms):
 
 def command(installation: Installation, first: str) -> tuple[str, ...]:
     """Return the server and where its files are; ``first`` must come before all else."""
+    server, *places = _located(installation)
+    return (server, first, *places)
+
+
+def _located(installation: Installation) -> tuple[str, ...]:
     share = _share(installation.prefix)
     plugins = installation.prefix / "lib" / "plugin"
     return (
         str(installation.server),
-        first,
         f"--basedir={installation.prefix}",
         f"--lc-messages-dir={share}",
         f"--character-sets-dir={share / 'charsets'}",

@@ -22,6 +22,7 @@ from dbhone.dbms.base_server import (
     ServerDbms,
     Settings,
     SizingHints,
+    Takeover,
 )
 from dbhone.dbms.base_settings import LOOSE, Origin, RequestedSetting
 from dbhone.errors import SettingsError
@@ -116,6 +117,30 @@ class PostgresqlLife(ServerDbms):
         )
         return (Program(argv=argv, env=_environment(installation)),)
 
+    def take_over(self, installation: Installation, place: InstanceDir) -> Takeover:
+        """Return the rules of initdb's kind, and the server in its mode for one user, who is asked.
+
+        Settings by ALTER SYSTEM would go before those of hone's file.
+        """
+        argv = (
+            *(str(installation.server), "--single", "-D", str(place.data)),
+            *("-c", "config_file=/dev/null", "template1"),
+        )
+        return Takeover(
+            marker="PG_VERSION",
+            files={
+                "pg_hba.conf": "local all all trust\n",
+                "pg_ident.conf": "",
+                "postgresql.auto.conf": "",
+                **dict.fromkeys(("postmaster.pid", "recovery.signal", "standby.signal")),
+            },
+            program=Program(
+                argv=argv,
+                stdin=f"CREATE ROLE {_USER} SUPERUSER LOGIN;\n",
+                env=_environment(installation),
+            ),
+        )
+
     def fixed_settings(self, place: InstanceDir) -> Settings:
         """Return the private socket, no network, and a log that is written to hone in English."""
         return {
@@ -183,6 +208,11 @@ class PostgresqlLife(ServerDbms):
             *("-D", str(place.data)),
             *("-c", f"config_file={place.settings}"),
         )
+        return Program(argv=argv, env=_environment(installation))
+
+    def serve(self, installation: Installation, data: Path) -> Program:
+        """Return the postmaster; the settings are in the data."""
+        argv = (str(installation.server), "-D", str(data))
         return Program(argv=argv, env=_environment(installation))
 
     def is_ready(self, place: InstanceDir, log: str) -> bool:

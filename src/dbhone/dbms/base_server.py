@@ -19,6 +19,7 @@ from dbhone.account import Tenant
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.base_protocol import Endpoint, Protocol
 from dbhone.dbms.base_settings import RequestedSetting
+from dbhone.errors import UsageError
 from dbhone.versions import VersionRange
 
 Settings = Mapping[str, str]
@@ -83,6 +84,19 @@ class SizingHints:
     os_cached: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takeover:
+    """What makes a copy of a user's data directory one of hone's.
+
+    ``files`` are written anew, or removed where there is no text; then the ``program`` gives hone's
+    user his rights. ``marker`` is a file that every data directory has.
+    """
+
+    marker: str
+    files: Mapping[str, str | None]
+    program: Program
+
+
 class ServerDbms(Dbms):
     """A DBMS that runs as a server."""
 
@@ -141,6 +155,15 @@ class ServerDbms(Dbms):
     def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
         """Return what makes a data directory of the empty folder ``place.data``."""
 
+    def take_over(self, installation: Installation, place: InstanceDir) -> Takeover:
+        """Return what makes the copy in ``place.data`` one that hone's clients may use.
+
+        No setting, replication and right to connect of the user's server must be left. Raises
+        UsageError for a DBMS whose data hone does not copy.
+        """
+        del installation, place
+        raise UsageError(f"hone does not copy data directories of {self.title}")
+
     @abstractmethod
     def fixed_settings(self, place: InstanceDir) -> Settings:
         """Return what hone insists on: the private socket, no network, where files are.
@@ -184,6 +207,14 @@ class ServerDbms(Dbms):
     @abstractmethod
     def start(self, installation: Installation, place: InstanceDir) -> Program:
         """Return what runs the server in the foreground on ``place``."""
+
+    def serve(self, installation: Installation, data: Path) -> Program:
+        """Return what runs the server in the foreground on a user's data, by its own settings.
+
+        Raises UsageError for a DBMS of which hone does not know it.
+        """
+        del installation, data
+        raise UsageError(f"hone does not know how {self.title} serves another's data")
 
     @abstractmethod
     def is_ready(self, place: InstanceDir, log: str) -> bool:
