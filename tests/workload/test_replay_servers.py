@@ -15,7 +15,7 @@ from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
 from dbhone.workload.drivers.base import Materials
-from dbhone.workload.drivers.replay import PLUGIN, Dump
+from dbhone.workload.drivers.replay import PLUGIN, UsersData
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.replay_file import parts_of
 from dbhone.workload.task import Scale, Task
@@ -114,7 +114,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 @pytest.fixture(scope="module")
-def captured(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Dump:
+def captured(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> UsersData:
     """Return a dump of a server, and the workload that it logged."""
     folder = tmp_path_factory.mktemp("captured")
     with started(kind.name) as live:  # type: ignore[attr-defined]
@@ -125,8 +125,8 @@ def captured(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Dump:
         server.work()
         server.log(False)
         capture((log,), folder / "a.workload", CaptureOptions())
-    data = Dump(
-        dump=folder / "dump",
+    data = UsersData(
+        source=folder / "dump",
         workload=folder / "a.workload",
         scripts=suites.load(str(folder / "a.workload")).scripts,
     )
@@ -137,7 +137,7 @@ def captured(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Dump:
 
 
 @pytest.fixture
-def server(kind: Kind, captured: Dump) -> Iterator[Postgresql | Mariadb]:
+def server(kind: Kind, captured: UsersData) -> Iterator[Postgresql | Mariadb]:
     """Return another server, with the dump restored."""
     with started(kind.name) as live:  # type: ignore[attr-defined]
         live.printed(PLUGIN.load(live.program, live.endpoint, captured))
@@ -145,8 +145,8 @@ def server(kind: Kind, captured: Dump) -> Iterator[Postgresql | Mariadb]:
         yield kind(live)
 
 
-def task(data: Dump, half: str) -> Task:
-    scale = Scale(size="smoke", threads=(CLIENTS,), data={"dump": str(data.dump)})
+def task(data: UsersData, half: str) -> Task:
+    scale = Scale(size="smoke", threads=(CLIENTS,), data={"dump": str(data.source)})
     (one,) = suite_tasks.tasks(suites.load(str(data.workload)), (half,), scale)
     assert data.prepared is not None
     return one.with_materials(data.prepared).in_order(7)
@@ -176,7 +176,7 @@ def shares(header: Header, workload: Path, earlier: bool | None = None) -> dict[
 
 
 def test_what_is_replayed_is_what_was_logged_in_the_same_shares(
-    server: Postgresql | Mariadb, captured: Dump, tmp_path: Path
+    server: Postgresql | Mariadb, captured: UsersData, tmp_path: Path
 ) -> None:
     header = read_header(captured.workload)
     # Every client may have been through all of them, so that its own phase no longer counts.
@@ -210,7 +210,7 @@ def test_what_is_replayed_is_what_was_logged_in_the_same_shares(
 
 
 def test_every_kind_of_statement_is_a_step_of_its_own(
-    server: Postgresql | Mariadb, captured: Dump
+    server: Postgresql | Mariadb, captured: UsersData
 ) -> None:
     result: DriverResult = drive(command(server.live, task(captured, "earlier")))
     report = result.require_report()
@@ -225,7 +225,7 @@ def test_every_kind_of_statement_is_a_step_of_its_own(
 
 
 def test_two_servers_with_the_same_dump_answer_alike(
-    server: Postgresql | Mariadb, kind: Kind, captured: Dump
+    server: Postgresql | Mariadb, kind: Kind, captured: UsersData
 ) -> None:
     def verified(live: Live) -> str:
         printed = live.printed(PLUGIN.verify(live.program, live.endpoint, captured))
@@ -242,7 +242,7 @@ def test_a_dump_with_an_error_is_told(kind: Kind, tmp_path: Path) -> None:
     broken = tmp_path / "broken.sql"
     broken.write_text("CREATE TABLE a (x int);\nINSERT INTO nosuch VALUES (1);\n")
     with started(kind.name) as live:  # type: ignore[attr-defined]
-        data = Dump(dump=broken, workload=broken, scripts=tmp_path)
+        data = UsersData(source=broken, workload=broken, scripts=tmp_path)
         finished = live.command(PLUGIN.load(live.program, live.endpoint, data))
         complaint = PLUGIN.complaint(finished.text())
     assert complaint is not None

@@ -16,7 +16,7 @@ from dbhone import registry
 from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.resolve import Resolver
-from dbhone.experiment.schema import ExperimentFile, Locator
+from dbhone.experiment.schema import Data, ExperimentFile, Locator
 from dbhone.experiment.subjects import with_varied
 from dbhone.files import absolute_path
 from dbhone.home import Home
@@ -30,6 +30,8 @@ SOURCE_SYNTAX = "[NAME=]SOURCE"
 """How a user names a source that is taken instead of a file's."""
 _TABLE = "sources"
 _FILES = "files"
+_PATHS = frozenset({"dump", "folder"})
+"""The keys of data that name files."""
 _FOLDER = "dir:"
 
 
@@ -170,8 +172,8 @@ def _with_files(
             else:
                 files = where.meant(own_suite.read_files, path, *at)
         found["suite"] = str(path)
-    if isinstance(workload.data, str):
-        found["data"] = str(absolute_path(str(folder / Path(workload.data).expanduser())))
+    if workload.data:
+        found["data"] = _data_beside(workload.data, folder)
     changed = {
         **_trained_beside(where, declared, folder),
         "workload": workload.model_copy(update=found),
@@ -194,7 +196,7 @@ def _trained_beside(where: Locator, declared: ExperimentFile, folder: Path) -> d
                 f"{where.at(*keys)}: a suite of your own is trained on only where it is measured",
                 hint="name a suite of hone's ('hone suites' lists them) or a workload file",
             )
-        return str(absolute_path(str(folder / Path(name).expanduser())))
+        return _path_beside(name, folder)
 
     changed: dict[str, object] = {
         "subjects": {
@@ -208,11 +210,25 @@ def _trained_beside(where: Locator, declared: ExperimentFile, folder: Path) -> d
     }
     training = declared.training
     if training is not None:
-        update = {"suite": beside(training.suite, "training", "suite")}
-        if training.data is not None:
-            update["data"] = str(absolute_path(str(folder / Path(training.data).expanduser())))
+        update: dict[str, object] = {"suite": beside(training.suite, "training", "suite")}
+        if training.data:
+            update["data"] = _data_beside(training.data, folder)
         changed["training"] = training.model_copy(update=update)
     return changed
+
+
+def _data_beside(data: Data, folder: Path) -> Data:
+    """Return what is to be loaded, with the paths of files looked for in a folder."""
+    if isinstance(data, str):
+        return _path_beside(data, folder)
+    return {
+        key: _path_beside(value, folder) if key in _PATHS and isinstance(value, str) else value
+        for key, value in data.items()
+    }
+
+
+def _path_beside(path: str, folder: Path) -> str:
+    return str(absolute_path(str(folder / Path(path).expanduser())))
 
 
 def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:

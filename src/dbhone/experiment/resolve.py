@@ -13,7 +13,7 @@ from dbhone.experiment.interleaved import why_not_interleaved
 from dbhone.experiment.levers import cache_bytes
 from dbhone.experiment.model import Experiment, Servers, Slices, SubjectDeclaration
 from dbhone.experiment.observe import Observe, check_counters
-from dbhone.experiment.schema import ExperimentFile, Locator
+from dbhone.experiment.schema import ExperimentFile, Locator, keys_of_data
 from dbhone.experiment.subjects import Subjects, suite_at
 from dbhone.experiment.targets import target_class
 from dbhone.instance.memory import fit_together
@@ -86,10 +86,7 @@ class Resolver:
         given = workload.model_fields_set & {
             *("threads", "regime", "tables", "rows", "statements", "seconds", "cache")
         }
-        given_data = workload.data
-        data: dict[str, int | str] = (
-            {"dump": given_data} if isinstance(given_data, str) else {**given_data}
-        )
+        data = keys_of_data(workload.data)
         for key in ("tables", "rows", "statements"):
             if key in given:
                 data[key] = getattr(workload, key)

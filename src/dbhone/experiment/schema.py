@@ -92,12 +92,19 @@ Values = tuple[Annotated[str, BeforeValidator(_setting)], ...]
 Numbers = tuple[Annotated[int, Field(ge=1, le=100_000)], ...]
 
 
+Data = str | dict[str, int | str]
+"""What is loaded: a dump, or keys of the suite's driver."""
 T = TypeVar("T")
 W = TypeVar("W")
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def keys_of_data(data: Data) -> dict[str, int | str]:
+    """Return data by the keys of its driver: a path alone is that of a dump."""
+    return {"dump": data} if isinstance(data, str) else {**data}
 
 
 class SubjectSection(BuildKeys):
@@ -125,14 +132,14 @@ class SubjectSection(BuildKeys):
 class TrainingSection(_Section):
     """``[training]``: what profile-guided subjects are trained on if they do not say.
 
-    The ``suite`` is the workload's unless another is given; ``data`` is the dump of a workload
+    The ``suite`` is the workload's unless another is given; ``data`` is that of a workload
     file. ``shares`` says for how long a set is run in comparison with others, which have 1.
     ``command`` is run once against the server, after the sets or instead of them, for at most
     ``timeout``.
     """
 
     suite: str | None = Field(default=None, min_length=1)
-    data: str | None = Field(default=None, min_length=1)
+    data: Data = {}
     sets: Annotated[Words | None, Field(min_length=1)] = None
     command: Words = ()
     timeout: Duration = 3600.0
@@ -156,7 +163,7 @@ class WorkloadSection(_Section):
     tables: int | None = Field(default=None, ge=1, le=10_000)
     rows: int | None = Field(default=None, ge=100)
     statements: Literal["prepared", "text"] | None = None
-    data: str | dict[str, int] = {}
+    data: Data = {}
     seconds: Seconds | None = None
     cache: Size | None = None
 

@@ -35,7 +35,7 @@ from dbhone.workload.driver_program import locate_program
 from dbhone.workload.drivers.base import ServerDriver
 from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.suite import Regime, Suite
-from dbhone.workload.task import DataSet, Scale, Task
+from dbhone.workload.task import DataFolder, DataSet, Scale, Task
 
 _LOAD_TIMEOUT = 24 * 3600.0
 _SLACK = 60.0
@@ -142,6 +142,10 @@ class ServerPool:
         return self.session.fill_once(self.session.home.data / name, write)
 
     @property
+    def _folder(self) -> DataFolder | None:
+        return self.workload.data.data_folder
+
+    @property
     def _data(self) -> DataSet:
         """The data that servers are loaded with, as clients get it."""
         data_set = self.workload.data
@@ -161,7 +165,9 @@ class ServerPool:
     @contextlib.contextmanager
     def _instance(self, spec: ServerSpec, saved: data.Saved | None) -> Iterator[Server]:
         with opened_place(self.session, memory=spec.memory) as place:
-            if saved is None:
+            if saved is None and self._folder is not None:
+                data.copy_from(self._folder.path, spec.dbms, spec.tools, place, self.session)
+            elif saved is None:
                 data.make(spec.dbms, spec.tools, place, self.session)
             else:
                 data.restore(saved, place)
@@ -178,6 +184,7 @@ class ServerPool:
                 env={**prepared_environment(place), **spec.env},
                 levers=spec.levers,
                 counters=spec.counters,
+                database=self._folder.database if self._folder else None,
             )
             with server:
                 yield server
@@ -255,7 +262,9 @@ class ServerPool:
         )
         with self._instance(plain, None) as server:
             place = server.place
-            self._run_driver(server, driver.load(self.program, server.endpoint, content), "loading")
+            if content.data_folder is None:
+                loading = driver.load(self.program, server.endpoint, content)
+                self._run_driver(server, loading, "loading")
             self._run_driver(
                 server, driver.settle(self.program, server.endpoint, content), "settling"
             )

@@ -18,7 +18,13 @@ from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import ExperimentError, SettingsError, UnknownName
 from dbhone.experiment.model import SubjectDeclaration, Training, TrainingCommand
 from dbhone.experiment.named_configs import load_config
-from dbhone.experiment.schema import ConfigSection, ExperimentFile, Locator, SubjectSection
+from dbhone.experiment.schema import (
+    ConfigSection,
+    ExperimentFile,
+    Locator,
+    SubjectSection,
+    keys_of_data,
+)
 from dbhone.instance import applied_levers
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
@@ -314,10 +320,9 @@ class Trainings:
         return size
 
     def _foreign_scale(self, suite: Suite, size: str) -> Scale:
-        """Return the scale of a suite that is only trained on: its own, with the dump for it."""
+        """Return the scale of a suite that is only trained on: its own, with data for it."""
         general = self._declared.training
-        dump = general.data if general else None
-        scale = Scale(size=size, data={"dump": dump} if dump else {})
+        scale = Scale(size=size, data=keys_of_data(general.data) if general else {})
         if suite.server_sizes:
             at = ("training", "data")
             self._where.meant(lambda _: suite_tasks.data_set(suite, scale), "", *at)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
 from dbhone.account import check_reachable, own, take_back
-from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms
-from dbhone.errors import MachineError, ServerError, disk_full
+from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
+from dbhone.errors import MachineError, ServerError, UsageError, disk_full
 from dbhone.files import digest_of, publish
 from dbhone.home import Home, Session
 from dbhone.instance.programs import check_space, keep_log, read_log, run_program, title_of
+from dbhone.untrusted_files import walk
 
 _INITIALISE_TIMEOUT = 900.0
 _FORMAT = 2
@@ -109,20 +111,72 @@ def make(
     Raises ServerError, with the log kept, if they fail.
     """
     check_reachable(installation.server.parent, place.tenant.account)
-    log = place.log.with_name("initialise.log")
     for program in dbms.initialise(installation, place):
-        finished = run_program(program, installation, place, timeout=_INITIALISE_TIMEOUT, log=log)
-        if not finished.ok:
-            text = read_log(log)
-            kept = keep_log(log, session.home, f"{dbms.name}-initialise")
-            check_space(text, place, kept)
-            lines = [line.strip() for line in text.splitlines() if line.strip()]
-            last = lines[-1] if lines else finished.ending()
-            reason = place.tenant.exceeded() or dbms.complaint(text) or last
-            raise ServerError(
-                f"{title_of(dbms, installation)} could not make a data directory: {reason}",
-                log=kept,
-            )
+        _run(program, "make a data directory", dbms, installation, place, session)
+
+
+def copy_from(
+    folder: Path,
+    dbms: ServerDbms,
+    installation: Installation,
+    place: InstanceDir,
+    session: Session,
+) -> None:
+    """Fill the empty data directory of ``place`` with a copy of a user's, and make it hone's.
+
+    The server that made it must have been stopped. Raises UsageError for a folder that is none, or
+    that has links: they lead to files that are not copied. Raises ServerError as ``make`` does.
+    """
+    check_reachable(installation.server.parent, place.tenant.account)
+    takeover = dbms.take_over(installation, place)
+    if not (folder / takeover.marker).is_file():
+        raise UsageError(
+            f"{folder} is no data directory of {dbms.title}: it has no {takeover.marker}",
+            hint="give the folder that the server has in its setting data_directory or datadir",
+        )
+    check_copyable(folder)
+    with _reporting_full_disk("copying the data directory"):
+        _copy_folder(folder, place.data)
+    for name, text in takeover.files.items():
+        (place.data / name).unlink(missing_ok=True)
+        if text is not None:
+            (place.data / name).write_text(text, encoding="utf-8")
+    own(place.data, place.tenant.account)
+    _run(takeover.program, f"take over a copy of {folder}", dbms, installation, place, session)
+
+
+def check_copyable(folder: Path) -> None:
+    """Raise UsageError if a data directory has more than files and folders, or cannot be read."""
+    try:
+        for path in (found / name for found, _, names in walk(folder) for name in names):
+            if not stat.S_ISREG(path.lstat().st_mode):
+                raise UsageError(
+                    f"{path} is a link or no file: what it stands for would not be copied",
+                    hint="tablespaces and logs elsewhere cannot be copied; give a dump",
+                )
+    except OSError as error:
+        raise UsageError(f"cannot read {folder}: {error.strerror}") from error
+
+
+def _run(
+    program: Program,
+    doing: str,
+    dbms: ServerDbms,
+    installation: Installation,
+    place: InstanceDir,
+    session: Session,
+) -> None:
+    log = place.log.with_name("initialise.log")
+    finished = run_program(program, installation, place, timeout=_INITIALISE_TIMEOUT, log=log)
+    if finished.ok:
+        return
+    text = read_log(log)
+    kept = keep_log(log, session.home, f"{dbms.name}-initialise")
+    check_space(text, place, kept)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = lines[-1] if lines else finished.ending()
+    reason = place.tenant.exceeded() or dbms.complaint(text) or last
+    raise ServerError(f"{title_of(dbms, installation)} could not {doing}: {reason}", log=kept)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import re
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
 from dbhone.account import check_reachable, own
@@ -37,7 +37,8 @@ class Server:
     Entering starts it and waits until it takes connections, ``timeout`` seconds at most.
     Leaving stops it cleanly, or kills it if an exception is under way. ``values`` are its
     settings; ``env`` is added to its small environment. An instrumented server writes to the
-    folder ``counters``, too, and every server may use what is ``shared`` with its clients. Raises
+    folder ``counters``, too, and every server may use what is ``shared`` with its clients. Clients
+    ask the ``database``, the one that was made with the data if it is None. Raises
     ServerError, with its log kept, when it does not start, crashes, does not stop, or when one of
     its ``levers`` had no effect; MachineError when its log says that the disk is full.
     """
@@ -52,6 +53,7 @@ class Server:
     levers: AppliedLevers = field(default_factory=AppliedLevers)
     counters: Path | None = None
     shared: Sandbox = field(default_factory=Sandbox)
+    database: str | None = None
     timeout: float = 120.0
     stop_timeout: float = _STOP_TIMEOUT
 
@@ -67,7 +69,8 @@ class Server:
     @property
     def endpoint(self) -> Endpoint:
         """How clients reach it."""
-        return self.dbms.endpoint(self.place)
+        endpoint = self.dbms.endpoint(self.place)
+        return replace(endpoint, database=self.database or endpoint.database)
 
     @property
     def pid(self) -> int:

@@ -42,6 +42,14 @@ class Scale:
         return {key: value for key, value in self.data.items() if isinstance(value, str)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFolder:
+    """A data directory that a user's server has made, and the database in it that is asked."""
+
+    path: Path
+    database: str
+
+
 class DataSet(ABC):
     """The data that a server is loaded with: a frozen dataclass of the driver's own.
 
@@ -69,6 +77,11 @@ class DataSet(ABC):
     def loaders(self) -> int:
         """The number of clients that load the data at the same time."""
         return 1
+
+    @property
+    def data_folder(self) -> DataFolder | None:
+        """The data directory of which a copy takes the place of loading, None without one."""
+        return None
 
     def with_materials(self: D, folder: Path) -> D:
         """Return the same data, whose clients find their files in the folder."""

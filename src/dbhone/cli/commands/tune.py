@@ -80,7 +80,7 @@ class _Options(GeneratedOptions):
     examples=(
         "hone tune apt:sqlite3",
         "hone tune apt:postgresql --workload sysbench:micro --budget 2h",
-        "hone tune postgresql-15 --workload mine.hwl --data mine.dump --plan",
+        "hone tune postgresql-15 --workload mine.workload --data mine.dump --plan",
     ),
 )
 @click.argument("source", metavar="SOURCE")

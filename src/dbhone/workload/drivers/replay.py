@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.units import size
+from dbhone.untrusted_files import walk
 from dbhone.workload.drivers._dump import dump_complaint, load_command
 from dbhone.workload.drivers._sysbench_command import command_line
 from dbhone.workload.drivers._sysbench_output import (
@@ -39,7 +40,7 @@ from dbhone.workload.drivers.base import (
     validated,
 )
 from dbhone.workload.replay_file import Half, write_half
-from dbhone.workload.task import DataSet, Task
+from dbhone.workload.task import DataFolder, DataSet, Task
 from dbhone.workload.workload_file import read_header
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "suites"
@@ -51,40 +52,58 @@ _REFUSED = re.compile(r"refused: (\d+)\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dump(DataSet):
-    """A dump of the user's database, and the workload that is replayed on it.
+class UsersData(DataSet):
+    """The user's database, and the workload that is replayed on it.
 
-    ``prepared`` is the folder with the files that clients read, None until they are written.
+    ``source`` is a dump of the database, or a copy of the server's data directory, in which case
+    the ``database`` is named. ``prepared`` is the folder with the files that clients read, None
+    until they are written.
     """
 
-    dump: Path
+    source: Path
     workload: Path
     scripts: Path = field(repr=False)
+    database: str | None = None
     prepared: Path | None = field(default=None, compare=False)
     seed: int | None = None
 
     @property
+    def data_folder(self) -> DataFolder | None:
+        """The data directory, None for a dump."""
+        if self.database is None:
+            return None
+        return DataFolder(path=self.source, database=self.database)
+
+    @property
     def label(self) -> str:
-        """The dump's name and size."""
-        return f"{self.dump.name} ({size(self.volume)})"
+        """The name and the size."""
+        return f"{self.source.name} ({size(self.volume)})"
 
     @property
     def key(self) -> tuple[str | int, ...]:
-        """The dump: where it is, how long, and when it was changed."""
-        status = self.dump.stat()
-        return (str(self.dump), status.st_size, status.st_mtime_ns)
+        """Where it is, how long, and when it was changed."""
+        files = [path.stat() for path in self._files]
+        changed = max(status.st_mtime_ns for status in files)
+        name = () if self.database is None else (self.database, len(files))
+        return (str(self.source), sum(status.st_size for status in files), changed, *name)
 
     @property
     def volume(self) -> float:
         """Its size in bytes."""
-        return float(max(self.dump.stat().st_size, 1))
+        return float(max(sum(path.stat().st_size for path in self._files), 1))
+
+    @property
+    def _files(self) -> tuple[Path, ...]:
+        if self.database is None:
+            return (self.source,)
+        return tuple(folder / name for folder, _, names in walk(self.source) for name in names)
 
     @property
     def loaders(self) -> int:
         """The clients that restore it."""
         return _LOADERS
 
-    def with_materials(self, folder: Path) -> Dump:
+    def with_materials(self, folder: Path) -> UsersData:
         """Return the same data, whose clients find their files in the folder."""
         return dataclasses.replace(self, prepared=folder)
 
@@ -101,6 +120,8 @@ class _DataKeys(BaseModel):
 
     workload: Path
     dump: Path | None = None
+    folder: Path | None = None
+    database: str | None = None
 
 
 class _JobKeys(BaseModel):
@@ -115,19 +136,40 @@ class Replay(ServerDriver):
     name = "replay"
     program = "sysbench"
     package = "sysbench"
-    data_keys = frozenset({"dump"})
+    data_keys = frozenset({"dump", "folder", "database"})
 
-    def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> Dump:
-        """Return the dump; the keys are ``workload`` and ``dump``."""
+    def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> UsersData:
+        """Return the user's data; the keys are ``workload``, and ``dump`` or ``folder``.
+
+        With a ``folder`` goes the ``database`` in it.
+        """
         given = validated(_DataKeys, keys, self.name)
-        if given.dump is None:
+        if given.dump is None and given.folder is None:
             raise UsageError(
                 "a captured workload needs the data that its queries are about",
                 hint='give data = "./mine.dump", made by pg_dump or mariadb-dump, in [workload]',
             )
-        if not given.dump.is_file():
-            raise UsageError(f"there is no dump {given.dump}")
-        return Dump(dump=given.dump, workload=given.workload, scripts=scripts, seed=seed)
+        source = given.folder or given.dump
+        if (given.folder is None) != (given.database is None) or (given.dump and given.folder):
+            raise UsageError(
+                "a copy of a data directory is given with the database that the queries ask",
+                hint='data = { folder = "./data", database = "shop" }',
+            )
+        assert source is not None, "one of them is given"
+        if given.dump is not None and source.is_dir():
+            raise UsageError(
+                f"{source} is a folder, and no dump",
+                hint=f'of a data directory: data = {{ folder = "{source}", database = "shop" }}',
+            )
+        if not source.exists():
+            raise UsageError(f"there is no {'dump' if given.dump else 'folder'} {source}")
+        return UsersData(
+            source=source,
+            database=given.database,
+            workload=given.workload,
+            scripts=scripts,
+            seed=seed,
+        )
 
     def job(self, keys: Mapping[str, Any]) -> HalfOfWorkload:
         """Return the half; the key is ``half``."""
@@ -140,7 +182,7 @@ class Replay(ServerDriver):
 
     def materials(self, data: DataSet) -> Materials:
         """Return the files of both halves, as the script reads them."""
-        own = _dump_of(data)
+        own = _users(data)
         status = own.workload.stat()
         what = (_REPLAY_FORMAT, str(own.workload), status.st_size, status.st_mtime_ns)
 
@@ -174,7 +216,7 @@ class Replay(ServerDriver):
 
     def _command(self, request: DriverRequest, options: Mapping[str, str]) -> tuple[str, ...]:
         run = request.run
-        data, job = _dump_of(run.data), run.job
+        data, job = _users(run.data), run.job
         assert isinstance(job, HalfOfWorkload), "a run of this driver replays a half"
         every = {
             "threads": str(run.threads),
@@ -210,25 +252,26 @@ class Replay(ServerDriver):
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that restores the dump. Raises UsageError, ToolError."""
         del program
-        return load_command(endpoint, _dump_of(data).dump)
+        return load_command(endpoint, _users(data).source)
 
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts that settle; the dump itself is in the key of the data."""
-        scripts = _dump_of(data).scripts
+        scripts = _users(data).scripts
         return (scripts / "settle.lua", scripts / "client.lua", scripts / "tables.lua")
 
     def readable(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts, the dump, and what was written for clients."""
-        own = _dump_of(data)
-        return (_SCRIPTS, own.dump, *((own.prepared,) if own.prepared else ()))
+        own = _users(data)
+        dump = () if own.data_folder else (own.source,)
+        return (_SCRIPTS, *dump, *((own.prepared,) if own.prepared else ()))
 
     def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
-        return command_line(program, _dump_of(data).scripts / "settle.lua", endpoint, {}, "settle")
+        return command_line(program, _users(data).scripts / "settle.lua", endpoint, {}, "settle")
 
     def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that replays the beginning and prints checksums of the answers."""
-        own = _dump_of(data)
+        own = _users(data)
         options = {"transactions": str(_prepared(own) / Half.EARLIER.value)}
         return command_line(program, own.scripts / "verify.lua", endpoint, options, "verify")
 
@@ -237,12 +280,12 @@ class Replay(ServerDriver):
         return digest_of_answers(printed)
 
 
-def _dump_of(data: DataSet) -> Dump:
-    assert isinstance(data, Dump), "this driver restores a dump"
+def _users(data: DataSet) -> UsersData:
+    assert isinstance(data, UsersData), "this driver has a user's data"
     return data
 
 
-def _prepared(data: Dump) -> Path:
+def _prepared(data: UsersData) -> Path:
     assert data.prepared is not None, "the clients' files are written before clients start"
     return data.prepared
 

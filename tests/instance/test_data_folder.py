@@ -1,0 +1,93 @@
+"""Copies of a user's data directory: real servers serve them, and the user's stays as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dbhone.dbms.base_server import InstanceDir
+from dbhone.errors import UsageError
+from dbhone.instance import data
+from dbhone.instance.client import connect
+from dbhone.instance.server import Server
+from tests.instance.conftest import Machine
+
+LOCKED = {
+    "postgresql": (
+        "ALTER SYSTEM SET listen_addresses = '*'",
+        "ALTER SYSTEM SET port = 6543",
+        "CREATE ROLE boss SUPERUSER LOGIN PASSWORD 'x'",
+    ),
+    "mariadb": ("ALTER USER root@localhost IDENTIFIED BY 'secret'",),
+}
+"""What a user's server has that hone's must not keep."""
+TABLE = {"postgresql": "orders", "mariadb": "shop.orders"}
+"""hone's own client of MariaDB asks no database."""
+
+
+def ask(server: Server, question: str) -> object:
+    with contextlib.closing(connect(server.endpoint)) as client:
+        return client.ask(question)[0][0]
+
+
+def users_folder(machine: Machine, folder: Path) -> Path:
+    """Return the data directory of a server that has been stopped, with a database of its own."""
+    place = machine.made()
+    with machine.server(place) as server:
+        with contextlib.closing(connect(server.endpoint)) as client:
+            client.tell("CREATE DATABASE shop")
+        in_shop = server_of(machine, place)
+        with contextlib.closing(connect(in_shop.endpoint)) as client:
+            client.tell(f"CREATE TABLE {TABLE[machine.dbms.name]} (id int)")
+            client.tell(f"INSERT INTO {TABLE[machine.dbms.name]} VALUES (1), (2), (3)")
+            for statement in LOCKED[machine.dbms.name]:
+                client.tell(statement)
+    shutil.copytree(place.data, folder)
+    return folder
+
+
+def server_of(machine: Machine, place: InstanceDir) -> Server:
+    server = machine.server(place)
+    server.database = "shop"
+    return server
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.mark.integration
+def test_a_copy_is_served_to_hone_though_the_original_lets_nobody_in(
+    machine: Machine, open_folder: Path
+) -> None:
+    folder = users_folder(machine, open_folder / "users")
+    before = contents(folder)
+    place = machine.place()
+    data.copy_from(folder, machine.dbms, machine.installation, place, machine.session)
+    with server_of(machine, place) as server:
+        assert ask(server, f"SELECT count(*) FROM {TABLE[machine.dbms.name]}") == 3
+        if machine.dbms.name == "postgresql":
+            assert ask(server, "SHOW listen_addresses") == ""
+            assert ask(server, "SHOW port") == "5432"
+    assert contents(folder) == before
+
+
+@pytest.mark.integration
+def test_a_folder_that_cannot_be_copied_whole_is_refused(
+    machine: Machine, open_folder: Path
+) -> None:
+    place = machine.place()
+    empty = open_folder / "empty"
+    empty.mkdir()
+    with pytest.raises(UsageError, match="is no data directory"):
+        data.copy_from(empty, machine.dbms, machine.installation, place, machine.session)
+    marker = machine.dbms.take_over(machine.installation, place).marker
+    (empty / marker).write_text("15\n")
+    (empty / "tablespace").symlink_to("/etc")
+    with pytest.raises(UsageError, match="is a link or no file"):
+        data.copy_from(empty, machine.dbms, machine.installation, place, machine.session)
+    assert not any(place.data.iterdir())

@@ -1,0 +1,64 @@
+"""A user's data for a captured workload: what may be given, and when it counts as changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dbhone.errors import UsageError
+from dbhone.workload.drivers.replay import PLUGIN, UsersData
+from dbhone.workload.task import DataFolder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "main"
+    (folder / "base").mkdir(parents=True)
+    (folder / "PG_VERSION").write_text("15\n")
+    (folder / "base" / "1").write_bytes(b"x" * 1000)
+    (tmp_path / "shop.dump").write_bytes(b"PGDMP")
+    return folder
+
+
+def given(**keys: object) -> UsersData:
+    return PLUGIN.data_set({"workload": "/w/shop.workload", **keys}, Path("/scripts"), None)
+
+
+def test_a_dump_is_restored_and_a_folder_copied(folder: Path) -> None:
+    dump = given(dump=str(folder.with_name("shop.dump")))
+    assert dump.data_folder is None
+    copied = given(folder=str(folder), database="shop")
+    assert copied.data_folder == DataFolder(path=folder, database="shop")
+    assert copied.volume == 1003
+
+
+@pytest.mark.parametrize("name", ["PG_VERSION", "base/1", "base/2"])
+def test_a_folder_in_which_anything_changed_is_other_data(folder: Path, name: str) -> None:
+    before = given(folder=str(folder), database="shop").key
+    assert given(folder=str(folder), database="shop").key == before
+    (folder / name).write_bytes(b"another")
+    assert given(folder=str(folder), database="shop").key != before
+    assert given(folder=str(folder), database="other").key != before
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({}, "needs the data that its queries are about"),
+        ({"folder": "main"}, "is given with the database"),
+        ({"dump": "shop.dump", "database": "shop"}, "is given with the database"),
+        ({"dump": "shop.dump", "folder": "main", "database": "s"}, "is given with the database"),
+        ({"dump": "main"}, "is a folder, and no dump"),
+        ({"dump": "none.dump"}, "there is no dump"),
+        ({"folder": "none", "database": "shop"}, "there is no folder"),
+        ({"rows": 5}, "cannot mean 'rows'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(folder: Path, keys: dict[str, object], said: str) -> None:
+    found = {
+        key: str(folder.parent / str(value)) if key in ("dump", "folder") else value
+        for key, value in keys.items()
+    }
+    with pytest.raises(UsageError, match=said):
+        given(**found)
