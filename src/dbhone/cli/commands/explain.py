@@ -22,7 +22,8 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.explaining import Explained, explain, find_task
 from dbhone.experiment.goals import missing_for
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
-from dbhone.report.explanation import difference_folded, explanation, speedscope
+from dbhone.report.explanation import Explanation, difference_folded, explanation, speedscope
+from dbhone.report.flame import explanation_page
 from dbhone.report.page import Page, build_page
 from dbhone.report.terminal import show_table
 
@@ -36,6 +37,7 @@ _NAMELESS = 0.9
     examples=(
         "hone explain last",
         "hone explain 7 lto+pgo update-index",
+        "hone explain 7 --output why.html",
         "hone explain 7 --output stacks.speedscope.json",
     ),
 )
@@ -62,8 +64,8 @@ _NAMELESS = 0.9
     "--output",
     "-o",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File for both servers' stacks: folded text for differential flame graphs if it ends in"
-    " .folded, else speedscope's JSON.",
+    help="File to write: a page with a differential flame graph if it ends in .html, folded text of"
+    " both servers' stacks if it ends in .folded, else speedscope's JSON.",
 )
 @force_option
 @pass_context
@@ -104,13 +106,32 @@ def command(
         with shown(context.err, verbose=context.verbose) as listen:
             service = BuildService(session, listen)
             found = explain(experiment, names, task, service, rounds=rounds, seconds=float(seconds))
-    _tell(context, names, found, page.run.machine.cores)
+    said = explanation(
+        found.step,
+        names,
+        (found.base, found.subject),
+        threads=found.threads,
+        cores=page.run.machine.cores,
+    )
+    title = _title(names, found)
+    _tell(context, title, said, found.named)
     if output is not None:
-        both_rounds = (found.base, found.subject)
-        flame = output.suffix == ".folded"
-        text = difference_folded(both_rounds) if flame else speedscope(names, both_rounds)
-        write_output(output, text, force=force)
+        write_output(output, _written(output, title, names, said, found), force=force)
         context.err.print(f"wrote {output}", soft_wrap=True)
+
+
+def _written(
+    output: Path, title: str, names: tuple[str, str], said: Explanation, found: Explained
+) -> str | bytes:
+    """Return what is written to a file of this name."""
+    rounds = (found.base, found.subject)
+    match output.suffix:
+        case ".html":
+            return explanation_page(title, names, said, rounds)
+        case ".folded":
+            return difference_folded(rounds)
+        case _:
+            return speedscope(names, rounds)
 
 
 def _chosen(page: Page, subject: str | None, step: str | None) -> tuple[str, str]:
@@ -135,23 +156,24 @@ def _size(effect: Effect) -> float:
     return abs(math.log(effect.ratio))
 
 
-def _tell(context: Context, names: tuple[str, str], found: Explained, cores: int) -> None:
+def _title(names: tuple[str, str], found: Explained) -> str:
     base, subject = names
-    said = explanation(
-        found.step, names, (found.base, found.subject), threads=found.threads, cores=cores
-    )
-    context.out.print(
+    return (
         f"{found.step}: {subject} against {base}, {len(found.base)} rounds of each, sampled"
         f" {FREQUENCY} times in a second of CPU by {clock()}"
     )
+
+
+def _tell(context: Context, title: str, said: Explanation, named: float) -> None:
+    context.out.print(title)
     for table in said.tables:
         show_table(table, context.out)
     context.out.print()
     for sentence in said.sentences:
         context.out.print(sentence)
-    if found.named < _NAMELESS:
+    if named < _NAMELESS:
         context.out.print(
-            f"Of the servers' own code {1 - found.named:.0%} has no name: these programs have no"
+            f"Of the servers' own code {1 - named:.0%} has no name: these programs have no"
             " table of symbols, only the functions that they export."
         )
 
