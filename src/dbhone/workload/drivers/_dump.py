@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 from dbhone.dbms.base_protocol import Endpoint
-from dbhone.errors import DriverError, ToolError, UsageError
+from dbhone.errors import DriverError, UsageError
+from dbhone.workload.client_programs import client_program, postgresql_program
 
 _CUSTOM = b"PGDMP"
 _BEGINNING = 1 << 20
-_DEBIAN = Path("/usr/lib/postgresql")
 _ROLE = re.compile(
     r"^(?:ALTER [^;\n]* OWNER TO|GRANT [^;\n]* TO|REVOKE [^;\n]* FROM|ALTER DEFAULT PRIVILEGES"
     r" FOR ROLE) (\"(?:[^\"]|\"\")+\"|\w+)",
@@ -43,18 +42,18 @@ def load_command(endpoint: Endpoint, dump: Path) -> tuple[str, ...]:
     if endpoint.protocol.name == "postgresql":
         reach = ("-h", str(endpoint.socket.parent), "-p", str(endpoint.port), "-U", endpoint.user)
         if head.startswith(_CUSTOM):
-            program = _postgresql_program("pg_restore")
+            program = postgresql_program("pg_restore")
             options = ("--no-owner", "--no-privileges", "--exit-on-error", "--jobs=1")
             return (program, *options, *reach, "-d", endpoint.database, str(dump))
         _check_text(head, dump, "pg_dump")
         roles = (f"CREATE ROLE {role}" for role in _roles(dump))
-        program = _postgresql_program("psql")
+        program = postgresql_program("psql")
         commands = (word for role in roles for word in ("-c", role))
         options = ("-X", "-q", "-v", "ON_ERROR_STOP=1")
         return (program, *options, *reach, "-d", endpoint.database, *commands, "-f", str(dump))
     _check_text(head, dump, "mariadb-dump or mysqldump")
     return (
-        _program(("mariadb", "mysql"), "mariadb-client-core"),
+        client_program(("mariadb", "mysql"), "mariadb-client-core"),
         "--no-defaults",
         "--default-character-set=utf8mb4",
         f"--socket={endpoint.socket}",
@@ -101,27 +100,3 @@ def _roles(dump: Path) -> list[str]:
             if found is not None and found[1] not in _NO_ROLES and len(roles) < _MOST_ROLES:
                 roles[found[1]] = None
     return list(roles)
-
-
-def distributed_program(name: str) -> str | None:
-    """Return Debian's newest program of PostgreSQL: the one in the path would ask for clusters."""
-    versions = sorted(
-        (path for path in _DEBIAN.glob(f"*/bin/{name}") if path.parts[4].isdigit()),
-        key=lambda path: int(path.parts[4]),
-    )
-    return str(versions[-1]) if versions else None
-
-
-def _postgresql_program(name: str) -> str:
-    return distributed_program(name) or _program((name,), "postgresql-client")
-
-
-def _program(names: tuple[str, ...], package: str) -> str:
-    for name in names:
-        found = shutil.which(name)
-        if found is not None:
-            return found
-    raise ToolError(
-        f"{names[0]}, which restores the dump, is not installed",
-        hint=f"install it: apt-get install {package}",
-    )

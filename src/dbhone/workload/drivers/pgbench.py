@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
-from dbhone.workload.drivers._dump import distributed_program
+from dbhone.workload.client_programs import distributed_program
 from dbhone.workload.drivers._sysbench_output import digest_of_answers, intervals_began
 from dbhone.workload.drivers.base import (
     INTERVAL,
