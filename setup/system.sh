@@ -57,7 +57,9 @@ _browser_packages() {
 # a service.
 _server_packages() {
     # It is where a user's PATH does not lead.
-    has mariadbd || [ -x /usr/sbin/mariadbd ] || _mariadb_package
+    has mariadbd || [ -x /usr/sbin/mariadbd ] || _mariadb_package server-core
+    # Dumps are made and restored.
+    has mariadb-dump || _mariadb_package client
     _has_library libjemalloc.so.2 || echo libjemalloc2
     # SQLite's own tests embed Tcl.
     _has_file /usr/include/tcl.h /usr/include/tcl*/tcl.h || echo tcl-dev
@@ -76,11 +78,12 @@ _has_library() {
     ! has ldconfig || ldconfig -p | grep -qF "$1"
 }
 
+# _mariadb_package PART: the name of a package of MariaDB's.
 _mariadb_package() {
     if [ "$(_distribution)" = ubuntu22.04 ]; then
-        echo mariadb-server-core-10.6
+        echo "mariadb-$1-10.6"
     else
-        echo mariadb-server-core
+        echo "mariadb-$1"
     fi
 }
 

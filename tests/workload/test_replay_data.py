@@ -46,9 +46,8 @@ def test_a_folder_in_which_anything_changed_is_other_data(folder: Path, name: st
     ("keys", "said"),
     [
         ({}, "needs the data that its queries are about"),
-        ({"folder": "main"}, "is given with the database"),
-        ({"dump": "shop.dump", "database": "shop"}, "is given with the database"),
-        ({"dump": "shop.dump", "folder": "main", "database": "s"}, "is given with the database"),
+        ({"dump": "shop.dump", "database": "shop"}, "a dump is given alone"),
+        ({"dump": "shop.dump", "folder": "main"}, "a dump is given alone"),
         ({"dump": "main"}, "is a folder, and no dump"),
         ({"dump": "none.dump"}, "there is no dump"),
         ({"folder": "none", "database": "shop"}, "there is no folder"),

@@ -17,8 +17,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.capture.catalogues.base import load_catalogue
+from dbhone.capture.made_up import Catalogue, write_made_up
 from dbhone.capture.servers.base import (
     Address,
     Change,
@@ -72,6 +75,19 @@ def put_back(note: LeftOn, ask: Ask) -> None:
     with _logged_in(note.address, ask)[0] as connection:
         _execute(connection, note.put_back)
     note.file.unlink(missing_ok=True)
+
+
+def write_made_up_dump(address: Address, file: IO[str], *, ask: Ask) -> Catalogue:
+    """Write a dump of a server's tables with made-up rows; return what the server says of them.
+
+    Raises MachineError where the server refuses, UsageError for what cannot be made up.
+    """
+    reader = load_catalogue(address.protocol)
+    connection, password = _logged_in(address, ask)
+    with connection:
+        catalogue = reader.read(connection, address, password)
+    write_made_up(catalogue, reader.dialect, file)
+    return catalogue
 
 
 def capture_live(

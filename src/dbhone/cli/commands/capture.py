@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,18 @@ from rich.table import Table
 from rich.text import Text
 
 from dbhone.capture.capture import Captured, CaptureOptions, capture
-from dbhone.capture.live import capture_live, left_on, put_back
+from dbhone.capture.live import capture_live, left_on, put_back, write_made_up_dump
 from dbhone.capture.servers.base import SYNTAX, parse_address
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import check_output, facts, force_option, headed, listing
+from dbhone.cli.lines import (
+    check_output,
+    facts,
+    force_option,
+    headed,
+    listing,
+    write_output,
+)
 from dbhone.cli.running import Duration
 from dbhone.errors import UsageError
 from dbhone.safe_text import terminal_safe
@@ -35,6 +43,7 @@ _LONGEST_TEMPLATE = 100
         "hone capture postgresql.csv -o shop.workload",
         "hone capture general.log.1 general.log --anonymise -o shop.workload",
         "hone capture --server postgresql://me@db1/shop --for 10m -o shop.workload",
+        "hone capture --server postgresql://me@db1/shop --made-up shop.sql",
     ),
 )
 @click.argument("logs", metavar="[LOG]...", nargs=-1, type=click.Path(path_type=Path))
@@ -62,6 +71,12 @@ _LONGEST_TEMPLATE = 100
 )
 @click.option("--for", "seconds", type=Duration(), help="For how long, such as 10m.")
 @click.option(
+    "--made-up",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a dump of this server's tables with made-up rows, by the catalogue's statistics.",
+)
+@click.option(
     "--put-back", is_flag=True, help="Put settings back that a capture which was killed left."
 )
 @force_option
@@ -72,7 +87,8 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     LOG is PostgreSQL's csvlog, jsonlog or log to stderr with all statements in it, or the general
     log or the slow log of MySQL or MariaDB; gzip may have packed it. The format is recognised.
     With --server a server logs for a while, and no LOG is given; its password comes from
-    PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf, or is asked for.
+    PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf, or is asked for. With --made-up its tables are
+    written with as many rows, none of which is the server's, for where no data may leave its place.
 
     The workload file is a suite: `suite = "./NAME.workload"` in an experiment's [workload] replays
     it.
@@ -80,6 +96,10 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     chosen = _Options(**options)
     if _put_back(context, chosen):
         return
+    if chosen.made_up is not None:
+        _make_up(context, chosen.made_up, chosen)
+        if chosen.output is None:
+            return
     output = _output(chosen)
     captured = _capture(context, logs, output, chosen)
     for log in captured.logs:
@@ -97,7 +117,27 @@ class _Options:
     line_prefix: str | None
     server: str | None
     seconds: float | None
+    made_up: Path | None
     put_back: bool
+
+
+def _make_up(context: Context, file: Path, chosen: _Options) -> None:
+    """Write a dump with made-up rows, and say what is in it."""
+    if chosen.server is None:
+        raise UsageError("rows are made up by a server's statistics", hint=f"--server {SYNTAX}")
+    check_output(file, force=chosen.force)
+    text = io.StringIO()
+    catalogue = write_made_up_dump(parse_address(chosen.server), text, ask=_ask)
+    write_output(file, text.getvalue(), force=chosen.force)
+    rows = sum(table.rows for table in catalogue.tables)
+    context.out.print(f"{count_of(len(catalogue.tables), 'table')}, {count_of(rows, 'row')}")
+    for words in catalogue.left_out:
+        context.out.print(f"left out: {terminal_safe(words)}", soft_wrap=True)
+    context.err.print(
+        f"wrote {file}: it holds your tables with their names, defaults and comments, and no value"
+        " of a row",
+        soft_wrap=True,
+    )
 
 
 def _output(chosen: _Options) -> Path:

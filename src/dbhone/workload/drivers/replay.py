@@ -7,6 +7,7 @@ statements by the client library itself.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -141,7 +142,7 @@ class Replay(ServerDriver):
     def data_set(self, keys: Mapping[str, Any], scripts: Path, seed: int | None) -> UsersData:
         """Return the user's data; the keys are ``workload``, and ``dump`` or ``folder``.
 
-        With a ``folder`` goes the ``database`` in it.
+        With a ``folder`` goes the ``database`` in it, usually that of most queries.
         """
         given = validated(_DataKeys, keys, self.name)
         if given.dump is None and given.folder is None:
@@ -150,22 +151,27 @@ class Replay(ServerDriver):
                 hint='give data = "./mine.dump", made by pg_dump or mariadb-dump, in [workload]',
             )
         source = given.folder or given.dump
-        if (given.folder is None) != (given.database is None) or (given.dump and given.folder):
-            raise UsageError(
-                "a copy of a data directory is given with the database that the queries ask",
-                hint='data = { folder = "./data", database = "shop" }',
-            )
+        if given.dump and (given.folder or given.database):
+            raise UsageError("a dump is given alone: it is of one database")
+        database = given.database
+        if given.folder is not None and database is None:
+            database = _usual_database(given.workload, given.workload.stat().st_mtime_ns)
+            if database is None:
+                raise UsageError(
+                    "the log does not say which database the queries ask",
+                    hint=f'data = {{ folder = "{given.folder}", database = "shop" }}',
+                )
         assert source is not None, "one of them is given"
         if given.dump is not None and source.is_dir():
             raise UsageError(
                 f"{source} is a folder, and no dump",
-                hint=f'of a data directory: data = {{ folder = "{source}", database = "shop" }}',
+                hint=f'of a data directory: data = {{ folder = "{source}" }}',
             )
         if not source.exists():
             raise UsageError(f"there is no {'dump' if given.dump else 'folder'} {source}")
         return UsersData(
             source=source,
-            database=given.database,
+            database=database,
             workload=given.workload,
             scripts=scripts,
             seed=seed,
@@ -278,6 +284,14 @@ class Replay(ServerDriver):
     def verification(self, printed: str) -> str:
         """Return the digest of the answers; raise DriverError for what is none."""
         return digest_of_answers(printed)
+
+
+@functools.cache
+def _usual_database(workload: Path, changed: int) -> str | None:
+    """Return the database that most of a workload's queries ask, None if its log names none."""
+    del changed
+    databases = read_header(workload).databases
+    return max(databases, key=lambda name: databases[name], default=None)
 
 
 def _users(data: DataSet) -> UsersData:

@@ -1,0 +1,1 @@
+"""The drawer of catalogues: one file for each protocol."""

@@ -1,0 +1,251 @@
+"""The catalogue of MySQL and MariaDB: SHOW CREATE TABLE, and information_schema's estimates.
+
+How many different values a column has is known of the first columns of indexes only; of others a
+tenth of the rows is taken for different.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from dbhone.capture.catalogues.base import CatalogueReader
+from dbhone.capture.made_up import Catalogue, Column, Dialect, ForeignKey, Table
+from dbhone.capture.servers.base import Address, Connection
+from dbhone.errors import UsageError
+
+_NUMBERS = "hone_numbers"
+_TABLES = """\
+SELECT TABLE_NAME, TABLE_ROWS FROM information_schema.TABLES
+WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME"""
+_COLUMNS = """\
+SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH,
+  NUMERIC_PRECISION, NUMERIC_SCALE, IS_NULLABLE
+FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA = DATABASE() AND EXTRA NOT LIKE '%GENERATED%'
+ORDER BY TABLE_NAME, ORDINAL_POSITION"""
+_INDEXES = """\
+SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, NON_UNIQUE, SEQ_IN_INDEX, CARDINALITY, SUB_PART
+FROM information_schema.STATISTICS
+WHERE TABLE_SCHEMA = DATABASE()
+ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX"""
+_FOREIGN = """\
+SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME
+FROM information_schema.KEY_COLUMN_USAGE
+WHERE TABLE_SCHEMA = DATABASE() AND REFERENCED_TABLE_SCHEMA = DATABASE()
+ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION"""
+_OTHERS = """\
+SELECT
+  (SELECT COUNT(*) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()),
+  (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()),
+  (SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())"""
+_BEFORE = """\
+SET FOREIGN_KEY_CHECKS = 0;
+SET SQL_MODE = '';
+/*M! SET check_constraint_checks = 0 */;
+"""
+_AFTER = "SET FOREIGN_KEY_CHECKS = 1;\n"
+_USUAL_WIDTH = 32
+_BINARY = 16
+"""The bytes of an MD5."""
+_VALUES = {
+    "bigint": "$n",
+    "date": "DATE_ADD('2000-01-01', INTERVAL ($n % 100000) DAY)",
+    "datetime": "DATE_ADD('2000-01-01 00:00:00', INTERVAL $n MINUTE)",
+    "double": "$n",
+    "enum": "(1 + $n % $labels)",
+    "float": "$n",
+    "geometry": "ST_GeomFromText(CONCAT('POINT(', $n, ' 0)'))",
+    "inet4": "INET_NTOA(167772160 + $n)",
+    "int": "($n % 2147483647)",
+    "json": "JSON_OBJECT('n', $n)",
+    "mediumint": "($n % 8388607)",
+    "point": "ST_GeomFromText(CONCAT('POINT(', $n, ' 0)'))",
+    "set": "(1 + $n % $labels)",
+    "smallint": "($n % 32767)",
+    "time": "SEC_TO_TIME($n % 3000000)",
+    "timestamp": "DATE_ADD('2000-01-02 00:00:00', INTERVAL ($n % 18000000) MINUTE)",
+    "tinyint": "($n % 127)",
+    "uuid": "MD5($n)",
+    "year": "(1970 + $n % 120)",
+}
+"""The value of the number $n, by the type's name."""
+
+
+def _decimal(column: Column, n: str) -> str:
+    return f"(({n} % {10**column.limit}) / {10**column.scale})"
+
+
+def _text(column: Column, n: str) -> str:
+    """Return the number in hexadecimal digits, filled up to the usual length."""
+    width = min(max(column.width, 1), column.limit or column.width)
+    if width <= len(f"{column.distinct:x}"):
+        return f"LEFT(HEX({n}), {column.limit or 16})"
+    return f"LEFT(CONCAT(HEX({n}), '.', REPEAT(MD5({n}), {width // 32 + 1})), {width})"
+
+
+def _bytes(column: Column, n: str) -> str:
+    return f"LEFT(UNHEX(MD5({n})), {min(column.limit or _BINARY, _BINARY)})"
+
+
+def _bits(column: Column, n: str) -> str:
+    return f"({n} % {2 ** min(column.limit, 62)})"
+
+
+_OWN: Mapping[str, Callable[[Column, str], str]] = {
+    "bit": _bits,
+    "decimal": _decimal,
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), _text),
+    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _bytes),
+}
+"""Types whose values depend on more than the number."""
+
+
+class MysqlDialect(Dialect):
+    """The SQL of MySQL and MariaDB, of all versions: rows come from a table of numbers."""
+
+    def quoted(self, name: str) -> str:
+        """Return the name in backticks."""
+        return quoted(name)
+
+    def divided(self, number: str, by: int) -> str:
+        """Return a quotient without its fraction."""
+        return f"({number} DIV {by})"
+
+    def hashed(self, number: str, salt: int) -> str:
+        """Return a checksum of the number."""
+        return f"(CRC32(CONCAT({number}, '/', {salt})) & 2147483647)"
+
+    def begin(self, most_rows: int) -> Iterator[str]:
+        """Yield what makes the table of numbers: it doubles each time."""
+        yield f"CREATE TABLE {_NUMBERS} (i BIGINT PRIMARY KEY)"
+        yield f"INSERT INTO {_NUMBERS} VALUES (1)"
+        rows = 1
+        while rows < most_rows:
+            yield f"INSERT INTO {_NUMBERS} SELECT i + {rows} FROM {_NUMBERS}"
+            rows *= 2
+
+    def numbers(self, first: int, last: int) -> str:
+        """Return a part of the table of numbers."""
+        return f"{_NUMBERS} WHERE i BETWEEN {first} AND {last}"
+
+    def end(self) -> Iterator[str]:
+        """Yield what removes the table of numbers."""
+        yield f"DROP TABLE {_NUMBERS}"
+
+    def value(self, column: Column, number: str) -> str | None:
+        """Return a value of the usual types: numbers as they are, texts with the number in them."""
+        n = f"({number})"
+        if column.kind in _OWN:
+            return _OWN[column.kind](column, n)
+        written = _VALUES.get(column.kind)
+        if written is None:
+            return None
+        labels = column.spelled.count("','") + 1
+        largest = labels if column.kind == "enum" else 2 ** min(labels, 62) - 1
+        return written.replace("$n", n).replace("$labels", str(largest))
+
+
+class MysqlCatalogue(CatalogueReader):
+    """Reads the catalogue of MySQL and MariaDB, of one database."""
+
+    protocol = "mysql"
+    dialect = MysqlDialect()
+
+    def read(self, connection: Connection, address: Address, password: str | None) -> Catalogue:
+        """Return the tables of the database that the address names."""
+        del password
+        if not address.database:
+            raise UsageError(
+                "the address names no database", hint=f"mysql://{address.user}@{address.host}/shop"
+            )
+        tables = _tables(connection)
+        made = (_creation(connection, table) for table in tables)
+        (others,) = connection.rows(_OTHERS)
+        words = ("views", "routines", "triggers")
+        left_out = [f"{count} {word}" for count, word in zip(others, words, strict=True) if count]
+        return Catalogue(
+            before=_BEFORE + "".join(f"{text};\n" for text in made),
+            after=_AFTER,
+            tables=tables,
+            left_out=tuple(left_out),
+        )
+
+
+def _creation(connection: Connection, table: Table) -> str:
+    """Return what makes a table: where files are and which row is the next is the user's."""
+    text = str(connection.rows(f"SHOW CREATE TABLE {table.name}")[0][1])
+    text = re.sub(r" (?:DATA|INDEX) DIRECTORY='[^']*'", "", text)
+    return re.sub(r" AUTO_INCREMENT=\d+", "", text)
+
+
+def _tables(connection: Connection) -> tuple[Table, ...]:
+    columns: dict[object, list[Sequence[object]]] = defaultdict(list)
+    unique: dict[object, dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
+    distinct: dict[tuple[object, object], int] = {}
+    foreign: dict[object, dict[object, list[Sequence[object]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for table, *column in connection.rows(_COLUMNS):
+        columns[table].append(column)
+    for table, index, name, not_unique, place, cardinality, part in connection.rows(_INDEXES):
+        if not int(str(not_unique)):
+            # An expression has no name; of a part of a text nothing is promised.
+            unique[table][index].append("" if name is None or part is not None else str(name))
+        if int(str(place)) == 1 and cardinality is not None:
+            distinct[table, name] = int(str(cardinality))
+    for table, key, *pair in connection.rows(_FOREIGN):
+        foreign[table][key].append(pair)
+    return tuple(
+        Table(
+            name=quoted(str(name)),
+            rows=int(str(rows or 0)),
+            columns=tuple(
+                _column(int(str(rows or 0)), distinct.get((name, column[0])), *column)
+                for column in columns[name]
+            ),
+            unique=tuple(tuple(key) for key in unique[name].values() if all(key)),
+            foreign=tuple(
+                ForeignKey(
+                    columns=tuple(str(own) for own, _, _ in pairs),
+                    table=quoted(str(pairs[0][1])),
+                    referred=tuple(str(other) for _, _, other in pairs),
+                )
+                for pairs in foreign[name].values()
+            ),
+        )
+        for name, rows in connection.rows(_TABLES)
+    )
+
+
+def _column(
+    rows: int,
+    distinct: int | None,
+    name: object,
+    kind: object,
+    spelled: object,
+    length: object,
+    precision: object,
+    scale: object,
+    nullable: object,
+) -> Column:
+    limit = int(str(length or precision or 0))
+    return Column(
+        name=str(name),
+        kind=str(kind).lower(),
+        spelled=str(spelled),
+        distinct=max(1, rows // 10 if distinct is None else distinct),
+        limit=limit,
+        scale=int(str(scale or 0)),
+        width=max(1, min(_USUAL_WIDTH, limit // 2 or _USUAL_WIDTH)),
+        required=nullable == "NO",
+    )
+
+
+def quoted(name: str) -> str:
+    """Return a name in backticks."""
+    return f"`{name.replace('`', '``')}`"
+
+
+PLUGIN = MysqlCatalogue()

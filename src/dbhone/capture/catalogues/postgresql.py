@@ -1,0 +1,302 @@
+"""PostgreSQL's catalogue: pg_dump writes the tables, pg_stats has the statistics.
+
+What the user may not read has no statistics in pg_stats; such a column counts as unique.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from dbhone import process
+from dbhone.capture.catalogues.base import CatalogueReader
+from dbhone.capture.made_up import Catalogue, Column, Dialect, ForeignKey, Table
+from dbhone.capture.servers.base import Address, Connection
+from dbhone.errors import MachineError
+from dbhone.workload.client_programs import postgresql_program
+
+_HEADER = 4
+"""Bytes of a number of a type's modifier that are no limit."""
+_NUMERIC = 16
+_TABLES = """\
+SELECT c.oid, format('%I.%I', n.nspname, c.relname), c.reltuples::bigint, c.relkind = 'p'
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'
+  AND NOT EXISTS (SELECT FROM pg_depend d
+                  WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+ORDER BY 2"""
+_COLUMNS = """\
+SELECT a.attrelid, a.attname, coalesce(b.typname, t.typname), format_type(a.atttypid, a.atttypmod),
+  CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END,
+  a.attnotnull OR t.typnotnull, coalesce(b.typtype, t.typtype) = 'e',
+  coalesce(b.typcategory, t.typcategory) = 'A', s.n_distinct, s.null_frac, s.avg_width
+FROM pg_attribute a
+JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype
+LEFT JOIN pg_stats s ON s.schemaname = n.nspname AND s.tablename = c.relname
+  AND s.attname = a.attname AND NOT s.inherited
+WHERE a.attnum > 0 AND NOT a.attisdropped {stored} AND c.relkind = 'r'
+ORDER BY a.attrelid, a.attnum"""
+_UNIQUE = """\
+SELECT i.indrelid, i.indexrelid, a.attname
+FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (n, place)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n
+WHERE i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL {keys}
+ORDER BY 1, 2, k.place"""
+_FOREIGN = """\
+SELECT f.conrelid, f.oid, a.attname, format('%I.%I', n.nspname, c.relname), r.attname
+FROM pg_constraint f
+CROSS JOIN LATERAL unnest(f.conkey, f.confkey) WITH ORDINALITY k (own, other, place)
+JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.own
+JOIN pg_attribute r ON r.attrelid = f.confrelid AND r.attnum = k.other
+JOIN pg_class c ON c.oid = f.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE f.contype = 'f'
+ORDER BY 1, 2, k.place"""
+_CHECKS = """\
+SELECT format('ALTER TABLE %I.%I DROP CONSTRAINT %I', n.nspname, c.relname, k.conname)
+FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE k.contype = 'c' AND k.conislocal AND c.relkind = 'r'
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+ORDER BY 1"""
+_SEQUENCES = """\
+DO $$
+DECLARE owned record;
+BEGIN
+  FOR owned IN
+    SELECT d.objid::regclass AS sequence, d.refobjid::regclass AS owner, a.attname AS name
+    FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
+    JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+    WHERE d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
+  LOOP
+    EXECUTE format('SELECT setval(%L, greatest(max(%I), 1)) FROM %s',
+                   owned.sequence, owned.name, owned.owner);
+  END LOOP;
+END $$"""
+_ENUM, _ARRAY = "an enumeration", "an array"
+_VALUES = {
+    "bool": "$n % 2 = 1",
+    "bytea": "decode(md5($n::text), 'hex')",
+    "cidr": "inet '10.0.0.0' + $n",
+    "date": "DATE '2000-01-01' + ($n % 100000)::integer",
+    "float4": "$n",
+    "float8": "$n",
+    "inet": "inet '10.0.0.0' + $n",
+    "int2": "$n % 32767",
+    "int4": "$n % 2147483647",
+    "int8": "$n",
+    "interval": "$n * interval '1 second'",
+    "json": "json_build_object('n', $n)",
+    "jsonb": "jsonb_build_object('n', $n)",
+    "money": "$n",
+    "oid": "$n",
+    "point": "point($n, $n)",
+    "time": "time '00:00' + $n * interval '1 second'",
+    "timestamp": "timestamp '2000-01-01' + $n * interval '1 minute'",
+    "timestamptz": "timestamptz '2000-01-01' + $n * interval '1 minute'",
+    "timetz": "time '00:00' + $n * interval '1 second'",
+    "tsvector": "to_tsvector('simple', md5($n::text))",
+    "uuid": "md5($n::text)",
+    _ARRAY: "'{}'",
+}
+"""The value of the number $n, by the type's name."""
+_SINCE_GENERATED, _SINCE_INCLUDED = 120000, 110000
+"""The versions, as server_version_num has them, since which columns can be so."""
+
+
+class PostgresqlDialect(Dialect):
+    """PostgreSQL's SQL."""
+
+    inserting = " OVERRIDING SYSTEM VALUE"
+
+    def quoted(self, name: str) -> str:
+        """Return the name in double quotes."""
+        return '"' + name.replace('"', '""') + '"'
+
+    def divided(self, number: str, by: int) -> str:
+        """Return a quotient of whole numbers, which has no fraction."""
+        return f"({number} / {by})"
+
+    def hashed(self, number: str, salt: int) -> str:
+        """Return what hash indexes use."""
+        return f"(hashint8(({number})::bigint # {salt}) & 2147483647)"
+
+    def begin(self, most_rows: int) -> Iterator[str]:
+        """Yield a setting only: rows have generate_series."""
+        del most_rows
+        yield "SET synchronous_commit = off"
+
+    def numbers(self, first: int, last: int) -> str:
+        """Return a series."""
+        return f"generate_series({first}::bigint, {last}) AS i"
+
+    def end(self) -> Iterator[str]:
+        """Yield what has sequences go on behind the rows."""
+        yield _SEQUENCES
+
+    def value(self, column: Column, number: str) -> str | None:
+        """Return a value of the usual types: numbers as they are, texts with the number in them."""
+        n = f"({number})"
+        if column.kind in _OWN:
+            written = _OWN[column.kind](column, n)
+        elif column.kind in _VALUES:
+            written = _VALUES[column.kind].replace("$n", n)
+        else:
+            return None
+        return f"({written})::{column.spelled}"
+
+
+def _numeric(column: Column, n: str) -> str:
+    if not column.limit:
+        return f"{n}::numeric"
+    return f"(({n} % {10**column.limit}::numeric) / {10**column.scale}::numeric)"
+
+
+def _text(column: Column, n: str) -> str:
+    """Return the number in hexadecimal digits, filled up to the usual length."""
+    longest = column.limit or 10**9
+    width = min(max(column.width, 1), longest)
+    if width <= len(f"{column.distinct:x}"):
+        return f"left(to_hex({n}), {min(longest, 16)})"
+    filler = math.ceil(width / 32)
+    return f"left(to_hex({n}) || '.' || repeat(md5({n}::text), {filler}), {width})"
+
+
+def _label(column: Column, n: str) -> str:
+    labels = f"enum_range(NULL::{column.spelled})"
+    return f"({labels})[(1 + {n} % cardinality({labels}))::integer]"
+
+
+_OWN: Mapping[str, Callable[[Column, str], str]] = {
+    "numeric": _numeric,
+    _ENUM: _label,
+    **dict.fromkeys(("text", "varchar", "bpchar", "citext", "name"), _text),
+}
+"""Types whose values depend on more than the number."""
+
+
+class PostgresqlCatalogue(CatalogueReader):
+    """Reads PostgreSQL's catalogue, of one database."""
+
+    protocol = "postgresql"
+    dialect = PostgresqlDialect()
+
+    def read(self, connection: Connection, address: Address, password: str | None) -> Catalogue:
+        """Return the tables of all schemas but the system's and those of extensions."""
+        connection.rows("SELECT set_config('search_path', '', false)")  # as pg_dump's text has it
+        checks = [str(row[0]) for row in connection.rows(_CHECKS)]
+        tables, partitioned = _tables(connection)
+        left_out = [f"{len(checks)} checks, which made-up rows may not pass"] if checks else []
+        if partitioned:
+            left_out.append(f"rows of partitioned tables: {', '.join(partitioned)}")
+        before = _schema(address, password, "pre-data")
+        after = _schema(address, password, "post-data")
+        return Catalogue(
+            before="".join((before, *(f"{check};\n" for check in checks))),
+            after=after,
+            tables=tables,
+            left_out=tuple(left_out),
+        )
+
+
+def _tables(connection: Connection) -> tuple[tuple[Table, ...], list[str]]:
+    """Return the tables, and the names of those that are partitioned."""
+    version = int(connection.value("SHOW server_version_num"))
+    stored = "AND a.attgenerated = ''" if version >= _SINCE_GENERATED else ""
+    keys = "AND k.place <= i.indnkeyatts" if version >= _SINCE_INCLUDED else ""
+    columns: dict[object, list[Sequence[object]]] = defaultdict(list)
+    unique: dict[object, dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
+    foreign: dict[object, dict[object, list[Sequence[object]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for table, *column in connection.rows(_COLUMNS.format(stored=stored)):
+        columns[table].append(column)
+    for table, index, name in connection.rows(_UNIQUE.format(keys=keys)):
+        unique[table][index].append(str(name))
+    for table, key, *pair in connection.rows(_FOREIGN):
+        foreign[table][key].append(pair)
+    found, partitioned = [], []
+    for table, name, estimate, is_partitioned in connection.rows(_TABLES):
+        if is_partitioned:
+            partitioned.append(str(name))
+            continue
+        rows = int(str(estimate))
+        if rows < 0:  # nobody has counted
+            rows = int(connection.value(f"SELECT count(*) FROM {name}"))
+        found.append(
+            Table(
+                name=str(name),
+                rows=rows,
+                columns=tuple(_column(rows, *column) for column in columns[table]),
+                unique=tuple(tuple(key) for key in unique[table].values()),
+                foreign=tuple(_foreign(pairs) for pairs in foreign[table].values()),
+            )
+        )
+    return tuple(found), partitioned
+
+
+def _foreign(pairs: Sequence[Sequence[object]]) -> ForeignKey:
+    return ForeignKey(
+        columns=tuple(str(own) for own, _, _ in pairs),
+        table=str(pairs[0][1]),
+        referred=tuple(str(other) for _, _, other in pairs),
+    )
+
+
+def _column(
+    rows: int,
+    name: object,
+    kind: object,
+    spelled: object,
+    modifier: object,
+    required: object,
+    is_enum: object,
+    is_array: object,
+    distinct: object,
+    nulls: object,
+    width: object,
+) -> Column:
+    number = float(str(distinct)) if distinct is not None else -1.0
+    limit, scale = int(str(modifier)) - _HEADER, 0
+    if kind == "numeric" and limit >= 0:
+        limit, scale = limit >> _NUMERIC, limit & 0x7FF
+    return Column(
+        name=str(name),
+        kind=_ENUM if is_enum else _ARRAY if is_array else str(kind),
+        spelled=str(spelled),
+        # Less than nought, it is a share of the rows.
+        distinct=max(1, round(-number * rows if number < 0 else number)),
+        nulls=float(str(nulls or 0.0)),
+        limit=max(0, limit),
+        scale=scale,
+        width=int(str(width or 16)),
+        required=bool(required),
+    )
+
+
+def _schema(address: Address, password: str | None, section: str) -> str:
+    """Return what pg_dump writes of a section, without rows. Raises MachineError with its words."""
+    host, port = address.host, str(address.port)
+    if address.socket:
+        socket = Path(address.socket)
+        host, port = str(socket.parent), socket.suffix.removeprefix(".")
+    with tempfile.TemporaryDirectory(prefix="hone-capture-") as folder:
+        file = Path(folder, "schema.sql")
+        argv = (
+            *(postgresql_program("pg_dump"), "--schema-only", f"--section={section}"),
+            *("--no-owner", "--no-privileges", "--no-tablespaces", "--no-password"),
+            *("-h", host, "-p", port, "-U", address.user, "-d", address.database, "-f", str(file)),
+        )
+        env = {"LC_ALL": "C", **({"PGPASSWORD": password} if password is not None else {})}
+        finished = process.run(process.Command(argv=argv, cwd=Path("/"), env=env))
+        if not finished.ok:
+            last = (finished.text().strip() or finished.ending()).splitlines()[-1]
+            raise MachineError(f"pg_dump cannot read the tables: {last}")
+        return file.read_text(encoding="utf-8")
+
+
+PLUGIN = PostgresqlCatalogue()

@@ -1,0 +1,263 @@
+"""Made-up rows: as many as there were, and every unique and foreign key holds.
+
+SQLite executes the dumps of generated schemas; real servers execute those of their own catalogues.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.capture.live import write_made_up_dump
+from dbhone.capture.made_up import (
+    Catalogue,
+    Column,
+    Dialect,
+    ForeignKey,
+    Table,
+    write_made_up,
+)
+from dbhone.capture.servers.base import Address
+from dbhone.errors import UsageError
+from dbhone.workload.drivers.replay import PLUGIN, UsersData
+from tests.workload.live import Live, started
+
+ROWS = st.integers(min_value=1, max_value=60)
+
+
+class SqliteDialect(Dialect):
+    """SQLite's SQL: a value is its number."""
+
+    def quoted(self, name: str) -> str:
+        return f'"{name}"'
+
+    def divided(self, number: str, by: int) -> str:
+        return f"({number} / {by})"
+
+    def hashed(self, number: str, salt: int) -> str:
+        return f"abs((({number}) * 2654435761 + {salt} * 40503) % 2147483647)"
+
+    def value(self, column: Column, number: str) -> str | None:
+        return None if column.kind == "strange" else number
+
+    def begin(self, most_rows: int) -> Iterator[str]:
+        yield "CREATE TABLE numbers AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1" + (
+            f" FROM n WHERE i < {most_rows}) SELECT i FROM n"
+        )
+
+    def numbers(self, first: int, last: int) -> str:
+        return f"numbers WHERE i BETWEEN {first} AND {last}"
+
+    def end(self) -> Iterator[str]:
+        yield "DROP TABLE numbers"
+
+
+def creation(table: Table) -> str:
+    parts = [f'"{column.name}" INTEGER' for column in table.columns]
+    parts += [f"UNIQUE ({', '.join(key)})" for key in table.unique]
+    parts += [
+        f"FOREIGN KEY ({', '.join(key.columns)}) REFERENCES {key.table} ({', '.join(key.referred)})"
+        for key in table.foreign
+    ]
+    return f"CREATE TABLE {table.name} ({', '.join(parts)});\n"
+
+
+def made(*tables: Table) -> sqlite3.Connection:
+    """Return a database with made-up rows; what they refer to must be there."""
+    catalogue = Catalogue(before="".join(map(creation, tables)), after="", tables=tables)
+    text = io.StringIO()
+    write_made_up(catalogue, SqliteDialect(), text)
+    database = sqlite3.connect(":memory:")
+    database.executescript(text.getvalue())
+    assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+    return database
+
+
+def column(name: str, distinct: int = 5, **other: object) -> Column:
+    return Column(name=name, kind="int", spelled="int", distinct=distinct, **other)  # type: ignore[arg-type]
+
+
+def parent(name: str, rows: int) -> Table:
+    return Table(name=name, rows=rows, columns=(column("id"), column("x")), unique=(("id",),))
+
+
+@given(ROWS, ROWS, ROWS)
+def test_rows_refer_to_rows_that_are_there(rows: int, parents: int, distinct: int) -> None:
+    child = Table(
+        name="child",
+        rows=rows,
+        columns=(column("id"), column("p"), column("v", distinct)),
+        unique=(("id",),),
+        foreign=(ForeignKey(columns=("p",), table="parent", referred=("id",)),),
+    )
+    database = made(parent("parent", parents), child)
+    assert database.execute("SELECT count(*) FROM child").fetchone() == (rows,)
+    (found,) = database.execute("SELECT count(DISTINCT v) FROM child").fetchone()
+    assert found <= min(rows, distinct)
+
+
+@given(ROWS, ROWS, ROWS, st.booleans())
+def test_a_table_between_two_others_has_each_pair_once(
+    rows: int, one: int, other: int, alone: bool
+) -> None:
+    between = Table(
+        name="between_",
+        rows=rows,
+        columns=(column("a"), column("b"), column("c", 3)),
+        unique=(("a", "b"),) if not alone else (("a",),),
+        foreign=(
+            ForeignKey(columns=("a",), table="one", referred=("id",)),
+            ForeignKey(columns=("b",), table="other", referred=("id",)),
+        ),
+    )
+    database = made(parent("one", one), parent("other", other), between)
+    possible = one if alone else one * other
+    (found,) = database.execute("SELECT count(*) FROM between_").fetchone()
+    assert found == min(rows, possible)
+
+
+@given(ROWS, st.integers(min_value=1, max_value=6), st.integers(min_value=1, max_value=6))
+def test_a_key_of_several_columns_is_unique(rows: int, first: int, second: int) -> None:
+    table = Table(
+        name="t",
+        rows=rows,
+        columns=(column("a", first), column("b", second), column("c", 2)),
+        unique=(("a", "b"), ("a", "c")),
+    )
+    (found,) = made(table).execute("SELECT count(*) FROM t").fetchone()
+    assert found == rows
+
+
+@given(ROWS, ROWS)
+def test_a_key_that_refers_to_a_key_of_several_columns_takes_a_whole_row_of_it(
+    rows: int, lines: int
+) -> None:
+    orders = parent("orders", 7)
+    line = Table(
+        name="line",
+        rows=lines,
+        columns=(column("o"), column("place", 4)),
+        unique=(("o", "place"),),
+        foreign=(ForeignKey(columns=("o",), table="orders", referred=("id",)),),
+    )
+    delivery = Table(
+        name="delivery",
+        rows=rows,
+        columns=(column("o"), column("place"), column("id")),
+        unique=(("id",),),
+        foreign=(
+            ForeignKey(columns=("o",), table="orders", referred=("id",)),
+            ForeignKey(columns=("o", "place"), table="line", referred=("o", "place")),
+        ),
+    )
+    (found,) = made(orders, line, delivery).execute("SELECT count(*) FROM delivery").fetchone()
+    assert found == rows
+
+
+def test_a_table_may_refer_to_itself() -> None:
+    staff = Table(
+        name="staff",
+        rows=50,
+        columns=(column("id"), column("boss", nulls=0.2)),
+        unique=(("id",),),
+        foreign=(ForeignKey(columns=("boss",), table="staff", referred=("id",)),),
+    )
+    (nulls,) = made(staff).execute("SELECT count(*) FROM staff WHERE boss IS NULL").fetchone()
+    assert 0 < nulls < 25
+
+
+def test_a_column_without_a_known_type_is_left_empty_or_refused() -> None:
+    strange = Column(name="s", kind="strange", spelled="strange", distinct=3)
+    table = Table(name="t", rows=3, columns=(column("id"), strange), unique=(("id",),))
+    (nulls,) = made(table).execute("SELECT count(*) FROM t WHERE s IS NULL").fetchone()
+    assert nulls == 3
+    needed = Column(name="s", kind="strange", spelled="strange", distinct=3, required=True)
+    with pytest.raises(UsageError, match=r"type strange can be made up for t\.s"):
+        made(Table(name="t", rows=3, columns=(needed,)))
+
+
+SCHEMAS = {
+    "postgresql": (
+        "CREATE TYPE mood AS ENUM ('sad', 'happy')",
+        "CREATE TABLE customer (id bigserial PRIMARY KEY, name varchar(30) NOT NULL,"
+        " email text UNIQUE, born date, feels mood, tags text[], extra jsonb,"
+        " code uuid NOT NULL, balance numeric(8, 2) CHECK (balance = 1.25), seen timestamptz)",
+        "CREATE TABLE item (customer bigint REFERENCES customer, place smallint,"
+        " ok boolean NOT NULL, doubled int GENERATED ALWAYS AS (place * 2) STORED,"
+        " PRIMARY KEY (customer, place))",
+        "INSERT INTO customer (name, email, born, feels, code, balance)"
+        " SELECT 'secret' || i % 20, 'secret@' || i, '1970-01-01', 'happy',"
+        " md5(i::text)::uuid, 1.25 FROM generate_series(1, 500) i",
+        "INSERT INTO item SELECT 1 + i / 3, i % 3, true FROM generate_series(0, 1200) i",
+        "CREATE INDEX ON customer (name)",
+        "ANALYZE",
+    ),
+    "mariadb": (
+        "CREATE TABLE customer (id BIGINT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(30) NOT NULL,"
+        " email VARCHAR(80), born DATE, feels ENUM('sad', 'happy'), extra LONGTEXT,"
+        " code BINARY(16) NOT NULL, balance DECIMAL(8, 2) CHECK (balance = 1.25),"
+        " seen TIMESTAMP NULL, UNIQUE (email), KEY (name))",
+        "CREATE TABLE item (customer BIGINT, place SMALLINT, ok TINYINT NOT NULL,"
+        " doubled INT AS (place * 2) VIRTUAL, PRIMARY KEY (customer, place),"
+        " FOREIGN KEY (customer) REFERENCES customer (id))",
+        "INSERT INTO customer (name, email, born, feels, code, balance)"
+        " WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
+        " SELECT CONCAT('secret', i % 20), CONCAT('secret@', i), '1970-01-01', 'happy',"
+        " UNHEX(MD5(i)), 1.25 FROM n",
+        "INSERT INTO item (customer, place, ok) SELECT c.id, p.place, 1 FROM customer c,"
+        " (SELECT 0 place UNION SELECT 1 UNION SELECT 2) p WHERE c.id <= 400",
+        "ANALYZE TABLE customer, item",
+    ),
+}
+
+
+def address_of(live: Live) -> Address:
+    endpoint = live.endpoint
+    return Address(
+        protocol=endpoint.protocol.name,
+        host="localhost",
+        port=endpoint.port,
+        user=endpoint.user,
+        database=endpoint.database,
+        socket=str(endpoint.socket),
+    )
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", list(SCHEMAS))
+def test_a_servers_own_tables_are_made_up_elsewhere(name: str) -> None:
+    text = io.StringIO()
+    with started(name) as live:
+        for statement in SCHEMAS[name]:
+            live.ask(statement)
+        catalogue = write_made_up_dump(address_of(live), text, ask=lambda _: None)
+    dump = text.getvalue()
+    assert "secret" not in dump
+    expected = {
+        table.name.strip("`").removeprefix("public."): table.rows for table in catalogue.tables
+    }
+    assert expected["customer"] == pytest.approx(500, rel=0.1)
+    with contextlib.ExitStack() as stack:
+        live = stack.enter_context(started(name))
+        file = live.folder / "made-up.sql"
+        file.write_text(dump)
+        file.chmod(0o644)
+        data = UsersData(source=file, workload=file, scripts=file)
+        live.printed(PLUGIN.load(live.program, live.endpoint, data))
+        for table, rows in expected.items():
+            (found,) = live.ask(f"SELECT count(*) FROM {table}")
+            assert int(found) == rows
+        (pairs,) = live.ask(
+            "SELECT count(*) FROM item JOIN customer ON customer.id = item.customer"
+        )
+        assert int(pairs) == expected["item"]
+        (names,) = live.ask("SELECT count(DISTINCT name) FROM customer")
+        assert 5 <= int(names) <= 60  # InnoDB estimates
+        (values,) = live.ask("SELECT count(DISTINCT code) FROM customer WHERE feels IS NOT NULL")
+        assert int(values) > 20
