@@ -89,7 +89,7 @@ class TestDriver:
 
     def test_it_starts_the_program_that_it_was_given(self, name: str, tmp_path: Path) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")
-        assert driver.argv(request_for(driver, tmp_path))[0] == "/p"
+        assert "/p" in driver.argv(request_for(driver, tmp_path))
 
     def test_its_command_line_has_no_password(self, name: str, tmp_path: Path) -> None:
         driver = registry.load(DRIVERS, name, Driver, what="driver")

@@ -13,13 +13,14 @@ from dbhone.experiment.starters import questions, starter_text
 from dbhone.source.known_versions import known_versions
 
 ASKED_OF_SERVERS = {"settings", "allocator"}
-WITHOUT_VERSIONS = {"sqlite", "percona", "myrocks"}
+EMBEDDED = {"rocksdb", "sqlite"}
+WITHOUT_VERSIONS = {*EMBEDDED, "percona", "myrocks"}
 
 
 @pytest.mark.parametrize("dbms", system_names())
 @pytest.mark.parametrize("question", questions())
 def test_every_question_makes_a_file_that_hone_takes(dbms: str, question: str) -> None:
-    if (dbms == "sqlite" and question in ASKED_OF_SERVERS) or (
+    if (dbms in EMBEDDED and question in ASKED_OF_SERVERS) or (
         dbms in WITHOUT_VERSIONS and question == "versions"
     ):
         with pytest.raises(UsageError):

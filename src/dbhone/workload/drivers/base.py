@@ -67,6 +67,13 @@ class Chunk:
     paused: float = 0.0
 
 
+def difference(end: float | None, begin: float | None) -> float | None:
+    """Return what a step used, by what its program had used; None where that is not known."""
+    if end is None or begin is None or end <= begin:
+        return None
+    return end - begin
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
     """How long the operations of a step took, in seconds.

@@ -21,6 +21,7 @@ from dbhone.workload.drivers.base import (
     DriverRequest,
     EmbeddedDriver,
     StepResult,
+    difference,
 )
 from dbhone.workload.task import Task
 
@@ -149,22 +150,16 @@ def _result(line: _Line, begin: Chunk | None, end: Chunk | None) -> StepResult:
     else:
         # A pause may lie between a step's name and the moment at which its clock starts.
         seconds = max(seconds - (end.paused - begin.paused), _SHORTEST)
-    cpu = _difference(end.cpu_seconds, begin.cpu_seconds)
+    cpu = difference(end.cpu_seconds, begin.cpu_seconds)
     return StepResult(
         key=line.key,
         title=line.title,
         seconds=seconds,
         # What comes after the last step, closing the database, is not the step's.
         cpu_seconds=cpu if cpu is None else min(cpu, seconds),
-        instructions=_difference(end.instructions, begin.instructions),
+        instructions=difference(end.instructions, begin.instructions),
         peak_memory_bytes=end.peak_memory_bytes,
     )
-
-
-def _difference(end: float | None, begin: float | None) -> float | None:
-    if end is None or begin is None or end <= begin:
-        return None
-    return end - begin
 
 
 def _nonsense(what: str, line: str) -> str:
