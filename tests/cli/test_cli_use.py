@@ -214,6 +214,12 @@ def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
     assert (tmp_path / "x.toml").read_text() != "mine"
 
 
+def test_a_hyphen_names_no_file(tmp_path: Path) -> None:
+    refused = hone(tmp_path / "home", "compare", "known:mysql@5.7", "known:mysql@8.0", "-o", "-")
+    assert refused.returncode == 2
+    assert "next: /dev/stdout is what the terminal or a pipe gets" in refused.stderr
+
+
 def test_a_hopeless_budget_is_refused_before_anything_begins(tmp_path: Path) -> None:
     done = hone(tmp_path / "home", "try", "--budget", "5")
     assert done.returncode == 2

@@ -89,6 +89,7 @@ def print_json(context: Context, value: object) -> None:
     context.out.print(json.dumps(value, indent=2, ensure_ascii=False), soft_wrap=True)
 
 
+_HYPHEN = Path("-")
 force_option = click.option(
     "--force", is_flag=True, help="Overwrite the file if it exists already."
 )
@@ -97,8 +98,12 @@ force_option = click.option(
 def check_output(path: Path | None, *, force: bool) -> None:
     """Raise UsageError if a file that is to be written exists, unless it may be overwritten.
 
-    What is no regular file, such as /dev/stdout, may be written to.
+    What is no regular file, such as /dev/stdout, may be written to. A hyphen names no file.
     """
+    if path == _HYPHEN:
+        raise UsageError(
+            "a hyphen names no file", hint="/dev/stdout is what the terminal or a pipe gets"
+        )
     if path is not None and path.is_file() and not force:
         raise UsageError(
             f"{path} exists already", hint="name another file, or overwrite it with --force"
