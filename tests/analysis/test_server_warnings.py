@@ -26,10 +26,6 @@ def test_without_errors_there_is_no_doubt() -> None:
     assert "driver-errors" not in _doubts(a_server_run(), Shape(blocks=6))
 
 
-def test_short_operations_are_no_short_steps() -> None:
-    assert "short-steps" not in _doubts(a_server_run(), Shape(blocks=6))
-
-
 def test_client_that_takes_much_of_a_busy_machine_is_told() -> None:
     found = _doubts(a_sweep_run(), Shape(blocks=6, client_cpu=2.5e-4))["client-heavy"]
     assert "point-query_range=100@64" in found.text

@@ -53,7 +53,6 @@ def test_a_candidate_that_is_the_base_byte_for_byte_and_differs_is_told_as_a_con
     [
         ("too-few-blocks", _sound(), Shape(blocks=5)),
         ("run-not-finished", replace(_sound(), state=RunState.INTERRUPTED), Shape()),
-        ("short-steps", a_run(stopped_by="target"), Shape()),
         ("base-drift", _sound(), Shape(blocks=40, drift=0.5)),
         (
             "target-not-met",

@@ -33,7 +33,7 @@ from dbhone.measurement.metric import (
 )
 from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Warning
 from dbhone.measurement.sample_array import Array, SampleArray
-from dbhone.units import count_of, duration, listed, percent
+from dbhone.units import count_of, listed, percent
 
 _BUSY = 0.9
 """The share of the cores from which on the CPU is what limits throughput."""
@@ -105,7 +105,6 @@ WINNER_CODES = ("control-noisy",)
 _DRIFT = 0.05
 _DRIFT_P = 0.01
 _DRIFT_PIECES = 60
-_SHORT_SECONDS = 0.005
 
 
 def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[Warning, ...]:
@@ -120,7 +119,6 @@ def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[W
         *_compilers(run),
         *lacking(run, samples, analysis),
         *_broken(run),
-        *_short(run, base),
         *driver_errors(samples),
         *client_heavy(run, samples),
         *_drift(base),
@@ -229,28 +227,6 @@ def _broken(run: Run) -> Iterator[Warning]:
                 text=f"{subject.name} took no further part: {subject.broken}",
                 subject=subject.name,
             )
-
-
-def _short(run: Run, base: _Base | None) -> Iterator[Warning]:
-    """Yield a warning of steps so short on the base that a clock's tick or a timer shows.
-
-    A server's step lasts as long as it is told to, however short its operations are.
-    """
-    if base is None:
-        return
-    served = {step.name for step in run.steps if step.threads is not None}
-    timed = np.array([step not in served for step in base.steps])
-    seconds = np.exp(-base.usual)
-    short = np.flatnonzero(timed & (seconds < _SHORT_SECONDS))
-    if len(short):
-        order = short[np.argsort(seconds[short], kind="stable")]
-        yield Warning(
-            code="short-steps",
-            text=f"{len(short)} of {np.count_nonzero(timed)} steps take less than "
-            f"{duration(_SHORT_SECONDS)} ({listed([base.steps[index] for index in order])}; "
-            f"the shortest takes {seconds[order[0]] * 1000:.1f} ms): "
-            "a larger size would measure them better",
-        )
 
 
 def _drift(base: _Base | None) -> Iterator[Warning]:

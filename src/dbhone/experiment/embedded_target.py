@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.place import fresh_database
 from dbhone.measurement.record import Step
 from dbhone.sandbox import Sandbox
+from dbhone.units import duration, listed
 from dbhone.workload.drive import DriverCommand, DriverResult, PausableRun, drive
 from dbhone.workload.drivers.base import EmbeddedDriver, StepResult, load_driver_of
 from dbhone.workload.task import Scale, Task
@@ -32,6 +33,7 @@ from dbhone.workload.task import Scale, Task
 _TRAINING_TIMEOUT = 3600.0
 _VERIFICATION_TIMEOUT = 300.0
 _CALIBRATION_TIMEOUT = 1800.0
+_SHORT_SECONDS = 0.005
 
 
 class EmbeddedTarget(Target):
@@ -113,14 +115,32 @@ class EmbeddedTarget(Target):
         tasks = self.tasks(self.experiment.scale)
         steps: list[Step] = []
         seconds: dict[str, float] = {}
+        took: dict[str, float] = {}
         with self.open((base,), 0):
             for task in tasks.values():
                 self.recorder.listen(Detail(text=task.set))
                 result = self._drive(base, task, _CALIBRATION_TIMEOUT)
-                steps.extend(self._known_steps(task.set, result.require_report().steps))
+                results = result.require_report().steps
+                steps.extend(self._known_steps(task.set, results))
                 seconds[task.set] = result.seconds
+                took |= {f"{task.set}/{step.key}": step.seconds for step in results}
         self.recorder.keep_steps(steps)
+        self._warn_of_short_steps({step.name: took[step.name] for step in steps})
         return Schedule(tasks=tasks, steps=tuple(steps), seconds=seconds)
+
+    def _warn_of_short_steps(self, took: Mapping[str, float]) -> None:
+        """Warn of steps so short that a clock's tick or a timer shows."""
+        short = sorted(
+            (name for name, seconds in took.items() if seconds < _SHORT_SECONDS),
+            key=took.__getitem__,
+        )
+        if short:
+            self.recorder.warn(
+                "short-steps",
+                f"{len(short)} of {len(took)} steps take less than {duration(_SHORT_SECONDS)}"
+                f" ({listed(short)}; the shortest takes {took[short[0]] * 1000:.1f} ms):"
+                " a larger size would measure them better",
+            )
 
     def _known_steps(self, set: str, results: tuple[StepResult, ...]) -> Iterator[Step]:
         for result in results:
