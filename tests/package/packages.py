@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Group, Step
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.package.archive import Entry, pack
+from dbhone.package.image import Image, account_layer, layout
 from dbhone.package.measurement import Measured, findings, of_csv, to_csv
 from dbhone.package.packing import SAMPLES
 from dbhone.package.proof import (
@@ -37,7 +41,7 @@ STEPS = tuple(
 )
 MEASURED = Measured(base="rel", controls=("control",), candidates=("o3",), steps=STEPS)
 
-BUILD = {
+BUILD: dict[str, Any] = {
     "buildDefinition": {
         "externalParameters": {"dbms": "sqlite", "version": "3.40.1", "variant": "o3"},
         "internalParameters": {
@@ -85,17 +89,47 @@ def package(
     array: SampleArray | None = None,
     said: dict[str, Any] | None = None,
     passed: bool = True,
+    image: Image | None = None,
 ) -> bytes:
     array = array or samples()
+    build = copy.deepcopy(BUILD)
+    if image is not None:
+        build["buildDefinition"]["internalParameters"]["image"] = image.stated
     entries = files(array)
     if key is not None:
         entries.append(key_entry(key))
     statements = [
-        statement(PROVENANCE, BUILD, entries),
+        statement(PROVENANCE, build, entries),
         statement(VERIFICATION, {"passed": passed, "grade": "smoke", "lists": LISTS}, entries),
         statement(MEASUREMENT, said or measurement(array), entries),
     ]
-    return pack([*entries, write_proof(statements, key)], "server-1.0", 0)
+    entries.append(write_proof(statements, key))
+    if image is not None:
+        return pack(layout(image, tuple(entries), "server-1.0", 0), "", 0)
+    return pack(entries, "server-1.0", 0)
+
+
+def image(base: bytes | None = None, **config: Any) -> Image:
+    """Return an image on a base of two files."""
+    base = base or base_with(
+        {"./etc/passwd": "root:x:0:0::/:/bin/sh\n", "./etc/group": "root:x:0:\n"}
+    )
+    return Image(
+        base=base,
+        account=account_layer(base, "server", 0),
+        config={"Entrypoint": ["/opt/server-1.0/bin/server"], **config},
+        machine="x64, 64 bits",
+    )
+
+
+def base_with(files: dict[str, str]) -> bytes:
+    text = io.BytesIO()
+    with tarfile.open(fileobj=text, mode="w") as tar:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content.encode()))
+    return text.getvalue()
 
 
 def write_keys(folder: Path) -> tuple[Path, Path]:

@@ -22,6 +22,8 @@ _LEVEL = 12
 _SEAL_MAGIC = (0x184D2A50).to_bytes(4, "little")
 _SEAL_BYTES = 8 + hashlib.sha256().digest_size
 _MOST_BYTES = 2 << 30
+_LAYOUT = b"blobs/"
+"""How the tar of an image's layout begins, which has no folder of its own."""
 _MODES = {"program": 0o755, "file": 0o644, "link": 0o777}
 
 
@@ -63,7 +65,7 @@ def pack(entries: Iterable[Entry], root: str, moment: int) -> bytes:
 
 
 def unpack(file: bytes) -> tuple[str, int, tuple[Entry, ...]]:
-    """Return the folder, the time and the entries of a package file.
+    """Return the folder, the time and the entries of a package file; an image has no folder.
 
     Raises PackageError for a file that is none, or that any byte of was altered.
     """
@@ -73,7 +75,15 @@ def unpack(file: bytes) -> tuple[str, int, tuple[Entry, ...]]:
     if seal != _seal(compressed):
         raise PackageError("the package is damaged: its seal does not fit what is in it")
     tar = _decompressed(compressed)
-    root, moment, entries = _entries(tar)
+    return read_tar(tar, depth=0 if tar.startswith(_LAYOUT) else 1)
+
+
+def read_tar(tar: bytes, *, depth: int) -> tuple[str, int, tuple[Entry, ...]]:
+    """Return the folder, ``depth`` names deep, the time and the entries of a tar of hone's.
+
+    Raises PackageError for another tar.
+    """
+    root, moment, entries = _entries(tar, depth)
     # What a reader of tar passes over, such as padding, must be as hone writes it.
     if tar_of(entries, root, moment) != tar:
         raise PackageError("the package is not as hone writes one")
@@ -81,11 +91,11 @@ def unpack(file: bytes) -> tuple[str, int, tuple[Entry, ...]]:
 
 
 def tar_of(entries: Iterable[Entry], root: str, moment: int) -> bytes:
-    """Return the tar of a package, uncompressed."""
+    """Return the tar of entries in the folder ``root``, uncompressed; it may be empty."""
     text = io.BytesIO()
     with tarfile.open(fileobj=text, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for entry in sorted(entries, key=lambda entry: entry.name):
-            info = tarfile.TarInfo(f"{root}/{entry.name}")
+            info = tarfile.TarInfo(f"{root}/{entry.name}" if root else entry.name)
             info.mode, info.mtime = _MODES[entry.kind], moment
             if entry.link:
                 info.type, info.linkname = tarfile.SYMTYPE, entry.link
@@ -111,15 +121,15 @@ def _decompressed(compressed: bytes) -> bytes:
     return tar
 
 
-def _entries(tar: bytes) -> tuple[str, int, tuple[Entry, ...]]:
+def _entries(tar: bytes, depth: int) -> tuple[str, int, tuple[Entry, ...]]:
     entries, roots, moments = [], set(), set()
     try:
         with tarfile.open(fileobj=io.BytesIO(tar), mode="r:") as reader:
             for info in reader:
                 path = PurePosixPath(info.name)
-                roots.add(path.parts[0])
+                roots.add("/".join(path.parts[:depth]))
                 moments.add(int(info.mtime))
-                entries.append(_entry(reader, info, "/".join(path.parts[1:])))
+                entries.append(_entry(reader, info, "/".join(path.parts[depth:])))
     except (tarfile.TarError, ValueError, IndexError, UnicodeError) as error:
         raise PackageError(f"the package is damaged: {error}") from error
     if len(roots) != 1 or len(moments) != 1:

@@ -11,6 +11,7 @@ from securesystemslib.signer import SSlibKey
 
 from dbhone.errors import PackageError
 from dbhone.package.archive import Entry, unpack
+from dbhone.package.image import Image, read_layout
 from dbhone.package.measurement import Measured, findings, of_csv
 from dbhone.package.packing import SAMPLES
 from dbhone.package.proof import (
@@ -60,6 +61,9 @@ def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:
     or if its samples do not show what it says.
     """
     name, _, listed = unpack(file)
+    image = None
+    if not name:
+        name, _, listed, image = read_layout(listed)
     entries = {entry.name: entry for entry in listed}
     if len(entries) != len(listed):
         raise PackageError("the package holds a file twice")
@@ -68,6 +72,7 @@ def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:
     for kind in (PROVENANCE, VERIFICATION):
         if kind not in statements.predicates:
             raise PackageError(f"the package has no statement of the type {kind}")
+    _check_image(image, statements)
     if statements.predicates[VERIFICATION].get("passed") is not True:
         raise PackageError("the package's build has passed no grade")
     measurement = statements.predicates.get(MEASUREMENT)
@@ -117,6 +122,17 @@ def _check_files(entries: Mapping[str, Entry], statements: Statements) -> None:
     for name in sorted(files):
         if (entries[name].digest, entries[name].kind) != statements.subjects[name]:
             raise PackageError(f"{name} is not the file that the package's statements are about")
+
+
+def _check_image(image: Image | None, statements: Statements) -> None:
+    """Raise PackageError unless the image around the package is the one that it speaks of."""
+    try:
+        definition = statements.predicates[PROVENANCE]["buildDefinition"]
+        stated = definition["internalParameters"].get("image")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise PackageError("the package's statements are incomplete") from error
+    if stated != (None if image is None else image.stated):
+        raise PackageError("the image is not the one that the package's statements are about")
 
 
 def _found_again(measurement: Mapping[str, Any], entries: Mapping[str, Entry]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.package.archive import Entry
 from dbhone.package.content import Content, content_of, without_paths
+from dbhone.package.image import Image
 from dbhone.package.measurement import (
     Measured,
     findings,
@@ -62,38 +64,58 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What is known of a package before its statements are made."""
+
+    name: str
+    build: Build
+    content: Content
+    moment: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """All that a form writes: the folder's name, the files, and the one time that they have."""
+    """All that a form writes: the folder's name, the files, and the one time that they have.
+
+    An ``image`` is what a container has besides.
+    """
 
     name: str
     entries: tuple[Entry, ...]
     moment: int
     content: Content
+    image: Image | None = None
 
 
 def make_package(
-    build: Build, home: Home, measurement: Measurement | None, key: SigningKey | None
+    build: Build,
+    home: Home,
+    measurement: Measurement | None,
+    key: SigningKey | None,
+    make_image: Callable[[Draft], Image] | None = None,
 ) -> Package:
-    """Return the package of a build that passed a grade.
+    """Return the package of a build that passed a grade, with an image if there is to be one.
 
-    Raises UsageError for one that passed none, and as ``content_of`` does.
+    Raises UsageError for one that passed none, and as ``content_of`` and ``make_image`` do.
     """
     outcome = passed_outcome(build, home)
     content = content_of(build, home)
-    name = _name(build)
+    name, moment = _name(build), _moment(build)
+    draft = Draft(name=name, build=build, content=content, moment=moment)
+    image = None if make_image is None else make_image(draft)
     entries = [*content.entries, _read_me(build, content, outcome)]
     if measurement is not None:
         entries.append(Entry(name=SAMPLES, data=to_csv(measurement.samples)))
     if key is not None:
         entries.append(key_entry(key))
     statements = [
-        statement(PROVENANCE, _provenance(build, content), entries),
+        statement(PROVENANCE, _provenance(build, content, image), entries),
         statement(VERIFICATION, _verification(outcome), entries),
     ]
     if measurement is not None:
         statements.append(statement(MEASUREMENT, _measurement(measurement), entries))
     entries.append(write_proof(statements, key))
-    return Package(name=name, entries=tuple(entries), moment=_moment(build), content=content)
+    return Package(name=name, entries=tuple(entries), moment=moment, content=content, image=image)
 
 
 def passed_outcome(build: Build, home: Home) -> Outcome:
@@ -138,7 +160,7 @@ def public_reference(reference: str) -> str:
     return without_paths(_SECRET.sub("//", reference).replace("://", ":%%")).replace(":%%", "://")
 
 
-def _provenance(build: Build, content: Content) -> dict[str, Any]:
+def _provenance(build: Build, content: Content, image: Image | None) -> dict[str, Any]:
     manifest = build.manifest
     dependencies: list[dict[str, Any]] = [
         {
@@ -163,6 +185,10 @@ def _provenance(build: Build, content: Content) -> dict[str, Any]:
     if manifest.post_link is not None:
         optimiser = {"version": manifest.post_link.tool}
         dependencies.append({"name": "post-link optimiser", "annotations": optimiser})
+    if image is not None:
+        dependencies.append(
+            {"name": "packages of the image", "annotations": {"packages": list(image.packages)}}
+        )
     return {
         "buildDefinition": {
             "buildType": "urn:dbhone:build:v1",
@@ -184,6 +210,7 @@ def _provenance(build: Build, content: Content) -> dict[str, Any]:
                 "added_flags": [without_paths(flag) for flag in manifest.added_flags],
                 "machine": content.machine,
                 "system_libraries": list(content.libraries),
+                **({} if image is None else {"image": image.stated}),
             },
             "resolvedDependencies": dependencies,
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -19,7 +20,14 @@ from dbhone.experiment.packaged import packaged_build, training_of
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.package.checking import Checked, check_package
 from dbhone.package.forms.base import DRAWER, Form
-from dbhone.package.packing import Measurement, Package, make_package, passed_outcome
+from dbhone.package.image import Image
+from dbhone.package.packing import (
+    Draft,
+    Measurement,
+    Package,
+    make_package,
+    passed_outcome,
+)
 from dbhone.package.proof import read_public_key, read_signing_key
 from dbhone.source.elf import machine_here
 from dbhone.units import count_of, percent, size
@@ -42,7 +50,8 @@ _MOST_BYTES = 4 << 30
     "--form",
     default="tar",
     show_default=True,
-    help="What kind of file: tar, or deb for the distribution's own packages, rebuilt.",
+    help="What kind of file: tar, deb for the distribution's own packages, rebuilt, or oci for an"
+    " image that podman and docker load.",
 )
 @click.option(
     "--output",
@@ -86,7 +95,9 @@ def command(
     signer = None if key is None else read_signing_key(key)
     chosen = choose(context, what)
     build = chosen.build if kind.packaging is None else _by_rules(context, kind.packaging, chosen)
-    package = make_package(build, context.home, _measurement(context, chosen), signer)
+    make_image = partial(_image, context, kind) if kind.has_image else None
+    measurement = _measurement(context, chosen)
+    package = make_package(build, context.home, measurement, signer, make_image)
     path = output or Path(f"{package.name}{kind.suffix}")
     file = kind.render(package)
     write_output(path, file, force=force)
@@ -103,6 +114,12 @@ def _by_rules(context: Context, packaging: str, chosen: ChosenBuild) -> Build:
         if chosen.run is not None and chosen.subject is not None:
             training = training_of(chosen.run, chosen.subject, service)
         return packaged_build(chosen.build, packaging, training, grade, service)
+
+
+def _image(context: Context, form: Form, draft: Draft) -> Image:
+    context.err.print("making the image's base of the distribution's packages")
+    with context.session() as session:
+        return form.image(draft, session)
 
 
 def _measurement(context: Context, chosen: ChosenBuild) -> Measurement | None:

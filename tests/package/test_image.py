@@ -1,0 +1,119 @@
+"""Images for containers: what is in them, and that no byte of them can be another."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import tarfile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbhone.errors import PackageError
+from dbhone.package.archive import Entry, pack, unpack
+from dbhone.package.checking import check_package
+from dbhone.package.image import account_layer, layout, read_layout
+from tests.package.packages import base_with, image, package
+
+IMAGE = image()
+FILE = package(image=IMAGE)
+LAYOUT = unpack(FILE)[2]
+
+
+def blobs() -> dict[str, bytes]:
+    return {entry.name: entry.data for entry in LAYOUT}
+
+
+def test_a_package_in_an_image_is_checked_as_any_other() -> None:
+    checked = check_package(FILE)
+    assert (checked.name, checked.grade) == ("server-1.0", "smoke")
+    assert checked.found is not None
+    assert checked.found["winner"] == "o3"
+
+
+def test_everything_is_named_by_its_digest() -> None:
+    for name, data in blobs().items():
+        if name.startswith("blobs/"):
+            assert name == f"blobs/sha256/{hashlib.sha256(data).hexdigest()}"
+    (described,) = json.loads(blobs()["index.json"])["manifests"]
+    manifest = json.loads(blobs()[f"blobs/sha256/{described['digest'][7:]}"])
+    assert len(manifest["layers"]) == 3
+    (of_docker,) = json.loads(blobs()["manifest.json"])
+    assert of_docker["RepoTags"] == ["localhost/server-1.0:latest"]
+    assert all(layer in blobs() for layer in of_docker["Layers"])
+
+
+def test_the_server_has_an_account_and_a_folder_of_its_own() -> None:
+    with tarfile.open(fileobj=io.BytesIO(IMAGE.account)) as tar:
+        folder, passwd = tar.getmember("data"), tar.extractfile("etc/passwd")
+        assert (folder.uid, folder.gid, folder.mode) == (999, 999, 0o700)
+        assert passwd is not None
+        assert passwd.read().decode() == (
+            "root:x:0:0::/:/bin/sh\nserver:x:999:999::/data:/usr/sbin/nologin\n"
+        )
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"./etc/passwd": "root:x:0:0::/:/bin/sh\n"},
+        {"./etc/passwd": "other:x:999:9::/:/bin/sh\n", "./etc/group": "root:x:0:\n"},
+    ],
+)
+def test_a_base_to_which_no_account_can_be_added_is_refused(files: dict[str, str]) -> None:
+    with pytest.raises(PackageError, match="to which an account can be added"):
+        account_layer(base_with(files), "server", 0)
+
+
+@given(st.integers(min_value=0, max_value=len(FILE) - 1), st.integers(min_value=1, max_value=255))
+def test_every_altered_byte_of_an_image_is_caught(position: int, change: int) -> None:
+    altered = bytearray(FILE)
+    altered[position] ^= change
+    with pytest.raises(PackageError):
+        check_package(bytes(altered))
+
+
+@given(st.data())
+def test_every_altered_byte_is_caught_though_the_seal_is_right(data: st.DataObject) -> None:
+    at = data.draw(st.integers(min_value=0, max_value=len(LAYOUT) - 1))
+    altered = bytearray(LAYOUT[at].data)
+    altered[data.draw(st.integers(min_value=0, max_value=len(altered) - 1))] ^= 1
+    files = list(LAYOUT)
+    files[at] = dataclasses.replace(LAYOUT[at], data=bytes(altered))
+    with pytest.raises(PackageError):
+        check_package(pack(files, "", 0))
+
+
+def test_a_file_that_belongs_to_no_image_is_caught() -> None:
+    with pytest.raises(PackageError, match="not as hone writes one"):
+        check_package(pack([*LAYOUT, Entry(name="blobs/sha256/0", data=b"x")], "", 0))
+
+
+def test_an_image_around_another_base_or_start_is_caught_though_its_digests_are_right() -> None:
+    """Whoever makes an image anew around a signed package cannot make it say so."""
+    name, moment, entries, read = read_layout(LAYOUT)
+    other_base = base_with({"./etc/passwd": "root::0:0::/:/bin/sh\n", "./etc/group": "x:x:0:\n"})
+    for changed in (
+        dataclasses.replace(read, base=other_base),
+        dataclasses.replace(read, config={"Entrypoint": ["/bin/sh"]}),
+        dataclasses.replace(read, account=base_with({"etc/passwd": ""})),
+        dataclasses.replace(read, machine="AArch64, 64 bits"),
+    ):
+        with pytest.raises(PackageError, match="not the one that the package's statements"):
+            check_package(pack(layout(changed, entries, name, moment), "", 0))
+
+
+def test_a_package_that_was_taken_out_of_its_image_is_caught() -> None:
+    name, moment, entries, _ = read_layout(LAYOUT)
+    with pytest.raises(PackageError, match="not the one that the package's statements"):
+        check_package(pack(entries, name, moment))
+
+
+@pytest.mark.parametrize("index", [b"", b"[]", b"{}", b'{"manifests": [{}]}', b"[" * 100_000])
+def test_what_is_no_image_is_told(index: bytes) -> None:
+    files = [entry for entry in LAYOUT if entry.name != "index.json"]
+    with pytest.raises(PackageError, match="not as hone writes one"):
+        check_package(pack([*files, Entry(name="index.json", data=index)], "", 0))
