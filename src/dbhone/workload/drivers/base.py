@@ -208,6 +208,14 @@ class Driver(ABC):
         return None
 
 
+def source_text(file: Path) -> str:
+    """Return the driver's own source in a tree, which tells what it can. Raises DriverError."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise DriverError(f"the source tree has no {file.name}: {error.strerror}") from error
+
+
 class EmbeddedDriver(Driver):
     """A driver that is linked with the DBMS and part of its build.
 

@@ -22,6 +22,7 @@ from dbhone.workload.drivers.base import (
     EmbeddedDriver,
     StepResult,
     difference,
+    source_text,
 )
 from dbhone.workload.task import Task
 
@@ -113,11 +114,7 @@ class DbBench(EmbeddedDriver):
 
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         """Return the suite's sets whose cache this version has."""
-        source = tree / "tools" / "db_bench_tool.cc"
-        try:
-            text = source.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise DriverError(f"the source tree has no {source.name}: {error.strerror}") from error
+        text = source_text(tree / "tools" / "db_bench_tool.cc")
         return tuple(name for name in suite if _SETS[name].cache in text)
 
     def can_pause(self, task: Task) -> bool:

@@ -22,6 +22,7 @@ from dbhone.workload.drivers.base import (
     EmbeddedDriver,
     StepResult,
     difference,
+    source_text,
 )
 from dbhone.workload.task import Task
 
@@ -44,11 +45,7 @@ class Speedtest1(EmbeddedDriver):
 
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         """Return the suite's test sets that this version's source knows."""
-        source = tree / "test" / "speedtest1.c"
-        try:
-            text = source.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise DriverError(f"the source tree has no {source.name}: {error.strerror}") from error
+        text = source_text(tree / "test" / "speedtest1.c")
         known = frozenset(_SETS.findall(text))
         return tuple(name for name in suite if name in known)
 
