@@ -20,9 +20,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dbhone.compilation.bolt import read_report, stuck_function
+from dbhone.compilation.counters import bolt_branches, clang_functions, gcc_functions
 from dbhone.compilation.manifest import read_build, read_commands
 from dbhone.dbms.base_server import InstanceDir, server_systems
-from dbhone.errors import HoneError
+from dbhone.errors import HoneError, ProfileError
 from dbhone.experiment.load import parse, shipped_names
 from dbhone.measurement.store import Store
 from dbhone.source.archive import unpack
@@ -169,6 +171,40 @@ PRINTED = (
     "[mysqld]\ninnodb_buffer_pool_size = 1G\n!include /etc/x\n",
     "shared_buffers = '1GB' # half\ninclude 'x.conf'\nport = 5432\n",
 )
+
+
+PROFILES = (
+    "a.gcda:data:magic `gcda':version `B22*'\n"
+    "a.gcda:01000000:   3:FUNCTION ident=108032747, lineno_checksum=0x0a0b0c, cfg_checksum=0x1\n"
+    "a.gcda:01a10000:  16:COUNTERS arcs 2 counts\n"
+    "a.gcda:01a10000:        0: 7 -3\n"
+    "a.gcda:01a10000:  -8:COUNTERS arcs 4 counts (all zero)\n",
+    "Counters:\n  main:\n    Hash: 0x01\n    Counters: 2\n    Block counts: [1, 184467440737]\n",
+    "1 main 2a 1 bolt_pseudo/1 0 0 17\n1 f/1 c 1 f/1 1e 0 4\n",
+    "BOLT-INFO: 12 out of 345 functions in the binary (3.5%) have non-empty execution profile\n"
+    "BOLT-ERROR: in function f.cold/1(*2). Consider adding this function to --skip-funcs=...\n"
+    "     1500 : taken branches\n      900 : taken branches (-40.0%)\n",
+)
+
+
+@fuzz
+@given(changed_text(*PROFILES))
+def test_what_profiles_say(text: str) -> None:
+    for read in (
+        lambda: list(gcc_functions(text.splitlines())),
+        lambda: list(clang_functions(text.splitlines())),
+        lambda: list(bolt_branches(text.encode("utf-8", "surrogatepass").splitlines())),
+        lambda: read_report(text),
+        lambda: stuck_function(text),
+    ):
+        with only_our_errors():
+            read()
+
+
+def test_a_profile_that_claims_more_counters_than_there_is_memory_is_refused() -> None:
+    lines = (line.replace("arcs 4", "arcs 99999999999") for line in PROFILES[0].splitlines())
+    with pytest.raises(ProfileError, match="a function has 99,999,999,999 counters"):
+        list(gcc_functions(lines))
 
 
 @fuzz

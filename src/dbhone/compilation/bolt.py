@@ -21,14 +21,16 @@ from dbhone.units import size
 OLDEST = 19
 """The oldest version that was seen to work."""
 PACKAGE = "bolt-22"
-_VERSION = re.compile(r"LLVM version (\d+)(\.[\d.]+)")
+_VERSION = re.compile(r"LLVM version (\d{1,18})(\.[\d.]+)")
 _MEMORY_PER_BYTE = 300
 """Bytes of memory for each byte of code: instrumenting PostgreSQL 15 (5.0 MB) took 1.37 GB."""
-_INSTRUMENTED = re.compile(r"Number of function descriptors: (\d+)")
-_PROFILED = re.compile(r"(\d+) out of (\d+) functions in the binary .* have non-empty execution")
-_MOVED = re.compile(r"basic block reordering modified layout of (\d+) functions")
-_UNMOVABLE = re.compile(r"(\d+) functions? with profile could not be optimized")
-_TAKEN = re.compile(r"^\s*(\d+) : taken branches", re.MULTILINE)
+_INSTRUMENTED = re.compile(r"Number of function descriptors: (\d{1,18})")
+_PROFILED = re.compile(
+    r"(\d{1,18}) out of (\d{1,18}) functions in the binary .* have non-empty execution"
+)
+_MOVED = re.compile(r"basic block reordering modified layout of (\d{1,18}) functions")
+_UNMOVABLE = re.compile(r"(\d{1,18}) functions? with profile could not be optimized")
+_TAKEN = re.compile(r"^\s*(\d{1,18}) : taken branches", re.MULTILINE)
 _STUCK = re.compile(r"in function ([^\s./(]+)\S*\. Consider adding this function to --skip-funcs")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -28,13 +28,17 @@ MERGED = "merged"
 """The stem of the file that counters are merged into, where they are."""
 _GATHERED = "gathered"
 _FDATA_WORDS = 8
+_LONGEST_COUNT = 21
+"""The digits of 64 bits, and a sign."""
+_MOST_COUNTERS = 10_000_000
+"""Of one function."""
 """The words of a line: whether each place has a name, its function and offset; two counts."""
 _BATCH = 200
 """How many files one gcov-dump reads; a command line has no room for all files of a server."""
 _TIMEOUT = 600.0
 _GCC_FILE = re.compile(r"(.*):data:magic ")
-_GCC_FUNCTION = re.compile(r"FUNCTION ident=(\d+)")
-_GCC_ARCS = re.compile(r"COUNTERS arcs (\d+) counts")
+_GCC_FUNCTION = re.compile(r"FUNCTION ident=(\d{1,20})")
+_GCC_ARCS = re.compile(r"COUNTERS arcs (\d{1,20}) counts")
 _GCC_ROW = re.compile(r":\s+\d+: ([\d\s-]+)$")
 _CLANG_FUNCTION = re.compile(r"^  (\S.*):$")
 _CLANG_COUNTS = re.compile(r"^    Block counts: \[(.*)\]$")
@@ -177,7 +181,7 @@ class GccCounters(Counters):
         for start in range(0, len(files), _BATCH):
             batch = (str(path.relative_to(self.folder)) for path in files[start : start + _BATCH])
             words = ("-l", *batch)
-            yield from _gcc_functions(_tool(self._compiler, "gcov-dump", words, self.folder))
+            yield from gcc_functions(_tool(self._compiler, "gcov-dump", words, self.folder))
 
 
 class ClangCounters(Counters):
@@ -213,12 +217,7 @@ class ClangCounters(Counters):
         self._merge_into(merged)
         which = ("--showcs",) if self._earlier else ()
         words = ("show", "--all-functions", "--counts", *which, str(merged))
-        name = ""
-        for line in _tool(self._compiler, "llvm-profdata", words, self.folder):
-            if (counts := _CLANG_COUNTS.match(line)) is not None:
-                yield name, [int(word) for word in counts.group(1).split(",") if word.strip()]
-            elif (function := _CLANG_FUNCTION.match(line)) is not None:
-                name = function.group(1)
+        yield from clang_functions(_tool(self._compiler, "llvm-profdata", words, self.folder))
         merged.unlink()
 
     def _merge_into(self, merged: Path, *more: str) -> None:
@@ -272,11 +271,8 @@ class BoltCounters(Counters):
         counts: dict[str, list[int]] = {}
         for path in self.files():
             with open_untrusted(path) as file:
-                for line in file:
-                    words = line.split()
-                    if len(words) == _FDATA_WORDS and words[0] == b"1" and words[-1].isdigit():
-                        name = words[1].decode("utf-8", "replace")
-                        counts.setdefault(name, []).append(int(words[-1]))
+                for name, count in bolt_branches(file):
+                    counts.setdefault(name, []).append(count)
         yield from counts.items()
         for number in range(self._functions_in_all - len(counts)):
             yield f"never executed {number}", [0]
@@ -327,13 +323,18 @@ def training_environment(family: Family, folder: Path) -> dict[str, str]:
     return {"LLVM_PROFILE_FILE": str(folder / "counters-%4m.profraw")}
 
 
-def _gcc_functions(lines: Iterator[str]) -> Functions:
+def gcc_functions(lines: Iterable[str]) -> Functions:
+    """Yield the functions in what gcov-dump prints, with their counts.
+
+    Servers write the files that it reads, under names of their own: a file may claim more counters
+    than there is memory. Raises ProfileError for that.
+    """
     file, name, left = "", "", 0
     counts: list[int] = []
     for line in lines:
         if left:
             row = _GCC_ROW.search(line)
-            counts += map(int, row.group(1).split()) if row else ()
+            counts += _counts(row.group(1).split()) if row else ()
             left -= 1
             if not left:
                 yield name, counts
@@ -341,6 +342,8 @@ def _gcc_functions(lines: Iterator[str]) -> Functions:
             name = f"{file}:{function.group(1)}"
         elif (arcs := _GCC_ARCS.search(line)) is not None:
             number = int(arcs.group(1))
+            if number > _MOST_COUNTERS:
+                raise ProfileError(f"the profile is damaged: a function has {number:,} counters")
             counts = []
             left = -(-number // 8)  # a line of gcov-dump has up to eight of them
             if line.endswith("(all zero)"):
@@ -348,6 +351,36 @@ def _gcc_functions(lines: Iterator[str]) -> Functions:
                 yield name, [0] * number
         elif (opened := _GCC_FILE.match(line)) is not None:
             file = opened.group(1)
+
+
+def clang_functions(lines: Iterable[str]) -> Functions:
+    """Yield the functions in what llvm-profdata prints, with their counts."""
+    name = ""
+    for line in lines:
+        if (counts := _CLANG_COUNTS.match(line)) is not None:
+            yield name, _counts(word for word in counts.group(1).split(",") if word.strip())
+        elif (function := _CLANG_FUNCTION.match(line)) is not None:
+            name = function.group(1)
+
+
+def bolt_branches(lines: Iterable[bytes]) -> Iterator[tuple[str, int]]:
+    """Yield the branches and calls in a file of BOLT's: the function, and how often."""
+    for line in lines:
+        words = line.split()
+        if len(words) == _FDATA_WORDS and words[0] == b"1" and words[-1].isdigit():
+            (count,) = _counts([words[-1].decode()])
+            yield words[1].decode("utf-8", "replace"), count
+
+
+def _counts(words: Iterable[str]) -> list[int]:
+    """Return counts; raise ProfileError for what no counter holds."""
+    found = list(words)
+    if any(len(word) > _LONGEST_COUNT for word in found):
+        raise ProfileError("the profile is damaged: a count has more digits than any counter")
+    try:
+        return [int(word) for word in found]
+    except ValueError as error:
+        raise ProfileError(f"the profile is damaged: {error}") from error
 
 
 def _tool(
