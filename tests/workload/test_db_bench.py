@@ -96,9 +96,12 @@ def test_a_pause_is_in_no_steps_time(pause: float) -> None:
 
 def test_few_long_operations_are_timed_by_seconds() -> None:
     task = Task(set="hyper-clock", size=20_000)
-    lines = (*LINES[:4], LINES[5].replace("readwhilewriting", "readrandom"))
-    lines += (LINES[7].replace("seekrandomwhilewriting", "seekrandom"),)
-    lines += (LINES[5].replace("readwhilewriting", "readreverse"),)
+    lines = (
+        *LINES[:4],
+        LINES[5].replace("readwhilewriting", "readrandom"),
+        LINES[7].replace("seekrandomwhilewriting", "seekrandom"),
+        LINES[5].replace("readwhilewriting", "readreverse"),
+    )
     report = PLUGIN.read(replace(REQUEST, task=task), transcript(*lines))
     (compact,) = (step for step in report.steps if step.key == "compact")
     assert compact.seconds == 0.413
