@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbhone import registry
-from dbhone.capture.made_up import Catalogue, Dialect
+from dbhone.capture.made_up import Catalogue, Dialect, ForeignKey
 from dbhone.capture.servers.base import Address, Connection
 
 DRAWER = "dbhone.capture.catalogues"
+
+
+ByKey = Mapping[object, Sequence[Sequence[object]]]
+"""What a catalogue says of each key of a table, a row for each of the key's columns."""
 
 
 class CatalogueReader(ABC):
@@ -23,6 +29,31 @@ class CatalogueReader(ABC):
 
         Raises MachineError where the server refuses, ToolError for a program that is missing.
         """
+
+
+def by_table(rows: Iterable[Sequence[object]]) -> Mapping[object, ByKey]:
+    """Return what rows of a table, a key and more say, by table and key, in the rows' order."""
+    found: dict[object, dict[object, list[Sequence[object]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for table, key, *more in rows:
+        found[table][key].append(more)
+    return found
+
+
+def foreign_keys(keys: ByKey, written: Callable[[str], str] = str) -> tuple[ForeignKey, ...]:
+    """Return foreign keys: of each column its name, the other table, and the column there.
+
+    ``written`` makes of a table's name what stands in SQL.
+    """
+    return tuple(
+        ForeignKey(
+            columns=tuple(str(own) for own, _, _ in rows),
+            table=written(str(rows[0][1])),
+            referred=tuple(str(other) for _, _, other in rows),
+        )
+        for rows in keys.values()
+    )
 
 
 def load_catalogue(protocol: str) -> CatalogueReader:

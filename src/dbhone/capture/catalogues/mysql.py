@@ -10,8 +10,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from dbhone.capture.catalogues.base import CatalogueReader
-from dbhone.capture.made_up import Catalogue, Column, Dialect, ForeignKey, Table
+from dbhone.capture.catalogues.base import CatalogueReader, by_table, foreign_keys
+from dbhone.capture.made_up import Catalogue, Column, Dialect, Table
 from dbhone.capture.servers.base import Address, Connection
 from dbhone.errors import UsageError
 
@@ -184,9 +184,6 @@ def _tables(connection: Connection) -> tuple[Table, ...]:
     columns: dict[object, list[Sequence[object]]] = defaultdict(list)
     unique: dict[object, dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
     distinct: dict[tuple[object, object], int] = {}
-    foreign: dict[object, dict[object, list[Sequence[object]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
     for table, *column in connection.rows(_COLUMNS):
         columns[table].append(column)
     for table, index, name, not_unique, place, cardinality, part in connection.rows(_INDEXES):
@@ -195,8 +192,7 @@ def _tables(connection: Connection) -> tuple[Table, ...]:
             unique[table][index].append("" if name is None or part is not None else str(name))
         if int(str(place)) == 1 and cardinality is not None:
             distinct[table, name] = int(str(cardinality))
-    for table, key, *pair in connection.rows(_FOREIGN):
-        foreign[table][key].append(pair)
+    foreign = by_table(connection.rows(_FOREIGN))
     return tuple(
         Table(
             name=quoted(str(name)),
@@ -206,14 +202,7 @@ def _tables(connection: Connection) -> tuple[Table, ...]:
                 for column in columns[name]
             ),
             unique=tuple(tuple(key) for key in unique[name].values() if all(key)),
-            foreign=tuple(
-                ForeignKey(
-                    columns=tuple(str(own) for own, _, _ in pairs),
-                    table=quoted(str(pairs[0][1])),
-                    referred=tuple(str(other) for _, _, other in pairs),
-                )
-                for pairs in foreign[name].values()
-            ),
+            foreign=foreign_keys(foreign[name], quoted),
         )
         for name, rows in connection.rows(_TABLES)
     )

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dbhone import process
-from dbhone.capture.catalogues.base import CatalogueReader
-from dbhone.capture.made_up import Catalogue, Column, Dialect, ForeignKey, Table
+from dbhone.capture.catalogues.base import CatalogueReader, by_table, foreign_keys
+from dbhone.capture.made_up import Catalogue, Column, Dialect, Table
 from dbhone.capture.servers.base import Address, Connection
 from dbhone.errors import MachineError
 from dbhone.workload.client_programs import postgresql_program
@@ -209,16 +209,10 @@ def _tables(connection: Connection) -> tuple[tuple[Table, ...], list[str]]:
     stored = "AND a.attgenerated = ''" if version >= _SINCE_GENERATED else ""
     keys = "AND k.place <= i.indnkeyatts" if version >= _SINCE_INCLUDED else ""
     columns: dict[object, list[Sequence[object]]] = defaultdict(list)
-    unique: dict[object, dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
-    foreign: dict[object, dict[object, list[Sequence[object]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
     for table, *column in connection.rows(_COLUMNS.format(stored=stored)):
         columns[table].append(column)
-    for table, index, name in connection.rows(_UNIQUE.format(keys=keys)):
-        unique[table][index].append(str(name))
-    for table, key, *pair in connection.rows(_FOREIGN):
-        foreign[table][key].append(pair)
+    unique = by_table(connection.rows(_UNIQUE.format(keys=keys)))
+    foreign = by_table(connection.rows(_FOREIGN))
     found, partitioned = [], []
     for table, name, estimate, is_partitioned in connection.rows(_TABLES):
         if is_partitioned:
@@ -232,19 +226,13 @@ def _tables(connection: Connection) -> tuple[tuple[Table, ...], list[str]]:
                 name=str(name),
                 rows=rows,
                 columns=tuple(_column(rows, *column) for column in columns[table]),
-                unique=tuple(tuple(key) for key in unique[table].values()),
-                foreign=tuple(_foreign(pairs) for pairs in foreign[table].values()),
+                unique=tuple(
+                    tuple(str(name) for (name,) in names) for names in unique[table].values()
+                ),
+                foreign=foreign_keys(foreign[table]),
             )
         )
     return tuple(found), partitioned
-
-
-def _foreign(pairs: Sequence[Sequence[object]]) -> ForeignKey:
-    return ForeignKey(
-        columns=tuple(str(own) for own, _, _ in pairs),
-        table=str(pairs[0][1]),
-        referred=tuple(str(other) for _, _, other in pairs),
-    )
 
 
 def _column(
