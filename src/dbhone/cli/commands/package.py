@@ -19,7 +19,7 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.packaged import packaged_build, training_of
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.package.checking import Checked, check_package
-from dbhone.package.forms.base import DRAWER, Form
+from dbhone.package.forms.base import DRAWER, Form, ImageForm
 from dbhone.package.image import Image
 from dbhone.package.packing import (
     Draft,
@@ -95,7 +95,7 @@ def command(
     signer = None if key is None else read_signing_key(key)
     chosen = choose(context, what)
     build = chosen.build if kind.packaging is None else _by_rules(context, kind.packaging, chosen)
-    make_image = partial(_image, context, kind) if kind.has_image else None
+    make_image = partial(_image, context, kind) if isinstance(kind, ImageForm) else None
     measurement = _measurement(context, chosen)
     package = make_package(build, context.home, measurement, signer, make_image)
     path = output or Path(f"{package.name}{kind.suffix}")
@@ -116,7 +116,7 @@ def _by_rules(context: Context, packaging: str, chosen: ChosenBuild) -> Build:
         return packaged_build(chosen.build, packaging, training, grade, service)
 
 
-def _image(context: Context, form: Form, draft: Draft) -> Image:
+def _image(context: Context, form: ImageForm, draft: Draft) -> Image:
     context.err.print("making the image's base of the distribution's packages")
     with context.session() as session:
         return form.image(draft, session)

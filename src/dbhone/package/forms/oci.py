@@ -21,7 +21,7 @@ from dbhone.errors import PackageError, ToolError, UsageError
 from dbhone.home import Session
 from dbhone.instance.programs import installation_of, keep_log
 from dbhone.package.archive import pack
-from dbhone.package.forms.base import Form
+from dbhone.package.forms.base import ImageForm
 from dbhone.package.image import (
     ACCOUNT,
     ARCHITECTURES,
@@ -40,12 +40,11 @@ _TIMEOUT = 1800.0
 _STATUS = "var/lib/dpkg/status"
 
 
-class Oci(Form):
+class Oci(ImageForm):
     """An OCI image layout in a tar, compressed by Zstandard, for podman, docker and skopeo."""
 
     name = "oci"
     suffix = ".oci.tar.zst"
-    has_image = True
 
     def image(self, draft: Draft, session: Session) -> Image:
         """Return the base of the distribution's packages, and how the server starts on ``/data``.
