@@ -162,6 +162,51 @@ def public_reference(reference: str) -> str:
 
 def _provenance(build: Build, content: Content, image: Image | None) -> dict[str, Any]:
     manifest = build.manifest
+    return {
+        "buildDefinition": {
+            "buildType": "urn:dbhone:build:v1",
+            "externalParameters": {
+                "dbms": manifest.dbms,
+                "version": manifest.version,
+                "variant": manifest.variant,
+                "options": [without_paths(option) for option in manifest.inputs.options],
+                "fixes": [without_paths(fix) for fix in manifest.inputs.fixes],
+                "linker": manifest.inputs.linker,
+                "packaging": manifest.inputs.packaging,
+            },
+            "internalParameters": {
+                "compile_flags": [without_paths(flag) for flag in manifest.compile_flags],
+                "link_flags": [without_paths(flag) for flag in manifest.link_flags],
+                "post_link_arguments": list(
+                    manifest.post_link.arguments if manifest.post_link else ()
+                ),
+                "added_flags": [without_paths(flag) for flag in manifest.added_flags],
+                "machine": content.machine,
+                "system_libraries": list(content.libraries),
+                **({} if image is None else {"image": image.stated}),
+            },
+            "resolvedDependencies": _dependencies(build, image),
+        },
+        "runDetails": {
+            "builder": {"id": "urn:dbhone:hone", "version": {"hone": __version__}},
+            "metadata": {
+                "invocationId": build.digest,
+                "finishedOn": manifest.built_at.isoformat(),
+            },
+            "byproducts": [
+                {
+                    "name": "measured file as built, before paths in it were replaced",
+                    "digest": {"sha256": digest_of_file(build.path(manifest.primary))},
+                    "annotations": {"files_with_paths_replaced": content.masked},
+                }
+            ],
+        },
+    }
+
+
+def _dependencies(build: Build, image: Image | None) -> list[dict[str, Any]]:
+    """Return what a build was made of, as SLSA's provenance lists it."""
+    manifest = build.manifest
     dependencies: list[dict[str, Any]] = [
         {
             "uri": public_reference(manifest.source),
@@ -189,46 +234,7 @@ def _provenance(build: Build, content: Content, image: Image | None) -> dict[str
         dependencies.append(
             {"name": "packages of the image", "annotations": {"packages": list(image.packages)}}
         )
-    return {
-        "buildDefinition": {
-            "buildType": "urn:dbhone:build:v1",
-            "externalParameters": {
-                "dbms": manifest.dbms,
-                "version": manifest.version,
-                "variant": manifest.variant,
-                "options": [without_paths(option) for option in manifest.inputs.options],
-                "fixes": [without_paths(fix) for fix in manifest.inputs.fixes],
-                "linker": manifest.inputs.linker,
-                "packaging": manifest.inputs.packaging,
-            },
-            "internalParameters": {
-                "compile_flags": [without_paths(flag) for flag in manifest.compile_flags],
-                "link_flags": [without_paths(flag) for flag in manifest.link_flags],
-                "post_link_arguments": list(
-                    manifest.post_link.arguments if manifest.post_link else ()
-                ),
-                "added_flags": [without_paths(flag) for flag in manifest.added_flags],
-                "machine": content.machine,
-                "system_libraries": list(content.libraries),
-                **({} if image is None else {"image": image.stated}),
-            },
-            "resolvedDependencies": dependencies,
-        },
-        "runDetails": {
-            "builder": {"id": "urn:dbhone:hone", "version": {"hone": __version__}},
-            "metadata": {
-                "invocationId": build.digest,
-                "finishedOn": manifest.built_at.isoformat(),
-            },
-            "byproducts": [
-                {
-                    "name": "measured file as built, before paths in it were replaced",
-                    "digest": {"sha256": digest_of_file(build.path(manifest.primary))},
-                    "annotations": {"files_with_paths_replaced": content.masked},
-                }
-            ],
-        },
-    }
+    return dependencies
 
 
 def _verification(outcome: Outcome) -> dict[str, Any]:
