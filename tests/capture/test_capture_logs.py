@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.capture.capture import Captured, CaptureOptions, capture
+from dbhone.capture.sql import MYSQL, POSTGRESQL
 from dbhone.errors import UsageError
 from dbhone.workload.workload_file import read_header, read_transactions
 from tests.capture import written_logs
@@ -130,6 +131,29 @@ def test_both_logs_of_one_mariadb_hold_the_same(tmp_path: Path) -> None:
         "insert into odd values (1,'it\\'s','a\\\\b \\'q\\' \\\"d\\\"')",
         "COMMIT",
     ] in [[one.sql for one in own] for session in general[1] for own in session]
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        (
+            "2026-05-04T10:20:30.000000Z\t    1 Execute\tUPDATE `why?` SET a = ? WHERE b = ?\n"
+            "2026-05-04T10:20:31.000000Z\t    1 Query\tSELECT '?' FROM `why?`\n",
+            MYSQL.no_values,
+        ),
+        (
+            "2026-05-04 10:20:30.000 UTC [1] LOG:  execute s1: UPDATE a SET b = $1\n"
+            "2026-05-04 10:20:31.000 UTC [1] LOG:  statement: SELECT '$1', \"$1\" FROM a\n",
+            POSTGRESQL.no_values,
+        ),
+    ],
+)
+def test_what_was_executed_without_its_values_is_left_out_and_counted(
+    tmp_path: Path, log: str, why: str
+) -> None:
+    found, sessions = captured(tmp_path, log)
+    assert found.header.left_out == {why: 1}
+    assert [[len(tx) for tx in own] for own in sessions] == [[1]]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.iterdir()))

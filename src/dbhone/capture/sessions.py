@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dbhone.capture.sql import (
-    POSTGRESQL,
     Dialect,
     Meaning,
     Repeat,
+    has_parameters,
     is_whole,
     meaning,
     split,
@@ -36,7 +36,6 @@ CUT = "statements that are cut off in the log"
 UNBEGUN = "ends of transactions whose beginning is not in the log"
 UNENDED = "statements of transactions whose end is not in the log"
 TOO_LONG = f"statements of transactions with more than {_LONGEST_TRANSACTION:,}"
-UNBOUND = "statements that failed, whose parameters are not in the log"
 
 Value = str | None
 
@@ -46,7 +45,7 @@ class _Template:
 
     __slots__ = (
         *("errors", "executions", "kind", "literals", "meaning", "microseconds", "number"),
-        "pieces",
+        *("parameters", "pieces"),
     )
 
     def __init__(
@@ -56,12 +55,14 @@ class _Template:
         kind: Kind,
         number: int | None,
         literals: int,
+        parameters: bool,
         meaning: Meaning,
     ) -> None:
         self.pieces = pieces
         self.kind = kind
         self.number = number
         self.literals = literals
+        self.parameters = parameters
         self.meaning = meaning
         self.executions = self.microseconds = self.errors = 0
 
@@ -201,6 +202,10 @@ class Sessions:
         if template.number is None:
             self._skip(session, template.meaning)
             return
+        if template.parameters and not parameters:
+            self.counted.left_out[self.dialect.no_values] += 1
+            session.last = None
+            return
         if parameters:
             values = [*values, *self._anonymous(parameters)]
         if session.ahead and duration is not None:
@@ -278,9 +283,6 @@ class Sessions:
         if last is None or last.failed or not (sql is None or self._is_of(sql, last.template)):
             if sql is None:
                 return
-            if "$1" in sql and self.dialect is POSTGRESQL:
-                self.counted.left_out[UNBOUND] += 1
-                return
             self.statement(key, at, sql)
             last = session.last
         if last is not None:
@@ -347,7 +349,12 @@ class Sessions:
     def _new_template(self, pieces: tuple[str, ...], meant: Meaning, *, kind: Kind) -> _Template:
         number = None if meant.left_out else len(self._numbered)
         template = _Template(
-            pieces, kind=kind, number=number, literals=len(pieces) - 1, meaning=meant
+            pieces,
+            kind=kind,
+            number=number,
+            literals=len(pieces) - 1,
+            parameters=has_parameters(pieces, self.dialect),
+            meaning=meant,
         )
         if number is not None:
             self._numbered.append(template)

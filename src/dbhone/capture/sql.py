@@ -50,7 +50,8 @@ class Dialect:
 
     ``literal`` parts a statement that has none of the ``marks``. ``all`` parts any: its groups are
     what is kept as it is, a comment, and a literal. ``broken`` finds what no piece of a whole
-    statement has.
+    statement has. ``parameter`` finds what a prepared statement has in a value's place, and
+    ``no_values`` names the executions whose values a log does not have.
     """
 
     protocol: str
@@ -58,13 +59,23 @@ class Dialect:
     marks: tuple[str, ...]
     all: re.Pattern[str]
     broken: re.Pattern[str]
+    parameter: re.Pattern[str]
+    no_values: str
 
 
 _FLAGS = re.DOTALL | re.ASCII
 
 
 def _dialect(
-    protocol: str, *, literal: str, marks: tuple[str, ...], name: str, comment: str, more: str = ""
+    protocol: str,
+    *,
+    literal: str,
+    marks: tuple[str, ...],
+    name: str,
+    comment: str,
+    parameter: str,
+    no_values: str,
+    more: str = "",
 ) -> Dialect:
     value = f"{more}|{literal}" if more else literal
     return Dialect(
@@ -73,6 +84,8 @@ def _dialect(
         marks=marks,
         all=re.compile(f"(?P<kept>{name})|(?P<comment>{comment})|(?P<value>{value})", _FLAGS),
         broken=re.compile(r"""['"`]|/\*(?![+!])|\$[A-Za-z_]*\$""", _FLAGS),
+        parameter=re.compile(parameter, _FLAGS),
+        no_values=no_values,
     )
 
 
@@ -82,6 +95,8 @@ POSTGRESQL = _dialect(
     marks=('"', "--", "/*", "$"),
     name=_NAME_DOUBLE,
     comment=rf"--[^\n]*|{_NESTED}",
+    parameter=r"\$\d",
+    no_values="executions without their parameters (log_parameter_max_length is 0, or they failed)",
     more=_DOLLAR,
 )
 MYSQL = _dialect(
@@ -90,6 +105,11 @@ MYSQL = _dialect(
     marks=("`", "--", "/*", "#"),
     name=_NAME_BACKTICK,
     comment=rf"--(?=\s|$)[^\n]*|\#[^\n]*|{_COMMENT}",
+    parameter=r"\?",
+    no_values=(
+        "executions without their values: the server logs no values of what clients prepared before"
+        " it logged, so let them connect anew meanwhile"
+    ),
 )
 DIALECTS = {dialect.protocol: dialect for dialect in (POSTGRESQL, MYSQL)}
 
@@ -126,6 +146,14 @@ def is_whole(pieces: tuple[str, ...], dialect: Dialect) -> bool:
     if dialect.broken.search(text) is None:
         return True
     return dialect.broken.search(dialect.all.sub("", text)) is None
+
+
+def has_parameters(pieces: tuple[str, ...], dialect: Dialect) -> bool:
+    """Return whether a template has parameters: places for values that stand elsewhere."""
+    text = "\0".join(pieces)
+    if dialect.parameter.search(text) is None:
+        return False
+    return dialect.parameter.search(dialect.all.sub("", text)) is not None
 
 
 # What a template would do

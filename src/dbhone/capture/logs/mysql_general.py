@@ -1,7 +1,8 @@
 """The general log of MySQL and MariaDB: ``general_log = ON``.
 
 It has every statement as it came, without times and without errors. Of a prepared statement it has
-the execution with its values filled in.
+the execution with its values filled in, but with question marks if it was prepared before the log
+began.
 """
 
 from __future__ import annotations

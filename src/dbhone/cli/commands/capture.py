@@ -32,6 +32,8 @@ from dbhone.units import count_of, duration, size
 from dbhone.workload.workload_file import SUFFIX, Header, Template
 
 _SHOWN = 12
+_MUCH = 0.1
+"""The share of what was asked that may be left out without a warning."""
 _LONGEST_TEMPLATE = 100
 
 
@@ -106,6 +108,14 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
         context.out.print(headed(log.name, log.title))
     context.out.print(_facts(captured))
     context.out.print(_templates(captured.header))
+    left_out = sum(captured.header.left_out.values())
+    share = left_out / (left_out + captured.header.statements)
+    if share > _MUCH:
+        context.err.print(
+            f"warning: {share:.0%} of the statements are left out: what is replayed may be like"
+            " nothing that your clients ask",
+            soft_wrap=True,
+        )
     context.err.print(_written(output, captured.header), soft_wrap=True)
 
 
