@@ -131,7 +131,7 @@ def test_it_can_be_read_by_all(page: Page, scheme: Literal["light", "dark"], wid
 
 
 def test_every_picture_has_words_in_its_place(page: Page) -> None:
-    wordless = """() => [...document.querySelectorAll('svg')]
+    wordless = """() => [...document.querySelectorAll('svg:not(td > [aria-hidden])')]
         .filter(it => !(it.closest('[role=img]')?.ariaLabel?.length > 20))
         .map(it => it.outerHTML.slice(0, 120))"""
     assert page.evaluate(wordless) == []
@@ -174,6 +174,23 @@ def test_ends_of_intervals_are_shown_when_asked_for_on_paper_too(page: Page) -> 
     page.emulate_media(media="print")
     page.set_viewport_size({"width": _PAPER, "height": 1000})
     assert page.evaluate(_CUT_OFF) == []
+
+
+def test_a_term_tells_its_meaning_to_a_pointer_and_to_the_keyboard(page: Page) -> None:
+    terms = page.locator(".term:visible")
+    if not terms.count():
+        pytest.skip("there is no term on this page")
+    shown = "it => getComputedStyle(it, '::after').content"
+    meaning = f'"{terms.first.get_attribute("data-meaning")}"'
+    assert terms.first.evaluate(shown) == "none"
+    terms.first.focus()
+    assert terms.first.evaluate(shown) == meaning
+    page.locator("h1").click()
+    assert terms.first.evaluate(shown) == "none"
+    page.set_viewport_size({"width": 360, "height": 800})
+    for term in terms.all():
+        term.hover()
+        assert page.evaluate(_OVERFLOWING) == []
 
 
 def test_paper_holds_every_table_and_picture(page: Page) -> None:

@@ -1,8 +1,7 @@
 """Pictures of a page's effects.
 
 Axes show ratios on a logarithmic scale, the same on both sides of 1, so that twice as fast
-is as far to the right as half as fast is to the left. An axis never spans less than 3 % on a
-side, lest noise fill the picture.
+is as far to the right as half as fast is to the left.
 """
 
 from __future__ import annotations
@@ -13,22 +12,20 @@ from typing import Any
 
 import altair as alt
 
-from dbhone.analysis.verdict import Direction, Effect, Summary, scored_in_sample, tone
+from dbhone.analysis.verdict import Direction, Effect, Summary, tone
 from dbhone.measurement.record import Group, Role
 from dbhone.report.context import label
-from dbhone.report.drawing import Picture, named_axis, panel_header, svg
+from dbhone.report.drawing import LEAST_REACH, Picture, named_axis, panel_header, svg
 from dbhone.report.page import Page
 from dbhone.report.wording import ends, ratio, verdict_words
 from dbhone.safe_text import printable
 
 MOST_MARKS = 1500
 """A picture of more single effects than this would be neither legible nor small."""
-_LEAST_REACH = 0.03
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _DOUBLINGS = math.log(2.2)
 _PANEL, _GAP = 118, 30
-_GLANCE = 200
-_MOST_AT_A_GLANCE = 12
+_MOST_IN_WORDS = 12
 _COLOURS = {
     Direction.BETTER: "var(--better)",
     Direction.WORSE: "var(--worse)",
@@ -73,32 +70,12 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     )
 
 
-def overview_picture(page: Page) -> Picture | None:
-    """Draw the summaries by which subjects are judged; None if there is nothing to draw."""
-    part = scored_in_sample(page.analysis)
-    every = page.analysis.throughput_summaries
-    drawn_effects = [
-        effect for effect in every if effect.in_sample is part and effect.group is None
-    ]
-    if not drawn_effects or len(drawn_effects) > _MOST_AT_A_GLANCE:
-        return None
-    names = _names(page, {effect.subject for effect in drawn_effects})
-    axis = _axis(_reach(drawn_effects, whole=True), most=2)
-    layers = _summary_layers(page, drawn_effects, names, axis)
-    chart = layers.properties(width=_GLANCE, height=alt.Step(20))
-    return Picture(
-        svg=svg(chart, prefix="g"),
-        title=f"Throughput relative to {page.analysis.base}",
-        alternative=f"{_description(page, drawn_effects)} The summary's table has all figures.",
-    )
-
-
 def _description(page: Page, summaries: Sequence[Summary]) -> str:
     """Return what the picture shows over all steps, of candidates if there are any."""
     scores = {effect.subject: effect for effect in summaries if effect.group is None}
     drawn = [subject for subject in page.ordered if subject.name in scores]
     named = [subject for subject in drawn if subject.role is Role.CANDIDATE] or drawn
-    texts = [_in_words(scores[subject.name]) for subject in named[:_MOST_AT_A_GLANCE]]
+    texts = [_in_words(scores[subject.name]) for subject in named[:_MOST_IN_WORDS]]
     more = len(named) - len(texts)
     words = "; ".join([*texts, *([f"and {more} more"] if more else [])])
     return printable(f"Throughput relative to {page.analysis.base} over all steps: {words}.")
@@ -189,7 +166,7 @@ def _reach(effects: Sequence[Effect | Summary], *, whole: bool) -> float:
     ends = [end for effect in effects for end in (effect.low, effect.high) if end is not None]
     intervals = max((abs(math.log(end)) for end in ends), default=0.0)
     wide = intervals if whole else min(intervals, 2 * ratios)
-    return max(ratios, wide, math.log1p(_LEAST_REACH)) * 1.08
+    return max(ratios, wide, math.log1p(LEAST_REACH)) * 1.08
 
 
 def _axis(reach: float, most: int) -> alt.X:

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dbhone.analysis.stacks import Round, folded
 from dbhone.report.explanation import Explanation
-from dbhone.report.table import MARKS
+from dbhone.report.templating import page_style, templates
 from dbhone.report.wording import number
 
 _WIDTH = 1160
@@ -95,25 +92,24 @@ def explanation_page(
     rounds: tuple[Sequence[Round], Sequence[Round]],
 ) -> bytes:
     """Return a page that needs no network and no script; what comes from outside is escaped."""
-    environment = Environment(
-        loader=PackageLoader("dbhone.report"), autoescape=True, undefined=StrictUndefined
-    )
     found = frames(rounds)
     total = sum(frame.width for frame in found if frame.depth == 0)
     shown = [frame for frame in found if frame.width * _WIDTH >= _NARROWEST * total]
     deepest = max((frame.depth for frame in shown), default=0)
-    style = resources.files("dbhone.report").joinpath("templates/page.css").read_text("utf-8")
-    text = environment.get_template("explanation.html").render(
-        title=title,
-        names=names,
-        said=said,
-        style=style,
-        marks=MARKS,
-        boxes=list(_boxes(shown, names, total, deepest)),
-        width=_WIDTH,
-        height=(deepest + 1) * _HEIGHT,
-        row=_HEIGHT,
-        total=number(total * _MICRO),
+    text = (
+        templates()
+        .get_template("explanation.html")
+        .render(
+            title=title,
+            names=names,
+            said=said,
+            style=page_style(),
+            boxes=list(_boxes(shown, names, total, deepest)),
+            width=_WIDTH,
+            height=(deepest + 1) * _HEIGHT,
+            row=_HEIGHT,
+            total=number(total * _MICRO),
+        )
     )
     return text.encode("utf-8", "replace")
 

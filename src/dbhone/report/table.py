@@ -10,12 +10,22 @@ from dbhone.analysis.verdict import Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A ratio, and the ends of its interval; without one these are the ratio."""
+
+    low: float
+    ratio: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """One field of a table.
 
     ``text`` is the figure, ``margin`` its ± if it has one, ``verdict`` its verdict in words and
     ``tone`` which way that points; ``detail`` says more where there is room. ``strength`` is how
-    large a certain difference is, from 1 to 3, where a table shows it; else 0.
+    large a certain difference is, from 1 to 3, where a table shows it; else 0. ``interval`` is what
+    a ratio can be drawn by.
     """
 
     text: str
@@ -24,6 +34,7 @@ class Cell:
     tone: Direction | None = None
     detail: str = ""
     strength: int = 0
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from dbhone.analysis.verdict import (
     overall,
     tone,
 )
-from dbhone.report.table import Cell
+from dbhone.report.table import Cell, Interval
 from dbhone.units import count_of
 
 _COMPILER = re.compile(r"(?P<name>[A-Za-z][\w+-]*)")
@@ -103,11 +103,17 @@ def ends(bounded: Bounded) -> str:
 
 def _cell(effect: Effect | Summary, text: str, half: str) -> Cell:
     blocks = f"{effect.blocks} block{'s' if effect.blocks != 1 else ''}"
+    own = effect.ratio
     return Cell(
         text=text,
         margin=half,
         verdict=verdict_words(effect),
         tone=tone(effect),
+        interval=Interval(
+            low=own if effect.low is None else effect.low,
+            ratio=own,
+            high=own if effect.high is None else effect.high,
+        ),
         detail=", ".join(text for text in (ends(effect), blocks) if text),
     )
 

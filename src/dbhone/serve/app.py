@@ -12,14 +12,13 @@ from importlib import resources
 from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.sansio.utils import host_is_trusted
 from werkzeug.wrappers import Request, Response
 
 from dbhone.errors import HoneError, StoreError, UsageError
-from dbhone.report.table import MARKS
+from dbhone.report.templating import page_style, templates
 from dbhone.serve.listing import State, read_filters
 from dbhone.serve.run_service import Kept, RunService
 from dbhone.units import duration
@@ -116,11 +115,7 @@ class App:
         self._listeners = listeners
         # What was made by another hone, perhaps an older one, must not pass for ours.
         self._id = uuid.uuid4().hex[:8]
-        self._templates = Environment(
-            loader=ChoiceLoader([PackageLoader("dbhone.serve"), PackageLoader("dbhone.report")]),
-            autoescape=True,
-            undefined=StrictUndefined,
-        )
+        self._templates = templates("dbhone.serve")
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request."""
@@ -179,7 +174,7 @@ class App:
             case "compare":
                 return self._compare(request)
             case "style":
-                style = _file("dbhone.report", "page.css") + _file("dbhone.serve", "serve.css")
+                style = page_style() + _file("dbhone.serve", "serve.css")
                 return Response(style, mimetype="text/css")
         return Response(_file("dbhone.serve", "look.js"), mimetype="text/javascript")
 
@@ -192,7 +187,7 @@ class App:
     def _live(self, number: int) -> Response:
         look = self._library.look(number)
         again = _LOOK_AGAIN if look.state is State.RUNNING else 0
-        return self._page("live.html", look=look, marks=MARKS, again=again)
+        return self._page("live.html", look=look, again=again)
 
     def _compare(self, request: Request) -> Response:
         numbers = _numbers(request.args.getlist("runs"))

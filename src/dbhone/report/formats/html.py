@@ -6,11 +6,10 @@ import base64
 import gzip
 import json
 from dataclasses import dataclass, replace
-from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Template
 
-from dbhone.report.chart import overview_picture, step_picture, summary_picture
+from dbhone.report.chart import step_picture, summary_picture
 from dbhone.report.contract import report
 from dbhone.report.courses import course_picture
 from dbhone.report.curves import sweep_pictures
@@ -18,7 +17,8 @@ from dbhone.report.distributions import latency_picture
 from dbhone.report.drawing import Picture
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.report.table import MARKS, Table
+from dbhone.report.table import Table
+from dbhone.report.templating import page_style, templates
 from dbhone.report.timeline import history_pictures
 from dbhone.units import count_of, size
 
@@ -72,7 +72,6 @@ _ROOMS = (
 class _Pictures:
     """All pictures of a page: what there is nothing to draw of is None, or not there."""
 
-    overview: Picture | None
     history: list[Picture]
     summaries: list[tuple[str, Picture]]
     sweeps: list[list[Picture]]
@@ -101,10 +100,7 @@ class Html(Format):
 
         What would make it larger than ``MOST_BYTES`` is left out, and the page says so.
         """
-        environment = Environment(
-            loader=PackageLoader("dbhone.report"), autoescape=True, undefined=StrictUndefined
-        )
-        template = environment.get_template("page.html")
+        template = templates().get_template("page.html")
         pictures, data = _pictures(page), _download(page)
         for room in _ROOMS:
             text = _filled(template, page, pictures.in_room(room), data, room)
@@ -116,11 +112,9 @@ class Html(Format):
 def _filled(
     template: Template, page: Page, pictures: _Pictures, data: Download, room: _Room
 ) -> bytes:
-    style = resources.files("dbhone.report").joinpath("templates/page.css").read_text("utf-8")
     text = template.render(
         page=page,
-        style=style,
-        marks=MARKS,
+        style=page_style(),
         contents=_contents(page),
         pictures=pictures,
         room=room,
@@ -131,7 +125,6 @@ def _filled(
 
 def _pictures(page: Page) -> _Pictures:
     return _Pictures(
-        overview=overview_picture(page),
         history=history_pictures(page),
         summaries=_summary_pictures(page),
         sweeps=[
