@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.capture.capture import CaptureOptions, capture
+from dbhone.measurement.record import Group
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drive import DriverCommand, DriverResult, drive
@@ -222,6 +223,27 @@ def test_every_kind_of_statement_is_a_step_of_its_own(
     assert all(part.part and part.seconds > 0 and part.operations >= 1 for part in parts)
     # The clients' time is that of three clients in one second, less what they do themselves.
     assert 0.3 < sum(part.seconds for part in parts) < 3.5
+
+
+def test_the_statements_of_one_kind_alone_are_a_set_on_request(
+    server: Postgresql | Mariadb, captured: UsersData, tmp_path: Path
+) -> None:
+    header = read_header(captured.workload)
+    parts, numbers = parts_of(header)
+    chosen = next(at for at, part in enumerate(parts) if part.group is Group.WRITE)
+    texts = {
+        template.text.rstrip(";")
+        for template, number in zip(header.templates, numbers, strict=True)
+        if number == chosen
+    }
+    log = server.log(True)
+    drive(command(server.live, task(captured, parts[chosen].key))).require_report()
+    server.log(False)
+    capture((log,), tmp_path / "again.workload", CaptureOptions())
+    replayed = shares(read_header(tmp_path / "again.workload"), tmp_path / "again.workload")
+    assert sum(share for text, share in replayed.items() if text in texts) > 0.3
+    others = {text.upper() for text in replayed if text not in texts and "@@" not in text}
+    assert others <= {"BEGIN", "COMMIT", "END"}
 
 
 def test_two_servers_with_the_same_dump_answer_alike(

@@ -12,7 +12,9 @@ import pytest
 from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.errors import UsageError
 from dbhone.workload import suite as suites
+from dbhone.workload.drivers.replay import PLUGIN, HalfOfWorkload
 from dbhone.workload.replay_file import Half, parts_of, write_half
+from dbhone.workload.suite import ServerSet
 from dbhone.workload.workload_file import read_header, read_transactions
 
 LOG = Path(__file__).parents[1] / "golden" / "capture" / "postgresql-15-csvlog.csv"
@@ -97,6 +99,17 @@ def test_it_is_a_suite_of_two_halves_with_the_heaviest_statements_as_parts(workl
     assert parts[-1].key == "rest"
     assert max(numbers) == len(parts) - 1
     assert sum(float(part.title.partition("%")[0]) for part in parts) == pytest.approx(100, abs=1)
+
+
+def test_each_kind_of_statement_is_a_set_on_request(workload: Path) -> None:
+    suite = suites.load(str(workload))
+    parts, _ = parts_of(read_header(workload))
+    assert suite.measurable() == ("earlier", "later", *(part.key for part in parts))
+    for number, part in enumerate(parts):
+        declared = suite.sets[part.key]
+        assert isinstance(declared, ServerSet)
+        job = PLUGIN.job({name: declared.own[name] for name in ("half", "part")})
+        assert job == HalfOfWorkload(half=Half.EARLIER, part=number)
 
 
 def test_both_halves_are_written_for_clients(workload: Path, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def sets(ctx: click.Context) -> Iterable[Offer]:
     chosen = ctx.params.get("suite")
     for name in (chosen,) if chosen else suite.names():
         loaded = suite.load(name)
-        yield from ((each, loaded.sets[each].title) for each in loaded.measured())
+        yield from ((each, loaded.sets[each].title) for each in loaded.measurable())
 
 
 def subjects(ctx: click.Context) -> Iterable[Offer]:

@@ -1,7 +1,8 @@
 """A captured workload as a suite: its earlier half and its later half are its sets.
 
 One is for training, the other for testing: a build that learned the earlier half is judged by what
-came after it.
+came after it. On request each kind of statement is a set, too, so that one can be trained on and
+another tested.
 """
 
 from __future__ import annotations
@@ -74,6 +75,17 @@ def declared(path: Path) -> dict[str, Any]:
                     **own,
                 }
                 for half in Half
+            },
+            **{
+                part.key: {
+                    "title": part.title,
+                    "half": Half.EARLIER,
+                    "part": number,
+                    "group": part.group,
+                    "kind": "read",
+                    "on_request": True,
+                }
+                for number, part in enumerate(parts)
             },
         },
     }

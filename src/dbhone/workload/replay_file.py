@@ -25,7 +25,7 @@ _MAGIC = b"DBHONE-1"
 _HEAD = struct.Struct("<8sIIQ")
 _STATEMENT = struct.Struct("<IIIII")
 _NULL = 0xFFFFFFFF
-_FAILED, _BOUND, _NAMED, _STABLE = 1, 2, 4, 8
+_FAILED, _BOUND, _NAMED, _STABLE, _FRAME = 1, 2, 4, 8, 16
 _STRETCH = 20
 """Transactions of a stretch: few, so that many stretches fit in a slice."""
 _HELD = 20_000
@@ -47,6 +47,11 @@ _UNORDERED = re.compile(
     re.IGNORECASE,
 )
 """What an answer may have that differs between two sound servers."""
+_FRAMES = re.compile(
+    r"\s*(?:begin|start\s+transaction|commit|rollback|end|abort)\b(?!.*\b(?:to|prepared)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What begins or ends a transaction: it is executed around whichever statements are chosen."""
 _AGGREGATE = re.compile(
     r"\b(?:sum|count|avg|min|max|distinct|group\s+by|order\s+by)\b", re.IGNORECASE
 )
@@ -206,6 +211,8 @@ def _flags(template: Template) -> int:
     text = template.text
     if _READS.match(text) and not template.inexact and not _UNORDERED.search(text):
         flags |= _STABLE
+    if _FRAMES.match(text):
+        flags |= _FRAME
     return flags
 
 

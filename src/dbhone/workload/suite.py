@@ -99,9 +99,10 @@ class ServerSet(_Section):
     """A set that is one step of a server's driver, and its ``parts``, which are steps besides.
 
     All keys that are not fields are the driver's own: see ``ServerDriver.job``. A ``warm_up`` is
-    not measured: it only fills caches. ``threads`` fixes the number of clients. With ``events`` the
-    set ends after so many of them, and the size's seconds are an estimate. ``kind`` follows from
-    the group unless it is given.
+    not measured: it only fills caches. One that is ``on_request`` takes part only where an
+    experiment names it. ``threads`` fixes the number of clients. With ``events`` the set ends after
+    so many of them, and the size's seconds are an estimate. ``kind`` follows from the group unless
+    it is given.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -110,6 +111,7 @@ class ServerSet(_Section):
     group: Group
     kind: StepKind = StepKind.READ
     warm_up: bool = False
+    on_request: bool = False
     threads: int | None = None
     events: int | None = Field(default=None, ge=1)
     parts: dict[str, PartOfSet] = Field(default_factory=dict)
@@ -201,17 +203,26 @@ class Suite(_Section):
         keys = {"threads", "regime", "seconds", "cache"}
         return frozenset(keys if self.server_sizes else ())
 
-    def measured(self) -> tuple[str, ...]:
-        """Return the sets that are measured, in the file's order."""
+    def measurable(self) -> tuple[str, ...]:
+        """Return the sets that an experiment may name, in the file's order."""
         return tuple(name for name, declared in self.sets.items() if not _warms_up(declared))
 
+    def measured(self) -> tuple[str, ...]:
+        """Return the sets that are measured unless an experiment names others."""
+        return tuple(name for name in self.measurable() if not self.is_on_request(name))
+
+    def is_on_request(self, name: str) -> bool:
+        """Return whether a set takes part only where an experiment names it."""
+        declared = self.sets[name]
+        return isinstance(declared, ServerSet) and declared.on_request
+
     def full_name(self, word: str) -> str | None:
-        """Return the measured set with this name or short name, None if there is none.
+        """Return the measurable set with this name or short name, None if there is none.
 
         A name without the part from its first ``_`` is a short name, unless two sets share it:
         ``update-index`` is ``update-index_range=100``.
         """
-        known = self.measured()
+        known = self.measurable()
         if word in known:
             return word
         matching = [name for name in known if name.partition("_")[0] == word]
@@ -330,7 +341,7 @@ def full_names(
     for word in words:
         name = suite.full_name(word)
         if name is None:
-            raise UnknownName("set", word, suite.measured(), where=where)
+            raise UnknownName("set", word, suite.measurable(), where=where)
         names_of_sets.append(name)
     return tuple(names_of_sets)
 

@@ -43,6 +43,9 @@ def command(context: Context, name: str | None, as_json: bool) -> None:
         if suite.training:
             context.out.print(f"trained on, unless you say otherwise: {', '.join(suite.training)}")
         context.out.print(_sets(suite))
+        on_request = [each for each in suite.measurable() if suite.is_on_request(each)]
+        if on_request:
+            context.out.print(f"sets on request: {', '.join(on_request)}", soft_wrap=True)
 
 
 def _list() -> Table:
@@ -75,6 +78,7 @@ def _object(name: str, suite: Suite) -> dict[str, object]:
         "protocols": suite.protocols,
         "sizes": suite.sizes(),
         "sets": {set_: suite.sets[set_].title for set_ in suite.measured()},
+        "on_request": [set_ for set_ in suite.measurable() if suite.is_on_request(set_)],
     }
 
 

@@ -45,7 +45,7 @@ from dbhone.workload.task import DataFolder, DataSet, Task
 from dbhone.workload.workload_file import read_header
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "suites"
-_REPLAY_FORMAT = 2
+_REPLAY_FORMAT = 3
 """Counts up when files that were written for clients must be written anew."""
 _SHORTEST_WITH_INTERVALS = 3.0
 _LOADERS = 2
@@ -111,9 +111,14 @@ class UsersData(DataSet):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HalfOfWorkload:
-    """What clients replay: one half of the workload, told apart by time."""
+    """What clients replay: one half of the workload, told apart by time.
+
+    With a ``part`` these are the statements of one kind, by its number, and what begins and ends
+    the transactions that have any.
+    """
 
     half: Half
+    part: int | None = None
 
 
 class _DataKeys(BaseModel):
@@ -129,6 +134,7 @@ class _JobKeys(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     half: Half
+    part: int | None = None
 
 
 class Replay(ServerDriver):
@@ -178,8 +184,9 @@ class Replay(ServerDriver):
         )
 
     def job(self, keys: Mapping[str, Any]) -> HalfOfWorkload:
-        """Return the half; the key is ``half``."""
-        return HalfOfWorkload(half=validated(_JobKeys, keys, self.name).half)
+        """Return the half; the keys are ``half`` and, for statements of one kind, ``part``."""
+        given = validated(_JobKeys, keys, self.name)
+        return HalfOfWorkload(half=given.half, part=given.part)
 
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         """Return all sets: whatever the version, its clients may ask."""
@@ -228,6 +235,7 @@ class Replay(ServerDriver):
             "threads": str(run.threads),
             "transactions": str(_prepared(data) / job.half.value),
             "order": str(request.task.order),
+            **({} if job.part is None else {"part": str(job.part)}),
         }
         script = data.scripts / "replay.lua"
         return command_line(request.program, script, request.endpoint, {**every, **options}, "run")

@@ -4,6 +4,9 @@
 -- their order. What clients take in a row lies evenly over the workload, so that a short slice has
 -- all of its phases; --order says where they begin.
 --
+-- With --part only the statements of one kind are executed, and what begins and ends the
+-- transactions that have any.
+--
 -- An error that the original had, too, is what is expected. With any other the transaction is
 -- undone and left, and counts as refused.
 
@@ -15,6 +18,7 @@ local transactions = dofile(here .. "transactions.lua")
 sysbench.cmdline.options = {
    transactions = {"the file with the transactions", ""},
    order = {"the number from which it follows where the clients begin", 0},
+   part = {"the number of the statements' kind, if one is chosen", -1},
    counts = {"a file in which events are counted while they go on", ""},
 }
 
@@ -53,7 +57,8 @@ function thread_init(thread)
    con = client.connect()
    file = transactions.open(sysbench.opt.transactions)
    next_transaction = transactions.reader(
-      file, sysbench.opt.order % file.stretches, thread, sysbench.opt.threads)
+      file, sysbench.opt.order % file.stretches, thread, sysbench.opt.threads,
+      sysbench.opt.part >= 0 and sysbench.opt.part or nil)
    if sysbench.opt.counts == "" then
       parts = counting.own_parts(file.parts)
       event = function ()

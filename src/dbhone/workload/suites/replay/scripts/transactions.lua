@@ -20,6 +20,7 @@ local READ, SHARED, END = 1, 1, 2
 local MOST_PARAMETERS = 65535
 
 transactions.FAILED, transactions.BOUND, transactions.NAMED, transactions.STABLE = 1, 2, 4, 8
+local FRAME = 16 -- it begins or ends a transaction
 
 -- Return what is in the file at PATH.
 function transactions.open(path)
@@ -65,8 +66,9 @@ end
 -- text, and how many parameters it has, which are in FILE.values. DO returns whether to go on.
 -- The client is the NUMBER-th of so many CLIENTS, from nought, and all begin behind each other at the
 -- stretch FIRST. Each comes by all stretches, so that a slow one does not change the shares. Without
--- CLIENTS there is one, which takes the stretches in their order.
-function transactions.reader(file, first, number_of_client, clients)
+-- CLIENTS there is one, which takes the stretches in their order. With a PART these are the
+-- transactions that have statements of this kind, without the others of their statements.
+function transactions.reader(file, first, number_of_client, clients, part)
    local count = file.stretches
    local far = clients and stride(count) or 1
    local stretch = (first + far * (number_of_client or 0)) % count
@@ -86,13 +88,18 @@ function transactions.reader(file, first, number_of_client, clients)
       return ffi.cast("const char *", start)
    end
 
-   return function (do_statement)
+   -- Go to the next transaction.
+   local function advance()
       if left == 0 then
          at = tonumber(file.index[stretch])
          left = number()
          stretch = (stretch + step) % count
       end
       left = left - 1
+   end
+
+   -- Call DO with every statement of the transaction that begins here, and go behind it.
+   local function walk(do_statement)
       local going = true
       for _ = 1, number() do
          local head = ffi.cast("const struct dbhone_statement *", bytes + at)
@@ -104,6 +111,45 @@ function transactions.reader(file, first, number_of_client, clients)
          end
          going = going and do_statement(head, sql)
       end
+   end
+
+   if not part then
+      return function (do_statement)
+         advance()
+         walk(do_statement)
+      end
+   end
+
+   local found
+   local function look(head)
+      found = found or head.part == part
+      return true
+   end
+
+   -- Go to the next transaction that has a statement of the part.
+   local function seek()
+      local start, begun = at, 0
+      found = false
+      while not found do
+         begun = begun + (left == 0 and 1 or 0)
+         if begun > count + 1 then
+            error("no transaction here has a statement of the kind that was chosen", 0)
+         end
+         advance()
+         start = at
+         walk(look)
+      end
+      at = start
+   end
+
+   return function (do_statement)
+      seek()
+      walk(function (head, sql)
+         if head.part == part or bit.band(head.flags, FRAME) ~= 0 then
+            return do_statement(head, sql)
+         end
+         return true
+      end)
    end
 end
 
