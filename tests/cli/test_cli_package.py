@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.hone import Hone
-from tests.package.packages import package
+from tests.package.packages import measurement, package, samples
 
 
 @pytest.fixture
@@ -39,6 +39,35 @@ def test_a_package_is_checked_where_there_is_no_home(hone: Hone) -> None:
     assert "o3 over its base, computed anew from 8 blocks: held-out +" in shown
     assert "faster" in shown
     assert not hone.home.exists()
+
+
+def test_it_is_told_what_a_second_build_has_otherwise(hone: Hone) -> None:
+    file = hone.folder / "server.tar.zst"
+    for differing, words in (
+        (None, "nobody built it a second time"),
+        ([], "has the same files, byte for byte"),
+        (["bin/server"], "has otherwise: bin/server"),
+    ):
+        file.write_bytes(package(differing=differing))
+        assert words in hone("package", "--check", str(file)).stdout
+
+
+def test_a_measurement_that_is_its_users_alone_is_not_repeated(hone: Hone) -> None:
+    file = hone.folder / "server.tar.zst"
+    file.write_bytes(package())
+    done = hone("package", "--check", "--again", str(file), code=2)
+    assert "cannot be repeated: its workload is its user's own" in done.stderr
+    hone("package", "last", "--again", code=2)
+
+
+def test_what_a_package_asks_for_is_held_to_the_same_rules(hone: Hone) -> None:
+    """A package comes from outside: it cannot have a command of its maker's executed."""
+    file = hone.folder / "server.tar.zst"
+    public = {"training": {"command": ["touch", "here"]}, "workload": {"suite": "speedtest1"}}
+    said = {**measurement(samples()), "experiment": {"public": public}}
+    file.write_bytes(package(said=said))
+    done = hone("package", "--check", "--again", str(file), code=2)
+    assert "it was trained by a command" in done.stderr
 
 
 def test_what_is_no_package_is_told(hone: Hone) -> None:

@@ -27,6 +27,7 @@ from dbhone.package.packing import SAMPLES
 from dbhone.package.proof import (
     MEASUREMENT,
     PROVENANCE,
+    REPRODUCTION,
     VERIFICATION,
     SigningKey,
     key_entry,
@@ -72,7 +73,12 @@ def samples(speedup: float = 1.2) -> SampleArray:
 
 def measurement(array: SampleArray) -> dict[str, Any]:
     found = findings(MEASURED, of_csv(to_csv(array)))
-    return {"subject": "o3", "measured": MEASURED.to_json(), "found": found}
+    return {
+        "subject": "o3",
+        "measured": MEASURED.to_json(),
+        "experiment": {"private": "its workload is its user's own"},
+        "found": found,
+    }
 
 
 def files(array: SampleArray) -> list[Entry]:
@@ -90,6 +96,7 @@ def package(
     said: dict[str, Any] | None = None,
     passed: bool = True,
     image: Image | None = None,
+    differing: list[str] | None = None,
 ) -> bytes:
     array = array or samples()
     build = copy.deepcopy(BUILD)
@@ -103,6 +110,8 @@ def package(
         statement(VERIFICATION, {"passed": passed, "grade": "smoke", "lists": LISTS}, entries),
         statement(MEASUREMENT, said or measurement(array), entries),
     ]
+    if differing is not None:
+        statements.append(statement(REPRODUCTION, {"differing": differing}, entries))
     entries.append(write_proof(statements, key))
     if image is not None:
         return pack(layout(image, tuple(entries), "server-1.0", 0), "", 0)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from dbhone.errors import PackageError, UsageError
 from dbhone.package.archive import Entry, pack, unpack
 from dbhone.package.checking import check_package
-from dbhone.package.packing import SAMPLES, public_reference
+from dbhone.package.content import public_reference
+from dbhone.package.packing import SAMPLES
 from dbhone.package.proof import KEY, SIGNED, read_public_key, read_signing_key
 from tests.package.packages import measurement, package, samples, write_keys
 

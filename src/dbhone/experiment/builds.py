@@ -103,9 +103,10 @@ class BuildService:
             case TakePrebuilt():
                 result = self._take_prebuilt(step.inputs)
             case Compile():
-                result = self._compile(step)
+                result = self.compile(step.inputs, step.pass_, self._profile(step))
             case PostLink():
-                result = self._post_link(step)
+                linked = self.build(step.needs[0])
+                result = self.optimise(step.inputs, linked, step.pass_, self._profile(step))
             case Train():
                 return self._train(step)
             case _:
@@ -208,8 +209,9 @@ class BuildService:
             tree, inputs.fixes, self.session, self._detail, dbms=inputs.dbms, version=version
         )
 
-    def _compile(self, step: Compile) -> BuildResult:
-        spec = self.spec(step.inputs, step.pass_, self._profile(step))
+    def compile(self, inputs: BuildInputs, pass_: Pass, profile: Profile | None) -> BuildResult:
+        """Return the build of one pass, making it unless it exists."""
+        spec = self.spec(inputs, pass_, profile)
         known = builder.find(self.session.home, spec.digest())
         if known is not None:
             return BuildResult(build=known, tree=spec.tree, reused=True)
@@ -218,15 +220,17 @@ class BuildService:
         )
         return BuildResult(build=build, tree=spec.tree, reused=False)
 
-    def _post_link(self, step: PostLink) -> BuildResult:
-        linked = self.build(step.needs[0])
+    def optimise(
+        self, inputs: BuildInputs, linked: BuildResult, pass_: Pass, profile: Profile | None
+    ) -> BuildResult:
+        """Return what a post-link pass makes of a linked build, making it unless it exists."""
         spec = post_link.PostLinkSpec(
-            inputs=step.inputs,
-            compiler=self.compiler(step.inputs.compiler),
+            inputs=inputs,
+            compiler=self.compiler(inputs.compiler),
             linked=linked.build,
-            pass_=step.pass_,
+            pass_=pass_,
             bolt=find_usable_bolt(),
-            profile=self._profile(step),
+            profile=profile,
         )
         known = builder.find(self.session.home, spec.digest())
         build = known or self.exclusively(lambda: post_link.make(spec, self.session, self._detail))

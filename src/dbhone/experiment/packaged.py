@@ -1,6 +1,9 @@
-"""Makes a run's winner once more by a distribution's own rules, and verifies what comes out."""
+"""Makes a run's winner once more by a distribution's own rules, and measures a package again."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
@@ -8,6 +11,7 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Training
 from dbhone.experiment.run_lifecycle import as_begun
+from dbhone.experiment.templates import file_text
 from dbhone.experiment.verifying import build_like, usual_base, verify_build
 from dbhone.measurement.record import Run, Subject
 from dbhone.source.known_versions import known_versions
@@ -37,6 +41,14 @@ def packaged_build(
         base = usual_base(build, service)
         verify_build(Verification(candidate=build, base=base, grade=grade), service)
     return build
+
+
+def repeated_text(declared: Mapping[str, Any], package: str) -> str:
+    """Return the experiment file that repeats the measurement of a package."""
+    tables = {key: value for key, value in declared.items() if isinstance(value, Mapping)}
+    head = {key: value for key, value in declared.items() if key not in tables}
+    title = f"What {package} says of itself, measured here"
+    return file_text("Taken out of a package.", {"title": title, **head}, tables)
 
 
 def training_of(run: Run, subject: Subject, service: BuildService) -> Training | None:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from dbhone.compilation.manifest import Build
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build, TrainedProfile
+from dbhone.compilation.profile import Profile, find_kept
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms
-from dbhone.errors import DriverError, ServerError, SourceError
+from dbhone.errors import DriverError, ProfileError, ServerError, SourceError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail, Listener
@@ -69,6 +71,39 @@ def build_like(
 
     Raises SourceError if the tree is no longer kept.
     """
+    inputs = _inputs_like(build, changes, service)
+    subject = SubjectDeclaration(name=_BASE, role=Role.BASE, inputs=inputs, training=training)
+    plan = plan_builds((subject,), BuildEstimator(service.session.home))
+    service.perform_all(plan.steps)
+    return service.build(plan.builds[_BASE]).build
+
+
+def built_again(build: Build, service: BuildService) -> Build:
+    """Return a second build of the same inputs, the profiles among them.
+
+    Raises SourceError if the tree is no longer kept, ProfileError if a profile is not.
+    """
+    manifest = build.manifest
+    number = {"copy_number": manifest.inputs.copy_number + 1}
+    inputs = _inputs_like(build, number, service)
+    made = service.compile(inputs, manifest.compiling_pass, _kept(manifest.profile, service))
+    if manifest.post_link is not None:
+        after = _kept(manifest.post_link.profile, service)
+        made = service.optimise(inputs, made, manifest.pass_, after)
+    return made.build
+
+
+def _kept(profile: TrainedProfile | None, service: BuildService) -> Profile | None:
+    if profile is None:
+        return None
+    kept = find_kept(service.session.home, profile.digest)
+    if kept is None:
+        raise ProfileError("the profile of this build is no longer kept", hint="build it anew")
+    return kept
+
+
+def _inputs_like(build: Build, changes: Mapping[str, object], service: BuildService) -> BuildInputs:
+    """Return the inputs of a build with changes, of the very tree that it was made of."""
     manifest = build.manifest
     if not manifest.inputs.fixes:
         tree = kept_tree(manifest.source_digest, service.session.home)
@@ -78,16 +113,7 @@ def build_like(
                 hint="'hone build' with the same source and variant brings it again",
             )
         service.use_tree(manifest.source, tree)
-    chosen = {**changes, "source": manifest.source}
-    subject = SubjectDeclaration(
-        name=_BASE,
-        role=Role.BASE,
-        inputs=manifest.inputs.model_copy(update=chosen),
-        training=training,
-    )
-    plan = plan_builds((subject,), BuildEstimator(service.session.home))
-    service.perform_all(plan.steps)
-    return service.build(plan.builds[_BASE]).build
+    return manifest.inputs.model_copy(update={**changes, "source": manifest.source})
 
 
 def test_harness(service: BuildService) -> TestHarness:

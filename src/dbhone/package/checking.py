@@ -17,12 +17,14 @@ from dbhone.package.packing import SAMPLES
 from dbhone.package.proof import (
     MEASUREMENT,
     PROVENANCE,
+    REPRODUCTION,
     SIGNED,
     UNSIGNED,
     VERIFICATION,
     Statements,
     read_proof,
 )
+from dbhone.package.repetition import Gain, gains
 
 _TOLERANCE = 1e-5
 """By how much another machine's arithmetic may differ, as a fraction."""
@@ -36,7 +38,9 @@ class Checked:
     and how, ``machine`` for which kind of processor. ``grade`` was passed, with so many of so many
     tests of each of ``lists``. ``found`` is what its samples show of the ``subject``, computed
     here; both are None without a measurement. Packages by a distribution's rules (``packaging``)
-    were not ``measured`` themselves.
+    were not ``measured`` themselves. ``differing`` are the files that a second build of the same
+    inputs had otherwise, None if nobody made one. ``experiment`` is what repeats the measurement,
+    or ``private`` says why others cannot.
     """
 
     name: str
@@ -52,6 +56,14 @@ class Checked:
     found: Mapping[str, Any] | None
     packaging: str | None
     measured: bool
+    differing: tuple[str, ...] | None = None
+    experiment: Mapping[str, Any] | None = None
+    private: str = ""
+
+    @property
+    def gains(self) -> tuple[Gain, ...]:
+        """What the samples show of the subject, over all steps that are alike in-sample."""
+        return gains(self.found["summaries"], self.subject) if self.found else ()
 
 
 def check_package(file: bytes, trusted: SSlibKey | None = None) -> Checked:
@@ -91,6 +103,8 @@ def _described(
     made_as = statements.predicates[PROVENANCE]["runDetails"]["metadata"]["invocationId"]
     verification = statements.predicates[VERIFICATION]
     measurement = statements.predicates.get(MEASUREMENT)
+    experiment = dict((measurement or {}).get("experiment", {}))
+    reproduction = statements.predicates.get(REPRODUCTION)
     flags = " ".join(map(str, (*made["compile_flags"], *made["link_flags"])))
     return Checked(
         name=name,
@@ -109,6 +123,9 @@ def _described(
         found=found,
         packaging=asked.get("packaging"),
         measured=measurement is not None and measurement.get("build", made_as) == made_as,
+        experiment=experiment.get("public"),
+        private=str(experiment.get("private", "the package has no experiment")),
+        differing=None if reproduction is None else tuple(map(str, reproduction["differing"])),
     )
 
 

@@ -26,6 +26,8 @@ PACKAGES = "packages"
 _INSTALLED = "install/"
 _INSTEAD = b"/dbhone"
 _LICENCES = "licences"
+_LOCAL = frozenset({"dir"})
+_SECRET = re.compile(r"//[^/@\s]*@")
 _ELSEWHERE = re.compile(r"((?<![\w.$}])(?:-[IL])?)/(?!usr/|dev/null)[^\s:=,;\"']+")
 """An absolute path that is not the system's."""
 
@@ -79,6 +81,14 @@ def content_of(build: Build, home: Home) -> Content:
 def without_paths(text: str) -> str:
     """Return a text in which no path of this machine stands, the system's own apart."""
     return _ELSEWHERE.sub(r"\1PATH", text)
+
+
+def public_reference(reference: str) -> str:
+    """Return a source reference without folders of this machine and without secrets."""
+    kind = reference.partition(":")[0]
+    if kind in _LOCAL:
+        return kind
+    return without_paths(_SECRET.sub("//", reference).replace("://", ":%%")).replace(":%%", "://")
 
 
 def _kept_files(build: Build, drivers: frozenset[str]) -> dict[str, Path]:

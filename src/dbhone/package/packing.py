@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from dbhone.home import Home
 from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.package.archive import Entry
-from dbhone.package.content import Content, content_of, without_paths
+from dbhone.package.content import Content, content_of, public_reference, without_paths
 from dbhone.package.image import Image
 from dbhone.package.measurement import (
     Measured,
@@ -30,18 +30,19 @@ from dbhone.package.measurement import (
 from dbhone.package.proof import (
     MEASUREMENT,
     PROVENANCE,
+    REPRODUCTION,
     VERIFICATION,
     SigningKey,
     key_entry,
     statement,
     write_proof,
 )
+from dbhone.package.repetition import public_part, why_private
 from dbhone.verification.outcome import Outcome
 from dbhone.verification.records import Records
 
 SAMPLES = "proof/samples.csv"
 _EPOCH = "SOURCE_DATE_EPOCH"
-_LOCAL = frozenset({"dir"})
 _RULES = (
     "The packages are the distribution's own, built by its rules. They have its features and its",
     "hardening; the server alone is compiled with other flags. Hardening costs speed",
@@ -51,7 +52,6 @@ _RULES = (
     "'hone install FILE' installs those whose originals are installed, and keeps the originals.",
     "",
 )
-_SECRET = re.compile(r"//[^/@\s]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,8 @@ class Draft:
 class Package:
     """All that a form writes: the folder's name, the files, and the one time that they have.
 
-    An ``image`` is what a container has besides.
+    An ``image`` is what a container has besides. ``differing`` are the files that a second build
+    has otherwise, None without one.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Package:
     moment: int
     content: Content
     image: Image | None = None
+    differing: tuple[str, ...] | None = None
 
 
 def make_package(
@@ -93,8 +95,11 @@ def make_package(
     measurement: Measurement | None,
     key: SigningKey | None,
     make_image: Callable[[Draft], Image] | None = None,
+    again: Build | None = None,
 ) -> Package:
     """Return the package of a build that passed a grade, with an image if there is to be one.
+
+    It says what a second build of the same inputs, ``again``, has in common with the first.
 
     Raises UsageError for one that passed none, and as ``content_of`` and ``make_image`` do.
     """
@@ -114,8 +119,19 @@ def make_package(
     ]
     if measurement is not None:
         statements.append(statement(MEASUREMENT, _measurement(measurement), entries))
+    differing = None
+    if again is not None:
+        differing = _differing(content, content_of(again, home))
+        statements.append(statement(REPRODUCTION, {"differing": list(differing)}, entries))
     entries.append(write_proof(statements, key))
-    return Package(name=name, entries=tuple(entries), moment=moment, content=content, image=image)
+    return Package(
+        name=name,
+        entries=tuple(entries),
+        moment=moment,
+        content=content,
+        image=image,
+        differing=differing,
+    )
 
 
 def passed_outcome(build: Build, home: Home) -> Outcome:
@@ -150,14 +166,6 @@ def _moment(build: Build) -> int:
     if text and not (text.isascii() and text.isdecimal()):
         raise UsageError(f"{_EPOCH} is '{text}', and must be a number of seconds")
     return int(text) if text else int(build.manifest.built_at.timestamp())
-
-
-def public_reference(reference: str) -> str:
-    """Return a source reference without folders of this machine and without secrets."""
-    kind = reference.partition(":")[0]
-    if kind in _LOCAL:
-        return kind
-    return without_paths(_SECRET.sub("//", reference).replace("://", ":%%")).replace(":%%", "://")
 
 
 def _provenance(build: Build, content: Content, image: Image | None) -> dict[str, Any]:
@@ -246,6 +254,13 @@ def _verification(outcome: Outcome) -> dict[str, Any]:
     return {**values, "passed": outcome.passed}
 
 
+def _differing(first: Content, second: Content) -> tuple[str, ...]:
+    """Return the files that one of two builds of the same inputs has otherwise, or alone."""
+    files = ({(one.name, one.digest, one.kind) for one in each.entries} for each in (first, second))
+    own, other = files
+    return tuple(sorted({name for name, _, _ in own ^ other}))
+
+
 def _measurement(measurement: Measurement) -> dict[str, Any]:
     run = measurement.run
     measured = Measured.of_run(run)
@@ -270,9 +285,17 @@ def _measurement(measurement: Measurement) -> dict[str, Any]:
         "machine": machine_of(run),
         "subjects": [subject_of(subject) for subject in run.subjects],
         "measured": measured.to_json(),
+        "experiment": _experiment(run),
         "found": findings(measured, samples),
         "warnings": [without_paths(warning.text) for warning in run.warnings],
     }
+
+
+def _experiment(run: Run) -> dict[str, Any]:
+    """Return what repeats a run, or why others cannot repeat it."""
+    declared = tomllib.loads(run.experiment)
+    reason = why_private(declared)
+    return {"public": public_part(declared)} if reason is None else {"private": reason}
 
 
 def _read_me(build: Build, content: Content, outcome: Outcome) -> Entry:

@@ -1,8 +1,9 @@
 """The proof in a package: in-toto statements about its files, signed or named unsigned.
 
-Three statements (in-toto Statement v1) have all the package's files for their subjects: where they
-come from (SLSA provenance v1), what verifying them found, and what measuring them found. Signed,
-each is a DSSE envelope; they stand as a bundle, an envelope on a line.
+Statements (in-toto Statement v1) have all the package's files for their subjects: where they come
+from (SLSA provenance v1), what verifying them found, what measuring them found, and whether a
+second build of the same inputs had the same files. Signed, each is a DSSE envelope; they stand as a
+bundle, an envelope on a line.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ STATEMENT = "https://in-toto.io/Statement/v1"
 PROVENANCE = "https://slsa.dev/provenance/v1"
 VERIFICATION = "urn:dbhone:verification:v1"
 MEASUREMENT = "urn:dbhone:measurement:v1"
+REPRODUCTION = "urn:dbhone:reproduction:v1"
 SIGNED, UNSIGNED = "proof/statements.dsse.jsonl", "proof/statements.unsigned.jsonl"
 KEY = "proof/key.pem"
 _PAYLOAD_TYPE = "application/vnd.in-toto+json"

@@ -12,12 +12,14 @@ from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, headed, labelled, write_output
 from dbhone.cli.progress import shown
+from dbhone.cli.running import execute_new
 from dbhone.cli.selecting import ChosenBuild, choose
 from dbhone.compilation.manifest import Build
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.packaged import packaged_build, training_of
-from dbhone.measurement.metric import THROUGHPUT
+from dbhone.experiment.load import parse
+from dbhone.experiment.packaged import packaged_build, repeated_text, training_of
+from dbhone.experiment.verifying import built_again
 from dbhone.package.checking import Checked, check_package
 from dbhone.package.forms.base import DRAWER, Form, ImageForm
 from dbhone.package.image import Image
@@ -29,8 +31,10 @@ from dbhone.package.packing import (
     passed_outcome,
 )
 from dbhone.package.proof import read_public_key, read_signing_key
+from dbhone.package.repetition import Gain, gains, why_private
+from dbhone.report.contract import report
 from dbhone.source.elf import machine_here
-from dbhone.units import count_of, percent, size
+from dbhone.units import count_of, listed, percent, size
 
 _MOST_BYTES = 4 << 30
 
@@ -43,6 +47,7 @@ _MOST_BYTES = 4 << 30
         "hone package last --key my-key.pem",
         "hone package last --form deb",
         "hone package --check dbhone-postgresql-15.18-lto+pgo.tar.zst --key my-key.pub",
+        "hone package --check dbhone-postgresql-15.18-lto+pgo.tar.zst --again",
     ),
 )
 @click.argument("what", metavar="BUILD|RUN|FILE", default="last")
@@ -64,7 +69,17 @@ _MOST_BYTES = 4 << 30
     help="Sign with this private Ed25519 key (PEM); with --check, the public key that must have"
     " signed.",
 )
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help="Build it a second time of the same inputs, and state which files differ.",
+)
 @click.option("--check", is_flag=True, help="Check the package FILE.")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="With --check, execute its experiment on this machine, and compare.",
+)
 @force_option
 @pass_context
 def command(
@@ -73,23 +88,28 @@ def command(
     form: str,
     output: Path | None,
     key: Path | None,
+    rebuild: bool,
     check: bool,
+    again: bool,
     force: bool,
-) -> None:
+) -> int | None:
     """Pack a build, or the winner of RUN, with the proof of what it is.
 
     Only a build that passed a grade of `hone verify` is packed. With --check, tell whether
     FILE is what it says: its files, its signature, and the verdict, computed anew from the
-    samples in it.
+    samples in it. With --again the experiment is executed here, from the sources: exit code 0
+    means that what the package says was found here, too.
 
     With --form deb the distribution's own source package is built anew by its rules, with the
     build's flags, and with a profile that is trained on these packages' own configuration.
     """
     if check:
-        if output is not None:
-            raise click.UsageError("--output does not go with --check")
-        _check(context, Path(what), key)
-        return
+        if output is not None or rebuild:
+            raise click.UsageError("--output and --rebuild do not go with --check")
+        checked = _check(context, Path(what), key)
+        return _repeat(context, checked) if again else None
+    if again:
+        raise click.UsageError("--again goes with --check")
     check_output(output, force=force)
     kind = registry.load(DRAWER, form, Form, what="form")
     signer = None if key is None else read_signing_key(key)
@@ -97,13 +117,15 @@ def command(
     build = chosen.build if kind.packaging is None else _by_rules(context, kind.packaging, chosen)
     make_image = partial(_image, context, kind) if isinstance(kind, ImageForm) else None
     measurement = _measurement(context, chosen)
-    package = make_package(build, context.home, measurement, signer, make_image)
+    second = _built_again(context, build) if rebuild else None
+    package = make_package(build, context.home, measurement, signer, make_image, second)
     path = output or Path(f"{package.name}{kind.suffix}")
     file = kind.render(package)
     write_output(path, file, force=force)
     _tell(context, package, chosen, signed=signer is not None)
     context.err.print(labelled("package", size(len(file))))
     context.out.print(str(path), soft_wrap=True)
+    return None
 
 
 def _by_rules(context: Context, packaging: str, chosen: ChosenBuild) -> Build:
@@ -114,6 +136,12 @@ def _by_rules(context: Context, packaging: str, chosen: ChosenBuild) -> Build:
         if chosen.run is not None and chosen.subject is not None:
             training = training_of(chosen.run, chosen.subject, service)
         return packaged_build(chosen.build, packaging, training, grade, service)
+
+
+def _built_again(context: Context, build: Build) -> Build:
+    context.err.print("building it a second time")
+    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
+        return built_again(build, BuildService(session, listen))
 
 
 def _image(context: Context, form: ImageForm, draft: Draft) -> Image:
@@ -136,6 +164,7 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
     if chosen.run is None:
         text = "none: name a run instead of a build, and its samples are enclosed"
         err.print(labelled("measured", text, "bold yellow"), soft_wrap=True)
+    err.print(labelled("twice", _twice(package.differing)), soft_wrap=True)
     if package.content.masked:
         text = f"in {count_of(package.content.masked, 'file')} this home's path was replaced"
         err.print(labelled("note", f"{text} by one equally long"), soft_wrap=True)
@@ -145,10 +174,12 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
     err.print(labelled("licence", package.content.licence.duty), soft_wrap=True)
 
 
-def _check(context: Context, path: Path, key: Path | None) -> None:
+def _check(context: Context, path: Path, key: Path | None) -> Checked:
     data = read_package(path)
     trusted = None if key is None else read_public_key(key)
-    show_checked(context, check_package(data, trusted), trusted=trusted is not None)
+    checked = check_package(data, trusted)
+    show_checked(context, checked, trusted=trusted is not None)
+    return checked
 
 
 def read_package(path: Path) -> bytes:
@@ -166,6 +197,7 @@ def show_checked(context: Context, checked: Checked, *, trusted: bool) -> None:
     out.print(headed("package  ", f"{checked.name}, {count_of(checked.files, 'file')}, all whole"))
     out.print(headed("signature", _signature(checked, trusted=trusted)), soft_wrap=True)
     out.print(headed("build    ", checked.build), soft_wrap=True)
+    out.print(headed("twice    ", _twice(checked.differing)), soft_wrap=True)
     out.print(headed("verified ", _verified(checked)), soft_wrap=True)
     out.print(headed("measured ", _measured(checked)), soft_wrap=True)
     if checked.found is not None and not checked.measured:
@@ -184,6 +216,14 @@ def _signature(checked: Checked, *, trusted: bool) -> str:
     return f"by the key {checked.key[:16]}, which --key compares with one that you know"
 
 
+def _twice(differing: tuple[str, ...] | None) -> str:
+    if differing is None:
+        return "nobody built it a second time"
+    if not differing:
+        return "a second build of the same inputs has the same files, byte for byte"
+    return f"a second build of the same inputs has otherwise: {listed(differing)}"
+
+
 def _verified(checked: Checked) -> str:
     lists = ", ".join(f"{name} ({proving} of {tests})" for name, proving, tests in checked.lists)
     return f"grade {checked.grade}: passes what its base passes of {lists}"
@@ -192,22 +232,41 @@ def _verified(checked: Checked) -> str:
 def _measured(checked: Checked) -> str:
     if checked.found is None:
         return "nothing: the package has no samples"
-    whole = [
-        summary
-        for summary in checked.found["summaries"]
-        if summary["subject"] == checked.subject
-        and summary["metric"] == THROUGHPUT.name
-        and summary["group"] is None
-    ]
-    texts = [
-        f"{'in-sample' if summary['in_sample'] else 'held-out'} {percent(summary['ratio'] - 1)}"
-        f" ({percent(summary['low'] - 1)} to {percent(summary['high'] - 1)}), {summary['verdict']}"
-        for summary in whole
-        if summary["low"] is not None
-    ]
+    texts = [f"{gain.steps} {_gain(gain)}, {gain.verdict}" for gain in checked.gains]
     blocks = count_of(checked.found["blocks"], "block")
     said = "; ".join(texts) or "too few blocks for an interval"
     return f"{checked.subject} over its base, computed anew from {blocks}: {said}"
+
+
+def _gain(gain: Gain) -> str:
+    low, high = percent(gain.low - 1), percent(gain.high - 1)
+    return f"{percent(gain.ratio - 1)} ({low} to {high})"
+
+
+def _repeat(context: Context, checked: Checked) -> int:
+    """Execute a package's experiment here; return whether its gain is found, as an exit code."""
+    declared = checked.experiment
+    reason = checked.private if declared is None else why_private(declared)
+    if declared is None or reason is not None:
+        raise UsageError(f"this measurement cannot be repeated: {reason}")
+    experiment = parse(repeated_text(declared, checked.name), name="package")
+    context.out.print()
+    page = execute_new(context, experiment, refresh=False, force=False)
+    here = {gain.in_sample: gain for gain in gains(report(page)["summaries"], checked.subject)}
+    agreed = [_compare(context, gain, here.get(gain.in_sample)) for gain in checked.gains]
+    return 0 if agreed and all(agreed) else 1
+
+
+def _compare(context: Context, said: Gain, here: Gain | None) -> bool:
+    """Print whether a gain was found here, too, and return that."""
+    text = f"{said.steps}: the package says {_gain(said)}; "
+    agrees = here is not None and here.agrees_with(said)
+    if here is None:
+        text += "too little was measured here"
+    else:
+        text += f"here it is {_gain(here)}: {'they agree' if agrees else 'they differ'}"
+    context.out.print(headed("again    ", text), soft_wrap=True)
+    return agrees
 
 
 PLUGIN = command

@@ -1,0 +1,99 @@
+"""An experiment is enclosed in a package only if it names nothing that is its user's."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from dbhone import registry
+from dbhone.experiment.load import parse
+from dbhone.experiment.packaged import repeated_text
+from dbhone.package.repetition import Gain, gains, public_part, why_private
+
+OPEN: dict[str, Any] = {
+    "title": "Our shop's secret plan",
+    "base": "rel",
+    "sources": {"postgresql": "apt:postgresql-15", "tree": "git:https://example.org/a.git@v1"},
+    "subjects": {
+        "rel": {"dbms": "postgresql", "source": "postgresql"},
+        "pgo": {"like": "rel", "variant": "pgo", "settings": {"work_mem": "64MB"}},
+    },
+    "training": {"sets": ["point-query"]},
+    "workload": {"suite": "sysbench:micro"},
+    "config": {"set": {"fsync": "off"}},
+    "design": {"budget": "20m", "blocks": {"min": 6, "max": 9}},
+}
+
+
+def test_what_names_only_what_everybody_has_is_enclosed_without_its_title() -> None:
+    assert why_private(OPEN) is None
+    assert "title" not in public_part(OPEN)
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "value"),
+    [
+        ("workload", "suite", "./shop.workload"),
+        ("workload", "suite", "/home/me/shop.toml"),
+        ("training", "suite", "./shop.workload"),
+        ("training", "command", ["./test.sh"]),
+        ("sources", "postgresql", "dir:/home/me/postgresql"),
+        ("sources", "postgresql", "git:https://me:secret@example.org/a.git@v1"),
+        ("config", "set", {"ssl_key_file": "/etc/key"}),
+        ("config", "set", {"primary_conninfo": "password=secret"}),
+        ("config", "set", {"master_password": "abc"}),
+        ("config", "file", "my.cnf"),
+        ("workload", "data", {"folder": "/srv/data"}),
+        ("subjects", "rel", {"compiler": "/opt/gcc/bin/gcc"}),
+        ("subjects", "rel", {"options": ["-DWITH_SSL=/opt/ssl"]}),
+        ("subjects", "rel", {"train_suite": "./shop.workload"}),
+        ("subjects", "rel", {"vary": {"search_path": ["a, b", "c"]}}),
+    ],
+)
+def test_what_names_something_of_its_users_is_not(table: str, key: str, value: object) -> None:
+    assert why_private({**OPEN, table: {**OPEN[table], key: value}}) is not None
+
+
+@pytest.mark.parametrize("name", sorted(registry.toml_files("dbhone.experiment.experiments")))
+def test_every_experiment_that_ships_can_be_repeated(name: str) -> None:
+    file = registry.toml_files("dbhone.experiment.experiments")[name]
+    declared = tomllib.loads(file.read_text(encoding="utf-8"))
+    assert why_private(declared) is None
+    again = parse(repeated_text(public_part(declared), "server-1.0"), name="package")
+    first = parse(file.read_text(encoding="utf-8"), name=name)
+    assert again.subjects == first.subjects
+    assert (again.suite, again.scale, again.sets) == (first.suite, first.scale, first.sets)
+    assert again.design == first.design
+
+
+def _gain(low: float, ratio: float, high: float) -> Gain:
+    return Gain(in_sample=False, ratio=ratio, low=low, high=high, verdict="faster")
+
+
+def test_two_measurements_agree_as_far_as_their_intervals_allow() -> None:
+    assert _gain(1.08, 1.1, 1.12).agrees_with(_gain(1.09, 1.12, 1.15))
+    assert not _gain(1.08, 1.1, 1.12).agrees_with(_gain(1.18, 1.2, 1.22))
+
+
+def test_gains_are_those_of_one_subject_over_all_steps_alike_in_sample() -> None:
+    whole = {
+        "subject": "pgo",
+        "metric": "throughput",
+        "group": None,
+        "in_sample": False,
+        "ratio": 1.1,
+        "low": 1.0,
+        "high": 1.2,
+        "verdict": "faster",
+        "blocks": 6,
+    }
+    others = (
+        {**whole, "subject": "lto"},
+        {**whole, "metric": "cpu_seconds"},
+        {**whole, "group": "point"},
+        {**whole, "low": None},
+    )
+    (found,) = gains([*others, whole], "pgo")
+    assert (found.ratio, found.steps) == (1.1, "held-out")
