@@ -11,9 +11,12 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
 from dbhone.home import Home, open_session
 from dbhone.measurement.record import Role, Run, RunState, Warning
+from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
+from dbhone.report.formats.base import render
+from dbhone.report.page import build_page
 from dbhone.tuner.request import Request
-from dbhone.tuner.results import all_tried, waterfall
+from dbhone.tuner.results import all_tried, results, waterfall
 from dbhone.tuner.search import (
     Decision,
     Finished,
@@ -22,6 +25,7 @@ from dbhone.tuner.search import (
     has_ended,
     next_stage,
     run_search,
+    search_of,
 )
 from dbhone.tuner.space import Candidate
 from dbhone.verification.outcome import Grade
@@ -68,6 +72,22 @@ def ended(
     measured = tuple(each for each in subjects if each.name not in broken)
     found = samples(replace(run, subjects=measured), Shape(effects=effects, blocks=blocks))
     return Finished(run=run, samples=found)
+
+
+class PretendedStore:
+    """A store that holds the runs of one search."""
+
+    def __init__(self, runs: list[Run], found: list[SampleArray]) -> None:
+        self._runs, self._found = runs, found
+
+    def runs(self) -> list[Run]:
+        return self._runs
+
+    def run(self, number: int) -> Run:
+        return self._runs[number - 1]
+
+    def samples(self, number: int) -> SampleArray:
+        return self._found[number - 1]
 
 
 def search(
@@ -201,10 +221,30 @@ def test_a_run_that_was_cut_off_goes_on_before_another_is_made(tmp_path: Path) -
 def test_the_waterfall_goes_from_the_base_to_the_winner_by_what_was_measured() -> None:
     finished, decision = search(request(), TRUE)
     assert decision.winner is not None
-    stages = waterfall(request(), finished, decision.winner)
+    stages = waterfall(finished, decision.winner)
     assert [each.stage for each in stages] == ["lto", "pgo"]
     assert stages[0].ratio * stages[1].ratio == pytest.approx(1.3, rel=0.03)
     assert all(each.low is not None and each.low <= each.ratio for each in stages)
+
+
+def test_the_page_of_the_winner_tells_of_the_search(tmp_path: Path) -> None:
+    finished, decision = search(request(), TRUE, broken=("lto+pgo",))
+    assert decision.confirmed is not None
+    page = build_page(decision.confirmed.run, decision.confirmed.samples)
+    html = render(replace(page, search=results(finished, decision)), "html").decode()
+    assert "What each stage brought" in html
+    assert "refused: it crashed" in html
+    assert html.count('class="whisker"') > 2
+
+
+def test_a_search_is_known_by_the_run_of_its_winner() -> None:
+    finished, decision = search(request(), TRUE, broken=("lto+pgo",))
+    runs = [replace(one.run, id=number) for number, one in enumerate(finished, start=1)]
+    store = PretendedStore(runs, [one.samples for one in finished])
+    again = search_of(runs[-1], store)  # type: ignore[arg-type]
+    assert again is not None
+    assert results(*again) == results(finished, decision)
+    assert search_of(runs[0], store) is None  # type: ignore[arg-type]
 
 
 def test_what_was_left_out_is_told_with_its_reason() -> None:

@@ -29,6 +29,7 @@ from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.report.outcome import outcome
 from dbhone.report.page import Page, build_page
+from dbhone.report.search import Search
 from dbhone.report.terminal import show
 from dbhone.source.known_versions import known_versions
 from dbhone.units import parse_duration, parse_percent, whole_minutes
@@ -204,9 +205,15 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
     return page
 
 
-def save_reports(run: Run, store: Store, home: Home) -> tuple[Page, tuple[Path, ...]]:
-    """Write a run's reports into its folder; return its page and their paths."""
+def save_reports(
+    run: Run, store: Store, home: Home, search: Search | None = None
+) -> tuple[Page, tuple[Path, ...]]:
+    """Write a run's reports into its folder; return its page and their paths.
+
+    That of a search's winner tells of the ``search``.
+    """
     page = build_page(run, store.samples(run.id), store.observations(run.id))
+    page = dataclasses.replace(page, search=search)
     return page, write_reports(page, home.runs / str(run.id))
 
 

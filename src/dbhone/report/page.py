@@ -30,6 +30,7 @@ from dbhone.report.published_comparison import (
     published_table,
 )
 from dbhone.report.reproduction import Repeat, environment, repeat
+from dbhone.report.search import Search
 from dbhone.report.server_series import ServerSection, server_sections, server_series_note
 from dbhone.report.settings import defaults_table, settings_table, shared_settings
 from dbhone.report.steps import metric_tables, statement_table, step_table
@@ -66,7 +67,8 @@ class Page:
     compared and what moved most. It is empty without a base;
     ``differences`` are None where no two subjects differ.
     ``builds`` are the tables of build times, empty where they are not known. ``levels`` are all
-    absolute figures, ``samples`` the single ones that everything was made of.
+    absolute figures, ``samples`` the single ones that everything was made of. ``search`` is the one
+    whose winner the run measured, if any.
     """
 
     run: Run
@@ -112,6 +114,7 @@ class Page:
     environment: tuple[tuple[str, str], ...]
     origins: tuple[Origin, ...]
     repeat: tuple[Repeat, ...]
+    search: Search | None = None
 
     @property
     def gain(self) -> Summary | None:
@@ -293,6 +296,8 @@ def tables(page: Page) -> tuple[Table, ...]:
     swept = (chart for sweep in page.sweeps for chart in (sweep.throughput, sweep.latency))
     charts = (
         page.summary,
+        page.search.waterfall if page.search else None,
+        page.search.candidates if page.search else None,
         page.history.table if page.history else None,
         page.seconds,
         *page.parts,

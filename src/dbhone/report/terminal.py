@@ -68,7 +68,12 @@ class PageView:
         history = [page.history.table] if page.history is not None else []
         seconds = [page.seconds] if page.seconds is not None else []
         steps = page.steps if page.history is not None else ()
+        search = page.search
+        tried = [] if search is None else [search.candidates]
+        brought = [search.waterfall] if search is not None and search.waterfall else []
         return [
+            *tried,
+            *brought,
             *(page.summary, *history, *seconds, *page.parts, *page.statements, *steps),
             *(*rates, *page.operations, *metrics, *page.published_tables),
         ]

@@ -26,6 +26,9 @@ _CONFIRMING_SHARE = 0.3
 """The share of the budget that is kept for the confirming run."""
 _SERVER_BUDGET, _EMBEDDED_BUDGET = 2 * 3600.0, 15 * 60.0
 
+PREFIX = "tune-"
+"""With what the names of a search's runs begin."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -58,7 +61,7 @@ class Request:
             *(self.dbms.name, self.source, self.workload, self.train, self.design),
             *(self.candidates, self.levers, self.grade, self.tolerated),
         )
-        return f"tune-{hashlib.sha256(repr(same).encode()).hexdigest()[:10]}"
+        return f"{PREFIX}{hashlib.sha256(repr(same).encode()).hexdigest()[:10]}"
 
     @property
     def reserve(self) -> float:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from dbhone.analysis.selection import step_ratio
-from dbhone.tuner.request import Request
+from dbhone.report.search import Brought, Search, Tried
 from dbhone.tuner.search import Decision, Finished, Kind, of_kind, ranking, scores, tried
 from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
 
@@ -20,27 +19,12 @@ _ORDER = ("lto", "cspgo", "pgo", "bolt")
 """The stages of a waterfall; what else sets a build apart comes after them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """One candidate: its ratio to the base while choosing, in so many blocks, and its fate."""
-
-    name: str
-    ratio: float | None
-    blocks: int
-    fate: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
-    """What one stage brought: the ratio to the stage before it, and the interval of that.
-
-    ``low`` and ``high`` are None where too few blocks have both.
-    """
-
-    stage: str
-    ratio: float
-    low: float | None
-    high: float | None
+def results(
+    finished: Sequence[Finished], decision: Decision, left_out: Mapping[str, str] | None = None
+) -> Search:
+    """Return what a search tells. ``left_out`` are no candidates on this machine, with reasons."""
+    stages = () if decision.winner is None else waterfall(finished, decision.winner)
+    return Search(tried=all_tried(finished, decision, left_out or {}), stages=stages)
 
 
 def all_tried(
@@ -70,9 +54,7 @@ def all_tried(
     return tuple(rows)
 
 
-def waterfall(
-    request: Request, finished: Sequence[Finished], best: Candidate
-) -> tuple[Brought, ...]:
+def waterfall(finished: Sequence[Finished], best: Candidate) -> tuple[Brought, ...]:
     """Return what each stage brought on the way from the base to a candidate, as far as measured.
 
     Each stage is a candidate that has one word more; what was not measured by itself is one stage
@@ -82,7 +64,9 @@ def waterfall(
     known = scores(choosing)
     if best.name not in known:
         return ()
-    measured = {candidate: known[candidate.name] for candidate in tried(request, choosing)}
+    measured = {
+        candidate: known[name] for name, candidate in tried(choosing).items() if name in known
+    }
     zero = known[best.name] * 0.0
     stages: list[Brought] = []
     before, told = zero, frozenset[str]()

@@ -9,7 +9,8 @@ with a search is to ask once more what comes next.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -37,8 +38,8 @@ from dbhone.home import Session
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.measurement.store import Store
-from dbhone.tuner.request import Request
-from dbhone.tuner.space import BASE, Candidate
+from dbhone.tuner.request import PREFIX, Request
+from dbhone.tuner.space import BASE, Candidate, candidate_of
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds
 
@@ -125,7 +126,7 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
         if stage is not None:
             return stage
     refused: dict[str, str] = {}
-    by_name = _by_name(request, choosing)
+    by_name = tried(choosing)
     for confirmed in confirming:
         candidate = by_name[_confirmed_name(confirmed)]
         reason = objection(confirmed, candidate, request.tolerated)
@@ -208,7 +209,7 @@ def _next_rung(request: Request, choosing: Sequence[Finished], left: float) -> S
     best = survivors(ranked)
     if not ranked or number >= _RUNGS:
         return None
-    by_name = _by_name(request, choosing)
+    by_name = tried(choosing)
     candidates = [by_name[name] for name in best]
     if number == 1:
         candidates += _with_levers(candidates[0], request.levers)
@@ -299,20 +300,6 @@ def _with_levers(best: Candidate, levers: tuple[str, ...]) -> list[Candidate]:
     return [dataclasses.replace(best, levers=(word,)) for word in levers]
 
 
-def _by_name(request: Request, choosing: Sequence[Finished]) -> dict[str, Candidate]:
-    """Return all candidates by name; those with levers are the best of the first rung's."""
-    candidates = list(request.candidates)
-    if request.levers:
-        ranked = ranking(choosing[:1])
-        candidates += [
-            with_lever
-            for candidate in request.candidates
-            if ranked and candidate.name == ranked[0].name
-            for with_lever in _with_levers(candidate, request.levers)
-        ]
-    return {candidate.name: candidate for candidate in candidates}
-
-
 def _confirmed_name(confirmed: Finished) -> str:
     return next(name for name in confirmed.run.declared.subjects if name not in {BASE, CONTROL})
 
@@ -340,19 +327,47 @@ def has_ended(run: Run) -> bool:
     )
 
 
-def tried(request: Request, choosing: Sequence[Finished]) -> Iterator[Candidate]:
-    """Yield the candidates of which anything was measured, in the order of the space."""
-    measured = scores(choosing)
-    candidates = _by_name(request, choosing)
-    return (candidate for name, candidate in candidates.items() if name in measured)
+def tried(choosing: Sequence[Finished]) -> dict[str, Candidate]:
+    """Return the candidates of choosing runs by name, in the order of promise."""
+    sections = [tomllib.loads(ended.run.experiment)["subjects"] for ended in choosing]
+    return {
+        name: candidate_of(section)
+        for subjects in sections
+        for name, section in subjects.items()
+        if name != BASE
+    }
+
+
+def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
+    """Return the search whose best candidate a run measured, as far as it came by then.
+
+    None for any other run.
+    """
+    name, _, kind = run.experiment_name.rpartition("-")[0].rpartition("-")
+    if not name.startswith(PREFIX) or kind != Kind.CONFIRM:
+        return None
+    runs = [own for own in _runs_named(name, store) if own.id <= run.id]
+    finished = finished_of(runs, store)
+    choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
+    candidates = tried(choosing)
+    *earlier, last = [(candidates[_confirmed_name(one)], one) for one in confirming]
+    refused = {
+        candidate.name: objection(one, candidate, 0.0) or "another was measured afresh"
+        for candidate, one in earlier
+    }
+    return finished, Decision(winner=last[0], confirmed=last[1], refused=refused)
 
 
 def runs_of(request: Request, store: Store) -> list[Run]:
     """Return the runs of a search so far, in their order."""
+    return _runs_named(request.name, store)
+
+
+def _runs_named(name: str, store: Store) -> list[Run]:
     return [
         store.run(summary.id)
         for summary in store.runs()
-        if summary.experiment_name.startswith(f"{request.name}-")
+        if summary.experiment_name.startswith(f"{name}-")
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,15 @@ class Candidate:
         if self.variant != BASE:
             section["variant"] = self.variant
         return section | ({"levers": list(self.levers)} if self.levers else {})
+
+
+def candidate_of(section: Mapping[str, Any]) -> Candidate:
+    """Return the candidate that ``Candidate.section`` wrote."""
+    return Candidate(
+        variant=section.get("variant", BASE),
+        compiler=section.get("compiler", BASE_COMPILER),
+        levers=tuple(section.get("levers", ())),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

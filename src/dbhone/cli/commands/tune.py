@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
-from rich.table import Table
 
 from dbhone.cli import completing
 from dbhone.cli.commands.plan import print_plan
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, asks_but_budget
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import headed, labelled, listing, write_output
+from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.running import Duration, Percent, check, perform, save_reports
 from dbhone.errors import HoneError, Interrupted
@@ -26,12 +24,12 @@ from dbhone.home import Session
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page
+from dbhone.report.search import Search
+from dbhone.report.terminal import show_table
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.request import Request, Wishes, check_budget, check_room, make_request
-from dbhone.tuner.results import Brought, all_tried, waterfall
+from dbhone.tuner.results import results
 from dbhone.tuner.search import (
-    Decision,
-    Finished,
     Stage,
     confirmation,
     finished_of,
@@ -163,10 +161,12 @@ def command(context: Context, /, source: str, **options: Any) -> int:
 
         decision = run_search(request, session, store, execute, refresh=chosen.refresh)
         finished = finished_of(runs_of(request, store), store)
-        _tell(context, request, finished, decision, space.left_out)
+        found = results(finished, decision, space.left_out)
+        _tell(context, found)
         if decision.confirmed is None:
+            context.out.print("\nNo build was found that is faster than the base.", style="bold")
             return 1
-        page, _ = save_reports(decision.confirmed.run, store, session.home)
+        page, _ = save_reports(decision.confirmed.run, store, session.home, found)
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
 
 
@@ -216,25 +216,11 @@ def _execute(
     context.err.print(labelled("report", str(written[0])), soft_wrap=True)
 
 
-def _tell(
-    context: Context,
-    request: Request,
-    finished: Sequence[Finished],
-    decision: Decision,
-    left_out: dict[str, str],
-) -> None:
+def _tell(context: Context, found: Search) -> None:
     """Print what was tried, and what each stage of the winner brought."""
-    out = context.out
-    out.print("What was tried (the ratios chose, and so they flatter)", style="bold")
-    out.print(_table_of_tried(finished, decision, left_out))
-    if decision.winner is None:
-        out.print("\nNo build was found that is faster than the base.", style="bold")
-        return
-    stages = waterfall(request, finished, decision.winner)
-    if stages:
-        title = "What each stage brought on the way to it (from the choosing runs, too)"
-        out.print(f"\n{title}", style="bold")
-        out.print(_waterfall(stages))
+    show_table(found.candidates, context.out)
+    if found.waterfall is not None:
+        show_table(found.waterfall, context.out)
 
 
 def _tell_gain(context: Context, page: Page, spent: float) -> int:
@@ -260,28 +246,6 @@ def _print_plan(context: Context, request: Request, space: Space, first: Stage) 
         f" at the grade {request.grade.value} and measured afresh against the base, for which"
         f" {duration(request.reserve)} of the budget of {duration(request.budget)} are kept.",
     )
-
-
-def _table_of_tried(
-    finished: Sequence[Finished], decision: Decision, left_out: dict[str, str]
-) -> Table:
-    figures = ("ratio", "blocks")
-    table = listing("candidate", *figures, "fate", right=figures, whole=("candidate", *figures))
-    for tried in all_tried(finished, decision, left_out):
-        ratio = "" if tried.ratio is None else f"{tried.ratio:.3f}"
-        table.add_row(tried.name, ratio, str(tried.blocks or ""), tried.fate)
-    return table
-
-
-def _waterfall(stages: Sequence[Brought]) -> Table:
-    figures = ("times", "95 % interval", "so far")
-    table = listing("stage", *figures, right=figures)
-    so_far = 1.0
-    for stage in stages:
-        so_far *= stage.ratio
-        reach = "" if stage.low is None else f"{stage.low:.3f}–{stage.high:.3f}"
-        table.add_row(stage.stage, f"{stage.ratio:.3f}", reach, f"{so_far:.3f}")
-    return table
 
 
 PLUGIN = command

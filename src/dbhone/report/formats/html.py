@@ -144,6 +144,7 @@ def _pictures(page: Page) -> _Pictures:
 def _contents(page: Page) -> list[tuple[str, str]]:
     sections = [
         ("summary", "Summary", True),
+        ("search", "The search", page.search is not None),
         ("history", "Changes", page.history is not None),
         ("seconds", "Seconds", page.seconds is not None),
         ("groups", "By group", bool(page.parts)),

@@ -1,0 +1,104 @@
+"""What a search tells on the page of its winner: what each stage brought, and all that was tried.
+
+These figures are of the choosing runs, which flatter whoever did best in them. The gain is the
+confirming run's alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbhone.analysis.verdict import Direction
+from dbhone.report.table import Cell, Column, Interval, Row, Table, columns
+from dbhone.report.wording import margin, ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One candidate: its ratio to the base while choosing, in so many blocks, and its fate."""
+
+    name: str
+    ratio: float | None
+    blocks: int
+    fate: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What one stage brought: the ratio to the stage before it, and the interval of that.
+
+    ``low`` and ``high`` are None where too few blocks have both.
+    """
+
+    stage: str
+    ratio: float
+    low: float | None
+    high: float | None
+
+    @property
+    def tone(self) -> Direction:
+        """Which way its interval points."""
+        if self.low is None or self.high is None:
+            return Direction.UNKNOWN
+        if self.low > 1:
+            return Direction.BETTER
+        return Direction.WORSE if self.high < 1 else Direction.SAME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """All that was ``tried``, the best first, and the ``stages`` from the base to the winner."""
+
+    tried: tuple[Tried, ...]
+    stages: tuple[Brought, ...]
+
+    @property
+    def waterfall(self) -> Table | None:
+        """What each stage brought; None where no stage was measured by itself."""
+        if not self.stages:
+            return None
+        return Table(
+            title="What each stage brought",
+            caption="Each stage as a ratio to the one before it, from the base to the winner, in"
+            " the runs that chose. The last column is the base times all stages so far.",
+            columns=columns("Stage", ("Times", "So far")),
+            rows=tuple(self._rows()),
+        )
+
+    def _rows(self) -> Iterator[Row]:
+        before = 1.0
+        for stage in self.stages:
+            after = before * stage.ratio
+            half = None
+            if stage.low is not None and stage.high is not None:
+                half = (stage.high / stage.low) ** 0.5 - 1
+            way = Interval(low=min(before, after), ratio=after, high=max(before, after))
+            own = Cell(text=ratio(stage.ratio), margin=margin(half))
+            so_far = Cell(text=ratio(after), tone=stage.tone, interval=way)
+            yield Row(cells=(Cell(text=stage.stage), own, so_far))
+            before = after
+
+    @property
+    def candidates(self) -> Table:
+        """All that was tried, with its fate."""
+        return Table(
+            title="What was tried",
+            caption="Candidates as ratios to the base in the runs that chose: these figures flatter"
+            " whoever did best. The winner's gain was measured afresh.",
+            columns=(
+                *columns("Candidate", ("Ratio", "Blocks")),
+                Column(title="Fate", numeric=False),
+            ),
+            rows=tuple(
+                Row(
+                    cells=(
+                        Cell(text=one.name),
+                        Cell(text="" if one.ratio is None else ratio(one.ratio)),
+                        Cell(text=str(one.blocks or "")),
+                        Cell(text=one.fate),
+                    )
+                )
+                for one in self.tried
+            ),
+        )
