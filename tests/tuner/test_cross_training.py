@@ -58,8 +58,8 @@ def test_all_sets_of_a_suite_are_taken_where_none_is_named() -> None:
 @pytest.mark.parametrize(
     ("request_", "error", "said"),
     [
-        (with_sets(), UsageError, "has 32 sets here, and 2 to 12 can be trained on"),
-        (with_sets("scan"), UsageError, "has 1 sets here"),
+        (with_sets(), UsageError, "2 to 12 sets can be trained on in turn, not 32"),
+        (with_sets("scan"), UsageError, "not 1"),
         (with_sets("scan", "nonsense"), UnknownName, "nonsense"),
     ],
 )

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from dbhone.analysis.stacks import Call, Part, Round, Stack, module_of, plain_name
+from dbhone.analysis.verdict import Analysis, Effect
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import DriverError, UnknownName, UsageError
 from dbhone.experiment.block_servers import BlockServers
@@ -53,6 +55,29 @@ class Explained:
     subject: tuple[Round, ...]
     named: float
     """The share of samples in the servers' own code whose function has a name."""
+
+
+def most_different(
+    analysis: Analysis,
+    controls: Collection[str],
+    *,
+    subject: str | None = None,
+    step: str | None = None,
+) -> Effect | None:
+    """Return the effect on throughput that is the largest; None if there is none.
+
+    Parts of a set are executed with it and cannot be explained by themselves, and a control's
+    effects are noise.
+    """
+    effects = (
+        effect
+        for effect in analysis.throughput_effects
+        if not effect.part
+        and effect.subject not in controls
+        and subject in (None, effect.subject)
+        and (step is None or step in (effect.step, effect.step.partition("_")[0]))
+    )
+    return max(effects, key=lambda effect: abs(math.log(effect.ratio)), default=None)
 
 
 def find_task(experiment: Experiment, word: str) -> Task:

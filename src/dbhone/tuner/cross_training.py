@@ -77,7 +77,7 @@ def _sets(workload: WorkloadOptions, dbms: Dbms) -> tuple[str, ...]:
     suites.full_names(suite, sets)
     if not 2 <= len(sets) <= _MOST:
         raise UsageError(
-            f"{name} has {len(sets)} sets here, and 2 to {_MOST} can be trained on in turn",
+            f"{name}: 2 to {_MOST} sets can be trained on in turn, not {len(sets)}",
             hint="name some: --sets A,B,…; 'hone suites' lists them",
         )
     return sets

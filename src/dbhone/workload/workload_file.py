@@ -268,7 +268,9 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             hint="'hone capture' makes workload files",
         ) from None
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}", hint="'hone capture' makes a workload file"
+        ) from error
 
 
 def _first_line(error: Exception) -> str:

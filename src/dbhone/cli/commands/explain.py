@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from pathlib import Path
 
 import click
 
-from dbhone.analysis.verdict import Effect
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
@@ -19,7 +17,7 @@ from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.explaining import Explained, explain, find_task
+from dbhone.experiment.explaining import Explained, explain, find_task, most_different
 from dbhone.experiment.goals import missing_for
 from dbhone.measurement.stack_sampling import FREQUENCY, check_sampling, clock
 from dbhone.report.explanation import Explanation, difference_folded, explanation, speedscope
@@ -35,13 +33,13 @@ _NAMELESS = 0.9
     cls=HoneCommand,
     task=Task.LOOK,
     examples=(
-        "hone explain last",
+        "hone explain",
         "hone explain 7 lto+pgo update-index",
         "hone explain 7 --output why.html",
         "hone explain 7 --output stacks.speedscope.json",
     ),
 )
-@click.argument("run", shell_complete=completing.completing(completing.runs))
+@click.argument("run", default="last", shell_complete=completing.completing(completing.runs))
 @click.argument(
     "subject", required=False, shell_complete=completing.completing(completing.subjects)
 )
@@ -138,22 +136,12 @@ def _chosen(page: Page, subject: str | None, step: str | None) -> tuple[str, str
     """Return the subject and step: what is not named is where throughput differs most."""
     if subject is not None and step is not None:
         return subject, step
-    effects = [
-        effect
-        for effect in page.analysis.throughput_effects
-        if subject in (None, effect.subject)
-        and (step is None or step in (effect.step, effect.step.partition("_")[0]))
-    ]
-    if not effects:
-        if subject is not None:
-            raise UsageError(f"nothing was compared of {subject}", hint="name a STEP as well")
+    found = most_different(page.analysis, page.run.controls, subject=subject, step=step)
+    if found is None and subject is not None:
+        raise UsageError(f"nothing was compared of {subject}", hint="name a STEP as well")
+    if found is None:
         raise UsageError("nothing was compared in this run", hint="name a SUBJECT and a STEP")
-    largest = max(effects, key=_size)
-    return largest.subject, largest.step
-
-
-def _size(effect: Effect) -> float:
-    return abs(math.log(effect.ratio))
+    return found.subject, found.step
 
 
 def _title(names: tuple[str, str], found: Explained) -> str:
