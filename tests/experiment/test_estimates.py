@@ -15,9 +15,12 @@ from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Edit
 from dbhone.experiment import estimates
+from dbhone.experiment.model import Training
 from dbhone.home import Home, Session
 from dbhone.source.derive import apply_edits
 from dbhone.source.tree import SourceTree
+from dbhone.workload.task import Scale
+from tests.compilation.test_profile import train
 from tests.compilation.tiny import Tiny, make_spec, make_tree
 
 INPUTS = BuildInputs(dbms="tiny", source="git:tiny@1", variant=parse_variant("pgo"))
@@ -61,6 +64,33 @@ def test_a_build_by_a_recipe_that_has_changed_is_not_taken_for_done(
 def test_a_build_that_is_there_takes_no_time(session: Session) -> None:
     cost = estimates.BuildEstimator(session.home).cost(INPUTS, Pass.INSTRUMENT)
     assert (cost.done, cost.seconds) == (True, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("suite", "sets", "foreign", "done"),
+    [
+        ("speedtest1", ("main",), False, True),
+        ("speedtest1", ("main",), True, True),
+        ("speedtest1", ("main", "cte"), False, False),
+        ("speedtest1", ("cte",), False, False),
+    ],
+)
+def test_a_build_with_the_profile_of_another_training_is_not_taken_for_done(
+    tree: SourceTree,
+    session: Session,
+    suite: str,
+    sets: tuple[str, ...],
+    *,
+    foreign: bool,
+    done: bool,
+) -> None:
+    profile = train(tree, session, "gcc")
+    builder.make(make_spec(tree, "pgo", pass_=Pass.USE, profile=profile), session, lambda _: None)
+    training = Training(
+        suite=suite, scale=Scale(size="smoke"), sets=sets, size="smoke", foreign=foreign
+    )
+    cost = estimates.BuildEstimator(session.home).cost(INPUTS, Pass.USE, training)
+    assert cost.done is done
 
 
 def test_a_build_of_a_tree_that_is_changed_first_takes_no_time_either(

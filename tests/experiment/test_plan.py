@@ -12,7 +12,7 @@ from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import HoneError, ToolError
 from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names
-from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.plan import (
     DONE,
     CheckSubjects,
@@ -45,7 +45,8 @@ class Known:
         chosen = inputs.model_dump_json(exclude={"variant"})
         return f"{chosen} {pass_} {'' if pass_ is Pass.INSTRUMENT else inputs.variant.name}"
 
-    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
+    def cost(self, inputs: BuildInputs, pass_: Pass, training: Training | None = None) -> Cost:
+        del training
         seconds = self._seconds.get(inputs.variant.name, 10.0)
         return DONE if seconds == 0 else Cost(seconds=seconds)
 

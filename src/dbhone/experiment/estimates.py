@@ -18,7 +18,7 @@ from dbhone.compilation.transforms.base import Pass
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.experiment.levers import lacking
-from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.plan import DONE, Cost
 from dbhone.home import Home
 from dbhone.instance import prebuilt
@@ -74,14 +74,15 @@ class BuildEstimator:
         flags = inputs.variant.flags(compiler, pass_) if compiler else inputs.variant.name
         return f"build {inputs.model_dump_json(exclude={'variant'})} {flags}"
 
-    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
-        """Return what one pass of a build costs."""
+    def cost(self, inputs: BuildInputs, pass_: Pass, training: Training | None = None) -> Cost:
+        """Return what one pass of a build costs, which takes a profile of this training if any."""
         if inputs.variant.ready_made:
             return self._cost_of_prebuilt(inputs)
         compiler = self._compiler(inputs.compiler)
         builds = all_builds(self._home)
         like = [build for build in builds if _is_like(build, inputs, pass_, compiler)]
-        if compiler is not None and self._is_there(inputs, pass_, compiler, like):
+        fitting = [build for build in like if _is_trained_so(build, pass_, training)]
+        if compiler is not None and self._is_there(inputs, pass_, compiler, fitting):
             return DONE
         version = self._last_version(inputs)
         if not like:
@@ -170,6 +171,21 @@ def _is_like(build: Build, inputs: BuildInputs, pass_: Pass, compiler: Compiler 
             or pass_.post_link
         )
     )
+
+
+def _is_trained_so(build: Build, pass_: Pass, training: Training | None) -> bool:
+    """Return whether a build may have the profile of a training, by the names of the sets.
+
+    The same profile is that of a foreign suite in another experiment.
+    """
+    trained = build.manifest.trained
+    if training is None or not pass_.takes_profile or not trained:
+        return True
+    kept, wanted = (
+        {name.rpartition("/")[2] for name in names}
+        for names in (trained[-1].trained_on, training.trained_on)
+    )
+    return kept == wanted
 
 
 def _version_of(dbms: str, tree: SourceTree) -> str:

@@ -215,8 +215,8 @@ class Estimator(Protocol):
     def identity(self, inputs: BuildInputs, pass_: Pass) -> str:
         """Return what is the same for all subjects that share a pass of a build."""
 
-    def cost(self, inputs: BuildInputs, pass_: Pass) -> Cost:
-        """Return what a pass of a build costs."""
+    def cost(self, inputs: BuildInputs, pass_: Pass, training: Training | None = None) -> Cost:
+        """Return what a pass of a build costs, which takes a profile of this training if any."""
 
     def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
         """Return the error that tells why a subject cannot take part here, None if it can."""
@@ -407,7 +407,7 @@ def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[
             subjects=(subject.name,),
             needs=needs,
             makes=" ".join((estimator.identity(inputs, pass_), *needs)),
-            cost=estimator.cost(inputs, pass_),
+            cost=estimator.cost(inputs, pass_, subject.training),
             inputs=inputs,
             pass_=pass_,
         )
