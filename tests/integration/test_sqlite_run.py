@@ -261,12 +261,16 @@ def test_a_build_is_verified_by_sqlites_own_tests_packed_and_checked(
 
     assert "passed  answers" in hone("verify", *against, "--grade", "answers").stdout
     path = hone.folder / "server.tar.zst"
-    hone("package", digests["pgo"], "--output", str(path))
+    packed = hone("package", digests["pgo"], "--rebuild", "--output", str(path))
+    assert "a second build of the same inputs has the same files" in packed.stderr
     package = path.read_bytes()
     assert str(hone.home).encode() not in package
     checked = hone("package", "--check", str(path)).stdout
     assert "none: nobody vouches for it" in checked
     assert "grade answers" in checked
+    assert "has the same files, byte for byte" in checked
+    again = hone("package", "--check", "--again", str(path), code=2)
+    assert "cannot be repeated: the package has no experiment" in again.stderr
     path.write_bytes(package[:5000] + bytes([package[5000] ^ 1]) + package[5001:])
     assert "is damaged" in hone("package", "--check", str(path), code=1).stderr
 

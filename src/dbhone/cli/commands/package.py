@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from pathlib import Path
 
@@ -32,7 +33,6 @@ from dbhone.package.packing import (
 )
 from dbhone.package.proof import read_public_key, read_signing_key
 from dbhone.package.repetition import Gain, gains, why_private
-from dbhone.report.contract import report
 from dbhone.source.elf import machine_here
 from dbhone.units import count_of, listed, percent, size
 
@@ -252,7 +252,8 @@ def _repeat(context: Context, checked: Checked) -> int:
     experiment = parse(repeated_text(declared, checked.name), name="package")
     context.out.print()
     page = execute_new(context, experiment, refresh=False, force=False)
-    here = {gain.in_sample: gain for gain in gains(report(page)["summaries"], checked.subject)}
+    found = gains(map(dataclasses.asdict, page.analysis.summaries), checked.subject)
+    here = {gain.in_sample: gain for gain in found}
     agreed = [_compare(context, gain, here.get(gain.in_sample)) for gain in checked.gains]
     return 0 if agreed and all(agreed) else 1
 
