@@ -99,10 +99,12 @@ def capture_live(
     *,
     ask: Ask,
     tell: Callable[[str], None],
+    waiting: Callable[[float], None],
 ) -> Captured:
     """Have a server log for so many seconds, and write the workload to a file.
 
-    Raises MachineError where the server refuses, with its settings put back.
+    ``waiting`` gets the seconds that are left, every second. Raises MachineError where the server
+    refuses, with its settings put back.
     """
     connection, password = _logged_in(address, ask)
     server = load_server(address.protocol)
@@ -112,7 +114,7 @@ def capture_live(
             log = server.log(connection)
             begin()
             tell(f"the server logs all statements for {seconds:.0f} s")
-            _wait(log, seconds)
+            _wait(log, seconds, waiting)
         tell("its settings are as they were")
         log.fetch(spool)
         spool.flush()
@@ -141,9 +143,10 @@ def _logged_in(address: Address, ask: Ask) -> tuple[Connection, str | None]:
         return server.connect(address, password), password
 
 
-def _wait(log: ServerLog, seconds: float) -> None:
+def _wait(log: ServerLog, seconds: float, waiting: Callable[[float], None]) -> None:
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
+        waiting(left)
         time.sleep(min(left, _LOOK))
         log.look()
 

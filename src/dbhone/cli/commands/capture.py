@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,15 +175,29 @@ def _capture(context: Context, logs: tuple[Path, ...], output: Path, chosen: _Op
         raise UsageError("logs and a --server were named", hint="leave one of them out")
     if chosen.seconds is None:
         raise UsageError("it is not said how long the server is to log", hint="--for 10m")
-    return capture_live(
-        context.home,
-        parse_address(chosen.server),
-        chosen.seconds,
-        output,
-        options,
-        ask=_ask,
-        tell=lambda text: context.err.print(text, soft_wrap=True),
-    )
+    status = context.err.status("")
+
+    def tell(text: str) -> None:
+        status.stop()
+        context.err.print(text, soft_wrap=True)
+
+    def waiting(left: float) -> None:
+        status.update(f"{duration(math.ceil(left))} left")
+        status.start()  # not before: a password may be asked for
+
+    try:
+        return capture_live(
+            context.home,
+            parse_address(chosen.server),
+            chosen.seconds,
+            output,
+            options,
+            ask=_ask,
+            tell=tell,
+            waiting=waiting,
+        )
+    finally:
+        status.stop()
 
 
 def _put_back(context: Context, chosen: _Options) -> bool:
