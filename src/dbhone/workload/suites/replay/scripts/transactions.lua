@@ -65,14 +65,15 @@ end
 -- Return a function that calls DO with every statement of the next transaction: its head, its
 -- text, and how many parameters it has, which are in FILE.values. DO returns whether to go on.
 -- The client is the NUMBER-th of so many CLIENTS, from nought, and all begin behind each other at the
--- stretch FIRST. Each comes by all stretches, so that a slow one does not change the shares. Without
--- CLIENTS there is one, which takes the stretches in their order. With a PART these are the
+-- stretch FIRST. Each has stretches of its own first, so that nothing is replayed twice before all of
+-- it was replayed once, and then takes the others': a slow one does not change the shares for long.
+-- Without CLIENTS there is one, which takes the stretches in their order. With a PART these are the
 -- transactions that have statements of this kind, without the others of their statements.
 function transactions.reader(file, first, number_of_client, clients, part)
    local count = file.stretches
    local far = clients and stride(count) or 1
-   local stretch = (first + far * (number_of_client or 0)) % count
-   local step = far * coprime(clients or 1, count) % count
+   local parties, own = clients or 1, number_of_client or 0
+   local index = own
    local left, at = 0, 0
    local bytes, values = file.bytes, file.values
 
@@ -88,12 +89,21 @@ function transactions.reader(file, first, number_of_client, clients, part)
       return ffi.cast("const char *", start)
    end
 
+   local function next_stretch()
+      while index >= count do
+         own = (own + 1) % parties
+         index = own
+      end
+      local found = (first + far * index) % count
+      index = index + parties
+      return found
+   end
+
    -- Go to the next transaction.
    local function advance()
       if left == 0 then
-         at = tonumber(file.index[stretch])
+         at = tonumber(file.index[next_stretch()])
          left = number()
-         stretch = (stretch + step) % count
       end
       left = left - 1
    end
