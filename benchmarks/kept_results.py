@@ -26,6 +26,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 RUNS = RESULTS / "runs"
 _SUFFIX = ".db.xz"
 _HOME = "~/.local/share/dbhone"
+_CLONE = "~/dbhone"
 _FOLDER = "~"
 
 
@@ -69,7 +70,7 @@ def keep(home: Path, number: int, name: str) -> None:
                 if other.id != number:
                     store.delete_run(other.id)
             experiment = Path(store.run(number).experiment_name)
-        hidden = {str(home.resolve()): _HOME}
+        hidden = {str(home.resolve()): _HOME, str(RESULTS.parents[1]): _CLONE}
         if experiment.is_absolute():
             hidden[str(experiment.parent)] = _FOLDER
         with closing(sqlite3.connect(file)) as database:
