@@ -34,8 +34,11 @@ local function write_innodb_pages(con)
    local before = {}
    for _, setting in ipairs(WRITE_ALL) do
       local name, wanted = unpack(setting)
-      before[#before + 1] = {name, value(con, "VARIABLES", name)}
-      con:query(string.format("SET GLOBAL %s = %s", name, wanted))
+      local had = value(con, "VARIABLES", name)
+      before[#before + 1] = {name, had}
+      -- A capacity is never lowered: the server would lower the other one with it.
+      con:query(string.format(
+         "SET GLOBAL %s = %d", name, wanted > 0 and math.max(wanted, tonumber(had)) or 0))
    end
    local deadline = os.time() + PATIENCE
    while tonumber(value(con, "STATUS", "Innodb_buffer_pool_pages_dirty")) > 0 do
