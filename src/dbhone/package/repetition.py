@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dbhone.analysis.verdict import half_width
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.package.content import public_reference, without_paths
 from dbhone.workload.suite import is_users_file
@@ -105,7 +106,8 @@ class Gain:
 
         The half-widths of independent intervals add as squares, on the logarithmic scale.
         """
-        allowed = math.hypot(math.log(self.high / self.low), math.log(other.high / other.low)) / 2
+        halves = (half_width(self) or 0.0, half_width(other) or 0.0)
+        allowed = math.hypot(*map(math.log1p, halves))
         return abs(math.log(self.ratio / other.ratio)) <= allowed
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dbhone.analysis.verdict import Direction
+from dbhone.analysis.verdict import Direction, half_width
 from dbhone.report.table import Cell, Column, Interval, Row, Table, columns
 from dbhone.report.wording import margin, ratio
 
@@ -70,11 +70,8 @@ class Search:
         before = 1.0
         for stage in self.stages:
             after = before * stage.ratio
-            half = None
-            if stage.low is not None and stage.high is not None:
-                half = (stage.high / stage.low) ** 0.5 - 1
             way = Interval(low=min(before, after), ratio=after, high=max(before, after))
-            own = Cell(text=ratio(stage.ratio), margin=margin(half))
+            own = Cell(text=ratio(stage.ratio), margin=margin(half_width(stage)))
             so_far = Cell(text=ratio(after), tone=stage.tone, interval=way)
             yield Row(cells=(Cell(text=stage.stage), own, so_far))
             before = after

@@ -109,14 +109,7 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
         context.out.print(headed(log.name, log.title))
     context.out.print(_facts(captured))
     context.out.print(_templates(captured.header))
-    left_out = sum(captured.header.left_out.values())
-    share = left_out / (left_out + captured.header.statements)
-    if share > _MUCH:
-        context.err.print(
-            f"warning: {share:.0%} of the statements are left out: what is replayed may be like"
-            " nothing that your clients ask",
-            soft_wrap=True,
-        )
+    _warn_of_left_out(context, captured.header)
     context.err.print(_written(output, captured.header), soft_wrap=True)
 
 
@@ -269,6 +262,17 @@ def _unread(captured: Captured) -> str:
         text = f": {terminal_safe(line.text)}" if line.text else ""
         shown.append(f"{log}, line {line.line}{text}")
     return f"{count_of(unread.lines, 'line')}, the first of them:\n" + "\n".join(shown)
+
+
+def _warn_of_left_out(context: Context, header: Header) -> None:
+    left_out = sum(header.left_out.values())
+    share = left_out / (left_out + header.statements)
+    if share > _MUCH:
+        context.err.print(
+            f"warning: {share:.0%} of the statements are left out: what is replayed may be like"
+            " nothing that your clients ask",
+            soft_wrap=True,
+        )
 
 
 def _templates(header: Header) -> Table:
