@@ -11,15 +11,23 @@ from hypothesis import strategies as st
 
 from dbhone.analysis.allocation import LEAST_ROUNDS, Allocation, Bounds, Cost, Known, allocate
 
-BOUNDS = Bounds(seconds=1800.0, restarts=1, rounds=400, wanted=0.0)
 NOISY = Known(error=0.02**2 / 3, between=0.0, within=0.1**2)
 QUIET = Known(error=0.002**2 / 3, between=0.0, within=0.01**2)
 LUCKY = Known(error=0.02**2 / 3, between=0.02**2, within=0.01**2)
 
 
-def _chosen(known: dict[str, Known], restart: float = 20.0, **bounds: float) -> Allocation:
+def _bounds(
+    known: dict[str, Known], *, seconds: float = 1800.0, restarts: int = 1, wanted: float = 0.0
+) -> Bounds:
+    rounds = dict.fromkeys(known, 400)
+    return Bounds(seconds=seconds, restarts=restarts, rounds=rounds, wanted=wanted)
+
+
+def _chosen(
+    known: dict[str, Known], *, restart: float = 20.0, restarts: int = 1, wanted: float = 0.0
+) -> Allocation:
     cost = Cost(restart=restart, rounds=dict.fromkeys(known, 1.0))
-    found = allocate(known, cost, 3, replace(BOUNDS, **bounds))  # type: ignore[arg-type]
+    found = allocate(known, cost, 3, _bounds(known, restarts=restarts, wanted=wanted))
     assert found is not None
     return found
 
@@ -51,7 +59,7 @@ def test_one_restart_has_as_many_rounds_as_kalibera_and_jones_say() -> None:
     # times that of the halfs, whatever the time.
     cost = Cost(restart=100.0, rounds={"step": 1.0})
     step = Known(error=0.0, between=0.01**2, within=0.05**2)
-    found = allocate({"step": step}, cost, 0, replace(BOUNDS, seconds=1e6))
+    found = allocate({"step": step}, cost, 0, _bounds({"step": step}, seconds=1e6))
     assert found is not None
     assert found.rounds["step"] == pytest.approx(math.sqrt(100 / 1 * 25), rel=0.15)
 
@@ -68,7 +76,7 @@ def test_there_are_as_many_restarts_as_a_verdict_needs() -> None:
 
 def test_too_little_time_is_told() -> None:
     cost = Cost(restart=20.0, rounds={"step": 1.0})
-    assert allocate({"step": NOISY}, cost, 3, replace(BOUNDS, seconds=23.0)) is None
+    assert allocate({"step": NOISY}, cost, 3, _bounds({"step": NOISY}, seconds=23.0)) is None
 
 
 _spreads = st.floats(0, 0.3).map(lambda spread: spread**2)
@@ -90,7 +98,7 @@ def test_the_time_is_kept_and_each_step_measured(
     known: dict[str, Known], restart: float, before: int, seconds: float
 ) -> None:
     cost = Cost(restart=restart, rounds=dict.fromkeys(known, 0.7))
-    found = allocate(known, cost, before, replace(BOUNDS, seconds=seconds))
+    found = allocate(known, cost, before, _bounds(known, seconds=seconds))
     if found is not None:
         assert found.seconds <= seconds + 1e-6
         assert set(found.rounds) == set(known)
@@ -102,8 +110,8 @@ def test_more_time_never_makes_the_widest_interval_wider(
     known: dict[str, Known], seconds: float
 ) -> None:
     cost = Cost(restart=10.0, rounds=dict.fromkeys(known, 0.7))
-    less = allocate(known, cost, 3, replace(BOUNDS, seconds=seconds))
-    more = allocate(known, cost, 3, replace(BOUNDS, seconds=2 * seconds))
+    less = allocate(known, cost, 3, _bounds(known, seconds=seconds))
+    more = allocate(known, cost, 3, _bounds(known, seconds=2 * seconds))
     assert less is not None
     assert more is not None
     assert more.half <= less.half + 1e-9

@@ -1,6 +1,7 @@
 """What a run of servers gives a reader to doubt."""
 
 from dbhone.analysis.comparison import analyse
+from dbhone.analysis.trust import TrustGrade, trust
 from dbhone.analysis.warnings import find_warnings
 from dbhone.measurement.record import Run, Warning
 from tests.report.sample_servers import Shape, a_server_run, a_sweep_run, server_samples
@@ -16,14 +17,26 @@ def _doubts(run: Run, shape: Shape) -> dict[str, Warning]:
     return {each.code: each for each in find_warnings(run, samples, analysis)}
 
 
-def test_refused_transactions_are_counted_for_each_subject() -> None:
-    found = _doubts(a_server_run(), Shape(blocks=6, refused=1.0))["driver-errors"]
-    assert found.subject == "lto"
-    assert found.text.startswith("lto's server refused 192 transactions in 192 measurements (")
+def test_a_share_of_refused_transactions_is_told_for_each_subject() -> None:
+    found = _doubts(a_server_run(), Shape(refused=0.02))
+    assert found["refused"].subject == "lto"
+    said = "lto's server refused up to 0.4 % of the transactions of 7 steps ("
+    assert found["refused"].text.startswith(said)
+    assert "many-refused" not in found
 
 
-def test_without_errors_there_is_no_doubt() -> None:
-    assert "driver-errors" not in _doubts(a_server_run(), Shape(blocks=6))
+def test_a_subject_that_refuses_more_than_the_base_is_not_to_be_trusted_alike() -> None:
+    samples = server_samples(run := a_server_run(), Shape(refused=1.0))
+    analysis = analyse(samples, base="rel", steps=run.steps, controls=run.controls)
+    warnings = find_warnings(run, samples, analysis)
+    assert "many-refused" in {each.code for each in warnings}
+    found = trust(run, analysis, warnings, history=False)
+    assert found.grade is TrustGrade.LIMITED
+    assert "transactions were refused, by lto" in found.reason
+
+
+def test_where_nothing_is_refused_there_is_no_doubt() -> None:
+    assert not {"refused", "many-refused"} & _doubts(a_server_run(), Shape(blocks=6)).keys()
 
 
 def test_client_that_takes_much_of_a_busy_machine_is_told() -> None:

@@ -86,7 +86,7 @@ def test_a_servers_figures_are_for_one_operation() -> None:
     assert found.bytes_written is None
     assert found.peak_memory_bytes == 9
     assert (found.latency_p50, found.latency_p95, found.latency_p99) == (0.001, 0.002, 0.003)
-    assert found.errors == 3
+    assert found.refused_share == 3 / 1003
     assert result_of(used).cpu_seconds == 1.5
 
 

@@ -49,9 +49,18 @@ def _allotted(
     left: float = 1800.0,
     design: Design = DESIGN,
     block_seconds: float = 50.0,
+    events: Mapping[str, int] | None = None,
 ) -> Allotment | None:
     usual = dict.fromkeys(("noisy", "quiet", "scan"), ROUNDS * SLICE)
-    return allot(sliced, SUBJECTS, usual, design, block_seconds=block_seconds, left=left)
+    return allot(
+        sliced,
+        SUBJECTS,
+        usual,
+        design,
+        events=events or {},
+        block_seconds=block_seconds,
+        left=left,
+    )
 
 
 def test_a_set_that_is_hard_to_tell_is_asked_for_longer() -> None:
@@ -64,6 +73,20 @@ def test_no_set_is_asked_for_more_than_eight_times_as_long_as_usual() -> None:
     found = _allotted(_sliced(4, {"noisy": 0.5}), block_seconds=10_000.0, left=100_000.0)
     assert found is not None
     assert max(found.seconds.values()) == 8 * ROUNDS * SLICE
+
+
+def test_no_set_is_asked_for_longer_than_its_events_last() -> None:
+    sliced = _sliced(4, {"noisy": 0.1})
+    found = _allotted(sliced, events={"noisy": 30_000}, block_seconds=10_000.0, left=100_000.0)
+    assert found is not None
+    # A slice has about a thousand of them.
+    assert found.seconds["noisy"] == pytest.approx(30 * SLICE, rel=0.1)
+
+
+def test_where_events_are_few_the_suites_own_time_stands() -> None:
+    found = _allotted(_sliced(4, {"noisy": 0.2}), events={"noisy": 500})
+    assert found is not None
+    assert found.seconds["noisy"] == ROUNDS * SLICE
 
 
 def test_a_block_takes_what_its_rounds_and_its_start_take() -> None:

@@ -138,12 +138,12 @@ def test_servers_are_measured_with_all_their_figures(hone: Hone) -> None:
     with sqlite3.connect(hone.home / "store.db") as connection:
         rows = connection.execute(
             "SELECT throughput, cpu_seconds, latency_p50, latency_p95, latency_p99,"
-            " client_cpu_seconds, context_switches, bytes_written, peak_memory_bytes, errors"
+            " client_cpu_seconds, context_switches, bytes_written, peak_memory_bytes, refused_share"
             " FROM measurements WHERE run_id = 1"
         ).fetchall()
     connection.close()
     assert len(rows) == 18
-    for throughput, cpu, p50, p95, p99, client, switches, written, memory, errors in rows:
+    for throughput, cpu, p50, p95, p99, client, switches, written, memory, refused in rows:
         assert throughput > 10
         assert 0 < cpu < 1
         assert 0 < p50 <= p95 <= p99
@@ -151,7 +151,7 @@ def test_servers_are_measured_with_all_their_figures(hone: Hone) -> None:
         assert switches > 0
         assert written >= 0
         assert memory > 1e6
-        assert errors == 0
+        assert refused == 0
 
 
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")

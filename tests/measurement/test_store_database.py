@@ -95,6 +95,23 @@ def test_an_older_store_is_brought_up_to_date_and_keeps_all_it_had(old: Path) ->
     assert len(execute(old, "SELECT latency_p95, threads FROM results")) == 9
 
 
+def test_of_an_older_stores_refused_transactions_their_share_is_told(old: Path) -> None:
+    execute(
+        old,
+        "UPDATE steps SET step_key = '' WHERE id = 1",
+        "UPDATE measurements SET errors = 4 WHERE invocation_id = 1",
+        "UPDATE measurements SET errors = 0 WHERE invocation_id = 2",
+        "INSERT INTO slices VALUES (1, 0, 0, 0.0, 0.5, 500, 500, FALSE)",
+        "INSERT INTO slices VALUES (1, 1, 0, 0.5, 0.5, 40, 3, TRUE)",
+        "INSERT INTO slices VALUES (1, 2, 0, 1.0, 0.5, 36, 1, TRUE)",
+    )
+    Store.open(old).close()
+    shares = "SELECT invocation_id, step_id, refused_share FROM measurements ORDER BY 1, 2"
+    known = [(1, 1, 0.05), (2, 1, 0.0), (2, 2, 0.0), (2, 3, 0.0)]
+    assert [row for row in execute(old, shares) if row[2] is not None] == known
+    assert execute(old, "SELECT count(refused_share) FROM results") == [(4,)]
+
+
 def test_an_older_store_is_the_same_as_a_new_one(old: Path, path: Path) -> None:
     Store.open(old).close()
     shape = "SELECT type, name, tbl_name FROM sqlite_schema ORDER BY 1, 2"

@@ -192,9 +192,13 @@ def _step(name: str, threads: int, *, swept: bool = False) -> Step:
     )
 
 
+_REFUSED = 0.02
+"""The share of transactions, in a measurement in which any are refused."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How synthetic measurements come out. ``refused`` is how often lto's server refuses."""
+    """How synthetic measurements come out. ``refused`` is how often lto's server refuses some."""
 
     blocks: int = 10
     seed: int = 3
@@ -256,5 +260,5 @@ def _figures(
         "context_switches": 2.1 * math.exp(rng.gauss(0, 0.02)),
         "bytes_read": 0.0,
         "bytes_written": 8192.0 * math.exp(rng.gauss(0, 0.1)) if write else 0.0,
-        "errors": float(subject == "lto" and rng.random() < shape.refused),
+        "refused_share": _REFUSED if subject == "lto" and rng.random() < shape.refused else 0.0,
     }

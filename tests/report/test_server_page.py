@@ -297,7 +297,7 @@ class TestNotes:
 
     def test_warnings_of_the_run_are_footnotes(self, server: Page) -> None:
         assert "settings-dropped" in {each.code for each in server.footnotes}
-        assert "driver-errors" not in {each.code for each in server.footnotes}
+        assert "refused" not in {each.code for each in server.footnotes}
 
 
 def test_steps_are_in_the_run_s_order_within_their_group(server: Page) -> None:
@@ -334,4 +334,4 @@ def test_levels_and_effects_agree_in_the_data(server: Page) -> None:
     assert level["unit"] == "s"
     assert effect["value"] / effect["base_value"] == pytest.approx(effect["ratio"], rel=0.03)
     metrics = {each["metric"] for each in report["levels"]}
-    assert {"latency_p99", "client_cpu_seconds", "bytes_written", "errors"} <= metrics
+    assert {"latency_p99", "client_cpu_seconds", "bytes_written", "refused_share"} <= metrics

@@ -15,6 +15,8 @@ from dbhone.workload import suite as suites
 from dbhone.workload.drivers.replay import PLUGIN, HalfOfWorkload
 from dbhone.workload.replay_file import Half, parts_of, write_half
 from dbhone.workload.suite import ServerSet
+from dbhone.workload.suite_tasks import tasks
+from dbhone.workload.task import Scale
 from dbhone.workload.workload_file import read_header, read_transactions
 
 LOG = Path(__file__).parents[1] / "golden" / "capture" / "postgresql-15-csvlog.csv"
@@ -110,6 +112,18 @@ def test_each_kind_of_statement_is_a_set_on_request(workload: Path) -> None:
         assert isinstance(declared, ServerSet)
         job = PLUGIN.job({name: declared.own[name] for name in ("half", "part")})
         assert job == HalfOfWorkload(half=Half.EARLIER, part=number)
+
+
+def test_a_replay_tells_how_many_transactions_it_has(workload: Path, tmp_path: Path) -> None:
+    dump = tmp_path / "a.dump"
+    dump.touch()
+    suite = suites.load(str(workload))
+    names = ("later", suite.measurable()[2])
+    given = Scale(size="smoke", data={"dump": str(dump)})
+    whole, part = (PLUGIN.distinct_events(task) for task in tasks(suite, names, given))
+    assert whole == read_header(workload).transactions // 2
+    assert part is not None
+    assert 0 < part <= whole
 
 
 def test_both_halves_are_written_for_clients(workload: Path, tmp_path: Path) -> None:

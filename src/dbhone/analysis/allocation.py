@@ -100,13 +100,13 @@ class Allocation:
 class Bounds:
     """The bounds of a choice.
 
-    ``seconds`` are left; at least ``restarts`` more have to be made; a restart has at most
-    ``rounds`` of a step; no interval needs a smaller half-width than ``wanted``, of a logarithm.
+    ``seconds`` are left; at least ``restarts`` more have to be made; a restart has at most so many
+    ``rounds`` of each step; no interval needs a smaller half-width than ``wanted``, of a logarithm.
     """
 
     seconds: float
     restarts: int
-    rounds: int
+    rounds: Mapping[str, int]
     wanted: float
 
 
@@ -152,8 +152,7 @@ class _Way:
     def allocation(self) -> Allocation:
         """Return the rounds that bring all steps to the wanted half-width, or nearest to it."""
         fewest = dict.fromkeys(self.known, LEAST_ROUNDS)
-        most = dict.fromkeys(self.known, self.bounds.rounds)
-        low = max((self.bounds.wanted / self._width) ** 2, self._widest(most))
+        low = max((self.bounds.wanted / self._width) ** 2, self._widest(self.bounds.rounds))
         high = self._widest(fewest)
         rounds = self._rounds(low)
         if not self._fits(rounds):
@@ -187,13 +186,16 @@ class _Way:
 
     def _rounds(self, variance: float) -> dict[str, int]:
         """Return how many rounds of each step bring its mean to a variance."""
-        return {name: self._needed(step, variance) for name, step in self.known.items()}
+        return {
+            name: self._needed(step, variance, self.bounds.rounds[name])
+            for name, step in self.known.items()
+        }
 
-    def _needed(self, step: Known, variance: float) -> int:
+    def _needed(self, step: Known, variance: float, most: int) -> int:
         total = variance * (self.before + self.further) ** 2
         new = (total - self.before**2 * step.error) / self.further - step.between
-        if new * self.bounds.rounds < step.within:
-            return self.bounds.rounds
+        if new * most < step.within:
+            return most
         if new <= 0:
             return LEAST_ROUNDS
         # A little more than a whole round is rounding.

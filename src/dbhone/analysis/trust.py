@@ -18,6 +18,7 @@ from dbhone.analysis.verdict import (
     likely,
     overall,
 )
+from dbhone.analysis.warnings import MANY_REFUSED
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Warning
 from dbhone.units import count_of, listed
@@ -54,22 +55,27 @@ def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, histor
         return Trust(grade=TrustGrade.NONE, reason=text)
     if run.controls and (control is None or control.verdict == Verdict.NOT_ENOUGH_DATA):
         return Trust(grade=TrustGrade.NONE, reason="too little was measured for a verdict")
-    limits = list(_limits(run, analysis, codes, history=history))
+    limits = list(_limits(run, analysis, warnings, history=history))
     if limits:
         return Trust(grade=TrustGrade.LIMITED, reason="; ".join(limits))
     assert control is not None, "its lack is a limit"
     return Trust(grade=TrustGrade.GOOD, reason=_noise(run, analysis, control, history=history))
 
 
-def _limits(run: Run, analysis: Analysis, codes: set[str], *, history: bool) -> Iterator[str]:
+def _limits(
+    run: Run, analysis: Analysis, warnings: Collection[Warning], *, history: bool
+) -> Iterator[str]:
     if not run.controls:
         yield "there is no A/A control to show how much is noise"
     scores = (overall(analysis, name) for name in run.controls)
     unlike = [score for score in scores if score is not None and likely(score)]
     if unlike:
         yield f"{analysis.base} likely differs from itself: the A/A control {_differs(unlike[0])}"
-    if "control-noisy" in codes:
+    if any(warning.code == "control-noisy" for warning in warnings):
         yield "the A/A control reads as far from 1 as the winner"
+    many = [warning.subject for warning in warnings if warning.code == MANY_REFUSED]
+    if many:
+        yield f"transactions were refused, by {listed([name for name in many if name])}"
     broken = [subject.name for subject in run.subjects if subject.broken is not None]
     if broken:
         yield f"{listed(broken)} broke"

@@ -27,7 +27,7 @@ from dbhone.measurement.metric import (
     BY_NAME,
     CLIENT_CPU_SECONDS,
     CPU_SECONDS,
-    ERRORS,
+    REFUSED_SHARE,
     THROUGHPUT,
     Metric,
 )
@@ -35,29 +35,52 @@ from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Warn
 from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of, listed, percent
 
+MANY_REFUSED = "many-refused"
+"""The code of the warning that a server refused so much that ratios are of something else."""
+_UNLIKE_SHARES = 0.01
+_LARGE_SHARE = 0.1
 _BUSY = 0.9
 """The share of the cores from which on the CPU is what limits throughput."""
 _CLIENT_SHARE = 0.3
 
 
-def driver_errors(samples: SampleArray) -> Iterator[Warning]:
-    """Yield a warning for each subject whose server refused transactions."""
+def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
+    """Yield a warning for each subject whose server refused transactions.
+
+    A refused transaction takes time and counts for nothing. So a ratio is wrong by about the
+    difference of the two shares; and where many are refused, another workload was measured.
+    """
+    # A statement that failed is a part of a transaction that was refused.
     sets = set(samples.steps)
-    whole = np.array([name.rpartition("/")[0] not in sets for name in samples.steps], dtype=bool)
-    for name, errors in zip(samples.subjects, samples.usable(ERRORS), strict=True):
-        refused = np.nan_to_num(errors) > 0
-        steps = [samples.steps[step] for step in np.flatnonzero(refused.any(axis=1))]
-        # A statement that failed is a part of a transaction that was refused.
-        refused &= whole[:, np.newaxis]
-        count = int(np.count_nonzero(refused))
-        if count:
-            yield Warning(
-                code="driver-errors",
-                text=f"{name}'s server refused {count_of(errors[refused].sum(), 'transaction')} in "
-                f"{count_of(count, 'measurement')} ({listed(steps)}): the time that was"
-                " taken is in the figures, what would have been done is not",
-                subject=name,
-            )
+    whole = [at for at, name in enumerate(samples.steps) if name.rpartition("/")[0] not in sets]
+    shares = _means(samples.usable(REFUSED_SHARE)[:, whole])
+    base = run.base.name if run.base else None
+    of_base = shares[samples.subjects.index(base)] if base in samples.subjects else 0.0
+    for name, own in zip(samples.subjects, shares, strict=True):
+        steps = [samples.steps[whole[at]] for at in np.flatnonzero(own > 0)]
+        if not steps:
+            continue
+        many = (np.abs(own - of_base) >= _UNLIKE_SHARES) | (own >= _LARGE_SHARE)
+        yield Warning(
+            code=MANY_REFUSED if many.any() else "refused",
+            text=f"{name}'s server refused {'up to ' if len(steps) > 1 else ''}"
+            f"{_share(own.max())} of the transactions of {count_of(len(steps), 'step')} "
+            f"({listed(steps)}): the time that was taken is in the figures, what would have been "
+            "done is not",
+            subject=name,
+        )
+
+
+def _means(values: Array) -> Array:
+    """Return the means over the last axis, 0 where nothing was measured."""
+    known = np.maximum(np.count_nonzero(~np.isnan(values), axis=-1), 1)
+    means: Array = np.nansum(values, axis=-1) / known
+    return means
+
+
+def _share(share: float) -> str:
+    """Return a share of two digits: ``0.025 %``, ``24 %``."""
+    return f"{share:.0%}".replace("%", " %") if share >= 0.1 else f"{share * 100:.2g} %"
 
 
 def client_heavy(run: Run, samples: SampleArray) -> Iterator[Warning]:
@@ -119,7 +142,7 @@ def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[W
         *_compilers(run),
         *lacking(run, samples, analysis),
         *_broken(run),
-        *driver_errors(samples),
+        *refused(run, samples),
         *client_heavy(run, samples),
         *_drift(base),
         *(odd_shapes(run.base.name, samples) if run.base else ()),

@@ -86,6 +86,8 @@ class Measuring:
         self._known_steps = frozenset(step.name for step in schedule.steps)
         self._block_seconds = sum(schedule.seconds.values()) * len(subjects) * _SLACK
         self._tasks = schedule.tasks
+        events = {name: target.driver.distinct_events(task) for name, task in self._tasks.items()}
+        self._events = {name: count for name, count in events.items() if count is not None}
 
     def run(self) -> str:
         """Measure; return why it ended: ``target``, ``clear``, ``blocks`` or ``budget``.
@@ -181,6 +183,7 @@ class Measuring:
             self._sound(),
             {name: task.run.seconds for name, task in tasks.items() if task.run},
             self._design,
+            events=self._events,
             block_seconds=block_seconds,
             left=self.recorder.left(),
         )

@@ -39,12 +39,14 @@ def allot(
     usual: Mapping[str, float],
     design: Design,
     *,
+    events: Mapping[str, int],
     block_seconds: float,
     left: float,
 ) -> Allotment | None:
     """Return the time of the next blocks, None if too little is known or no set would gain.
 
-    ``subjects`` are those that are left, the base first; ``usual`` the suite's seconds by set.
+    ``subjects`` are those that are left, the base first; ``usual`` the suite's seconds by set;
+    ``events`` how many of a set there are before one comes again, where there is an end to them.
     ``block_seconds`` is what the last block took, ``left`` what is left of the budget.
     """
     trials = {name: _trials(own, subjects) for name, own in _by_set(sliced).items()}
@@ -61,7 +63,7 @@ def allot(
     bounds = Bounds(
         seconds=left,
         restarts=max(design.min_blocks - blocks, 1),
-        rounds=_MOST * max(math.ceil(usual[name] / last[name].slice) for name in steps),
+        rounds={name: _most(last[name], usual[name], events.get(name)) for name in steps},
         wanted=math.log1p(design.target),
     )
     chosen = allocate(steps, cost, blocks, bounds)
@@ -73,16 +75,29 @@ def allot(
     )
 
 
+def _most(last: _Trial, usual: float, events: int | None) -> int:
+    """Return the most rounds of a set.
+
+    Where its events come to an end, they last for all rounds; but the suite's own time stands.
+    """
+    enough = math.ceil(usual / last.slice)
+    if events is None:
+        return _MOST * enough
+    return min(_MOST * enough, max(enough, math.floor(events / last.events)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trial:
     """A set in one block.
 
     ``logs`` are the logarithms of the rates, rounds that count x subjects. ``rounds`` is the number
-    of all rounds, which took ``seconds``; ``slice`` is the usual length of a slice in seconds.
+    of all rounds, which took ``seconds``; ``slice`` is the usual length of a slice in seconds, and
+    ``events`` what the fastest subject's clients begin in one.
     """
 
     logs: Array
     rounds: int
+    events: float
     seconds: float
     slice: float
 
@@ -114,6 +129,10 @@ def _trial(by_subject: Mapping[str, Sequence[Slice]], subjects: Sequence[str]) -
     return _Trial(
         logs=logs,
         rounds=len({slice.round for slice in slices}),
+        events=max(
+            statistics.fmean(slice.operations + slice.errors for slice in own)
+            for own in by_subject.values()
+        ),
         seconds=max(slice.began + slice.seconds for slice in slices),
         slice=statistics.median(slice.seconds for slice in slices if slice.counted),
     )

@@ -135,7 +135,7 @@ class SubjectResult:
             context_switches=_per(served, used.context_switches) if used else None,
             bytes_read=_per(served, used.bytes_read) if used else None,
             bytes_written=_per(served, used.bytes_written) if used else None,
-            errors=result.errors if used or result.part else None,
+            refused_share=result.refused_share if used or result.part else None,
         )
 
 

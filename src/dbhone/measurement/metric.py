@@ -38,7 +38,7 @@ LATENCY_P99 = Metric("latency_p99", "99th percentile latency", "s", gain="shorte
 CONTEXT_SWITCHES = Metric("context_switches", "context switches", "1", gain="fewer")
 BYTES_READ = Metric("bytes_read", "bytes read", "B", gain="fewer")
 BYTES_WRITTEN = Metric("bytes_written", "bytes written", "B", gain="fewer")
-ERRORS = Metric("errors", "errors", "1", gain="fewer")
+REFUSED_SHARE = Metric("refused_share", "share of transactions refused", "1")
 
 METRICS: tuple[Metric, ...] = (
     THROUGHPUT,
@@ -61,7 +61,7 @@ FIGURES: tuple[Metric, ...] = (
     CLIENT_CPU_SECONDS,
     BYTES_READ,
     BYTES_WRITTEN,
-    ERRORS,
+    REFUSED_SHARE,
 )
 """All that is stored of a measurement."""
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in FIGURES}

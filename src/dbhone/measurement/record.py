@@ -252,8 +252,8 @@ class Measurement:
     The rest is known of servers: percentiles of the latency in seconds; and, for one
     operation, the part of the server's CPU time in the kernel, the client's CPU time, the
     server's context switches and the bytes that the server read from and wrote to files'
-    disks. ``errors`` counts the transactions that the server refused. What cannot be measured is
-    None.
+    disks. ``refused_share`` is the share of the transactions that the server refused. What cannot
+    be measured is None.
     """
 
     step: str
@@ -269,7 +269,7 @@ class Measurement:
     context_switches: float | None = None
     bytes_read: float | None = None
     bytes_written: float | None = None
-    errors: float | None = None
+    refused_share: float | None = None
 
 
 LEAST_OPERATIONS = 0.5

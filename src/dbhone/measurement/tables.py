@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from dbhone.measurement.metric import FIGURES, THROUGHPUT
 
-SCHEMA = "0009"
+SCHEMA = "0010"
 """The revision of ``migrations/`` that these tables are; kept here so that opening a store
 that is up to date need not load Alembic."""
 

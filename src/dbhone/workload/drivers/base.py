@@ -129,6 +129,12 @@ class StepResult:
         """Operations per second."""
         return self.operations / self.seconds
 
+    @property
+    def refused_share(self) -> float:
+        """The share that failed; a part's operations have those that failed among them."""
+        asked = self.operations if self.part else self.operations + self.errors
+        return self.errors / asked if asked else 0.0
+
 
 def part_results(keys: Sequence[str], counts: Iterable[Sequence[float]]) -> tuple[StepResult, ...]:
     """Return the results of those parts that were executed.
@@ -198,6 +204,11 @@ class Driver(ABC):
         """
         del task
         return False
+
+    def distinct_events(self, task: Task) -> int | None:
+        """Return how many events a task has, about, before one comes again, None if none does."""
+        del task
+        return None
 
     def complaint(self, printed: str) -> DriverError | None:
         """Return the driver's own error in its output, with a hint where the cause is known.

@@ -40,7 +40,7 @@ from dbhone.workload.drivers.base import (
     StepResult,
     validated,
 )
-from dbhone.workload.replay_file import Half, write_half
+from dbhone.workload.replay_file import Half, parts_of, write_half
 from dbhone.workload.task import DataFolder, DataSet, Task
 from dbhone.workload.workload_file import read_header
 
@@ -222,6 +222,17 @@ class Replay(ServerDriver):
     def can_pause(self, task: Task) -> bool:
         """Return that its clients can be paused: they count what they do."""
         return task.run is not None
+
+    def distinct_events(self, task: Task) -> int | None:
+        """Return the transactions of its half; of one kind of statement, how many can have any."""
+        assert task.run is not None, "a task of this driver has a server"
+        header, job = read_header(_users(task.run.data).workload), task.run.job
+        assert isinstance(job, HalfOfWorkload), "a run of this driver replays a half"
+        if job.part is None:
+            return header.transactions // 2
+        templates = zip(header.templates, parts_of(header)[1], strict=True)
+        executions = sum(template.executions for template, part in templates if part == job.part)
+        return min(header.transactions, executions) // 2
 
     def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command of a run without an end, whose events are counted in the file."""
