@@ -33,6 +33,14 @@ def test_files_are_forgotten_and_stay_what_they_are(folder: Path) -> None:
     assert page_cache.cached_bytes(folder / "empty") == 0
 
 
+def test_programs_are_read_anew_where_that_can_be_done(folder: Path) -> None:
+    program, other = folder / "base" / "table", folder / "other"
+    other.write_bytes(os.urandom(MEBIBYTE))
+    page_cache.renew([folder / "link", folder / "none", folder, program])
+    assert page_cache.cached_bytes(program) < MEBIBYTE // 10
+    assert page_cache.cached_bytes(other) == MEBIBYTE
+
+
 def test_a_file_system_on_a_disk_can_be_made_to_forget(folder: Path) -> None:
     page_cache.check_evictable(folder)
     assert {path.name for path in folder.iterdir()} == {"base", "empty", "link"}

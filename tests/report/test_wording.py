@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from dbhone.report.wording import compiler, joined, legend, margin
+from dbhone.measurement.record import Warning
+from dbhone.report.wording import compiler, joined, legend, margin, told_together
 from tests.analysis.blocks import analysed, noisy, samples
 
 
@@ -57,3 +58,26 @@ def test_a_kind_without_comparisons_is_not_named() -> None:
 def test_where_nothing_was_measured_there_is_nothing_to_read() -> None:
     nothing = analysed(samples(np.full((2, 2, 8), np.nan)))
     assert legend(nothing) == ""
+
+
+def test_what_is_said_of_several_subjects_alike_stands_once() -> None:
+    left_out = "was left out: the compiler clang is not installed"
+    said = (
+        ("left-out", "clang", f"clang {left_out}", None),
+        ("steal", None, "another guest took 12 % of the CPU", None),
+        ("left-out", "clang+pgo", f"clang+pgo {left_out}", None),
+        ("left-out", "native", "native was left out: it does not start", None),
+        ("unprofiled", "pgo", "pgo: 1 of 102 files had no profile", None),
+        ("unprofiled", "lto+pgo", "lto+pgo: 1 of 102 files had no profile", None),
+        ("slow-operations", None, "each slice has a new client", "scan"),
+    )
+    notes = [
+        Warning(code=code, subject=name, text=text, step=step) for code, name, text, step in said
+    ]
+    assert told_together(notes) == (
+        "clang and clang+pgo were left out: the compiler clang is not installed",
+        "another guest took 12 % of the CPU",
+        "native was left out: it does not start",
+        "pgo and lto+pgo: 1 of 102 files had no profile",
+        "each slice has a new client (scan)",
+    )

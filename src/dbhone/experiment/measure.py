@@ -245,6 +245,7 @@ class Measuring:
 
         ``before`` is how many slices of the block other groups have.
         """
+        self.target.renew(group)
         with contextlib.ExitStack() as stack:
             opened = self.target.open(self._sound(group), block)
             self.service.exclusively(partial(stack.enter_context, opened))

@@ -22,6 +22,7 @@ from dbhone.experiment.events import Listener
 from dbhone.experiment.model import Experiment, Training
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.home import Session
+from dbhone.instance import page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.measurement.record import Step
 from dbhone.source.tree import SourceTree
@@ -158,6 +159,14 @@ class Target(ABC):
         """Return about how long a block of so many subjects takes, None if only a trial tells."""
 
     # Work
+
+    def renew(self, subjects: tuple[str, ...]) -> None:
+        """Let the subjects' programs lie elsewhere in memory than in the block before."""
+        page_cache.renew(
+            self.builds[name].path(artifact)
+            for name in subjects
+            for artifact in self.builds[name].manifest.files
+        )
 
     @classmethod
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Evicts files from the kernel's page cache, so that a server has to read its data from the disk.
+"""Evicts files from the kernel's page cache, so that they have to be read from the disk.
 
 posix_fadvise(2) evicts the files of one folder and needs no root. Writing to
 /proc/sys/vm/drop_caches would slow down everything else on the machine, other measured servers
@@ -7,14 +7,15 @@ included. The kernel may ignore the advice (tmpfs and ZFS do), so mincore(2) che
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from dbhone.errors import MachineError
+from dbhone.errors import MachineError, UntrustedFileError
 from dbhone.units import size
 from dbhone.untrusted_files import open_untrusted, walk
 
@@ -32,9 +33,7 @@ def evict(folder: Path) -> None:
     """
     files = list(_files(folder))
     for path in files:
-        with open_untrusted(path) as file:
-            os.fsync(file.fileno())
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        _evict_file(path)
     whole = sum(path.stat().st_size for path in files)
     left = sum(cached_bytes(path) for path in files)
     if left > whole * _LEFT:
@@ -43,6 +42,23 @@ def evict(folder: Path) -> None:
             " although it was asked to forget them",
             hint=_REMEDY,
         )
+
+
+def renew(programs: Iterable[Path]) -> None:
+    """Let programs and libraries come from the disk into other pages of memory, where they can.
+
+    Where in memory a program lies, and how much of it lies together, changes its speed by
+    percents, and stays for as long as the page cache has it. What is running keeps its pages.
+    """
+    for path in programs:
+        with contextlib.suppress(OSError, UntrustedFileError):
+            _evict_file(path)
+
+
+def _evict_file(path: Path) -> None:
+    with open_untrusted(path) as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def check_evictable(folder: Path) -> None:

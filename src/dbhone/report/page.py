@@ -36,7 +36,7 @@ from dbhone.report.settings import defaults_table, settings_table, shared_settin
 from dbhone.report.steps import metric_tables, statement_table, step_table
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
-from dbhone.report.wording import joined, legend
+from dbhone.report.wording import joined, legend, told_together
 
 _MOST_ROWS, _MOST_FIELDS = 45, 300
 """Of the steps' tables, where they are to fit on a page's first screens."""
@@ -140,6 +140,11 @@ class Page:
         return f"{self.run.title} ({self.runs})"
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """The footnotes as people read them."""
+        return told_together(self.footnotes)
+
+    @property
     def runs(self) -> str:
         """The runs of the page in words: ``run 7``, or ``runs 7 and 8 joined``."""
         numbers = [str(origin.run.id) for origin in self.origins]
@@ -202,7 +207,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         levels=levels,
         headline=_headline(findings, alerts, history),
         trust=findings.trust,
-        overview=overview(findings, len(footnotes)),
+        overview=overview(findings, len(told_together(footnotes))),
         winner=_winner(findings),
         alerts=alerts,
         footnotes=footnotes,

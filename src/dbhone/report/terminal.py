@@ -151,11 +151,10 @@ def _footnotes(page: Page) -> Iterator[RenderableType]:
     for words in (page.control_note, page.method):
         if words is not None:
             yield _text(words, style="dim")
-    if page.footnotes:
+    if page.notes:
         yield Text("\nNotes", style="bold")
-    for number, note in enumerate(page.footnotes, start=1):
-        step = f" ({note.step})" if note.step else ""
-        yield Padding(_text(f"{number}. {note.text}{step}"), (0, 0, 0, _GAP))
+    for number, note in enumerate(page.notes, start=1):
+        yield Padding(_text(f"{number}. {note}"), (0, 0, 0, _GAP))
 
 
 def _ending(page: Page) -> Iterator[RenderableType]:

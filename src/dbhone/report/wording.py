@@ -18,6 +18,7 @@ from dbhone.analysis.verdict import (
     overall,
     tone,
 )
+from dbhone.measurement.record import Warning
 from dbhone.report.table import Cell, Interval
 from dbhone.units import count_of
 
@@ -188,4 +189,24 @@ def legend(analysis: Analysis, controls: Collection[str] = ()) -> str:
         "certain among so many comparisons, ~ no difference found, ? not enough data. Verdicts "
         "are corrected (Holm) for the number of comparisons: "
         f"{joined(named)}{apart}, and those of all other metrics."
+    )
+
+
+def told_together(notes: Sequence[Warning]) -> tuple[str, ...]:
+    """Return notes as texts. What is said of several subjects alike stands once, where it begins.
+
+    It is alike where only the name differs, with which the text begins: ``lto was left out: …``.
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    for number, note in enumerate(notes):
+        name, said = note.subject or "", note.text + (f" ({note.step})" if note.step else "")
+        if name and said.startswith((f"{name}: ", f"{name} was ")):
+            alike.setdefault((note.code, said.removeprefix(name)), []).append(name)
+        else:
+            alike[str(number), said] = []
+    return tuple(
+        joined(names) + (said.replace(" was ", " were ", 1) if said.startswith(" was ") else said)
+        if len(names) > 1
+        else "".join(names) + said
+        for (_, said), names in alike.items()
     )

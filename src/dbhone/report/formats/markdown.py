@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from dbhone.measurement.record import Warning
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page, tables
 from dbhone.report.table import Table, plain
@@ -43,7 +42,7 @@ def _lines(page: Page) -> Iterator[str]:
             for note in (page.legend, page.control_note, page.method):
                 yield from (_escape(note), "") if note else ()
     yield from _flags(page)
-    yield from _notes(page.footnotes)
+    yield from _notes(page.notes)
     yield from ("## Environment", "")
     yield from (f"- {_escape(name)}: {_escape(text)}" for name, text in page.environment)
     yield from _repeat(page)
@@ -76,12 +75,11 @@ def _flags(page: Page) -> Iterator[str]:
     yield ""
 
 
-def _notes(notes: tuple[Warning, ...]) -> Iterator[str]:
+def _notes(notes: tuple[str, ...]) -> Iterator[str]:
     if notes:
         yield from ("## Notes", "")
         for number, note in enumerate(notes, start=1):
-            step = f" ({note.step})" if note.step else ""
-            yield f"{number}. {_escape(note.text + step)}"
+            yield f"{number}. {_escape(note)}"
         yield ""
 
 
