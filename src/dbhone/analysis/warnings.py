@@ -6,7 +6,7 @@ the run. Warnings of the A/A control come first, since they concern every other 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,10 +63,8 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
         many = (np.abs(own - of_base) >= _UNLIKE_SHARES) | (own >= _LARGE_SHARE)
         yield Warning(
             code=MANY_REFUSED if many.any() else "refused",
-            text=f"{name}'s server refused {'up to ' if len(steps) > 1 else ''}"
-            f"{_share(own.max())} of the transactions of {count_of(len(steps), 'step')} "
-            f"({listed(steps)}): the time that was taken is in the figures, what would have been "
-            "done is not",
+            text=f"{name}'s server refused {_of_steps(own.max(), steps)}: the time that was taken "
+            "is in the figures, what would have been done is not",
             subject=name,
         )
 
@@ -76,6 +74,14 @@ def _means(values: Array) -> Array:
     known = np.maximum(np.count_nonzero(~np.isnan(values), axis=-1), 1)
     means: Array = np.nansum(values, axis=-1) / known
     return means
+
+
+def _of_steps(most: float, steps: Sequence[str]) -> str:
+    """Return the largest share and the steps that it is of, in words."""
+    if len(steps) == 1:
+        return f"{_share(most)} of the transactions of {steps[0]}"
+    count = count_of(len(steps), "step")
+    return f"up to {_share(most)} of the transactions of {count} ({listed(steps)})"
 
 
 def _share(share: float) -> str:
