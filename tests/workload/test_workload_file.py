@@ -16,7 +16,7 @@ from dbhone.workload.drivers.replay import PLUGIN, HalfOfWorkload
 from dbhone.workload.replay_file import Half, parts_of, write_half
 from dbhone.workload.suite import ServerSet
 from dbhone.workload.suite_tasks import tasks
-from dbhone.workload.task import Scale
+from dbhone.workload.task import Scale, Task, plain
 from dbhone.workload.workload_file import read_header, read_transactions
 
 LOG = Path(__file__).parents[1] / "golden" / "capture" / "postgresql-15-csvlog.csv"
@@ -124,6 +124,23 @@ def test_a_replay_tells_how_many_transactions_it_has(workload: Path, tmp_path: P
     assert whole == read_header(workload).transactions // 2
     assert part is not None
     assert 0 < part <= whole
+
+
+def test_a_training_on_it_is_another_when_the_workload_or_the_dump_changes(
+    workload: Path, tmp_path: Path
+) -> None:
+    dump = tmp_path / "a.dump"
+    dump.touch()
+    given = Scale(size="smoke", data={"dump": str(dump)})
+
+    def task() -> Task:
+        return tasks(suites.load(str(workload)), ("earlier",), given)[0]
+
+    before = plain(task())
+    assert workload in PLUGIN.run_scripts(task())
+    assert plain(task()) == before
+    dump.write_text("another")
+    assert plain(task()) != before
 
 
 def test_both_halves_are_written_for_clients(workload: Path, tmp_path: Path) -> None:

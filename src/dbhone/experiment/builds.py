@@ -45,6 +45,7 @@ from dbhone.source.prebuilt import find_server
 from dbhone.source.tree import SourceTree, acquire, recall
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import load_driver
+from dbhone.workload.task import plain
 
 T = TypeVar("T")
 
@@ -249,11 +250,14 @@ class BuildService:
     def _train(self, step: Train) -> bool:
         build, tree = self.build(step.needs[0]).build, self.build(step.needs[0]).tree
         check_trainable(step.training, tree.path)
-        settings = map(repr, step.training.settings)
-        tasks = map(repr, training_tasks(step.training))
-        words = step.training.command.argv if step.training.command else ()
-        scripts = map(digest_of_file, training_scripts(step.training))
-        key = profile.training_key(build, [*tasks, *settings, *words, *scripts])
+        training = step.training
+        workload = {
+            "tasks": [plain(task) for task in training_tasks(training)],
+            "settings": plain(training.settings),
+            "command": training.command.argv if training.command else (),
+            "scripts": [digest_of_file(path) for path in training_scripts(training)],
+        }
+        key = profile.training_key(build, workload)
         known = profile.find(self.session, key)
         if known is None:
             new_profile = self.exclusively(lambda: self._make_profile(step, build, key))

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dbhone.workload.suite import Regime
 
@@ -169,6 +169,33 @@ class Task:
     def _with_run(self, **changes: object) -> Task:
         assert self.run is not None
         return dataclasses.replace(self, run=dataclasses.replace(self.run, **changes))  # type: ignore[arg-type]
+
+
+def plain(value: object) -> object:
+    """Return a value of a task as dicts, lists, strings and numbers, of which a digest can be made.
+
+    A field that is at its default is left out, so that a new one changes no digest. What is not
+    shown (``repr=False``) says where something is, and nothing of what is done. Of data its ``key``
+    tells whether it changed.
+    """
+    if isinstance(value, DataSet):
+        return {**_plain_fields(value), "key": list(value.key)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _plain_fields(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    return value if isinstance(value, int | float | None) else str(value)
+
+
+def _plain_fields(value: Any) -> dict[str, object]:
+    own = {
+        field.name: getattr(value, field.name)
+        for field in dataclasses.fields(value)
+        if field.repr and getattr(value, field.name) != field.default
+    }
+    return {"kind": type(value).__name__, **{name: plain(each) for name, each in own.items()}}
 
 
 def name_at_threads(name: str, threads: int) -> str:

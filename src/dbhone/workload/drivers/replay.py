@@ -284,6 +284,13 @@ class Replay(ServerDriver):
         scripts = _users(data).scripts
         return (scripts / "settle.lua", scripts / "client.lua", scripts / "tables.lua")
 
+    def run_scripts(self, task: Task) -> tuple[Path, ...]:
+        """Return the workload, and the scripts that replay it."""
+        assert task.run is not None, "a task of this driver has a server"
+        own = _users(task.run.data)
+        names = ("replay.lua", "client.lua", "transactions.lua")
+        return (own.workload, *(own.scripts / name for name in names))
+
     def readable(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts, the dump, and what was written for clients."""
         own = _users(data)
