@@ -148,3 +148,9 @@ def test_servers_that_differ_in_settings_alone_are_told_by_their_settings() -> N
     page = build_page(run, server_samples(run))
     assert page.differences is None
     assert page.settings is not None
+
+
+def test_of_a_suite_that_is_a_file_sentences_have_the_name() -> None:
+    page = _page(suite="/home/me/shop.workload")
+    assert " of shop.workload" in _answers(page)["Measured"]
+    assert "runs shop.workload's held-out sets" in page.headline

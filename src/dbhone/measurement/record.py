@@ -370,6 +370,11 @@ class Run:
     warnings: tuple[Warning, ...]
 
     @property
+    def suite_name(self) -> str:
+        """The suite as a sentence names it: of a file only its name."""
+        return self.suite.rpartition("/")[2]
+
+    @property
     def declared(self) -> Declared:
         """What its experiment's file declares."""
         return read_declared(self.experiment)

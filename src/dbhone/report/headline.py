@@ -308,7 +308,7 @@ def _times(summary: Summary) -> str:
 def _where(story: _Story) -> str:
     """Return what was run: ``speedtest1's held-out sets``."""
     trained, held_out = (story.sets(in_sample=in_sample) for in_sample in (True, False))
-    suite = story.run.suite
+    suite = story.run.suite_name
     if not trained:
         return f"{suite}{story.threads}"
     if story.in_sample:

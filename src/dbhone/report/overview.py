@@ -97,7 +97,7 @@ def _measured(findings: Findings) -> str:
         numbers = f"{threads[0]} to {threads[-1]}" if len(threads) > 1 else f"{threads[0]}"
         clients = f" with {numbers} client{'' if threads == [1] else 's'}"
     return (
-        f"{count_of(len(run.steps), 'step')} of {run.suite}{clients}, in "
+        f"{count_of(len(run.steps), 'step')} of {run.suite_name}{clients}, in "
         f"{_blocks(findings)} of all subjects in random order, on "
         f"{machine.cpu_model}, {count_of(machine.cores, 'core')}."
     )

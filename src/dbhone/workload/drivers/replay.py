@@ -154,7 +154,7 @@ class Replay(ServerDriver):
         if given.dump is None and given.folder is None:
             raise UsageError(
                 "a captured workload needs the data that its queries are about",
-                hint='give data = "./mine.dump", made by pg_dump or mariadb-dump, in [workload]',
+                hint='give data = "./mine.dump" beside the suite, made by pg_dump or mariadb-dump',
             )
         source = given.folder or given.dump
         if given.dump and (given.folder or given.database):
