@@ -1,6 +1,6 @@
 """Keeps the result of a run in ``docs/results``: the run itself, and its report made of that.
 
-Usage: ``.venv/bin/python -m benchmarks.kept_results [--home HOME --run N NAME]``
+Usage: ``.venv/bin/python -m benchmarks.kept_results [--home HOME --run N [--clone FOLDER] NAME]``
 
 With a run, it is copied out of the home's store into ``runs/NAME.db.xz``, without the paths of this
 machine. Then the reports of all kept runs are made anew. So all of them are always of this version
@@ -22,7 +22,8 @@ from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.report.page import build_page
 
-RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
+_HERE = Path(__file__).resolve().parents[1]
+RESULTS = _HERE / "docs" / "results"
 RUNS = RESULTS / "runs"
 _SUFFIX = ".db.xz"
 _HOME = "~/.local/share/dbhone"
@@ -36,9 +37,10 @@ def main() -> None:
     parser.add_argument("name", nargs="?", help="what the result is called")
     parser.add_argument("--home", type=Path, help="the home with the run")
     parser.add_argument("--run", type=int, help="the run's number")
+    parser.add_argument("--clone", type=Path, default=_HERE, help="whose hone executed it")
     asked = parser.parse_args()
     if asked.name is not None:
-        keep(asked.home, asked.run, asked.name)
+        keep(asked.home, asked.run, asked.name, clone=asked.clone)
     for name in kept():
         (RESULTS / f"{name}.txt").write_bytes(report_of(name))
 
@@ -56,8 +58,8 @@ def report_of(name: str) -> bytes:
         return render(page, "text")
 
 
-def keep(home: Path, number: int, name: str) -> None:
-    """Copy a run out of a store, without the paths of this machine."""
+def keep(home: Path, number: int, name: str, *, clone: Path = _HERE) -> None:
+    """Copy a run that a clone's hone executed out of a store, without the paths of this machine."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "store.db"
         with (
@@ -70,7 +72,7 @@ def keep(home: Path, number: int, name: str) -> None:
                 if other.id != number:
                     store.delete_run(other.id)
             experiment = Path(store.run(number).experiment_name)
-        hidden = {str(home.resolve()): _HOME, str(RESULTS.parents[1]): _CLONE}
+        hidden = {str(home.resolve()): _HOME, str(clone.resolve()): _CLONE}
         if experiment.is_absolute():
             hidden[str(experiment.parent)] = _FOLDER
         with closing(sqlite3.connect(file)) as database:
