@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from dbhone.compilation.manifest import Manifest
+from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
 from dbhone.verification.checks.base import RegressionTests, checks_for
@@ -138,3 +139,12 @@ def test_test_programs_are_a_build_of_their_own_with_the_version_of_the_tree() -
             if programs is not None:
                 assert programs.name == f"{dbms}-tests"
                 assert programs.tested == load_dbms(dbms).name
+
+
+def test_every_variant_of_a_library_can_be_tested() -> None:
+    """The library that is tested is built as the build was, whatever its transforms are for."""
+    programs = TEST_RUNNER.test_programs()
+    for name in ("rel", "nointerpose", "nointerpose+lto+pgo"):
+        variant = parse_variant(name)
+        variant.check_artifact(load_dbms("sqlite"))
+        variant.check_artifact(programs)

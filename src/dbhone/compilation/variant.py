@@ -20,7 +20,7 @@ from dbhone.compilation.transforms.base import (
     Slot,
     Transform,
 )
-from dbhone.dbms.base import Dbms, EmbeddedDbms
+from dbhone.dbms.base import Dbms
 from dbhone.errors import ToolError, UnknownName, VariantError
 from dbhone.measurement.record import READY_MADE
 
@@ -93,7 +93,7 @@ class Variant:
     def check_artifact(self, dbms: Dbms) -> None:
         """Raise VariantError for a transform that would change nothing in what is measured."""
         for transform in self.transforms:
-            if transform.for_library and not isinstance(dbms, EmbeddedDbms):
+            if transform.for_library and not dbms.is_library:
                 raise VariantError(
                     f"'{transform.name}' changes nothing in {dbms.title}: it is for shared"
                     " libraries, and the server is a program",

@@ -178,6 +178,8 @@ class Dbms(ABC):
     """What a build requires besides compilers; ``required_programs`` are among it."""
     text_bytes: int = 0
     """About how many bytes of code what is measured has: a post-link optimiser needs memory."""
+    is_library: bool = False
+    """Whether what is measured is a shared library, and no program."""
     takes_options: bool = False
     """Whether its recipe knows what to do with the build options of a request."""
     packagings: frozenset[str] = frozenset()
@@ -226,6 +228,8 @@ class Dbms(ABC):
 
 class EmbeddedDbms(Dbms):
     """A DBMS that is a library: the driver is linked with it and makes its own database."""
+
+    is_library = True
 
     @abstractmethod
     def consistency_check(self, shell: Path, database: Path) -> Check:

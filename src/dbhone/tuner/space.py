@@ -185,6 +185,6 @@ def _is_meaningless(candidate: Candidate, dbms: Dbms) -> bool:
     major = find_compiler(candidate.compiler).major
     return any(
         transform.refusal(family, major) is not None
-        or (transform.for_library and isinstance(dbms, ServerDbms))
+        or (transform.for_library and not dbms.is_library)
         for transform in parse_variant(candidate.variant).transforms
     )

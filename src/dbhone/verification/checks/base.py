@@ -75,6 +75,7 @@ class TestPrograms(Dbms):
         self.usual_suite = dbms.usual_suite
         self.build_seconds = dbms.build_seconds
         self.requirements = dbms.requirements
+        self.is_library = dbms.is_library
 
     def version(self, tree: Path) -> str:
         """Return the version of the source tree."""
