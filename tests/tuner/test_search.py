@@ -152,6 +152,27 @@ def test_a_winner_that_loses_on_a_step_gives_way_unless_that_is_allowed(
     assert bool(decision.refused) is (tolerated < 0.5)
 
 
+def test_what_loses_on_a_step_while_choosing_is_not_measured_afresh() -> None:
+    close = dict.fromkeys(NAMES, (1.3, 0.8)) | {"lto": (1.25, 1.25)}
+    finished, decision = search(request(), close)
+    assert decision.winner is not None
+    assert decision.winner.name == "lto"
+    (confirmed,) = (one for one in finished if one.kind is Kind.CONFIRM)
+    assert confirmed is decision.confirmed
+    assert any("times as fast as the base" in reason for reason in decision.refused.values())
+
+
+def test_one_more_is_measured_afresh_beyond_the_budget_and_then_no_other() -> None:
+    hurried = DesignOptions(budget=900, target=0.02, seed=1)
+    finished, decision = search(request(design=hurried), TRUE, broken=NAMES)
+    assert decision.winner is None
+    assert [one.kind for one in finished].count(Kind.CONFIRM) == 2
+    assert set(decision.refused.values()) == {
+        "it crashed",
+        "there was no time left to measure it afresh",
+    }
+
+
 def test_where_nothing_is_faster_nothing_wins() -> None:
     slower = dict.fromkeys(NAMES, (0.9, 0.9))
     finished, decision = search(request(), slower)

@@ -48,6 +48,9 @@ _RUNGS = 3
 _UNKNOWN_BLOCK = 30.0
 _FINE = 0.001
 """A precision that no rung reaches: it ends after its blocks."""
+_BEYOND_BUDGET = 1
+"""Confirming runs after the first, which takes all the time that is left: of the next best, too, a
+user wants to know."""
 _CONFIRMING_BLOCKS = 60
 _OTHER_SEED = 1000
 
@@ -131,12 +134,20 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
         candidate = by_name[_confirmed_name(confirmed)]
         reason = objection(confirmed, candidate, request.tolerated)
         if reason is None:
+            refused = _ruled_out(choosing, candidate, request.tolerated) | refused
             return Decision(winner=candidate, confirmed=confirmed, refused=refused)
         refused[candidate.name] = reason
+    least = _least_for_confirming(request, choosing)
     for standing in ranking(choosing):
-        if standing.name not in refused and standing.ratio > 1:
-            budget = max(left, _least_for_confirming(request, choosing))
-            return confirmation(request, by_name[standing.name], len(confirming), budget)
+        if standing.name in refused or standing.ratio <= 1:
+            continue
+        candidate = by_name[standing.name]
+        reason = _earlier_objection(choosing, candidate, request.tolerated)
+        if reason is None and len(confirming) > _BEYOND_BUDGET and left < least:
+            reason = "there was no time left to measure it afresh"
+        if reason is None:
+            return confirmation(request, candidate, len(confirming), max(left, least))
+        refused[candidate.name] = reason
     return Decision(winner=None, confirmed=None, refused=refused)
 
 
@@ -167,18 +178,18 @@ def ranking(choosing: Sequence[Finished]) -> tuple[Standing, ...]:
     return tuple(sorted(ranked, key=lambda standing: -reached[standing.name]))
 
 
-def objection(confirmed: Finished, candidate: Candidate, tolerated: float) -> str | None:
-    """Return why a candidate is not to be used, by its confirming run; None if it may win.
+def objection(ended: Finished, candidate: Candidate, tolerated: float) -> str | None:
+    """Return why a candidate is not to be used, by a run that measured it; None if it may win.
 
     It broke, or it is slower on a step for certain by more than is tolerated.
     """
-    run = confirmed.run
+    run = ended.run
     for subject in run.subjects:
         if subject.name == candidate.name and subject.broken is not None:
             return subject.broken
-    if BASE not in confirmed.samples.subjects:
+    if BASE not in ended.samples.subjects:
         return None
-    analysis = analyse(confirmed.samples, base=BASE, steps=run.steps, controls=run.controls)
+    analysis = analyse(ended.samples, base=BASE, steps=run.steps, controls=run.controls)
     worst = min(
         (
             effect
@@ -194,6 +205,29 @@ def objection(confirmed: Finished, candidate: Candidate, tolerated: float) -> st
         f"on {worst.step} it is {worst.ratio:.2f} times as fast as the base"
         f" ({worst.low:.2f} to {worst.high:.2f})"
     )
+
+
+def _earlier_objection(
+    choosing: Sequence[Finished], candidate: Candidate, tolerated: float
+) -> str | None:
+    """Return why a choosing run rules a candidate out, so that none has to confirm it."""
+    reasons = (
+        objection(ended, candidate, tolerated)
+        for ended in choosing
+        if candidate.name in ended.samples.subjects
+    )
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _ruled_out(choosing: Sequence[Finished], winner: Candidate, tolerated: float) -> dict[str, str]:
+    """Return the candidates that stood before the winner and were ruled out, with the reasons."""
+    names = [standing.name for standing in ranking(choosing)]
+    candidates = tried(choosing)
+    reasons = {
+        name: _earlier_objection(choosing, candidates[name], tolerated)
+        for name in names[: names.index(winner.name)]
+    }
+    return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
 def _is_lost(effect: Effect, tolerated: float) -> bool:
@@ -355,6 +389,7 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
         candidate.name: objection(one, candidate, 0.0) or "another was measured afresh"
         for candidate, one in earlier
     }
+    refused = _ruled_out(choosing, last[0], 0.0) | refused
     return finished, Decision(winner=last[0], confirmed=last[1], refused=refused)
 
 
