@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pg8000
+import psutil
 import pytest
 
 from tests.integration.hone import Hone, processes_of
@@ -252,16 +253,20 @@ def test_a_missing_sysbench_is_told(hone: Hone, monkeypatch: pytest.MonkeyPatch)
 
 
 def servers_of(sessions: tuple[str, ...]) -> list[int]:
-    """Return the processes that are PostgreSQL's own first process, by the session's mark."""
-    found = []
+    """Return the processes that are PostgreSQL's own first process, by the session's mark.
+
+    The one that was started first comes first: the kernel's numbers begin anew now and then.
+    """
+    found: dict[int, float] = {}
     for pid in processes_of(sessions):
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except OSError:
+            began = psutil.Process(pid).create_time()
+        except (OSError, psutil.Error):
             continue
         if words[0].endswith(b"/postgres") and b"-D" in words:
-            found.append(pid)
-    return found
+            found[pid] = began
+    return sorted(found, key=found.__getitem__)
 
 
 def test_a_server_that_crashes_is_told_and_the_run_goes_on(hone: Hone) -> None:
