@@ -27,6 +27,8 @@ from dbhone.instance import page_cache
 _STEP = re.compile(r"^ *(\d+) - .*?\.+ *([\d.]+)s", re.MULTILINE)
 _FILES = ("bin/speedtest1", "lib/libsqlite3.so.0")
 _COPIES = ("one", "other")
+_DISK = "/var/tmp"
+"""Where files come from a disk; /tmp may be memory."""
 
 
 def main() -> None:
@@ -36,7 +38,7 @@ def main() -> None:
     parser.add_argument("--places", type=int, default=20)
     parser.add_argument("--runs", type=int, default=10, help="in each place")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+    with tempfile.TemporaryDirectory(dir=_DISK) as folder:
         copies = [Path(folder) / name for name in _COPIES]
         for copy in copies:
             shutil.copytree(arguments.build, copy, symlinks=True)
