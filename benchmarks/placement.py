@@ -75,7 +75,7 @@ def _tell(step: str, ratios: NDArray[np.float64]) -> None:
     within = float(ratios.var(axis=1, ddof=1).mean())
     means = float(ratios.mean(axis=1).var(ddof=1))
     between = max(means - within / runs, 0.0)
-    f = means * runs / within
+    f = means * runs / within if within else float("inf")  # milliseconds may be all alike
     chance = float(stats.f.sf(f, places - 1, places * (runs - 1)))
     print(
         f"cte/{step}: from place to place {between**0.5:.2%}, from run to run {within**0.5:.2%}"
