@@ -66,6 +66,14 @@ def test_a_build_that_is_there_takes_no_time(session: Session) -> None:
     assert (cost.done, cost.seconds) == (True, 0.0)
 
 
+@pytest.mark.usefixtures("instrumented")
+def test_an_instrumented_build_that_two_variants_share_takes_no_time_for_the_other(
+    session: Session,
+) -> None:
+    other = replaced(INPUTS, variant=parse_variant("lto+pgo"))
+    assert estimates.BuildEstimator(session.home).cost(other, Pass.INSTRUMENT).done
+
+
 @pytest.mark.parametrize(
     ("suite", "sets", "foreign", "done"),
     [

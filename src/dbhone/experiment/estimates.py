@@ -167,10 +167,15 @@ def _is_like(build: Build, inputs: BuildInputs, pass_: Pass, compiler: Compiler 
         and manifest.inputs.options == inputs.options
         and (
             manifest.variant == inputs.variant.name
-            or manifest.compile_flags == inputs.variant.flags(compiler, pass_).compile
+            or _flags(manifest.inputs, compiler, pass_) == _flags(inputs, compiler, pass_)
             or pass_.post_link
         )
     )
+
+
+def _flags(inputs: BuildInputs, compiler: Compiler, pass_: Pass) -> tuple[str, ...]:
+    """Return the compile options of a pass, without those that name folders of one build."""
+    return inputs.variant.flags(compiler, pass_).compile
 
 
 def _is_trained_so(build: Build, pass_: Pass, training: Training | None) -> bool:
