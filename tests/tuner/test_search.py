@@ -15,19 +15,12 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
 from dbhone.report.page import build_page
+from dbhone.tuner.finished import Finished, has_ended
 from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, results, waterfall
-from dbhone.tuner.search import (
-    Decision,
-    Finished,
-    Kind,
-    Stage,
-    has_ended,
-    next_stage,
-    run_search,
-    search_of,
-)
+from dbhone.tuner.search import Decision, next_stage, run_search, search_of
 from dbhone.tuner.space import Candidate
+from dbhone.tuner.stages import Kind, Stage
 from dbhone.verification.outcome import Grade
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
 

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dbhone.analysis.selection import step_ratio
 from dbhone.report.search import Brought, Search, Tried
-from dbhone.tuner.search import Decision, Finished, Kind, of_kind, ranking, scores, tried
+from dbhone.tuner.finished import Finished, of_kind, tried
+from dbhone.tuner.search import Decision, ranking, scores
 from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
+from dbhone.tuner.stages import Kind
 
 _LEFT_OUT = "left-out"
 _ORDER = ("lto", "cspgo", "pgo", "bolt")

@@ -9,11 +9,8 @@ with a search is to ask once more what comes next.
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.selection import (
@@ -29,75 +26,32 @@ from dbhone.errors import UsageError
 from dbhone.experiment.load import parse, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.run_lifecycle import begin, take_over
-from dbhone.experiment.templates import (
-    design_table,
-    file_text,
-    workload_table,
-)
 from dbhone.home import Session
-from dbhone.measurement.record import Run, RunState
-from dbhone.measurement.sample_array import Array, SampleArray
+from dbhone.measurement.record import Run
+from dbhone.measurement.sample_array import Array
 from dbhone.measurement.store import Store
+from dbhone.tuner.finished import (
+    Finished,
+    finished_of,
+    has_ended,
+    of_kind,
+    runs_named,
+    tried,
+)
 from dbhone.tuner.request import PREFIX, Request
-from dbhone.tuner.space import BASE, Candidate, candidate_of
+from dbhone.tuner.space import BASE, Candidate
+from dbhone.tuner.stages import Kind, Stage, confirmation, rung
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds
 
-CONTROL = "control"
 _RUNGS = 3
-_UNKNOWN_BLOCK = 30.0
-_FINE = 0.001
-"""A precision that no rung reaches: it ends after its blocks."""
 _BEYOND_BUDGET = 1
 """Confirming runs after the first, which takes all the time that is left: of the next best, too, a
 user wants to know."""
-_CONFIRMING_BLOCKS = 60
-_OTHER_SEED = 1000
 
 
 Execute = Callable[[Experiment, Run, bool], object]
 """Executes a run of an experiment; the flag says whether to look for newer sources."""
-
-
-class Kind(StrEnum):
-    """What a run of a search is for."""
-
-    CHOOSE = "choose"
-    CONFIRM = "confirm"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """A run of the search that has ended, with its samples."""
-
-    run: Run
-    samples: SampleArray
-
-    @property
-    def kind(self) -> Kind:
-        """What it was for."""
-        return Kind(self.run.experiment_name.split("-")[2])
-
-    @property
-    def sound(self) -> frozenset[str]:
-        """The subjects that did not break."""
-        return frozenset(subject.name for subject in self.run.subjects if subject.broken is None)
-
-    @property
-    def block_seconds(self) -> float:
-        """About how long one subject takes for a block."""
-        seconds = self.samples.block_seconds or _UNKNOWN_BLOCK
-        return seconds / max(len(self.samples.subjects), 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """A run that is to be made: an experiment file's text under the name of its run."""
-
-    kind: Kind
-    name: str
-    text: str
-    candidates: tuple[Candidate, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,11 +67,6 @@ class Decision:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-def of_kind(finished: Sequence[Finished], kind: Kind) -> list[Finished]:
-    """Return the runs that were for this."""
-    return [ended for ended in finished if ended.kind is kind]
-
-
 def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decision:
     """Return the run that comes next, or how the search ended. ``finished`` are in their order."""
     choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
@@ -131,7 +80,7 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
     refused: dict[str, str] = {}
     by_name = tried(choosing)
     for confirmed in confirming:
-        candidate = by_name[_confirmed_name(confirmed)]
+        candidate = by_name[confirmed.confirmed]
         reason = objection(confirmed, candidate, request.tolerated)
         if reason is None:
             refused = _ruled_out(choosing, candidate, request.tolerated) | refused
@@ -256,86 +205,8 @@ def _next_rung(request: Request, choosing: Sequence[Finished], left: float) -> S
     return rung(request, tuple(candidates), number, left, blocks)
 
 
-def rung(
-    request: Request,
-    candidates: tuple[Candidate, ...],
-    number: int,
-    budget: float,
-    blocks: int | None = None,
-) -> Stage:
-    """Return a choosing run of candidates; ``number`` counts from 0, ``budget`` is in seconds."""
-    most = blocks or blocks_of_rung(number)
-    design = _design(request, budget, target=_FINE, seed=request.design.seed + number)
-    return _stage(
-        request,
-        Kind.CHOOSE,
-        number,
-        f"choosing among {len(candidates)} candidates",
-        candidates,
-        {
-            "design": design
-            | {"control": False, "allot": False, "blocks": {"min": most, "max": most}}
-        },
-    )
-
-
-def confirmation(request: Request, candidate: Candidate, number: int, budget: float) -> Stage:
-    """Return the run that measures a candidate afresh, against the base and with a control."""
-    seed = request.design.seed + _OTHER_SEED + number
-    design = _design(request, budget, target=request.design.target, seed=seed)
-    blocks = {"min": MINIMUM_BLOCKS, "max": _CONFIRMING_BLOCKS}
-    return _stage(
-        request,
-        Kind.CONFIRM,
-        number,
-        f"{candidate.name} measured afresh",
-        (candidate,),
-        {
-            "verification": {"grade": request.grade.value},
-            "design": design | {"blocks": blocks},
-        },
-    )
-
-
-def _stage(
-    request: Request,
-    kind: Kind,
-    number: int,
-    what: str,
-    candidates: tuple[Candidate, ...],
-    last: Mapping[str, Mapping[str, Any]],
-) -> Stage:
-    controls = {CONTROL: {"like": BASE}} if kind is Kind.CONFIRM else {}
-    sections = {candidate.name: candidate.section() for candidate in candidates}
-    if kind is Kind.CONFIRM:
-        sections = {name: {**section, "optional": False} for name, section in sections.items()}
-    base = {"dbms": request.dbms.name, "source": request.dbms.name, "variant": BASE}
-    text = file_text(
-        "Written by `hone tune`: change it, and give it to `hone run`.",
-        {"title": f"{request.dbms.title} tuned: {what}", "base": BASE},
-        {
-            "sources": {request.dbms.name: request.source},
-            "subjects": {BASE: base, **controls, **sections},
-            "training": {"sets": list(request.train)},
-            "workload": workload_table(request.workload, request.dbms),
-            **last,
-        },
-    )
-    name = f"{request.name}-{kind.value}-{number + 1}"
-    return Stage(kind=kind, name=name, text=text, candidates=candidates)
-
-
-def _design(request: Request, budget: float, *, target: float, seed: int) -> dict[str, Any]:
-    options = dataclasses.replace(request.design, budget=budget, target=target, seed=seed)
-    return design_table(options, 1)
-
-
 def _with_levers(best: Candidate, levers: tuple[str, ...]) -> list[Candidate]:
     return [dataclasses.replace(best, levers=(word,)) for word in levers]
-
-
-def _confirmed_name(confirmed: Finished) -> str:
-    return next(name for name in confirmed.run.declared.subjects if name not in {BASE, CONTROL})
 
 
 def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> float:
@@ -347,31 +218,6 @@ def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> flo
     return 1.2 * (verifying + measuring + 30.0)
 
 
-def has_ended(run: Run) -> bool:
-    """Return whether nothing more can come of a run of a search.
-
-    One whose candidates all broke has failed for good: it found that they are not to be used.
-    """
-    if run.state is RunState.DONE:
-        return True
-    subjects = {subject.name: subject for subject in run.subjects}
-    candidates = [name for name in run.declared.subjects if name not in {BASE, CONTROL}]
-    return run.state is RunState.FAILED and all(
-        name in subjects and subjects[name].broken is not None for name in candidates
-    )
-
-
-def tried(choosing: Sequence[Finished]) -> dict[str, Candidate]:
-    """Return the candidates of choosing runs by name, in the order of promise."""
-    sections = [tomllib.loads(ended.run.experiment)["subjects"] for ended in choosing]
-    return {
-        name: candidate_of(section)
-        for subjects in sections
-        for name, section in subjects.items()
-        if name != BASE
-    }
-
-
 def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
     """Return the search whose best candidate a run measured, as far as it came by then.
 
@@ -380,35 +226,17 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
     name, _, kind = run.experiment_name.rpartition("-")[0].rpartition("-")
     if not name.startswith(PREFIX) or kind != Kind.CONFIRM:
         return None
-    runs = [own for own in _runs_named(name, store) if own.id <= run.id]
+    runs = [own for own in runs_named(name, store) if own.id <= run.id]
     finished = finished_of(runs, store)
     choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
     candidates = tried(choosing)
-    *earlier, last = [(candidates[_confirmed_name(one)], one) for one in confirming]
+    *earlier, last = [(candidates[one.confirmed], one) for one in confirming]
     refused = {
         candidate.name: objection(one, candidate, 0.0) or "another was measured afresh"
         for candidate, one in earlier
     }
     refused = _ruled_out(choosing, last[0], 0.0) | refused
     return finished, Decision(winner=last[0], confirmed=last[1], refused=refused)
-
-
-def runs_of(request: Request, store: Store) -> list[Run]:
-    """Return the runs of a search so far, in their order."""
-    return _runs_named(request.name, store)
-
-
-def _runs_named(name: str, store: Store) -> list[Run]:
-    return [
-        store.run(summary.id)
-        for summary in store.runs()
-        if summary.experiment_name.startswith(f"{name}-")
-    ]
-
-
-def finished_of(runs: Sequence[Run], store: Store) -> list[Finished]:
-    """Return runs with their samples."""
-    return [Finished(run=run, samples=store.samples(run.id)) for run in runs]
 
 
 def run_search(
@@ -419,7 +247,7 @@ def run_search(
     ``execute`` executes a run to its end. Raises UsageError if the source is another meanwhile.
     """
     while True:
-        runs = runs_of(request, store)
+        runs = runs_named(request.name, store)
         _check_source(runs)
         if runs and not has_ended(runs[-1]):
             take_over(runs[-1], session, store)

@@ -27,18 +27,12 @@ from dbhone.report.page import Page
 from dbhone.report.search import Search
 from dbhone.report.terminal import show_table
 from dbhone.source.known_versions import known_versions
+from dbhone.tuner.finished import finished_of, has_ended, runs_named
 from dbhone.tuner.request import Request, Wishes, check_budget, check_room, make_request
 from dbhone.tuner.results import results
-from dbhone.tuner.search import (
-    Stage,
-    confirmation,
-    finished_of,
-    has_ended,
-    run_search,
-    rung,
-    runs_of,
-)
+from dbhone.tuner.search import run_search
 from dbhone.tuner.space import Space
+from dbhone.tuner.stages import Stage, confirmation, rung
 from dbhone.units import duration
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import check_needs
@@ -151,7 +145,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         _print_plan(context, request, space, first)
         return 0
     with context.session() as session, open_store(context) as store:
-        if not runs_of(request, store):
+        if not runs_named(request.name, store):
             _check(context, request, session, force=chosen.force)
         for name, reason in space.left_out.items():
             context.err.print(labelled("note", f"{name} is left out: {reason}"), soft_wrap=True)
@@ -160,7 +154,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
             _execute(context, experiment, run, session, store, refresh=refresh)
 
         decision = run_search(request, session, store, execute, refresh=chosen.refresh)
-        finished = finished_of(runs_of(request, store), store)
+        finished = finished_of(runs_named(request.name, store), store)
         found = results(finished, decision, space.left_out)
         _tell(context, found)
         if decision.confirmed is None:

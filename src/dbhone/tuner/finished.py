@@ -1,0 +1,88 @@
+"""The runs of a search that have ended, as the store keeps them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbhone.measurement.record import Run, RunState
+from dbhone.measurement.sample_array import SampleArray
+from dbhone.measurement.store import Store
+from dbhone.tuner.space import BASE, Candidate, candidate_of
+from dbhone.tuner.stages import CONTROL, Kind
+
+_UNKNOWN_BLOCK = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A run of the search that has ended, with its samples."""
+
+    run: Run
+    samples: SampleArray
+
+    @property
+    def kind(self) -> Kind:
+        """What it was for."""
+        return Kind(self.run.experiment_name.split("-")[2])
+
+    @property
+    def sound(self) -> frozenset[str]:
+        """The subjects that did not break."""
+        return frozenset(subject.name for subject in self.run.subjects if subject.broken is None)
+
+    @property
+    def block_seconds(self) -> float:
+        """About how long one subject takes for a block."""
+        seconds = self.samples.block_seconds or _UNKNOWN_BLOCK
+        return seconds / max(len(self.samples.subjects), 1)
+
+    @property
+    def confirmed(self) -> str:
+        """The candidate that a confirming run measured."""
+        return next(name for name in self.run.declared.subjects if name not in {BASE, CONTROL})
+
+
+def of_kind(finished: Sequence[Finished], kind: Kind) -> list[Finished]:
+    """Return the runs that were for this."""
+    return [ended for ended in finished if ended.kind is kind]
+
+
+def has_ended(run: Run) -> bool:
+    """Return whether nothing more can come of a run of a search.
+
+    One whose candidates all broke has failed for good: it found that they are not to be used.
+    """
+    if run.state is RunState.DONE:
+        return True
+    subjects = {subject.name: subject for subject in run.subjects}
+    candidates = [name for name in run.declared.subjects if name not in {BASE, CONTROL}]
+    return run.state is RunState.FAILED and all(
+        name in subjects and subjects[name].broken is not None for name in candidates
+    )
+
+
+def tried(choosing: Sequence[Finished]) -> dict[str, Candidate]:
+    """Return the candidates of choosing runs by name, in the order of promise."""
+    sections = [tomllib.loads(ended.run.experiment)["subjects"] for ended in choosing]
+    return {
+        name: candidate_of(section)
+        for subjects in sections
+        for name, section in subjects.items()
+        if name != BASE
+    }
+
+
+def runs_named(name: str, store: Store) -> list[Run]:
+    """Return the runs of the search of that name so far, in their order."""
+    return [
+        store.run(summary.id)
+        for summary in store.runs()
+        if summary.experiment_name.startswith(f"{name}-")
+    ]
+
+
+def finished_of(runs: Sequence[Run], store: Store) -> list[Finished]:
+    """Return runs with their samples."""
+    return [Finished(run=run, samples=store.samples(run.id)) for run in runs]

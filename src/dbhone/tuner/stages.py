@@ -1,0 +1,112 @@
+"""The stages of a search: each is an experiment file, written for its run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from dbhone.analysis.selection import blocks_of_rung
+from dbhone.analysis.verdict import MINIMUM_BLOCKS
+from dbhone.experiment.templates import design_table, file_text, workload_table
+from dbhone.tuner.request import Request
+from dbhone.tuner.space import BASE, Candidate
+
+CONTROL = "control"
+_FINE = 0.001
+"""A precision that no rung reaches: it ends after its blocks."""
+_CONFIRMING_BLOCKS = 60
+_OTHER_SEED = 1000
+
+
+class Kind(StrEnum):
+    """What a run of a search is for."""
+
+    CHOOSE = "choose"
+    CONFIRM = "confirm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A run that is to be made: an experiment file's text under the name of its run."""
+
+    kind: Kind
+    name: str
+    text: str
+    candidates: tuple[Candidate, ...]
+
+
+def rung(
+    request: Request,
+    candidates: tuple[Candidate, ...],
+    number: int,
+    budget: float,
+    blocks: int | None = None,
+) -> Stage:
+    """Return a choosing run of candidates; ``number`` counts from 0, ``budget`` is in seconds."""
+    most = blocks or blocks_of_rung(number)
+    design = _design(request, budget, target=_FINE, seed=request.design.seed + number)
+    return _stage(
+        request,
+        Kind.CHOOSE,
+        number,
+        f"choosing among {len(candidates)} candidates",
+        candidates,
+        {
+            "design": design
+            | {"control": False, "allot": False, "blocks": {"min": most, "max": most}}
+        },
+    )
+
+
+def confirmation(request: Request, candidate: Candidate, number: int, budget: float) -> Stage:
+    """Return the run that measures a candidate afresh, against the base and with a control."""
+    seed = request.design.seed + _OTHER_SEED + number
+    design = _design(request, budget, target=request.design.target, seed=seed)
+    blocks = {"min": MINIMUM_BLOCKS, "max": _CONFIRMING_BLOCKS}
+    return _stage(
+        request,
+        Kind.CONFIRM,
+        number,
+        f"{candidate.name} measured afresh",
+        (candidate,),
+        {
+            "verification": {"grade": request.grade.value},
+            "design": design | {"blocks": blocks},
+        },
+    )
+
+
+def _stage(
+    request: Request,
+    kind: Kind,
+    number: int,
+    what: str,
+    candidates: tuple[Candidate, ...],
+    last: Mapping[str, Mapping[str, Any]],
+) -> Stage:
+    controls = {CONTROL: {"like": BASE}} if kind is Kind.CONFIRM else {}
+    sections = {candidate.name: candidate.section() for candidate in candidates}
+    if kind is Kind.CONFIRM:
+        sections = {name: {**section, "optional": False} for name, section in sections.items()}
+    base = {"dbms": request.dbms.name, "source": request.dbms.name, "variant": BASE}
+    text = file_text(
+        "Written by `hone tune`: change it, and give it to `hone run`.",
+        {"title": f"{request.dbms.title} tuned: {what}", "base": BASE},
+        {
+            "sources": {request.dbms.name: request.source},
+            "subjects": {BASE: base, **controls, **sections},
+            "training": {"sets": list(request.train)},
+            "workload": workload_table(request.workload, request.dbms),
+            **last,
+        },
+    )
+    name = f"{request.name}-{kind.value}-{number + 1}"
+    return Stage(kind=kind, name=name, text=text, candidates=candidates)
+
+
+def _design(request: Request, budget: float, *, target: float, seed: int) -> dict[str, Any]:
+    options = dataclasses.replace(request.design, budget=budget, target=target, seed=seed)
+    return design_table(options, 1)
