@@ -14,8 +14,8 @@ from dbhone.home import Home, open_session
 from dbhone.measurement.record import Run, RunState, Subject, Warning
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
-from dbhone.report.page import build_page
 from dbhone.serve import run_service
+from dbhone.tuner.results import page_of
 from tests.report.sample_run import Shape, a_run, samples
 from tests.report.test_formats import HOSTILE
 from tests.report.test_html import Outline
@@ -122,7 +122,7 @@ class TestReport:
         run = small()
         number = keep(store, run, samples(run, SMALL))
         kept = store.run(number)
-        page = build_page(kept, store.samples(number), store.observations(number))
+        page = page_of(kept, store, store.observations(number))
         answer = client.get(f"/runs/{number}", headers=HERE)
         assert answer.data == render(page, "html")
         assert answer.headers["Content-Type"] == "text/html; charset=utf-8"

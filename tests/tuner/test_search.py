@@ -14,11 +14,10 @@ from dbhone.measurement.record import Role, Run, RunState, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
-from dbhone.report.page import build_page
 from dbhone.tuner.finished import Finished, has_ended
 from dbhone.tuner.request import Request
-from dbhone.tuner.results import all_tried, results, waterfall
-from dbhone.tuner.search import Decision, next_stage, run_search, search_of
+from dbhone.tuner.results import all_tried, page_of, results, waterfall
+from dbhone.tuner.search import Decision, next_stage, run_search
 from dbhone.tuner.space import Candidate
 from dbhone.tuner.stages import Kind, Stage
 from dbhone.verification.outcome import Grade
@@ -241,24 +240,17 @@ def test_the_waterfall_goes_from_the_base_to_the_winner_by_what_was_measured() -
     assert all(each.low is not None and each.low <= each.ratio for each in stages)
 
 
-def test_the_page_of_the_winner_tells_of_the_search(tmp_path: Path) -> None:
-    finished, decision = search(request(), TRUE, broken=("lto+pgo",))
-    assert decision.confirmed is not None
-    page = build_page(decision.confirmed.run, decision.confirmed.samples)
-    html = render(replace(page, search=results(finished, decision)), "html").decode()
-    assert "What each stage brought" in html
-    assert "refused: it crashed" in html
-    assert html.count('class="whisker"') > 2
-
-
-def test_a_search_is_known_by_the_run_of_its_winner() -> None:
+def test_the_page_of_the_winner_tells_of_the_search() -> None:
     finished, decision = search(request(), TRUE, broken=("lto+pgo",))
     runs = [replace(one.run, id=number) for number, one in enumerate(finished, start=1)]
     store = PretendedStore(runs, [one.samples for one in finished])
-    again = search_of(runs[-1], store)  # type: ignore[arg-type]
-    assert again is not None
-    assert results(*again) == results(finished, decision)
-    assert search_of(runs[0], store) is None  # type: ignore[arg-type]
+    assert page_of(runs[0], store).search is None  # type: ignore[arg-type]
+    page = page_of(runs[-1], store)  # type: ignore[arg-type]
+    assert page.search == results(finished, decision)
+    html = render(page, "html").decode()
+    assert "What each stage brought" in html
+    assert "refused: it crashed" in html
+    assert html.count('class="whisker"') > 2
 
 
 def test_what_was_left_out_is_told_with_its_reason() -> None:

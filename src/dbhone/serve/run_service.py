@@ -22,8 +22,9 @@ from dbhone.measurement.store import RunSummary, Store
 from dbhone.report.findings import findings_of
 from dbhone.report.formats.base import render
 from dbhone.report.headline import one_line
-from dbhone.report.page import Page, build_joined_page, build_page
+from dbhone.report.page import Page, build_joined_page
 from dbhone.serve.listing import Filters, Listed, Listing, State, choose, doing, facts, state_of
+from dbhone.tuner.results import page_of
 
 T = TypeVar("T")
 
@@ -153,7 +154,7 @@ class RunService:
             # While a run goes on, what it found changes as blocks are completed: to analyse it
             # after each slice would keep a machine busy that is being measured.
             made_of = (state, progress.blocks if state is State.RUNNING else progress)
-            page = self._pages.get(run_id, made_of, lambda: build_page(run, store.samples(run_id)))
+            page = self._pages.get(run_id, made_of, lambda: page_of(run, store))
         return Look(
             run=run,
             state=state,
@@ -168,8 +169,7 @@ class RunService:
             run, progress = store.run(run_id), store.progress(run_id)
 
             def make() -> bytes:
-                observations = store.observations(run_id)
-                return render(build_page(run, store.samples(run_id), observations), "html")
+                return render(page_of(run, store, store.observations(run_id)), "html")
 
             return self._reports.get(run_id, (run, progress), make)
 

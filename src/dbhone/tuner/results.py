@@ -6,19 +6,31 @@ confirming run's alone.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from dbhone.analysis.selection import step_ratio
+from dbhone.measurement.record import Run
+from dbhone.measurement.series import Observation
+from dbhone.measurement.store import Store
+from dbhone.report.page import Page, build_page
 from dbhone.report.search import Brought, Search, Tried
 from dbhone.tuner.finished import Finished, of_kind, tried
-from dbhone.tuner.search import Decision, ranking, scores
+from dbhone.tuner.search import Decision, ranking, scores, search_of
 from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
 from dbhone.tuner.stages import Kind
 
 _LEFT_OUT = "left-out"
 _ORDER = ("lto", "cspgo", "pgo", "bolt")
 """The stages of a waterfall; what else sets a build apart comes after them."""
+
+
+def page_of(run: Run, store: Store, observations: tuple[Observation, ...] = ()) -> Page:
+    """Return a run's page; that of a search's confirming run tells of the search, too."""
+    page = build_page(run, store.samples(run.id), observations)
+    found = search_of(run, store)
+    return page if found is None else dataclasses.replace(page, search=results(*found))
 
 
 def results(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +14,9 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, output_option, write_output
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import find_format, formats, render
-from dbhone.report.page import Page, build_joined_page, build_page, with_published
+from dbhone.report.page import Page, build_joined_page, with_published
 from dbhone.report.terminal import show
-from dbhone.tuner.results import results
-from dbhone.tuner.search import search_of
+from dbhone.tuner.results import page_of
 
 
 @click.command(
@@ -83,9 +81,7 @@ def _page(store: Store, selectors: Sequence[str], format_name: str) -> Page:
         return build_joined_page([(run, store.samples(run.id)) for run in runs])
     (run,) = runs
     observations = store.observations(run.id) if find_format(format_name).observes else ()
-    page = build_page(run, store.samples(run.id), observations)
-    found = search_of(run, store)
-    return page if found is None else dataclasses.replace(page, search=results(*found))
+    return page_of(run, store, observations)
 
 
 PLUGIN = command
