@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from dbhone.compilation.manifest import Manifest
+from dbhone.compilation.manifest import Build, Manifest
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
-from dbhone.verification.checks.base import RegressionTests, checks_for
+from dbhone.verification.checks.base import RegressionTests, TestJob, checks_for
+from dbhone.verification.checks.db_stress import PLUGIN as DB_STRESS
 from dbhone.verification.checks.mysql_test_run import PLUGIN as MYSQL_TEST_RUN
 from dbhone.verification.checks.pg_regress import PLUGIN as PG_REGRESS
 from dbhone.verification.checks.sqlite_testrunner import PLUGIN as TEST_RUNNER
@@ -42,6 +44,15 @@ diff -U3 /tree/src/test/regress/expected/macaddr8.out /results/macaddr8.out
 - t
 + f
 """
+STRESS = """\
+Batches/snapshots         : {batches}
+2026/11/26-03:17:57  Starting verification
+Stress Test : 558.788 micros/op 6859 ops/sec
+            : Wrote 0.64 MB (0.07 MB/sec) (34% of 59820 ops)
+            : Got errors {errors} times
+            : 0 CompactFiles() did not succeed
+{ending}"""
+SUCCESSFUL = "2026/11/26-03:17:57  Verification successful\n"
 RUNNER = """\
 select1.test... Ok (23ms) (helper 2)
 io.test... FAILED - 1 errors of 30 tests (53ms) (helper 1)
@@ -101,6 +112,46 @@ def test_results_of_mysql_test_run_are_read_with_their_combinations() -> None:
     assert "Table 'bug47205' is read only" in found["main.mysqlcheck"].difference
 
 
+@pytest.mark.parametrize(
+    ("printed", "passed"),
+    [
+        (STRESS.format(batches=0, errors=0, ending=SUCCESSFUL), True),
+        (STRESS.format(batches=1, errors=0, ending=""), True),
+        (STRESS.format(batches=0, errors=0, ending=""), False),
+        (STRESS.format(batches=1, errors=3, ending=""), False),
+        (STRESS.format(batches=0, errors=0, ending="Verification failed :(\n"), False),
+        ("Choosing random keys with no overwrite\n", False),
+        ("", False),
+    ],
+)
+def test_a_stress_test_is_passed_if_it_came_to_its_end_and_found_what_it_wrote(
+    printed: str, *, passed: bool
+) -> None:
+    (result,) = DB_STRESS.results(printed, lambda _: "")
+    assert (result.status is Status.PASSED) is passed
+    assert (result.difference == "") is (passed or not printed)
+
+
+def test_a_stress_test_loads_the_library_that_is_tested_and_asks_for_no_faults(
+    tmp_path: Path,
+) -> None:
+    for tests in DB_STRESS.lists:
+        job = TestJob(
+            build=cast(Build, SimpleNamespace(folder=tmp_path / "build")),
+            tests=tmp_path / "tests",
+            tree=None,
+            folder=tmp_path / "job",
+            list=tests.name,
+            names=(),
+            jobs=2,
+        )
+        command = DB_STRESS.command(job)
+        assert command.env == {"LD_LIBRARY_PATH": str(tmp_path / "build" / "lib")}
+        assert "--write_fault_one_in=0" in command.argv
+        shares = [word for word in command.argv if re.match(r"--[a-z]+percent=", word)]
+        assert sum(int(word.partition("=")[2]) for word in shares) == 100
+
+
 def test_packages_with_tests_are_of_the_version_that_the_source_names() -> None:
     named = MYSQL_TEST_RUN.package(manifest("apt:mariadb=1:10.11.19-0+deb12u1"))
     assert "mariadb-test=1:10.11.19-0+deb12u1," in named
@@ -116,7 +167,7 @@ def test_generated_queries_lose_what_makes_their_answers_chance() -> None:
     assert SQLSMITH.queries(printed) == ("select a from t as s  where b", "select 1 as x")
 
 
-@pytest.mark.parametrize("dbms", ["sqlite", "postgresql", "mariadb"])
+@pytest.mark.parametrize("dbms", ["sqlite", "postgresql", "mariadb", "rocksdb"])
 def test_every_grade_includes_the_lists_of_lower_ones_or_longer_ones(dbms: str) -> None:
     seconds = [
         sum(tests.seconds for _, tests in lists_of(dbms, grade))
@@ -133,7 +184,7 @@ def test_a_dbms_without_regression_tests_is_told_before_any_work() -> None:
 
 
 def test_test_programs_are_a_build_of_their_own_with_the_version_of_the_tree() -> None:
-    for dbms in ("sqlite", "postgresql"):
+    for dbms in ("sqlite", "postgresql", "rocksdb"):
         for check in checks_for(dbms):
             programs: Any = check.test_programs() if isinstance(check, RegressionTests) else None
             if programs is not None:

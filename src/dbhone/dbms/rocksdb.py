@@ -44,7 +44,7 @@ _OPTIONS = (
     "-DWITH_TOOLS=OFF",
     "-DWITH_TRACE_TOOLS=OFF",
 )
-_TOOL_FLAGS = (
+TOOL_FLAGS = (
     "-std=c++17",
     "-O2",
     "-DNDEBUG",
@@ -58,9 +58,10 @@ _TOOL_FLAGS = (
     "-DROCKSDB_PLATFORM_POSIX",
     *(f"-D{name}" for name in _COMPRESSIONS),
 )
-_TOOL_LIBRARIES = (*_COMPRESSIONS.values(), "-lgflags", "-lpthread")
+"""How every program that uses the library is compiled, whatever the build."""
+TOOL_LIBRARIES = (*_COMPRESSIONS.values(), "-lgflags", "-lpthread")
 _DB_BENCH = ("simulated_hybrid_file_system.cc", "db_bench.cc", "db_bench_tool.cc")
-_RUN_PATH = "-Wl,-rpath,$ORIGIN/../lib"
+RUN_PATH = "-Wl,-rpath,$ORIGIN/../lib"
 
 
 class RocksDb(EmbeddedDbms):
@@ -118,7 +119,7 @@ class RocksDb(EmbeddedDbms):
             BuildStep(phase=Phase.TOOLS, argv=_tool(request, "db_bench", _DB_BENCH, library)),
         ]
         artifacts = [
-            Artifact(name="library", made=library, kept=Path("lib", _shared_name(request))),
+            Artifact(name="library", made=library, kept=Path("lib", shared_name(request))),
             Artifact(name="db_bench", made=Path("db_bench"), kept=Path("bin/db_bench")),
         ]
         if request.shell:
@@ -139,7 +140,7 @@ def _configure(request: BuildRequest) -> tuple[str, ...]:
     return configure(request, TypeFlags(c=flags, cxx=flags, link=link, program_link=()), options)
 
 
-def _shared_name(request: BuildRequest) -> str:
+def shared_name(request: BuildRequest) -> str:
     """Return the name by which programs ask for the library: Debian's has the minor version."""
     text = (request.tree / "CMakeLists.txt").read_text(encoding="utf-8")
     parts = 2 if "SOVERSION ${rocksdb_VERSION_LIB}" in text else 1
@@ -151,13 +152,13 @@ def _tool(
 ) -> tuple[str, ...]:
     return (
         str(request.host_cxx_compiler),
-        *_TOOL_FLAGS,
+        *TOOL_FLAGS,
         *(f"-I{request.tree / folder}" for folder in ("", "include")),
         *("-o", name),
         *(str(request.tree / "tools" / source) for source in sources),
         str(library),
-        _RUN_PATH,
-        *_TOOL_LIBRARIES,
+        RUN_PATH,
+        *TOOL_LIBRARIES,
     )
 
 

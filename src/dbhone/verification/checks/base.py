@@ -100,6 +100,8 @@ class TestJob:
     those that need a server. ``jobs`` tests may run at once.
     """
 
+    __test__ = False  # pytest takes it for tests otherwise
+
     build: Build
     tests: Path
     tree: Path | None
