@@ -137,7 +137,8 @@ def test_a_training_on_it_is_another_when_the_workload_or_the_dump_changes(
         return tasks(suites.load(str(workload)), ("earlier",), given)[0]
 
     before = plain(task())
-    assert workload in PLUGIN.run_scripts(task())
+    decisive = {path.name for path in PLUGIN.run_scripts(task())}
+    assert {workload.name, "replay.lua", "transactions.lua", "counting.lua"} <= decisive
     assert plain(task()) == before
     dump.write_text("another")
     assert plain(task()) != before

@@ -48,9 +48,8 @@ def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, histor
 
     A ``history`` has no winner.
     """
-    codes = {warning.code for warning in warnings}
     control = next((overall(analysis, name) for name in run.controls), None)
-    if "control-differs" in codes:
+    if any(warning.code == "control-differs" for warning in warnings):
         text = f"the base {analysis.base} differs from itself here, so something else was measured"
         return Trust(grade=TrustGrade.NONE, reason=text)
     if run.controls and (control is None or control.verdict == Verdict.NOT_ENOUGH_DATA):

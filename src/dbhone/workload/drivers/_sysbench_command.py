@@ -1,12 +1,15 @@
-"""How sysbench is called, and how it reaches a server."""
+"""How sysbench is called, which scripts it reads, and how it reaches a server."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
+
+_USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
 
 
 def command_line(
@@ -15,6 +18,19 @@ def command_line(
     """Return the command line that executes a command of a script on a server."""
     words = (f"--{name}={value}" for name, value in options.items())
     return (str(program), str(script), *_connection(endpoint), *words, command)
+
+
+def with_used(*scripts: Path) -> tuple[Path, ...]:
+    """Return scripts, and those that they use."""
+    known: list[Path] = []
+    unread = [*scripts]
+    while unread:
+        script = unread.pop(0)
+        if script not in known:
+            known.append(script)
+            used = _USED.findall(script.read_text(encoding="utf-8"))
+            unread += [(script.parent / name).resolve() for name in used]
+    return tuple(known)
 
 
 def _connection(endpoint: Endpoint) -> tuple[str, ...]:

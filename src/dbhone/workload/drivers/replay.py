@@ -21,7 +21,7 @@ from dbhone.errors import DriverError, UsageError
 from dbhone.units import size
 from dbhone.untrusted_files import walk
 from dbhone.workload.drivers._dump import dump_complaint, load_command
-from dbhone.workload.drivers._sysbench_command import command_line
+from dbhone.workload.drivers._sysbench_command import command_line, with_used
 from dbhone.workload.drivers._sysbench_output import (
     PERCENTILE,
     complaint,
@@ -45,6 +45,7 @@ from dbhone.workload.task import DataFolder, DataSet, Task
 from dbhone.workload.workload_file import read_header
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "suites"
+_REPLAY = "replay.lua"
 _REPLAY_FORMAT = 3
 """Counts up when files that were written for clients must be written anew."""
 _SHORTEST_WITH_INTERVALS = 3.0
@@ -248,7 +249,7 @@ class Replay(ServerDriver):
             "order": str(request.task.order),
             **({} if job.part is None else {"part": str(job.part)}),
         }
-        script = data.scripts / "replay.lua"
+        script = data.scripts / _REPLAY
         return command_line(request.program, script, request.endpoint, {**every, **options}, "run")
 
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
@@ -288,8 +289,7 @@ class Replay(ServerDriver):
         """Return the workload, and the scripts that replay it."""
         assert task.run is not None, "a task of this driver has a server"
         own = _users(task.run.data)
-        names = ("replay.lua", "client.lua", "transactions.lua")
-        return (own.workload, *(own.scripts / name for name in names))
+        return (own.workload, *with_used(own.scripts / _REPLAY))
 
     def readable(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts, the dump, and what was written for clients."""

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
-from dbhone.workload.drivers._sysbench_command import command_line
+from dbhone.workload.drivers._sysbench_command import command_line, with_used
 from dbhone.workload.drivers._sysbench_output import (
     PERCENTILE,
     Summary,
@@ -44,7 +44,6 @@ _SHARED = _SUITES / "sysbench" / "scripts"
 _SETTLE = _SHARED / "settle.lua"
 _STATEMENTS = _SHARED / "statements.lua"
 _SQL = ".sql"
-_USED = re.compile(r'dofile\(here \.\. "([^"]+)"\)')
 _STEP = re.compile(r"^common\.step\(", re.MULTILINE)
 _RANDOM = {"rand-type": "uniform"}
 _LOADERS = 8
@@ -221,12 +220,12 @@ class Sysbench(ServerDriver):
 
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts that load and settle, and those that they use."""
-        return _with_used(_file(_LOAD.name, _tables_of(data)), _SETTLE)
+        return _with_statements(_file(_LOAD.name, _tables_of(data)), _SETTLE)
 
     def run_scripts(self, task: Task) -> tuple[Path, ...]:
         """Return the script of the task, and those that it uses."""
         assert task.run is not None
-        return _with_used(_file(_job_of(task.run).name, _tables_of(task.run.data)))
+        return _with_statements(_file(_job_of(task.run).name, _tables_of(task.run.data)))
 
     def readable(self, data: DataSet) -> tuple[Path, ...]:
         """Return the scripts, of which those of a suite use those of others."""
@@ -316,18 +315,10 @@ def _script(job: Script, tables: Tables) -> tuple[Path, dict[str, str]]:
     return _STATEMENTS, {"file": str(path), "values": values}
 
 
-def _with_used(*scripts: Path) -> tuple[Path, ...]:
-    """Return scripts, and those that they use. What executes SQL belongs to each file of it."""
-    known: list[Path] = []
-    unread = [*scripts]
-    while unread:
-        script = unread.pop(0)
-        if script not in known:
-            known.append(script)
-            used = _USED.findall(script.read_text(encoding="utf-8"))
-            unread += [(script.parent / name).resolve() for name in used]
-            unread += [_STATEMENTS] if script.suffix == _SQL else []
-    return tuple(known)
+def _with_statements(*scripts: Path) -> tuple[Path, ...]:
+    """Return scripts, those that they use, and what executes SQL if one is a file of it."""
+    executes = (_STATEMENTS,) if any(script.suffix == _SQL for script in scripts) else ()
+    return with_used(*scripts, *executes)
 
 
 PLUGIN = Sysbench()
