@@ -1,10 +1,11 @@
 """Keeps the result of a run in ``docs/results``: the run itself, and its report made of that.
 
-Usage: ``.venv/bin/python -m benchmarks.kept_results [--home HOME --run N [--clone FOLDER] NAME]``
+Usage: ``python -m benchmarks.kept_results [--home HOME --run N [--hide PATH=WORDS] NAME]``
 
 With a run, it is copied out of the home's store into ``runs/NAME.db.xz``, without the paths of this
-machine. Then the reports of all kept runs are made anew. So all of them are always of this version
-of hone; a test says when they are not.
+machine; the run in which a search measured its winner with all runs of the search. Then the reports
+of all kept runs are made anew. So all of them are always of this version of hone; a test says when
+they are not.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import lzma
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
-from dbhone.report.page import build_page
+from dbhone.tuner.finished import runs_named, search_name
+from dbhone.tuner.results import page_of
 
 _HERE = Path(__file__).resolve().parents[1]
 RESULTS = _HERE / "docs" / "results"
@@ -37,10 +40,17 @@ def main() -> None:
     parser.add_argument("name", nargs="?", help="what the result is called")
     parser.add_argument("--home", type=Path, help="the home with the run")
     parser.add_argument("--run", type=int, help="the run's number")
-    parser.add_argument("--clone", type=Path, default=_HERE, help="whose hone executed it")
+    parser.add_argument(
+        "--hide",
+        metavar="PATH=WORDS",
+        action="append",
+        default=[],
+        help="what stands for a path, such as another clone's; may be repeated",
+    )
     asked = parser.parse_args()
     if asked.name is not None:
-        keep(asked.home, asked.run, asked.name, clone=asked.clone)
+        hidden = dict(word.split("=", 1) for word in asked.hide)
+        keep(asked.home, asked.run, asked.name, hidden)
     for name in kept():
         (RESULTS / f"{name}.txt").write_bytes(report_of(name))
 
@@ -53,13 +63,16 @@ def kept() -> list[str]:
 def report_of(name: str) -> bytes:
     """Return the report of a kept run, as this version of hone makes it."""
     with _unpacked(RUNS / f"{name}{_SUFFIX}") as file, Store.open(file) as store:
-        (run,) = store.runs()
-        page = build_page(store.run(run.id), store.samples(run.id))
-        return render(page, "text")
+        last = max(run.id for run in store.runs())
+        return render(page_of(store.run(last), store), "text")
 
 
-def keep(home: Path, number: int, name: str, *, clone: Path = _HERE) -> None:
-    """Copy a run that a clone's hone executed out of a store, without the paths of this machine."""
+def keep(home: Path, number: int, name: str, also_hidden: Mapping[str, str]) -> None:
+    """Copy a run out of a store, without the paths of this machine.
+
+    The home, this clone and the experiment's folder are hidden, and the paths of ``also_hidden`` by
+    what it has in their place.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "store.db"
         with (
@@ -68,11 +81,13 @@ def keep(home: Path, number: int, name: str, *, clone: Path = _HERE) -> None:
         ):
             source.backup(target)
         with Store.open(file) as store:
+            run = store.run(number)
+            wanted = _of_one_search(run, store)
             for other in store.runs():
-                if other.id != number:
+                if other.id not in wanted:
                     store.delete_run(other.id)
-            experiment = Path(store.run(number).experiment_name)
-        hidden = {str(home.resolve()): _HOME, str(clone.resolve()): _CLONE}
+            experiment = Path(run.experiment_name)
+        hidden = {**also_hidden, str(home.resolve()): _HOME, str(_HERE): _CLONE}
         if experiment.is_absolute():
             hidden[str(experiment.parent)] = _FOLDER
         with closing(sqlite3.connect(file)) as database:
@@ -83,6 +98,13 @@ def keep(home: Path, number: int, name: str, *, clone: Path = _HERE) -> None:
             database.execute("VACUUM")
         RUNS.mkdir(exist_ok=True)
         (RUNS / f"{name}{_SUFFIX}").write_bytes(lzma.compress(file.read_bytes(), preset=9))
+
+
+def _of_one_search(run: Run, store: Store) -> set[int]:
+    """Return the numbers of the runs without which a run cannot be told of: those of its search."""
+    search = search_name(run)
+    before = [] if search is None else runs_named(search, store)
+    return {run.id, *(own.id for own in before if own.id < run.id)}
 
 
 def _hide(database: sqlite3.Connection, hidden: dict[str, str]) -> None:

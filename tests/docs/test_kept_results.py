@@ -42,9 +42,24 @@ def test_one_run_is_kept_without_the_others_and_without_their_home(
         number = begin(store)
         store.rename_run(number, f"In {tmp_path}")
     monkeypatch.setattr(kept_results, "RUNS", tmp_path / "runs")
-    keep(tmp_path, number, "mine")
+    keep(tmp_path, number, "mine", {})
     assert kept() == ["mine"]
     data = lzma.decompress((tmp_path / "runs" / "mine.db.xz").read_bytes())
     assert str(tmp_path).encode() not in data
     assert b"In ~/.local/share/dbhone" in data
     assert f"(run {number})" in report_of("mine").decode()
+
+
+def test_a_winner_is_kept_with_all_runs_of_its_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        names = ("tune-a-choose-1", "tune-b-choose-1", "tune-a-confirm-2", "tune-a-confirm-3")
+        _, _, winner, _ = (begin(store, experiment_name=name) for name in names)
+    monkeypatch.setattr(kept_results, "RUNS", tmp_path / "runs")
+    keep(tmp_path, winner, "tuned", {"confirm": "winner"})
+    data = lzma.decompress((tmp_path / "runs" / "tuned.db.xz").read_bytes())
+    assert b"tune-a-choose-1" in data
+    assert b"tune-a-winner-2" in data
+    assert b"tune-b-choose-1" not in data
+    assert b"-3" not in data

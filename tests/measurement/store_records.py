@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from dbhone.measurement.record import (
     Design,
@@ -113,9 +115,9 @@ def a_slice(number: int, *, counted: bool = True) -> Slice:
     )
 
 
-def begin(store: Store) -> int:
+def begin(store: Store, **changes: Any) -> int:
     """Begin a run with the subjects ``rel`` and ``pgo`` and with STEPS; return its number."""
-    run = store.create_run(NEW_RUN)
+    run = store.create_run(replace(NEW_RUN, **changes))
     store.set_subject(run.id, 0, subject("rel", Role.BASE))
     store.set_subject(run.id, 1, subject("pgo"))
     store.set_steps(run.id, STEPS)

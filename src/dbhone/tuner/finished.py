@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
+from dbhone.tuner.request import PREFIX
 from dbhone.tuner.space import BASE, Candidate, candidate_of
 from dbhone.tuner.stages import CONTROL, Kind
 
@@ -72,6 +73,12 @@ def tried(choosing: Sequence[Finished]) -> dict[str, Candidate]:
         for name, section in subjects.items()
         if name != BASE
     }
+
+
+def search_name(run: Run) -> str | None:
+    """Return the search of which a run measured a candidate afresh, None for any other run."""
+    name, _, kind = run.experiment_name.rpartition("-")[0].rpartition("-")
+    return name if name.startswith(PREFIX) and kind == Kind.CONFIRM else None
 
 
 def runs_named(name: str, store: Store) -> list[Run]:

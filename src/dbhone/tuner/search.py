@@ -36,9 +36,10 @@ from dbhone.tuner.finished import (
     has_ended,
     of_kind,
     runs_named,
+    search_name,
     tried,
 )
-from dbhone.tuner.request import PREFIX, Request
+from dbhone.tuner.request import Request
 from dbhone.tuner.space import BASE, Candidate
 from dbhone.tuner.stages import Kind, Stage, confirmation, rung
 from dbhone.verification.outcome import Grade
@@ -223,8 +224,8 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
 
     None for any other run.
     """
-    name, _, kind = run.experiment_name.rpartition("-")[0].rpartition("-")
-    if not name.startswith(PREFIX) or kind != Kind.CONFIRM:
+    name = search_name(run)
+    if name is None:
         return None
     runs = [own for own in runs_named(name, store) if own.id <= run.id]
     finished = finished_of(runs, store)

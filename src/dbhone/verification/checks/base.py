@@ -76,6 +76,7 @@ class TestPrograms(Dbms):
         self.build_seconds = dbms.build_seconds
         self.requirements = dbms.requirements
         self.is_library = dbms.is_library
+        self.needs_cxx = dbms.needs_cxx
 
     def version(self, tree: Path) -> str:
         """Return the version of the source tree."""

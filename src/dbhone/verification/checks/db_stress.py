@@ -134,14 +134,15 @@ class RocksDbTestPrograms(TestPrograms):
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: the empty library, db_stress as a library, and the program."""
-        compiler = str(request.host_cxx_compiler)
+        compiler = str(request.cxx_compiler)
         folder = request.tree / "db_stress_tool"
         stub = (
             *(compiler, "-shared", f"-Wl,-soname,{shared_name(request)}"),
             *("-o", str(_STUB), "-x", "c", "/dev/null"),
         )
         library = (
-            *(compiler, *TOOL_FLAGS, "-O1", "-fPIC", "-shared", f"-Wl,-soname,{_STRESS}"),
+            *(compiler, *TOOL_FLAGS, *request.compile_flags, "-fPIC"),
+            *("-shared", f"-Wl,-soname,{_STRESS}"),
             *(f"-I{request.tree / name}" for name in ("", "include")),
             *("-o", str(_STRESS), *map(str, sorted(folder.glob("*.cc")))),
             *("-Wl,--no-as-needed", f"./{_STUB}", "-Wl,--as-needed", *TOOL_LIBRARIES),
