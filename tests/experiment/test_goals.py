@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from dbhone.experiment.goals import (
     together,
 )
 from dbhone.experiment.load import load_shipped
+from dbhone.verification.outcome import Grade
 
 
 class Known:
@@ -92,16 +94,42 @@ def test_there_is_a_goal_for_each_dbms() -> None:
 @pytest.mark.usefixtures("bare")
 def test_a_goal_says_what_it_needs() -> None:
     sqlite, postgresql = goals(("sqlite", "postgresql"))
-    assert sqlite.describe() == "needs 6 packages (gcc libc6-dev make tcl apt dpkg-dev)"
+    assert sqlite.describe() == "needs 7 packages (gcc libc6-dev make tcl apt dpkg-dev tcl-dev)"
     assert not sqlite.ready
     assert together((sqlite.missing, postgresql.missing)).packages.count("gcc") == 1
 
 
-def test_a_goal_is_ready_if_only_some_versions_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installed.Requirement, "is_met", lambda need: need.name != "meson")
+@pytest.mark.parametrize(
+    ("lacking", "described"),
+    [
+        ({"meson"}, "ready; some versions need 1 package (meson)"),
+        ({"sqlsmith"}, "ready; verifying needs 1 package (sqlsmith)"),
+        (
+            {"meson", "sqlsmith"},
+            "ready; some versions and verifying need 2 packages (meson sqlsmith)",
+        ),
+        (set(), "ready"),
+    ],
+)
+def test_a_goal_is_ready_if_only_some_versions_or_verifying_need_more(
+    monkeypatch: pytest.MonkeyPatch, lacking: set[str], described: str
+) -> None:
+    monkeypatch.setattr(installed.Requirement, "is_met", lambda need: need.package not in lacking)
     (goal,) = goals(("postgresql",))
     assert goal.ready
-    assert goal.describe() == "ready; some versions need 1 package (meson)"
+    assert goal.describe() == described
+    assert set(goal.missing.packages) == lacking
+
+
+@pytest.mark.usefixtures("bare")
+def test_an_experiment_with_a_grade_needs_what_its_checks_need() -> None:
+    experiment = load_shipped("postgresql-builds")
+    graded = replace(experiment, verification=Grade.SMOKE)
+    more = set(missing_for(graded, Known("15.18")).packages)
+    assert more - set(missing_for(experiment, Known("15.18")).packages) == {
+        "diffutils",
+        "sqlsmith",
+    }
 
 
 @pytest.mark.parametrize("name", system_names())

@@ -23,6 +23,8 @@ from dbhone.process import can_enclose
 from dbhone.requirements import Kind, Missing, Requirement, missing
 from dbhone.sandbox import PACKAGE, PROGRAM
 from dbhone.source.kinds.base import SourceKind, folder_of, kind_of, parse_reference, source_kinds
+from dbhone.verification.checks.base import checks_for
+from dbhone.verification.verify import requirements_of_checks
 from dbhone.versions import ALWAYS
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import ServerDriver, load_driver
@@ -45,30 +47,51 @@ class Estimator(Protocol):
 class Goal:
     """Something that one can do with hone, and all that this machine lacks for it.
 
-    It is ``ready`` if what is missing is required by some versions only.
+    ``needed`` is what it cannot do without; ``of_versions`` is required by some versions only, and
+    ``of_verifying`` by checks of a build that is made.
     """
 
     name: str
     title: str
-    missing: Missing
-    ready: bool
+    needed: Missing
+    of_versions: Missing
+    of_verifying: Missing
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be done here."""
+        return not self.needed
+
+    @property
+    def missing(self) -> Missing:
+        """All that is missing."""
+        return together((self.needed, self.of_versions, self.of_verifying))
 
     def describe(self) -> str:
         """Return whether it can be done here, such as "ready" or "needs 1 package (bison)"."""
+        if not self.ready:
+            return f"needs {self.missing.describe()}"
         if not self.missing:
             return "ready"
-        needs = f"need {self.missing.describe()}"
-        return f"ready; some versions {needs}" if self.ready else needs.replace("need", "needs", 1)
+        if not self.of_versions:
+            return f"ready; verifying needs {self.missing.describe()}"
+        who = "some versions and verifying" if self.of_verifying else "some versions"
+        return f"ready; {who} need {self.missing.describe()}"
 
 
-def _goal(name: str, title: str, requirements: Iterable[Requirement]) -> Goal:
+def _goal(
+    name: str,
+    title: str,
+    requirements: Iterable[Requirement],
+    verifying: Iterable[Requirement] = (),
+) -> Goal:
     needs = tuple(requirements)
-    certain = (need for need in needs if need.versions == ALWAYS)
     return Goal(
         name=name,
         title=title,
-        missing=missing(needs),
-        ready=not missing(certain),
+        needed=missing(need for need in needs if need.versions == ALWAYS),
+        of_versions=missing(need for need in needs if need.versions != ALWAYS),
+        of_verifying=missing(verifying),
     )
 
 
@@ -96,7 +119,11 @@ def together(missing_parts: Iterable[Missing]) -> Missing:
 def missing_for(experiment: Experiment, estimator: Estimator) -> Missing:
     """Return what is missing for an experiment's subjects, those apart that are optional."""
     inputs = [subject.inputs for subject in experiment.subjects if not subject.optional]
-    return _missing(inputs, estimator, experiment.suite)
+    lacking = _missing(inputs, estimator, experiment.suite)
+    if experiment.verification is None:
+        return lacking
+    checks = requirements_of_checks(experiment.base.inputs.dbms, experiment.verification)
+    return together((lacking, missing(checks)))
 
 
 def missing_for_build(
@@ -156,7 +183,8 @@ def _goal_of_dbms(dbms: Dbms) -> Goal:
         *_driver_requirements(dbms.usual_suite),
         *((_SANDBOX,) if servers else ()),
     )
-    return _goal(dbms.name, f"build and measure {dbms.title}", needs)
+    checks = (need for check in checks_for(dbms.name) for need in check.requirements)
+    return _goal(dbms.name, f"build and measure {dbms.title}", needs, checks)
 
 
 def _goal_of_clang() -> Goal:

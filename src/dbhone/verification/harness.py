@@ -29,6 +29,7 @@ from dbhone.instance.place import opened_place
 from dbhone.instance.programs import installation_of, prepared_environment
 from dbhone.instance.server import Server
 from dbhone.process import why_not_enclosed
+from dbhone.requirements import missing
 from dbhone.sandbox import TRUST_VARIABLE, Sandbox
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 from dbhone.verification.checks.base import Check, RegressionTests, TestPrograms
@@ -59,12 +60,9 @@ class TestHarness:
 
     def check_needs(self, check: Check) -> None:
         """Raise ToolError or MachineError if this machine lacks what a check needs."""
-        for program in check.needed_programs():
-            if not program.present:
-                raise ToolError(
-                    f"{check.title} need {program.name}, which is missing",
-                    hint=f"install it: apt-get install {program.package}",
-                )
+        lacking = missing(check.requirements)
+        if lacking:
+            raise ToolError(f"missing for {check.title}: {lacking.describe()}", hint=lacking.line())
         reason = why_not_enclosed()
         if reason is not None and os.environ.get(TRUST_VARIABLE) != "1":
             raise MachineError(

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import UsageError
+from dbhone.requirements import Requirement
 from dbhone.verification.checks.base import (
     Check,
     GeneratedQueries,
@@ -114,6 +115,12 @@ def check_needs(dbms: str, grade: Grade, harness: TestHarness) -> None:
     """Raise ToolError or MachineError if this machine lacks what a grade's checks need."""
     for check, _ in lists_of(dbms, grade):
         harness.check_needs(check)
+
+
+def requirements_of_checks(dbms: str, grade: Grade) -> tuple[Requirement, ...]:
+    """Return what a grade's checks of a DBMS require, each once."""
+    checks = dict.fromkeys(check for check, _ in lists_of(dbms, grade))
+    return tuple(dict.fromkeys(need for check in checks for need in check.requirements))
 
 
 def expected_seconds(dbms: str, grade: Grade) -> float:

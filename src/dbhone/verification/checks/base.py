@@ -8,7 +8,6 @@ compared with the base's.
 from __future__ import annotations
 
 import re
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from dbhone import registry
 from dbhone.compilation.manifest import Build, Manifest
 from dbhone.dbms.base import BuildRequest, Dbms, Recipe, load_dbms
 from dbhone.dbms.base_protocol import Endpoint
+from dbhone.requirements import Requirement
 from dbhone.verification.outcome import Evidence, Grade, TestResult
 
 DRAWER = "dbhone.verification.checks"
@@ -33,25 +33,6 @@ class TestList:
     name: str
     grades: frozenset[Grade]
     seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeededProgram:
-    """A program of the machine's that a check needs, and the package that brings it.
-
-    With ``files``, patterns below the root, one such file is needed, and ``name`` is for people.
-    """
-
-    name: str
-    package: str
-    files: tuple[str, ...] = ()
-
-    @property
-    def present(self) -> bool:
-        """Whether the machine has it."""
-        if self.files:
-            return any(found for pattern in self.files for found in Path("/").glob(pattern))
-        return shutil.which(self.name) is not None
 
 
 class TestPrograms(Dbms):
@@ -141,10 +122,8 @@ class Check(ABC):
     systems: ClassVar[frozenset[str]]
     evidence: ClassVar[Evidence]
     lists: ClassVar[tuple[TestList, ...]]
-
-    def needed_programs(self) -> tuple[NeededProgram, ...]:
-        """Return the machine's programs without which it cannot be run."""
-        return ()
+    requirements: ClassVar[tuple[Requirement, ...]] = ()
+    """What must be installed for it, besides what a build requires."""
 
 
 class RegressionTests(Check):

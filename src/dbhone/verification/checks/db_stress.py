@@ -133,18 +133,21 @@ class RocksDbTestPrograms(TestPrograms):
     fixed = True
 
     def recipe(self, request: BuildRequest) -> Recipe:
-        """Return the steps: the empty library, db_stress as a library, and the program."""
+        """Return the steps: the parts, the empty library, db_stress as a library, the program."""
         compiler = str(request.cxx_compiler)
-        folder = request.tree / "db_stress_tool"
+        sources = sorted((request.tree / "db_stress_tool").glob("*.cc"))
+        flags = (
+            *(*TOOL_FLAGS, *request.compile_flags, "-fPIC"),
+            *(f"-I{request.tree / name}" for name in ("", "include")),
+        )
+        parts = [(compiler, *flags, "-c", str(source)) for source in sources]
         stub = (
             *(compiler, "-shared", f"-Wl,-soname,{shared_name(request)}"),
             *("-o", str(_STUB), "-x", "c", "/dev/null"),
         )
         library = (
-            *(compiler, *TOOL_FLAGS, *request.compile_flags, "-fPIC"),
-            *("-shared", f"-Wl,-soname,{_STRESS}"),
-            *(f"-I{request.tree / name}" for name in ("", "include")),
-            *("-o", str(_STRESS), *map(str, sorted(folder.glob("*.cc")))),
+            *(compiler, "-shared", f"-Wl,-soname,{_STRESS}", "-o", str(_STRESS)),
+            *(f"{source.stem}.o" for source in sources),
             *("-Wl,--no-as-needed", f"./{_STUB}", "-Wl,--as-needed", *TOOL_LIBRARIES),
         )
         program = (
@@ -153,7 +156,8 @@ class RocksDbTestPrograms(TestPrograms):
         )
         return Recipe(
             steps=tuple(
-                BuildStep(phase=Phase.COMPILE, argv=argv) for argv in (stub, library, program)
+                BuildStep(phase=Phase.COMPILE, argv=argv)
+                for argv in (*parts, stub, library, program)
             ),
             artifacts=(
                 Artifact(name="db_stress", made=Path("db_stress"), kept=Path("bin/db_stress")),

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dbhone.compilation.manifest import Build, Manifest
+from dbhone.requirements import Requirement
 from dbhone.verification.checks.base import (
-    NeededProgram,
     Read,
     RegressionTests,
     TestCommand,
@@ -52,14 +52,11 @@ class MysqlTestRun(RegressionTests):
     title = "MariaDB's regression tests"
     systems = frozenset({"mariadb"})
     evidence = Evidence.BYTES
+    requirements = (Requirement(name="perl", package="perl"),)
     lists = (
         TestList(name=_COLLECTION, grades=frozenset({Grade.SMOKE, Grade.FULL}), seconds=300),
         TestList(name="main", grades=frozenset({Grade.FULL}), seconds=2400),
     )
-
-    def needed_programs(self) -> tuple[NeededProgram, ...]:
-        """Return what the runner is written in."""
-        return (NeededProgram(name="perl", package="perl"),)
 
     def package(self, manifest: Manifest) -> str:
         """Return the packages, of the version that the build's own source names, or the newest."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
+from dbhone.requirements import Requirement
 from dbhone.verification.checks.base import (
-    NeededProgram,
     Read,
     RegressionTests,
     TestCommand,
@@ -98,16 +98,13 @@ class PgRegress(RegressionTests):
     title = "PostgreSQL's regression tests"
     systems = frozenset({"postgresql"})
     evidence = Evidence.BYTES
+    requirements = (Requirement(name="diff", package="diffutils"),)
     lists = (
         TestList(name=_PARALLEL, grades=frozenset({Grade.SMOKE, Grade.FULL}), seconds=90),
         TestList(name=_CONCURRENT, grades=frozenset({Grade.FULL}), seconds=120),
     )
     # Else its own: expected plans and warnings are those of the server's own settings.
     server_settings = MappingProxyType({"max_connections": "100", "fsync": "off"})
-
-    def needed_programs(self) -> tuple[NeededProgram, ...]:
-        """Return what compares the results with those that are expected."""
-        return (NeededProgram(name="diff", package="diffutils"),)
 
     def test_programs(self) -> TestPrograms:
         """Return pg_regress and what it needs."""

@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe, load_dbms
+from dbhone.requirements import Kind, Requirement
 from dbhone.verification.checks.base import (
-    NeededProgram,
     Read,
     RegressionTests,
     TestCommand,
@@ -98,15 +98,11 @@ class SqliteTestRunner(RegressionTests):
     title = "SQLite's test runner"
     systems = frozenset({"sqlite"})
     evidence = Evidence.FLAGS
+    requirements = (Requirement(name="usr/include/tcl[.0-9]*", package="tcl-dev", kind=Kind.FILE),)
     lists = (
         TestList(name="veryquick", grades=frozenset({Grade.SMOKE}), seconds=70),
         TestList(name="full", grades=frozenset({Grade.FULL}), seconds=1200),
     )
-
-    def needed_programs(self) -> tuple[NeededProgram, ...]:
-        """Return Tcl, with what programs are compiled with that embed it."""
-        headers = ("usr/include/tcl.h", "usr/include/tcl*/tcl.h", "usr/local/include/tcl.h")
-        return (NeededProgram(name="the header files of Tcl", package="tcl-dev", files=headers),)
 
     def test_programs(self) -> TestPrograms:
         """Return testfixture."""

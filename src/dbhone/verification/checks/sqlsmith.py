@@ -11,7 +11,8 @@ import re
 from types import MappingProxyType
 
 from dbhone.dbms.base_protocol import Endpoint
-from dbhone.verification.checks.base import GeneratedQueries, NeededProgram, TestList
+from dbhone.requirements import Requirement
+from dbhone.verification.checks.base import GeneratedQueries, TestList
 from dbhone.verification.outcome import Evidence, Grade
 
 _SCHEMA = """
@@ -60,6 +61,7 @@ class SqlSmith(GeneratedQueries):
     title = "generated queries"
     systems = frozenset({"postgresql"})
     evidence = Evidence.BYTES
+    requirements = (Requirement(name="sqlsmith", package="sqlsmith"),)
     lists = (TestList(name="queries", grades=frozenset(Grade), seconds=45),)
     schema = _SCHEMA
     # One plan for one query: whatever else decides on plans is off.
@@ -73,10 +75,6 @@ class SqlSmith(GeneratedQueries):
         }
     )
     undecided = re.compile(r"statement timeout|out of memory|stack depth")
-
-    def needed_programs(self) -> tuple[NeededProgram, ...]:
-        """Return the generator."""
-        return (NeededProgram(name="sqlsmith", package="sqlsmith"),)
 
     def generator(self, endpoint: Endpoint, seed: int, count: int) -> tuple[str, ...]:
         """Return sqlsmith, which only prints its queries."""
