@@ -10,12 +10,14 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, listing
 from dbhone.cli.progress import shown
 from dbhone.cli.selecting import choose, find_build
+from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.manifest import Build
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.verifying import usual_base, verify_build
+from dbhone.requirements import missing
 from dbhone.units import count_of, duration, listed
 from dbhone.verification.outcome import Grade, Outcome
-from dbhone.verification.verify import Verification
+from dbhone.verification.verify import Verification, requirements_of_checks
 
 _SHOWN = 10
 _LINES = 12
@@ -60,6 +62,8 @@ def command(
     kept, and no list of tests is run twice for a build.
     """
     chosen = choose(context, what)
+    needed = requirements_of_checks(chosen.build.manifest.dbms, Grade(grade))
+    ensure_installed(context, missing(needed), f"the grade {grade}", context.home)
     with context.session() as session, shown(context.err) as listen:
         service = BuildService(session, listen)
         base = find_build(session.home, against) if against else chosen.base
