@@ -35,6 +35,7 @@ def test_a_package_is_checked_where_there_is_no_home(hone: Hone) -> None:
     assert "server-1.0, 4 files, all whole" in shown
     assert "none: nobody vouches for it" in shown
     assert "sqlite 3.40.1, o3: -O3" in shown
+    assert "lacks      TLS; JIT" in shown
     assert "grade smoke: passes what its base passes of testrunner veryquick (99 of 100)" in shown
     assert "o3 over its base, computed anew from 8 blocks: held-out +" in shown
     assert "faster" in shown

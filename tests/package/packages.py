@@ -49,6 +49,7 @@ BUILD: dict[str, Any] = {
             "compile_flags": ["-O3"],
             "link_flags": [],
             "machine": machine_here(),
+            "lacks": ["TLS", "JIT"],
         },
     },
     "runDetails": {"metadata": {"invocationId": "0123"}},

@@ -32,6 +32,7 @@ def test_a_package_tells_what_its_samples_show() -> None:
     assert checked.key is None
     assert checked.found is not None
     assert checked.found["winner"] == "o3"
+    assert checked.lacks == ("TLS", "JIT")
     whole = next(
         summary
         for summary in checked.found["summaries"]

@@ -42,6 +42,15 @@ class MysqlServer(MysqlLife):
     )
     """About how long two cores take for the server of versions that are not like 8.0."""
     needs_cxx = True
+    lacks = (
+        "the X protocol",
+        "group replication",
+        "NDB Cluster",
+        "NUMA's settings",
+        "logins by LDAP, Kerberos, FIDO and WebAuthn",
+        "plugins and components in files of their own",
+        "the router, and clients such as mysql and mysqldump",
+    )
     takes_options = True
     programs = ("mysqld",)
     requirements: tuple[Requirement, ...] = (

@@ -184,6 +184,8 @@ class Dbms(ABC):
     """Whether its recipe knows what to do with the build options of a request."""
     packagings: frozenset[str] = frozenset()
     """The kinds of packages of which its recipe knows the distribution's rules."""
+    lacks: tuple[str, ...] = ()
+    """What distributions' packages of it have and a build by its own recipe has not, in words."""
     service: DistributionService | None = None
     """How a distribution that packs it runs it; None where hone does not know."""
     usual_suite: str

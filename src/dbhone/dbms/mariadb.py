@@ -86,6 +86,15 @@ class MariaDb(MysqlLife):
         duty="The GNU General Public Licence, version 2, asks whoever passes the programs on to"
         " pass on the complete source, too, or to offer it in writing for three years.",
     )
+    lacks = (
+        "systemd's notification",
+        "Galera",
+        "NUMA's settings",
+        "plugins in files of their own, and with them storage engines such as CONNECT, RocksDB,"
+        " Spider and S3",
+        "clients such as mariadb and mariadb-dump",
+        "mariadb-backup",
+    )
     needs_cxx = True
     takes_options = True
     settings_table = "mariadb"

@@ -44,6 +44,19 @@ class Postgresql(PostgresqlLife):
     build_seconds = 190.0
     text_bytes = 5_000_000
     packagings = frozenset({"deb"})
+    lacks = (
+        "TLS",
+        "collations by ICU",
+        "logins by GSSAPI, LDAP and PAM",
+        "systemd's notification",
+        "JIT",
+        "XML",
+        "compression by zlib, LZ4 and Zstandard",
+        "translations",
+        "procedural languages but PL/pgSQL",
+        "the contrib modules",
+        "clients such as psql and pg_dump",
+    )
     service = SERVICE
     licence = Licence(
         name="PostgreSQL",

@@ -75,6 +75,7 @@ class RocksDb(EmbeddedDbms):
     needs_cxx = True
     text_bytes = 7_000_000
     takes_options = True
+    lacks = ("compression by bzip2",)
     licence = Licence(
         name="Apache-2.0 OR GPL-2.0-only",
         files=("LICENSE.Apache", "LICENSE.leveldb", "COPYING", "AUTHORS"),

@@ -39,8 +39,8 @@ class Checked:
     tests of each of ``lists``. ``found`` is what its samples show of the ``subject``, computed
     here; both are None without a measurement. Packages by a distribution's rules (``packaging``)
     were not ``measured`` themselves. ``differing`` are the files that a second build of the same
-    inputs had otherwise, None if nobody made one. ``experiment`` is what repeats the measurement,
-    or ``private`` says why others cannot.
+    inputs had otherwise, None if nobody made one. ``lacks`` is what a distribution's packages have
+    besides. ``experiment`` is what repeats the measurement, or ``private`` says why others cannot.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Checked:
     packaging: str | None
     measured: bool
     differing: tuple[str, ...] | None = None
+    lacks: tuple[str, ...] = ()
     experiment: Mapping[str, Any] | None = None
     private: str = ""
 
@@ -114,6 +115,7 @@ def _described(
         version=str(asked["version"]),
         build=f"{asked['dbms']} {asked['version']}, {asked['variant']}: {flags}",
         machine=str(made["machine"]),
+        lacks=tuple(map(str, made.get("lacks", ()))),
         grade=str(verification["grade"]),
         lists=tuple(
             (f"{tests['check']} {tests['list']}", int(tests["proving"]), int(tests["tests"]))

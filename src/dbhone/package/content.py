@@ -37,7 +37,7 @@ class Content:
     """The files of a package. ``masked`` counts those in which a path was replaced.
 
     ``machine`` is the processor architecture; ``libraries`` are those of the system that the
-    programs are linked with.
+    programs are linked with. ``lacks`` is what a distribution's packages have besides.
     """
 
     entries: tuple[Entry, ...]
@@ -45,6 +45,7 @@ class Content:
     machine: str
     libraries: tuple[str, ...]
     licence: Licence
+    lacks: tuple[str, ...] = ()
 
 
 def content_of(build: Build, home: Home) -> Content:
@@ -75,6 +76,7 @@ def content_of(build: Build, home: Home) -> Content:
         machine=primary.machine if primary else "unknown",
         libraries=tuple(sorted(libraries)),
         licence=dbms.licence,
+        lacks=() if manifest.inputs.packaging else dbms.lacks,
     )
 
 

@@ -191,6 +191,7 @@ def _provenance(build: Build, content: Content, image: Image | None) -> dict[str
                 "added_flags": [without_paths(flag) for flag in manifest.added_flags],
                 "machine": content.machine,
                 "system_libraries": list(content.libraries),
+                "lacks": list(content.lacks),
                 **({} if image is None else {"image": image.stated}),
             },
             "resolvedDependencies": _dependencies(build, image),
@@ -316,9 +317,21 @@ def _read_me(build: Build, content: Content, outcome: Outcome) -> Entry:
         "",
         content.licence.duty,
         "",
+        *_lacks(content),
         *(_RULES if manifest.inputs.packaging else ("The folder may lie anywhere.",)),
         "Whether this is what hone packed, and what its measurement shows, says",
         "'hone package --check FILE' of the whole file, on any machine.",
         "",
     ]
     return Entry(name="README", data="\n".join(lines).encode())
+
+
+def _lacks(content: Content) -> list[str]:
+    """Return the lines that tell what a distribution's packages have besides."""
+    if not content.lacks:
+        return []
+    return [
+        "A distribution's packages have what this build has not:",
+        *(f"  - {what}" for what in content.lacks),
+        "",
+    ]

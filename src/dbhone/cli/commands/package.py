@@ -165,6 +165,9 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
         text = "none: name a run instead of a build, and its samples are enclosed"
         err.print(labelled("measured", text, "bold yellow"), soft_wrap=True)
     err.print(labelled("twice", _twice(package.differing)), soft_wrap=True)
+    if package.content.lacks:
+        text = f"what a distribution's has: {'; '.join(package.content.lacks)}"
+        err.print(labelled("lacks", text, "bold yellow"), soft_wrap=True)
     if package.content.masked:
         text = f"in {count_of(package.content.masked, 'file')} this home's path was replaced"
         err.print(labelled("note", f"{text} by one equally long"), soft_wrap=True)
@@ -198,6 +201,8 @@ def show_checked(context: Context, checked: Checked, *, trusted: bool) -> None:
     out.print(headed("signature", _signature(checked, trusted=trusted)), soft_wrap=True)
     out.print(headed("build    ", checked.build), soft_wrap=True)
     out.print(headed("twice    ", _twice(checked.differing)), soft_wrap=True)
+    if checked.lacks:
+        out.print(headed("lacks    ", "; ".join(checked.lacks), "bold yellow"), soft_wrap=True)
     out.print(headed("verified ", _verified(checked)), soft_wrap=True)
     out.print(headed("measured ", _measured(checked)), soft_wrap=True)
     if checked.found is not None and not checked.measured:
