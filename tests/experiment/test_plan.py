@@ -148,6 +148,28 @@ def test_optional_subjects_for_which_there_is_no_time_are_tentative() -> None:
     assert planned(LATE, Known({"o3": 1.0})).tentative == ()
 
 
+def test_optional_subjects_leave_time_for_the_least_blocks_where_it_is_known() -> None:
+    variants = ("lto", "pgo", "o1", "o3", "lto+pgo")
+    text = """
+title = "Many"
+base = "rel"
+[sources]
+postgresql = "apt:postgresql"
+[subjects]
+rel = {dbms = "postgresql", source = "postgresql", variant = "rel"}
+""" + "".join(
+        f'"{name}" = {{like = "rel", variant = "{name}", optional = true}}\n' for name in variants
+    )
+    text += '[workload]\nsuite = "sysbench:micro"\n[design]\nbudget = "30m"\n'
+    plan = planned(text)
+    assert plan.tentative
+    certain = [name for name in variants if name not in plan.tentative]
+    assert certain == list(variants[: len(certain)])
+    assert plan.blocks is not None
+    assert plan.blocks >= 6
+    assert planned(text.replace("30m", "3h")).tentative == ()
+
+
 def test_optional_subjects_that_cannot_be_built_here_are_left_out() -> None:
     plan = planned(LATE, Known(absent=frozenset({"late"})))
     assert plan.left_out == {"late": "it is not there"}

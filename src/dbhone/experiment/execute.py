@@ -233,8 +233,8 @@ class Execution:
             and step.makes not in self._performed
             and isinstance(step, Compile | TakePrebuilt | PostLink | Train)
         )
-        budget = self._experiment.design.budget_seconds
-        return leaves_time(self._recorder.left(), seconds, budget)
+        left = self._recorder.left()
+        return leaves_time(self._experiment, name, self._out, left=left, build=seconds)
 
     def _leave_out(self, reasons: dict[str, str]) -> None:
         """Let subjects take no part that cannot be built or started on this machine."""

@@ -8,7 +8,7 @@ here, and a function that performs it in ``execute.py`` or ``builds.py``.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -27,7 +27,7 @@ _PROBE_SECONDS = 0.3
 _SOURCE_SECONDS = 15.0
 _ROUNDING = 1e-9
 _MEASURING_SHARE = 0.25
-"""The share of the budget that optional subjects leave for measuring."""
+"""The share of the budget that optional subjects leave for measuring at least."""
 _UNKNOWN_BLOCK = 30.0
 """About how many seconds a block takes where only calibration tells."""
 _CAUTION = 1.1
@@ -279,21 +279,34 @@ def plan_builds(
         builds[subject.name] = own[-1].makes
         seconds = sum(step.cost.seconds for step in own if step.makes not in steps)
         if experiment and subject.optional and subject.name not in measured:
-            budget = experiment.design.budget_seconds
             spent = sum(step.cost.seconds for step in steps.values() if not step.tentative)
-            if not leaves_time(budget - spent, seconds, budget):
+            left = experiment.design.budget_seconds - spent
+            if not leaves_time(experiment, subject.name, tentative, left=left, build=seconds):
                 tentative.add(subject.name)
         for step in own:
             _add(steps, dataclasses.replace(step, tentative=subject.name in tentative))
     return BuildPlan(steps=tuple(steps.values()), builds=builds, tentative=frozenset(tentative))
 
 
-def leaves_time(left: float, build: float, budget: float) -> bool:
+def leaves_time(
+    experiment: Experiment, name: str, out: Collection[str], *, left: float, build: float
+) -> bool:
     """Return whether an optional subject's build leaves enough of the budget for measuring.
 
-    All are in seconds: ``left`` of the budget, and what the build is expected to take.
+    There must be time for the least blocks, where it is known how long they take: of it, of the
+    subjects that are not optional, and of those before it that are not ``out``. In seconds: what is
+    ``left`` of the budget, and what the build is expected to take.
     """
-    return build == 0 or left - build > _MEASURING_SHARE * budget
+    design = experiment.design
+    names = [subject.name for subject in experiment.subjects]
+    before = names[: names.index(name) + 1]
+    subjects = sum(
+        subject.name not in out and (not subject.optional or subject.name in before)
+        for subject in experiment.subjects
+    )
+    block = target_class(experiment.suite).block_seconds(experiment, subjects) or 0.0
+    measuring = max(_MEASURING_SHARE * design.budget_seconds, design.min_blocks * block)
+    return build == 0 or left - build > measuring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
