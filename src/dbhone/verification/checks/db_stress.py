@@ -40,8 +40,10 @@ _FAULTS = (
     "sync_fault_injection",
 )
 """Faults that only a library with hooks can be given; not every version knows all of them."""
-_USUAL = {
+_USUAL: dict[str, int | str] = {
     "seed": _SEED,
+    # What was written is kept in the folder of the test, which must exist before.
+    "expected_values_dir": ".",
     "threads": 4,
     "max_key": 20_000,
     "log2_keys_per_lock": 4,
@@ -72,12 +74,9 @@ _USUAL = {
     "verify_db_one_in": 10_000,
     "paranoid_file_checks": 1,
 }
-_EXPECTED = {"expected_values_dir": "."}
-"""What was written is kept in the folder of the test, which must exist before."""
 _RANGES = {"delpercent": 5, "delrangepercent": 1}
 _MODES: dict[str, dict[str, int | str]] = {
     "values": {
-        **_EXPECTED,
         "column_families": 2,
         "compression_type": "lz4",
         "use_merge": 1,
@@ -85,7 +84,6 @@ _MODES: dict[str, dict[str, int | str]] = {
         **_RANGES,
     },
     "blob-files": {
-        **_EXPECTED,
         "column_families": 1,
         "compression_type": "none",
         "enable_blob_files": 1,
@@ -96,7 +94,6 @@ _MODES: dict[str, dict[str, int | str]] = {
         **_RANGES,
     },
     "transactions": {
-        **_EXPECTED,
         "column_families": 1,
         "compression_type": "zstd",
         "use_txn": 1,
