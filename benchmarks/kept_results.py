@@ -19,10 +19,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
-from dbhone.tuner.finished import runs_named, search_name
+from dbhone.tuner.finished import runs_up_to
 from dbhone.tuner.results import page_of
 
 _HERE = Path(__file__).resolve().parents[1]
@@ -82,7 +81,7 @@ def keep(home: Path, number: int, name: str, also_hidden: Mapping[str, str]) -> 
             source.backup(target)
         with Store.open(file) as store:
             run = store.run(number)
-            wanted = _of_one_search(run, store)
+            wanted = {run.id, *(own.id for own in runs_up_to(run, store))}
             for other in store.runs():
                 if other.id not in wanted:
                     store.delete_run(other.id)
@@ -98,13 +97,6 @@ def keep(home: Path, number: int, name: str, also_hidden: Mapping[str, str]) -> 
             database.execute("VACUUM")
         RUNS.mkdir(exist_ok=True)
         (RUNS / f"{name}{_SUFFIX}").write_bytes(lzma.compress(file.read_bytes(), preset=9))
-
-
-def _of_one_search(run: Run, store: Store) -> set[int]:
-    """Return the numbers of the runs without which a run cannot be told of: those of its search."""
-    search = search_name(run)
-    before = [] if search is None else runs_named(search, store)
-    return {run.id, *(own.id for own in before if own.id < run.id)}
 
 
 def _hide(database: sqlite3.Connection, hidden: dict[str, str]) -> None:

@@ -75,10 +75,15 @@ def tried(choosing: Sequence[Finished]) -> dict[str, Candidate]:
     }
 
 
-def search_name(run: Run) -> str | None:
-    """Return the search of which a run measured a candidate afresh, None for any other run."""
+def runs_up_to(run: Run, store: Store) -> list[Run]:
+    """Return the runs of a search up to one that measured a candidate afresh, it included.
+
+    There are none if it is any other run.
+    """
     name, _, kind = run.experiment_name.rpartition("-")[0].rpartition("-")
-    return name if name.startswith(PREFIX) and kind == Kind.CONFIRM else None
+    if not name.startswith(PREFIX) or kind != Kind.CONFIRM:
+        return []
+    return [own for own in runs_named(name, store) if own.id <= run.id]
 
 
 def runs_named(name: str, store: Store) -> list[Run]:

@@ -36,7 +36,7 @@ from dbhone.tuner.finished import (
     has_ended,
     of_kind,
     runs_named,
-    search_name,
+    runs_up_to,
     tried,
 )
 from dbhone.tuner.request import Request
@@ -224,10 +224,9 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
 
     None for any other run.
     """
-    name = search_name(run)
-    if name is None:
+    runs = runs_up_to(run, store)
+    if not runs:
         return None
-    runs = [own for own in runs_named(name, store) if own.id <= run.id]
     finished = finished_of(runs, store)
     choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
     candidates = tried(choosing)

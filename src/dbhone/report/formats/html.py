@@ -158,7 +158,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
         ("meanwhile", "Meanwhile", bool(page.server_sections)),
         ("builds", "Build times", bool(page.builds)),
         ("subjects", "Subjects", True),
-        ("notes", "Notes", bool(page.notes)),
+        ("notes", "Notes", bool(page.footnotes)),
         ("environment", "Environment", True),
         ("repeat", "How to repeat", True),
     ]

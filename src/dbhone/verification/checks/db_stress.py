@@ -22,12 +22,12 @@ from dbhone.verification.checks.base import (
 )
 from dbhone.verification.outcome import Evidence, Grade, Status, TestResult
 
-_STUB = Path("librocksdb.so")
+_EMPTY = Path("librocksdb.so")
 _STRESS = Path("libdb_stress.so")
-_SEED = 11
 _OPERATIONS = {Grade.SMOKE: 100_000, Grade.FULL: 1_500_000}
 """Operations of each thread."""
-_LONG = "-long"
+_ENDINGS = {Grade.SMOKE: "", Grade.FULL: "-long"}
+"""What a grade's lists are called behind the name of the mode."""
 _SECONDS = {Grade.SMOKE: 15.0, Grade.FULL: 225.0}
 _FAULTS = (
     "read_fault_one_in",
@@ -41,7 +41,7 @@ _FAULTS = (
 )
 """Faults that only a library with hooks can be given; not every version knows all of them."""
 _USUAL: dict[str, int | str] = {
-    "seed": _SEED,
+    "seed": 11,
     # What was written is kept in the folder of the test, which must exist before.
     "expected_values_dir": ".",
     "threads": 4,
@@ -139,14 +139,14 @@ class RocksDbTestPrograms(TestPrograms):
             *(f"-I{request.tree / name}" for name in ("", "include")),
         )
         parts = [(compiler, *flags, "-c", str(source)) for source in sources]
-        stub = (
+        empty = (
             *(compiler, "-shared", f"-Wl,-soname,{shared_name(request)}"),
-            *("-o", str(_STUB), "-x", "c", "/dev/null"),
+            *("-o", str(_EMPTY), "-x", "c", "/dev/null"),
         )
         library = (
             *(compiler, "-shared", f"-Wl,-soname,{_STRESS}", "-o", str(_STRESS)),
             *(f"{source.stem}.o" for source in sources),
-            *("-Wl,--no-as-needed", f"./{_STUB}", "-Wl,--as-needed", *TOOL_LIBRARIES),
+            *("-Wl,--no-as-needed", f"./{_EMPTY}", "-Wl,--as-needed", *TOOL_LIBRARIES),
         )
         program = (
             *(compiler, "-o", "db_stress", "-Wl,--no-as-needed", f"./{_STRESS}"),
@@ -155,7 +155,7 @@ class RocksDbTestPrograms(TestPrograms):
         return Recipe(
             steps=tuple(
                 BuildStep(phase=Phase.COMPILE, argv=argv)
-                for argv in (*parts, stub, library, program)
+                for argv in (*parts, empty, library, program)
             ),
             artifacts=(
                 Artifact(name="db_stress", made=Path("db_stress"), kept=Path("bin/db_stress")),
@@ -172,19 +172,10 @@ class DbStress(RegressionTests):
     title = "RocksDB's stress tests"
     systems = frozenset({"rocksdb"})
     evidence = Evidence.BYTES
-    lists = (
-        *(
-            TestList(name=mode, grades=frozenset({Grade.SMOKE}), seconds=_SECONDS[Grade.SMOKE])
-            for mode in _MODES
-        ),
-        *(
-            TestList(
-                name=f"{mode}{_LONG}",
-                grades=frozenset({Grade.FULL}),
-                seconds=_SECONDS[Grade.FULL],
-            )
-            for mode in _MODES
-        ),
+    lists = tuple(
+        TestList(name=f"{mode}{ending}", grades=frozenset({grade}), seconds=_SECONDS[grade])
+        for grade, ending in _ENDINGS.items()
+        for mode in _MODES
     )
 
     def test_programs(self) -> TestPrograms:
@@ -193,12 +184,13 @@ class DbStress(RegressionTests):
 
     def command(self, job: TestJob) -> TestCommand:
         """Return db_stress with the options of a mode, for the job's folder."""
-        grade = Grade.FULL if job.list.endswith(_LONG) else Grade.SMOKE
+        long = _ENDINGS[Grade.FULL]
+        grade = Grade.FULL if job.list.endswith(long) else Grade.SMOKE
         options: dict[str, int | str] = {
             "db": "database",
             "ops_per_thread": _OPERATIONS[grade],
             **_USUAL,
-            **_MODES[job.list.removesuffix(_LONG)],
+            **_MODES[job.list.removesuffix(long)],
             **dict.fromkeys(_FAULTS, 0),
         }
         return TestCommand(
