@@ -8,7 +8,7 @@ from dbhone.errors import ExperimentError
 from dbhone.experiment.load import parse
 from dbhone.experiment.plan import Verify
 from dbhone.verification.outcome import Grade
-from dbhone.verification.verify import expected_seconds
+from dbhone.verification.verify import expected_seconds, lists_of
 from tests.experiment.test_load import GOOD
 from tests.experiment.test_plan import planned
 
@@ -31,7 +31,15 @@ def test_a_grade_is_part_of_the_plan_and_of_its_cost() -> None:
     assert [step.grade for step in steps] == [Grade.SMOKE] * 3
     assert steps[0].label.endswith(", verified at the grade smoke")
     more = steps[0].cost.seconds - verifications(GOOD)[0].cost.seconds
-    assert more == expected_seconds("sqlite", Grade.SMOKE) > 0
+    assert more == expected_seconds("sqlite", Grade.SMOKE, builds=1) > 0
+
+
+def test_tests_that_are_the_same_for_all_builds_are_made_once() -> None:
+    for dbms, made in (("sqlite", 2), ("postgresql", 1)):
+        one, two = (expected_seconds(dbms, Grade.SMOKE, builds) for builds in (1, 2))
+        run = sum(tests.seconds for _, tests in lists_of(dbms, Grade.SMOKE))
+        assert one > run
+        assert two - 2 * run == pytest.approx(made * (one - run))
 
 
 def test_an_unknown_grade_is_refused_with_those_that_there_are() -> None:

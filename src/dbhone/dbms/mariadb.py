@@ -78,7 +78,7 @@ class MariaDb(MysqlLife):
     title = "MariaDB"
     reference = "apt:mariadb"
     huge_pages_by_shmget = VersionRange(until="10.5")
-    build_seconds = 1200.0
+    build_seconds = 900.0
     text_bytes = 18_000_000
     licence = Licence(
         name="GPL-2.0-only",

@@ -478,8 +478,11 @@ def _verification(
     for name in sorted(names, key=lambda name: name != base):
         proved = all_proved or (name in progress.measured and name != base)
         build = build_plan.builds[name]
-        testing = 0.0 if grade is None or build in tests_of else expected_seconds(dbms, grade)
-        tests_of.add(build)
+        testing = 0.0
+        if grade is not None and build not in tests_of:
+            before = expected_seconds(dbms, grade, len(tests_of))
+            tests_of.add(build)
+            testing = expected_seconds(dbms, grade, len(tests_of)) - before
         yield Verify(
             label=f"{name}: same results as the base, consistent data{tests}",
             subjects=(name,),

@@ -66,7 +66,7 @@ class Request:
     @property
     def reserve(self) -> float:
         """The seconds that the confirming run should have: to verify two builds, and to measure."""
-        verifying = 2 * expected_seconds(self.dbms.name, self.grade)
+        verifying = expected_seconds(self.dbms.name, self.grade, builds=2)
         return max(_CONFIRMING_SHARE * self.budget, verifying + 0.15 * self.budget)
 
 

@@ -42,7 +42,6 @@ from dbhone.tuner.finished import (
 from dbhone.tuner.request import Request
 from dbhone.tuner.space import BASE, Candidate
 from dbhone.tuner.stages import Kind, Stage, confirmation, rung
-from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds
 
 _RUNGS = 3
@@ -211,10 +210,10 @@ def _with_levers(best: Candidate, levers: tuple[str, ...]) -> list[Candidate]:
 
 
 def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> float:
-    """Return the seconds that a confirming run needs; two builds' tests are compiled for it."""
+    """Return the seconds that a confirming run needs, by how fast the base was built here."""
     base = choosing[-1].run.base
-    compiling = 0.0 if base is None or request.grade is Grade.ANSWERS else base.build_seconds
-    verifying = 2 * (expected_seconds(request.dbms.name, request.grade) + compiling)
+    slowness = 1.0 if base is None else base.build_seconds / request.dbms.build_seconds
+    verifying = slowness * expected_seconds(request.dbms.name, request.grade, builds=2)
     measuring = (MINIMUM_BLOCKS + 1) * 3 * choosing[-1].block_seconds
     return 1.2 * (verifying + measuring + 30.0)
 

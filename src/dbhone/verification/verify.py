@@ -14,6 +14,7 @@ from dbhone.verification.checks.base import (
     GeneratedQueries,
     RegressionTests,
     TestList,
+    TestPrograms,
     checks_for,
 )
 from dbhone.verification.differential import QueryRun
@@ -122,6 +123,17 @@ def requirements_of_checks(dbms: str, grade: Grade) -> tuple[Requirement, ...]:
     return tuple(need for check, _ in lists_of(dbms, grade) for need in check.requirements)
 
 
-def expected_seconds(dbms: str, grade: Grade) -> float:
-    """Return about how long verifying a build at a grade takes, once its tests are there."""
-    return sum(tests.seconds for _, tests in lists_of(dbms, grade))
+def expected_seconds(dbms: str, grade: Grade, builds: int) -> float:
+    """Return about how long two cores take to verify so many builds, and to make the tests."""
+    lists = lists_of(dbms, grade)
+    programs = {check.name: _programs_of(check) for check, _ in lists}
+    making = sum(
+        each.build_seconds * (1 if each.fixed else builds)
+        for each in programs.values()
+        if each is not None
+    )
+    return making + builds * sum(tests.seconds for _, tests in lists)
+
+
+def _programs_of(check: Check) -> TestPrograms | None:
+    return check.test_programs() if isinstance(check, RegressionTests) else None

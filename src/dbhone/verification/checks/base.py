@@ -47,6 +47,8 @@ class TestPrograms(Dbms):
     fixed: ClassVar[bool]
     tested: ClassVar[str]
     """The DBMS that they test."""
+    build_share: ClassVar[float]
+    """How long a build of them takes, as a share of a build of the DBMS."""
 
     def __init__(self) -> None:
         self.name = f"{self.tested}-tests"
@@ -54,7 +56,7 @@ class TestPrograms(Dbms):
         self.title = f"the tests of {dbms.title}"
         self.reference = dbms.reference
         self.usual_suite = dbms.usual_suite
-        self.build_seconds = dbms.build_seconds
+        self.build_seconds = self.build_share * dbms.build_seconds
         self.requirements = dbms.requirements
         self.is_library = dbms.is_library
         self.needs_cxx = dbms.needs_cxx

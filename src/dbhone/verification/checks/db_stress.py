@@ -129,6 +129,7 @@ class RocksDbTestPrograms(TestPrograms):
 
     tested = "rocksdb"
     fixed = True
+    build_share = 0.15
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: the parts, the empty library, db_stress as a library, the program."""

@@ -48,6 +48,7 @@ class PostgresqlTestPrograms(TestPrograms):
 
     tested = "postgresql"
     fixed = True
+    build_share = 0.25
 
     def required_programs(self, tree: Path) -> tuple[str, ...]:
         """Return what the makefiles need; newer trees still have them."""
@@ -100,8 +101,8 @@ class PgRegress(RegressionTests):
     evidence = Evidence.BYTES
     requirements = (Requirement(name="diff", package="diffutils"),)
     lists = (
-        TestList(name=_PARALLEL, grades=frozenset({Grade.SMOKE, Grade.FULL}), seconds=90),
-        TestList(name=_CONCURRENT, grades=frozenset({Grade.FULL}), seconds=120),
+        TestList(name=_PARALLEL, grades=frozenset({Grade.SMOKE, Grade.FULL}), seconds=25),
+        TestList(name=_CONCURRENT, grades=frozenset({Grade.FULL}), seconds=30),
     )
     # Else its own: expected plans and warnings are those of the server's own settings.
     server_settings = MappingProxyType({"max_connections": "100", "fsync": "off"})

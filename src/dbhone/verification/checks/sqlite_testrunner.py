@@ -52,6 +52,7 @@ class SqliteTestPrograms(TestPrograms):
 
     tested = "sqlite"
     fixed = False
+    build_share = 1.1
 
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the library's own steps with other defines, and then those of testfixture."""
@@ -100,7 +101,7 @@ class SqliteTestRunner(RegressionTests):
     evidence = Evidence.FLAGS
     requirements = (Requirement(name="usr/include/tcl[.0-9]*", package="tcl-dev", kind=Kind.FILE),)
     lists = (
-        TestList(name="veryquick", grades=frozenset({Grade.SMOKE}), seconds=70),
+        TestList(name="veryquick", grades=frozenset({Grade.SMOKE}), seconds=90),
         TestList(name="full", grades=frozenset({Grade.FULL}), seconds=1200),
     )
 

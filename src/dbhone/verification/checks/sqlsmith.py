@@ -62,7 +62,7 @@ class SqlSmith(GeneratedQueries):
     systems = frozenset({"postgresql"})
     evidence = Evidence.BYTES
     requirements = (Requirement(name="sqlsmith", package="sqlsmith"),)
-    lists = (TestList(name="queries", grades=frozenset(Grade), seconds=45),)
+    lists = (TestList(name="queries", grades=frozenset(Grade), seconds=10),)
     schema = _SCHEMA
     # One plan for one query: whatever else decides on plans is off.
     server_settings = MappingProxyType(
