@@ -128,6 +128,17 @@ class MachineError(HoneError):
     """This machine lacks what is needed: space, a permission, counters."""
 
 
+class BudgetSpentError(HoneError):
+    """A run's budget was spent before a block was measured.
+
+    ``enough`` is the budget, in seconds, that lets it measure as many blocks as it must.
+    """
+
+    def __init__(self, message: str, *, enough: float, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.enough = enough
+
+
 class Interrupted(HoneError):
     """The user stopped us."""
 

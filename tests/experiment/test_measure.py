@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from dbhone.compilation.manifest import Build
-from dbhone.errors import DriverError, MachineError
+from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.embedded_target import EmbeddedTarget
 from dbhone.experiment.events import BlockEnded, Event, Listener, Slice
@@ -268,7 +268,7 @@ def test_a_clear_difference_ends_it_early_only_where_that_is_wanted(
 
 
 def test_a_budget_that_no_block_fits_in_is_an_error(bench: Bench, builds: dict[str, Build]) -> None:
-    with pytest.raises(MachineError, match="the budget is too small") as caught:
+    with pytest.raises(BudgetSpentError, match="the budget is too small") as caught:
         bench.measure(builds, replace(DESIGN, budget_seconds=0.01, min_blocks=6)).run()
     # The budget that it proposes is for the whole run, as resume takes it.
     assert f"'hone resume {bench.run.id} --budget 1m'" in (caught.value.hint or "")

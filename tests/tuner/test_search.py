@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.dbms.base import load_dbms
+from dbhone.errors import BudgetSpentError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
@@ -229,6 +230,27 @@ def test_a_run_that_was_cut_off_goes_on_before_another_is_made(tmp_path: Path) -
     name = f"{request().name}-choose-1"
     assert executed == [(name, 1, True), (name, 1, False)]
     assert decision.winner is None
+
+
+def test_a_run_whose_builds_took_all_of_its_budget_is_given_time_to_measure_them(
+    tmp_path: Path,
+) -> None:
+    home = Home(tmp_path / "home")
+    budgets: list[float] = []
+
+    def execute(experiment: Experiment, run: Run, refresh: bool) -> None:
+        del refresh
+        budgets.append(experiment.design.budget_seconds)
+        if experiment.design.budget_seconds < 5000:
+            raise BudgetSpentError("the budget is too small", enough=5000.0, hint="")
+        store.update_run(run.id, state=RunState.DONE)
+
+    with open_session(home) as session, Store.open(home.database) as store:
+        run_search(request(), session, store, execute, refresh=True)
+        assert store.run(1).design.budget_seconds == budgets[1]
+    first, second = budgets
+    assert first < 3600
+    assert second > 5000
 
 
 def test_the_waterfall_goes_from_the_base_to_the_winner_by_what_was_measured() -> None:

@@ -16,7 +16,7 @@ from functools import partial
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.verdict import Analysis, is_clear, precision, typical
-from dbhone.errors import DriverError, MachineError
+from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, Slice
 from dbhone.experiment.model import Experiment, Servers
@@ -92,8 +92,8 @@ class Measuring:
     def run(self) -> str:
         """Measure; return why it ended: ``target``, ``clear``, ``blocks`` or ``budget``.
 
-        Raises MachineError if the budget is too small for one block, DriverError if the base
-        cannot be measured.
+        Raises BudgetSpentError if too little is left for one block, DriverError if the base cannot
+        be measured.
         """
         with self._inhibitor:
             block = self._first_open_block()
@@ -118,16 +118,17 @@ class Measuring:
         if self.recorder.left() >= self._block_seconds:
             return None
         if block == 0:
-            raise self._too_small_budget()
+            raise self._spent_budget()
         return "budget"
 
-    def _too_small_budget(self) -> MachineError:
+    def _spent_budget(self) -> BudgetSpentError:
         blocks, block_seconds = self._design.min_blocks, self._block_seconds
         # A block more than are needed: subjects are verified again before the first.
         enough = self.recorder.spent() + (blocks + 1) * block_seconds
-        return MachineError(
+        return BudgetSpentError(
             f"the budget is too small: {self.recorder.left():.0f} s of it are left, and one block"
             f" takes about {block_seconds:.0f} s",
+            enough=enough,
             hint=f"the builds are kept: 'hone resume {self.run_id} --budget"
             f" {whole_minutes(enough)}' gives it time for {blocks} blocks, what it has used"
             " included",

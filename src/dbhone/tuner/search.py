@@ -22,7 +22,7 @@ from dbhone.analysis.selection import (
     survivors,
 )
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Effect, Verdict
-from dbhone.errors import UsageError
+from dbhone.errors import BudgetSpentError, UsageError
 from dbhone.experiment.load import parse, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.run_lifecycle import begin, take_over
@@ -49,6 +49,9 @@ _BEYOND_BUDGET = 1
 """Confirming runs after the first, which takes all the time that is left: of the next best, too, a
 user wants to know."""
 
+
+_PREPARING_AGAIN = 60.0
+"""The seconds that a run needs until it measures if all is built and verified."""
 
 Execute = Callable[[Experiment, Run, bool], object]
 """Executes a run of an experiment; the flag says whether to look for newer sources."""
@@ -243,8 +246,18 @@ def run_search(
 ) -> Decision:
     """Make run after run until the search has ended; one that was cut off goes on first.
 
-    ``execute`` executes a run to its end. Raises UsageError if the source is another meanwhile.
+    ``execute`` executes a run to its end. A run whose builds took all of its budget is given the
+    time to measure them. Raises UsageError if the source is another meanwhile.
     """
+
+    def complete(experiment: Experiment, run: Run, refresh: bool) -> None:
+        try:
+            execute(experiment, run, refresh)
+        except BudgetSpentError as spent:
+            store.update_run(run.id, budget_seconds=spent.enough + _PREPARING_AGAIN)
+            begun = store.run(run.id)
+            execute(dataclasses.replace(experiment, design=begun.design), begun, False)
+
     while True:
         runs = runs_named(request.name, store)
         _check_source(runs)
@@ -253,14 +266,15 @@ def run_search(
             experiment = parse(
                 runs[-1].experiment, name=runs[-1].experiment_name, home=session.home
             )
-            execute(experiment, runs[-1], False)
+            design = runs[-1].design
+            complete(dataclasses.replace(experiment, design=design), runs[-1], False)
             continue
         stage = next_stage(request, finished_of(runs, store))
         if isinstance(stage, Decision):
             return stage
         experiment = recorded(parse(stage.text, name=stage.name), session.home)
         run = begin(experiment, session, store)
-        execute(experiment, run, refresh and stage.kind is Kind.CHOOSE)
+        complete(experiment, run, refresh and stage.kind is Kind.CHOOSE)
 
 
 def _check_source(runs: Sequence[Run]) -> None:
