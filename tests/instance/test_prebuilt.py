@@ -12,7 +12,7 @@ import pytest
 
 from dbhone.compilation.manifest import Build
 from dbhone.errors import SourceError
-from dbhone.files import digest_of_tree, freeze
+from dbhone.files import digest_of_tree, freeze, make_writable
 from dbhone.home import Session
 from dbhone.instance import prebuilt
 from dbhone.source.tree import SourceTree
@@ -59,6 +59,17 @@ def test_a_server_is_adopted_with_the_version_that_it_tells(
     found = prebuilt.find(open_session_home.home, tree)
     assert found is not None
     assert found.digest == build.digest
+
+
+def test_a_damaged_adoption_is_replaced(
+    tmp_path: Path, open_session_home: Session, program: Path
+) -> None:
+    tree = a_tree(tmp_path / "tree", program)
+    damaged = prebuilt.adopt(tree, open_session_home).path("server")
+    make_writable(damaged.parent)
+    damaged.unlink()
+    assert prebuilt.find(open_session_home.home, tree) is None
+    assert prebuilt.adopt(tree, open_session_home).path("server").is_file()
 
 
 def test_what_compiled_a_server_is_told_if_its_file_says_so(

@@ -47,3 +47,12 @@ def test_who_was_measured_is_read_as_it_was_written() -> None:
 def test_malformed_samples_are_told(data: bytes) -> None:
     with pytest.raises(PackageError, match=r"malformed|does not know the metric beauty"):
         of_csv(data)
+
+
+def test_what_a_package_says_of_an_effect_does_not_follow_from_the_analysis_s_types() -> None:
+    found = findings(MEASURED, of_csv(to_csv(samples())))
+    both = {"subject", "group", "in_sample", "metric", "ratio", "low", "high", "blocks"}
+    both |= {"p_value", "p_adjusted", "verdict", "findable"}
+    described = {"mean", "median", "minimum", "maximum", "standard_deviation"}
+    assert all(set(each) == both | {"step", "part"} for each in found["effects"])
+    assert all(set(each) == both | described | {"steps"} for each in found["summaries"])

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from dbhone.compilation.manifest import KeptFile
 from dbhone.dbms.base import Artifact
-from dbhone.files import digest_of_file, digest_of_tree, tree_size
 from dbhone.untrusted_files import walk
 
 _PROGRAM = 0o755
@@ -34,12 +33,10 @@ def keep(artifact: Artifact, objects: Path, tree: Path, result: Path) -> KeptFil
     target.parent.mkdir(parents=True, exist_ok=True)
     if artifact.tree:
         copy_tree(source, target, tree)
-        size, digest = tree_size(target), digest_of_tree(target)
     else:
         shutil.copyfile(source, target)
         target.chmod(_PROGRAM)
-        size, digest = target.stat().st_size, digest_of_file(target)
-    return KeptFile(path=str(artifact.kept), bytes=size, sha256=digest, tree=artifact.tree)
+    return KeptFile.of(target, result)
 
 
 def copy_tree(source: Path, target: Path, *origins: Path) -> None:

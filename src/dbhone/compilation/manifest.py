@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from dbhone.compilation.inputs import BuildInputs, inputs_of_old_manifest
 from dbhone.compilation.transforms.base import Family, Pass
 from dbhone.errors import BuildError
-from dbhone.files import tree_size, write_whole
+from dbhone.files import digest_of_file, digest_of_tree, tree_size, write_whole
 from dbhone.home import Home
 from dbhone.source.elf import read_compiler
 from dbhone.untrusted_files import remove_tree
@@ -83,6 +83,14 @@ class KeptFile(_Record):
     bytes: int
     sha256: str
     tree: bool = False
+
+    @classmethod
+    def of(cls, path: Path, folder: Path) -> KeptFile:
+        """Return what is kept at ``path`` in the build's ``folder``: a file, or a whole folder."""
+        name = str(path.relative_to(folder))
+        if path.is_dir():
+            return cls(path=name, bytes=tree_size(path), sha256=digest_of_tree(path), tree=True)
+        return cls(path=name, bytes=path.stat().st_size, sha256=digest_of_file(path))
 
     def is_in(self, folder: Path) -> bool:
         """Whether the build in ``folder`` still has it; of a tree, whether it is there at all."""

@@ -24,7 +24,7 @@ from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import BuildError, HoneError, ProfileError
-from dbhone.files import digest_of, digest_of_file, digest_of_tree, make_writable, tree_size
+from dbhone.files import digest_of, make_writable
 from dbhone.home import Session
 from dbhone.sandbox import Sandbox, longest_file, program_folders
 from dbhone.source.elf import section_sizes
@@ -241,18 +241,10 @@ class _Making:
                 "seconds": linked.seconds + seconds,
                 "phase_seconds": {**linked.phase_seconds, PHASE: seconds},
                 "files": {
-                    name: _kept_anew(kept, self.result) for name, kept in linked.files.items()
+                    name: KeptFile.of(self.result / kept.path, self.result)
+                    for name, kept in linked.files.items()
                 },
                 "post_link": post_link,
                 "built_at": datetime.now(UTC),
             }
         )
-
-
-def _kept_anew(kept: KeptFile, folder: Path) -> KeptFile:
-    path = folder / kept.path
-    if kept.tree:
-        return KeptFile(
-            path=kept.path, bytes=tree_size(path), sha256=digest_of_tree(path), tree=True
-        )
-    return KeptFile(path=kept.path, bytes=path.stat().st_size, sha256=digest_of_file(path))

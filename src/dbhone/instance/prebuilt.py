@@ -7,29 +7,19 @@ sandbox; nothing else of it runs before it is measured.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone.account import check_reachable
 from dbhone.compilation import builder
-from dbhone.compilation import manifest as records
 from dbhone.compilation.artifacts import copy_tree
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, KeptFile, Manifest
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base_server import Installation, ServerDbms, server_systems
-from dbhone.errors import BuildError, SourceError
-from dbhone.files import (
-    digest_of,
-    digest_of_file,
-    digest_of_tree,
-    freeze,
-    open_to_all,
-    publish,
-    tree_size,
-)
+from dbhone.errors import SourceError
+from dbhone.files import digest_of, open_to_all
 from dbhone.home import Home, Session
 from dbhone.instance.place import opened_place
 from dbhone.instance.programs import run_program
@@ -41,12 +31,6 @@ from dbhone.source.tree import SourceTree
 _FORMAT = 1
 _KEPT = Path("install")
 _QUERY_TIMEOUT = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Identity:
-    dbms: ServerDbms
-    version: str
 
 
 def digest(tree: SourceTree) -> str:
@@ -73,17 +57,9 @@ def adopt(tree: SourceTree, session: Session) -> Build:
     result = draft / "result"
     result.mkdir()
     installation = _install(server, folders, tree, result)
-    identity = _identify(installation, session)
-    manifest = _manifest(tree, installation, identity, result, time.monotonic() - began)
-    records.write_manifest(result, manifest)
-    freeze(result)
-    result.chmod(0o755)  # a folder must be writable to be renamed by its owner
-    final = session.home.builds / manifest.digest
-    publish(result, final)
-    build = records.read_build(final)
-    if build is None:
-        raise BuildError(f"the build in {final} is damaged", hint="is the disk in order?")
-    return build
+    dbms, version = _identify(installation, session)
+    manifest = _manifest(tree, installation, dbms, version, result, time.monotonic() - began)
+    return builder.keep_build(result, manifest, session)
 
 
 def _install(
@@ -109,7 +85,7 @@ def _install(
     )
 
 
-def _identify(installation: Installation, session: Session) -> _Identity:
+def _identify(installation: Installation, session: Session) -> tuple[ServerDbms, str]:
     """Return a server's DBMS and version, by its own output. Raises SourceError."""
     output = ""
     with opened_place(session) as place:
@@ -120,7 +96,7 @@ def _identify(installation: Installation, session: Session) -> _Identity:
             output = finished.text().strip() or finished.ending()
             version = dbms.version_in(output) if finished.ok else None
             if version is not None:
-                return _Identity(dbms=dbms, version=version)
+                return dbms, version
     raise SourceError(
         f"{installation.server.name} is no server that hone knows: asked for its version it said"
         f" '{output.splitlines()[-1]}'"
@@ -128,17 +104,22 @@ def _identify(installation: Installation, session: Session) -> _Identity:
 
 
 def _manifest(
-    tree: SourceTree, installation: Installation, identity: _Identity, result: Path, seconds: float
+    tree: SourceTree,
+    installation: Installation,
+    dbms: ServerDbms,
+    version: str,
+    result: Path,
+    seconds: float,
 ) -> Manifest:
     return Manifest(
         digest=digest(tree),
         inputs=BuildInputs(
-            dbms=identity.dbms.name,
+            dbms=dbms.name,
             source=tree.reference,
             variant=parse_variant(READY_MADE),
             compiler=READY_MADE,
         ),
-        version=identity.version,
+        version=version,
         source=tree.resolved,
         source_digest=tree.digest,
         pass_=Pass.PLAIN,
@@ -153,17 +134,10 @@ def _manifest(
         phase_seconds={},
         compile_commands=0,
         files={
-            "install": _kept(installation.prefix, result),
-            "server": _kept(installation.server, result),
+            "install": KeptFile.of(installation.prefix, result),
+            "server": KeptFile.of(installation.server, result),
         },
         primary="server",
         libraries=tuple(str(folder.relative_to(result)) for folder in installation.libraries),
         built_at=datetime.now(UTC),
     )
-
-
-def _kept(path: Path, result: Path) -> KeptFile:
-    name = str(path.relative_to(result))
-    if path.is_dir():
-        return KeptFile(path=name, bytes=tree_size(path), sha256=digest_of_tree(path), tree=True)
-    return KeptFile(path=name, bytes=path.stat().st_size, sha256=digest_of_file(path))

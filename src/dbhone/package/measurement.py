@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.verdict import Analysis, find_winner
+from dbhone.analysis.verdict import Analysis, Effect, Summary, find_winner
 from dbhone.errors import PackageError
 from dbhone.measurement.metric import BY_NAME
 from dbhone.measurement.record import Group, Role, Run, Step, Subject
@@ -28,6 +28,14 @@ _WITHIN = "log_throughput_variance"
 """The column of the variance that a block's rounds show of the logarithm of its throughput."""
 _DIGITS = 7
 _MOST_LINES = 10_000_000
+
+_OF_BOTH = (
+    *("subject", "group", "in_sample", "metric", "ratio", "low", "high", "blocks"),
+    *("p_value", "p_adjusted", "verdict", "findable"),
+)
+# What a package says must not follow from the analysis's types: packages of before stay checkable.
+_OF_EFFECT = (*_OF_BOTH, "step", "part")
+_OF_SUMMARY = (*_OF_BOTH, "steps", "mean", "median", "minimum", "maximum", "standard_deviation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +117,8 @@ def findings(measured: Measured, samples: SampleArray) -> dict[str, Any]:
         "confidence": analysis.confidence,
         "blocks": analysis.blocks,
         "winner": _winner(analysis, measured.candidates),
-        "summaries": [_plain(summary) for summary in analysis.summaries],
-        "effects": [_plain(effect) for effect in analysis.effects],
+        "summaries": [_plain(summary, _OF_SUMMARY) for summary in analysis.summaries],
+        "effects": [_plain(effect, _OF_EFFECT) for effect in analysis.effects],
     }
 
 
@@ -128,9 +136,8 @@ class _Candidate:
     broken: str | None = None
 
 
-def _plain(record: Any) -> dict[str, Any]:
-    fields = {name: getattr(record, name) for name in record.__dataclass_fields__}
-    return {name: _value(value) for name, value in fields.items()}
+def _plain(record: Effect | Summary, names: Iterable[str]) -> dict[str, Any]:
+    return {name: _value(getattr(record, name)) for name in names}
 
 
 def _value(value: Any) -> Any:
