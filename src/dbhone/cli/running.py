@@ -14,6 +14,7 @@ from dbhone.cli.lines import headed, labelled
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.errors import HoneError, Interrupted, UsageError
+from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.goals import check_folders, missing_for
@@ -64,6 +65,12 @@ class Percent(click.ParamType[float]):
         """Return the fraction."""
         del param, ctx
         return value if isinstance(value, float) else parse_percent(str(value))
+
+
+def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> str:
+    """Fetch a source; return the name of its DBMS. Raises SourceError if hone knows none."""
+    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
+        return recognise(BuildService(session, listen, refresh=refresh).tree(reference).path)
 
 
 _DESIGN = (

@@ -12,10 +12,8 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.progress import shown
-from dbhone.cli.running import answer, tolerance_option
+from dbhone.cli.running import answer, dbms_of_tree, tolerance_option
 from dbhone.errors import UsageError
-from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import (
@@ -107,10 +105,7 @@ def _dbms(context: Context, side: Side, request: _Options) -> str:
         raise UsageError(
             f"nothing tells of which DBMS {side.source} is", hint="say it: --dbms mysql"
         )
-    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
-        return recognise(
-            BuildService(session, listen, refresh=request.refresh).tree(side.source).path
-        )
+    return dbms_of_tree(context, side.source, refresh=request.refresh)
 
 
 PLUGIN = command

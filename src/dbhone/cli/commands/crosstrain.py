@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
@@ -14,11 +15,9 @@ from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import listing, words
-from dbhone.cli.progress import shown
-from dbhone.cli.running import Percent
+from dbhone.cli.running import Percent, dbms_of_tree
 from dbhone.cli.selecting import RUN
 from dbhone.errors import UsageError
-from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.measurement.record import Role, Run
@@ -85,10 +84,7 @@ def command(context: Context, /, what: str, **options: Any) -> None:
 
 
 def _experiment(context: Context, source: str, options: _Options) -> Experiment:
-    def ask_tree(reference: str) -> str:
-        with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
-            return recognise(BuildService(session, listen).tree(reference).path)
-
+    ask_tree = partial(dbms_of_tree, context)
     reference, dbms = find_source(source, options.dbms, known_versions(context.home), ask_tree)
     request = CrossTrainingRequest(
         dbms=dbms,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
@@ -14,9 +15,9 @@ from dbhone.cli.generated import GeneratedOptions, asks_but_budget
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.progress import shown
-from dbhone.cli.running import Duration, Percent, check, perform, save_reports
+from dbhone.cli.running import Duration, Percent, check, dbms_of_tree, perform, save_reports
 from dbhone.errors import HoneError, Interrupted
-from dbhone.experiment.builds import BuildService, recognise
+from dbhone.experiment.builds import BuildService
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.verifying import test_harness
@@ -135,7 +136,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     """
     chosen = _Options(**options)
     request, space = make_request(
-        source, chosen.wishes, known_versions(context.home), lambda text: _recognise(context, text)
+        source, chosen.wishes, known_versions(context.home), partial(dbms_of_tree, context)
     )
     first = rung(request, request.candidates, 0, request.budget - request.reserve)
     if chosen.output is not None:
@@ -162,12 +163,6 @@ def command(context: Context, /, source: str, **options: Any) -> int:
             return 1
         page, _ = save_reports(decision.confirmed.run, store, session.home, found)
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
-
-
-def _recognise(context: Context, reference: str) -> str:
-    """Fetch a source; return of which DBMS it is."""
-    with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
-        return recognise(BuildService(session, listen).tree(reference).path)
 
 
 def _check(context: Context, request: Request, session: Session, *, force: bool) -> None:
