@@ -19,7 +19,7 @@ from dbhone.capture.sessions import Sessions
 
 DRAWER = "dbhone.capture.logs"
 _BLOCK = 1 << 20
-_LONGEST_RECORD = 64 << 20
+LONGEST_RECORD = 64 << 20
 _FIRST_UNREAD = 5
 _SHOWN = 120
 
@@ -82,14 +82,14 @@ class RecordReader(LogReader):
                 self.not_read(text, 0, match.start())
             previous = match
         if previous is None:
-            if final or len(text) > _LONGEST_RECORD:
+            if final or len(text) > LONGEST_RECORD:
                 self.not_read(text, 0, len(text))
                 return len(text)
             return 0
         if final:
             record(previous, text, len(text))
             return len(text)
-        if len(text) - previous.start() > _LONGEST_RECORD:
+        if len(text) - previous.start() > LONGEST_RECORD:
             self.not_read(text, previous.start(), len(text))
             return len(text)
         return previous.start()

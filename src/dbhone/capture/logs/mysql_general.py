@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from dbhone.capture.logs.base import Clock, LogFormat, LogReader, RecordReader
+from dbhone.capture.logs._mysql import MysqlRecordReader, without_heading
+from dbhone.capture.logs.base import Clock, LogFormat, LogReader
 from dbhone.capture.sessions import Sessions
 
 _COMMANDS = (
@@ -22,13 +23,10 @@ _COMMANDS = (
 # MariaDB writes the time when the second changes, MySQL since 5.7 always.
 _TIME = r"\d{6} [ \d]\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(?:Z|[+-]\d\d:\d\d)"
 _START = re.compile(rf"\n({_TIME}|)\t+ *(\d+) ({_COMMANDS})(?:\t|(?=\n)|$)")
-_HEADING = re.compile(
-    r"\n[^\n]+, Version: [^\n]+\nTcp port: [^\n]*\nTime\s+Id\s+Command\s+Argument(?=\n|$)"
-)
 _DATABASE = re.compile(r" on (\S*)(?: using |$)")
 
 
-class GeneralReader(RecordReader):
+class GeneralReader(MysqlRecordReader):
     """Reads records that begin with a time, the number of the session and a command."""
 
     start = _START
@@ -46,9 +44,7 @@ class GeneralReader(RecordReader):
         if time and time != self._time:
             self._time, self._at = time, self._moment(time)
         if command in ("Query", "Execute"):
-            argument = text[start.end() : end]
-            if "Time" in argument and _HEADING.search(argument):
-                argument = _HEADING.sub("", argument)
+            argument = without_heading(text[start.end() : end])
             self.sessions.statement(key, self._at, argument)
         elif command == "Quit":
             self.sessions.ended(key, self._at)
@@ -56,12 +52,6 @@ class GeneralReader(RecordReader):
             found = _DATABASE.search(text, start.end(), end)
             if found is not None and found[1]:
                 self.sessions.counted.databases[found[1]] += 1
-
-    def not_read(self, text: str, start: int, end: int) -> None:
-        """Note what could not be read; the heading at each start of the server is no such thing."""
-        if _HEADING.fullmatch(text[start:end].rstrip("\n")):
-            return
-        super().not_read(text, start, end)
 
     def _moment(self, time: str) -> int:
         if "T" in time:

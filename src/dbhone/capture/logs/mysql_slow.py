@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from dbhone.capture.logs.base import LogFormat, LogReader, RecordReader
+from dbhone.capture.logs._mysql import MysqlRecordReader, without_heading
+from dbhone.capture.logs.base import LogFormat, LogReader
 from dbhone.capture.sessions import Sessions
 
 # A record begins with its time, which MariaDB leaves out within a second, or with the user.
@@ -21,12 +22,9 @@ _TIMESTAMP = re.compile(
     r"SET (?:last_insert_id=\d+,)?(?:insert_id=\d+,)?timestamp=(\d+)[^;\n]*;(?:\n|$)"
 )
 _ADMINISTRATOR = "# administrator command: "
-_HEADING = re.compile(
-    r"\n[^\n]+, Version: [^\n]+\nTcp port: [^\n]*\nTime\s+Id\s+Command\s+Argument(?=\n|$)"
-)
 
 
-class SlowReader(RecordReader):
+class SlowReader(MysqlRecordReader):
     """Reads records of a few lines with a mark and a statement."""
 
     start = _START
@@ -50,9 +48,7 @@ class SlowReader(RecordReader):
         if number is None or took is None:
             self.not_read(text, start.start(), end)
             return
-        rest = whole[position + 1 :]
-        if "Time" in rest and _HEADING.search(rest):
-            rest = _HEADING.sub("", rest)
+        rest = without_heading(whole[position + 1 :])
         if not rest.endswith(";"):
             self.not_read(text, start.start(), end)
             return
@@ -81,11 +77,6 @@ class SlowReader(RecordReader):
             moment = datetime.fromisoformat(time.strip())
             return int(moment.timestamp() * 1_000_000)
         return int(stamp[1]) * 1_000_000 if stamp is not None else 0
-
-    def not_read(self, text: str, start: int, end: int) -> None:
-        """Note what could not be read; the heading at each start of the server is no such thing."""
-        if not _HEADING.fullmatch(text[start:end].rstrip("\n")):
-            super().not_read(text, start, end)
 
 
 class MysqlSlow(LogFormat):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dbhone.capture.logs._postgresql import Messages
-from dbhone.capture.logs.base import Clock, LogFormat, LogReader
+from dbhone.capture.logs.base import LONGEST_RECORD, Clock, LogFormat, LogReader
 from dbhone.capture.sessions import Sessions
 
 _Q = r'(?:"[^"]*(?:""[^"]*)*")?'
@@ -17,7 +17,6 @@ _RECORD = re.compile(
     rf"([A-Z0-9]+),[^,\n]*,({_Q}),({_Q}),{_Q},{_Q},[^,\n]*,{_Q},({_Q})"
     rf"(?:,(?:{_Q}|[^\",\n]*))*(?=\n|$)"
 )
-_LONGEST_RECORD = 64 << 20
 
 
 class CsvReader(LogReader):
@@ -45,7 +44,7 @@ class CsvReader(LogReader):
             elif level in ("ERROR", "FATAL", "PANIC"):
                 at = second(time[:19]) + int(time[20:]) * 1000
                 self._messages.error(key, at, _unquoted(query))
-        if final or len(text) - end > _LONGEST_RECORD:
+        if final or len(text) - end > LONGEST_RECORD:
             self.not_read(text, end, len(text))
             return len(text)
         return end
