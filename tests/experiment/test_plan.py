@@ -168,6 +168,9 @@ rel = {dbms = "postgresql", source = "postgresql", variant = "rel"}
     assert plan.blocks is not None
     assert plan.blocks >= 6
     assert planned(text.replace("30m", "3h")).tentative == ()
+    # Three blocks and no more leave time for further builds.
+    few = planned(text + "blocks = { min = 3, max = 3 }\n")
+    assert set(few.tentative) < set(plan.tentative)
 
 
 def test_optional_subjects_that_cannot_be_built_here_are_left_out() -> None:

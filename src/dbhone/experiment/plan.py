@@ -293,9 +293,10 @@ def leaves_time(
 ) -> bool:
     """Return whether an optional subject's build leaves enough of the budget for measuring.
 
-    There must be time for the least blocks, where it is known how long they take: of it, of the
-    subjects that are not optional, and of those before it that are not ``out``. In seconds: what is
-    ``left`` of the budget, and what the build is expected to take.
+    A share of the budget is kept for measuring: where it is known how long blocks take, no less
+    than the least need and no more than the most. They are blocks of it, of the subjects that are
+    not optional, and of those before it that are not ``out``. In seconds: what is ``left`` of the
+    budget, and what the build is expected to take.
     """
     design = experiment.design
     names = [subject.name for subject in experiment.subjects]
@@ -304,8 +305,10 @@ def leaves_time(
         subject.name not in out and (not subject.optional or subject.name in before)
         for subject in experiment.subjects
     )
-    block = target_class(experiment.suite).block_seconds(experiment, subjects) or 0.0
-    measuring = max(_MEASURING_SHARE * design.budget_seconds, design.min_blocks * block)
+    block = target_class(experiment.suite).block_seconds(experiment, subjects)
+    share = _MEASURING_SHARE * design.budget_seconds
+    least, most = (blocks * (block or 0.0) for blocks in (design.min_blocks, design.max_blocks))
+    measuring = share if block is None else max(least, min(share, most))
     return build == 0 or left - build > measuring
 
 
