@@ -18,7 +18,7 @@ from dbhone.report.formats.base import render
 from dbhone.tuner.finished import Finished, has_ended
 from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, page_of, results, waterfall
-from dbhone.tuner.search import Decision, next_stage, run_search
+from dbhone.tuner.search import Decision, keep_refusal, next_stage, run_search
 from dbhone.tuner.space import Candidate
 from dbhone.tuner.stages import Kind, Stage
 from dbhone.verification.outcome import Grade
@@ -72,6 +72,10 @@ class PretendedStore:
 
     def __init__(self, runs: list[Run], found: list[SampleArray]) -> None:
         self._runs, self._found = runs, found
+
+    def add_warning(self, number: int, warning: Warning) -> None:
+        run = self._runs[number - 1]
+        self._runs[number - 1] = replace(run, warnings=(*run.warnings, warning))
 
     def runs(self) -> list[Run]:
         return self._runs
@@ -273,6 +277,31 @@ def test_the_page_of_the_winner_tells_of_the_search() -> None:
     assert "What each stage brought" in html
     assert "refused: it crashed" in html
     assert html.count('class="whisker"') > 2
+
+
+def test_the_page_of_a_refused_candidate_has_no_winner_and_says_why() -> None:
+    loses = TRUE | {"lto+pgo": (1.3, 0.8)}
+    allowed, _ = search(request(tolerated=0.99), loses)
+    runs = [replace(one.run, id=number) for number, one in enumerate(allowed, start=1)]
+    store = PretendedStore(runs, [one.samples for one in allowed])
+    assert page_of(runs[-1], store).winner is not None  # type: ignore[arg-type]
+    refused = keep_refusal(request(), runs[-1], store)  # type: ignore[arg-type]
+    page = page_of(refused, store)  # type: ignore[arg-type]
+    assert page.winner is None
+    assert " times as fast as rel" in page.headline
+    assert "But it was refused: on " in page.headline
+    assert page.search is not None
+    assert next(each for each in page.search.tried if each.name == "lto+pgo").fate.startswith(
+        "refused: on "
+    )
+
+
+def test_a_run_that_nothing_speaks_against_gets_no_warning() -> None:
+    finished, _ = search(request(), TRUE)
+    runs = [replace(one.run, id=number) for number, one in enumerate(finished, start=1)]
+    store = PretendedStore(runs, [one.samples for one in finished])
+    for run in tuple(runs):
+        assert keep_refusal(request(), run, store) is run  # type: ignore[arg-type]
 
 
 def test_what_was_left_out_is_told_with_its_reason() -> None:

@@ -38,6 +38,12 @@ def choose(context: Context, selector: str) -> ChosenBuild:
     with open_store(context) as store:
         run = find_run(store, selector)
         page = build_page(run, store.samples(run.id))
+    if page.winner is None and run.refused:
+        name, reason = next(iter(run.refused.items()))
+        raise UsageError(
+            f"run {run.id} has no winner: {name} was refused, since {reason}",
+            hint="name a build by its digest to use it nevertheless: 'hone builds' lists them",
+        )
     if page.winner is None or run.base is None:
         raise UsageError(
             f"run {run.id} has no winner: no candidate was faster than its base for certain",

@@ -59,6 +59,8 @@ COLD = "cold"
 """The code of the warning that says that servers were measured cold."""
 IDENTICAL = "identical"
 """The code of the warning that a candidate is byte for byte the base, and runs as it does."""
+REFUSED = "refused"
+"""The code of the warning that a search does not want a candidate, though it may be faster."""
 READY_MADE = "ready-made"
 """The variant of a server that somebody else has built."""
 
@@ -389,6 +391,15 @@ class Run:
     def base(self) -> Subject | None:
         """The subject that the others are compared with, None before it was built."""
         return next((subject for subject in self.subjects if subject.role is Role.BASE), None)
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Why a search refused candidates, by their names: these are no winners of the run."""
+        return {
+            warning.subject: warning.text
+            for warning in self.warnings
+            if warning.code == REFUSED and warning.subject is not None
+        }
 
     @property
     def controls(self) -> tuple[str, ...]:

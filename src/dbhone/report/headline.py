@@ -154,6 +154,8 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
     if winner is not None:
         subject = next(subject for subject in whole if subject.name == winner.subject)
         text = f"{_winner(story, subject, winner)}{_flattery(winner, judged)}"
+        if subject.name in story.run.refused:
+            return f"{text} But it was refused: {story.run.refused[subject.name]}."
     elif len(candidates) == 1:
         text = _of_one(story, best, hidden)
         # Where steps dissent, they are what there is to say.
@@ -341,7 +343,8 @@ def _winner_words(findings: Findings) -> str | None:
     winner = find_winner(analysis, run.subjects)
     if winner is not None:
         ratio = format_ratio(winner.ratio, winner)
-        return f"{winner.subject} is {ratio} times as fast as {analysis.base}"
+        refused = ", but was refused" if winner.subject in run.refused else ""
+        return f"{winner.subject} is {ratio} times as fast as {analysis.base}{refused}"
     candidates = [subject for subject in run.subjects if subject.role is Role.CANDIDATE]
     scores = sound_scores(analysis, candidates, Role.CANDIDATE)
     judged = [score for score in scores if score.verdict != Verdict.NOT_ENOUGH_DATA]

@@ -279,10 +279,12 @@ def _headline(findings: Findings, alerts: tuple[Warning, ...], history: HistoryV
 
 
 def _winner(findings: Findings) -> Subject | None:
-    """Return the winner; a history has none."""
+    """Return the winner; a history has none, nor a run whose best candidate was refused."""
     subjects = findings.run.subjects
     best = None if findings.history else find_winner(findings.analysis, subjects)
-    return next((subject for subject in subjects if best and subject.name == best.subject), None)
+    if best is None or best.subject in findings.run.refused:
+        return None
+    return next(subject for subject in subjects if subject.name == best.subject)
 
 
 def _part(context: ReportContext, history: History | None, in_sample: bool) -> Table:

@@ -27,7 +27,7 @@ from dbhone.experiment.load import parse, recorded
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.run_lifecycle import begin, take_over
 from dbhone.home import Session
-from dbhone.measurement.record import Run
+from dbhone.measurement.record import REFUSED, Run, Warning
 from dbhone.measurement.sample_array import Array
 from dbhone.measurement.store import Store
 from dbhone.tuner.finished import (
@@ -84,7 +84,7 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
     by_name = tried(choosing)
     for confirmed in confirming:
         candidate = by_name[confirmed.confirmed]
-        reason = objection(confirmed, candidate, request.tolerated)
+        reason = objection(confirmed, candidate.name, request.tolerated)
         if reason is None:
             refused = _ruled_out(choosing, candidate, request.tolerated) | refused
             return Decision(winner=candidate, confirmed=confirmed, refused=refused)
@@ -94,7 +94,7 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
         if standing.name in refused or standing.ratio <= 1:
             continue
         candidate = by_name[standing.name]
-        reason = _earlier_objection(choosing, candidate, request.tolerated)
+        reason = _earlier_objection(choosing, candidate.name, request.tolerated)
         if reason is None and len(confirming) > _BEYOND_BUDGET and left < least:
             reason = "there was no time left to measure it afresh"
         if reason is None:
@@ -130,14 +130,14 @@ def ranking(choosing: Sequence[Finished]) -> tuple[Standing, ...]:
     return tuple(sorted(ranked, key=lambda standing: -reached[standing.name]))
 
 
-def objection(ended: Finished, candidate: Candidate, tolerated: float) -> str | None:
+def objection(ended: Finished, candidate: str, tolerated: float) -> str | None:
     """Return why a candidate is not to be used, by a run that measured it; None if it may win.
 
     It broke, or it is slower on a step for certain by more than is tolerated.
     """
     run = ended.run
     for subject in run.subjects:
-        if subject.name == candidate.name and subject.broken is not None:
+        if subject.name == candidate and subject.broken is not None:
             return subject.broken
     if BASE not in ended.samples.subjects:
         return None
@@ -146,7 +146,7 @@ def objection(ended: Finished, candidate: Candidate, tolerated: float) -> str | 
         (
             effect
             for effect in analysis.throughput_effects
-            if effect.subject == candidate.name and _is_lost(effect, tolerated)
+            if effect.subject == candidate and _is_lost(effect, tolerated)
         ),
         key=lambda effect: effect.ratio,
         default=None,
@@ -160,13 +160,13 @@ def objection(ended: Finished, candidate: Candidate, tolerated: float) -> str | 
 
 
 def _earlier_objection(
-    choosing: Sequence[Finished], candidate: Candidate, tolerated: float
+    choosing: Sequence[Finished], candidate: str, tolerated: float
 ) -> str | None:
     """Return why a choosing run rules a candidate out, so that none has to confirm it."""
     reasons = (
         objection(ended, candidate, tolerated)
         for ended in choosing
-        if candidate.name in ended.samples.subjects
+        if candidate in ended.samples.subjects
     )
     return next((reason for reason in reasons if reason is not None), None)
 
@@ -174,9 +174,8 @@ def _earlier_objection(
 def _ruled_out(choosing: Sequence[Finished], winner: Candidate, tolerated: float) -> dict[str, str]:
     """Return the candidates that stood before the winner and were ruled out, with the reasons."""
     names = [standing.name for standing in ranking(choosing)]
-    candidates = tried(choosing)
     reasons = {
-        name: _earlier_objection(choosing, candidates[name], tolerated)
+        name: _earlier_objection(choosing, name, tolerated)
         for name in names[: names.index(winner.name)]
     }
     return {name: reason for name, reason in reasons.items() if reason is not None}
@@ -221,6 +220,18 @@ def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> flo
     return 1.2 * (verifying + measuring + 30.0)
 
 
+def keep_refusal(request: Request, run: Run, store: Store) -> Run:
+    """Return a run that has ended, with a warning if the candidate that it measured is refused."""
+    ended = Finished(run=run, samples=store.samples(run.id))
+    if ended.kind is not Kind.CONFIRM:
+        return run
+    reason = objection(ended, ended.confirmed, request.tolerated)
+    if reason is None:
+        return run
+    store.add_warning(run.id, Warning(code=REFUSED, text=reason, subject=ended.confirmed))
+    return store.run(run.id)
+
+
 def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
     """Return the search whose best candidate a run measured, as far as it came by then.
 
@@ -231,14 +242,15 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
         return None
     finished = finished_of(runs, store)
     choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
-    candidates = tried(choosing)
-    *earlier, last = [(candidates[one.confirmed], one) for one in confirming]
+    last = confirming[-1]
+    candidate = tried(choosing)[last.confirmed]
     refused = {
-        candidate.name: objection(one, candidate, 0.0) or "another was measured afresh"
-        for candidate, one in earlier
+        one.confirmed: objection(one, one.confirmed, 0.0) or "another was measured afresh"
+        for one in confirming[:-1]
     }
-    refused = _ruled_out(choosing, last[0], 0.0) | refused
-    return finished, Decision(winner=last[0], confirmed=last[1], refused=refused)
+    refused = _ruled_out(choosing, candidate, 0.0) | refused | dict(run.refused)
+    winner = None if candidate.name in run.refused else candidate
+    return finished, Decision(winner=winner, confirmed=last, refused=refused)
 
 
 def run_search(

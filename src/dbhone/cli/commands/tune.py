@@ -31,7 +31,7 @@ from dbhone.source.known_versions import known_versions
 from dbhone.tuner.finished import finished_of, has_ended, runs_named
 from dbhone.tuner.request import Request, Wishes, check_budget, check_room, make_request
 from dbhone.tuner.results import results
-from dbhone.tuner.search import run_search
+from dbhone.tuner.search import Decision, keep_refusal, run_search
 from dbhone.tuner.space import Space
 from dbhone.tuner.stages import Stage, confirmation, rung
 from dbhone.units import duration
@@ -152,14 +152,17 @@ def command(context: Context, /, source: str, **options: Any) -> int:
             context.err.print(labelled("note", f"{name} is left out: {reason}"), soft_wrap=True)
 
         def execute(experiment: Experiment, run: Run, refresh: bool) -> None:
-            _execute(context, experiment, run, session, store, refresh=refresh)
+            ended = _execute(context, experiment, run, session, store, refresh=refresh)
+            if ended is not None:
+                _, written = save_reports(keep_refusal(request, ended, store), store, session.home)
+                context.err.print(labelled("report", str(written[0])), soft_wrap=True)
 
         decision = run_search(request, session, store, execute, refresh=chosen.refresh)
         finished = finished_of(runs_named(request.name, store), store)
         found = results(finished, decision, space.left_out)
         _tell(context, found)
         if decision.confirmed is None:
-            context.out.print("\nNo build was found that is faster than the base.", style="bold")
+            _tell_refusals(context, decision)
             return 1
         page, _ = save_reports(decision.confirmed.run, store, session.home, found)
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
@@ -189,20 +192,18 @@ def _execute(
     store: Store,
     *,
     refresh: bool,
-) -> None:
-    """Execute a run of the search and save its reports; one of broken builds has ended, too."""
+) -> Run | None:
+    """Execute a run of the search and return it; None if it has ended since its builds broke."""
     context.err.print(headed(f"run {run.id}", experiment.title), soft_wrap=True)
     try:
-        ended = perform(context, experiment, run, session=session, store=store, refresh=refresh)
+        return perform(context, experiment, run, session=session, store=store, refresh=refresh)
     except Interrupted as error:
         error.hint = "the same command again goes on"
         raise
     except HoneError:
         if not has_ended(store.run(run.id)):
             raise
-        return
-    _, written = save_reports(ended, store, session.home)
-    context.err.print(labelled("report", str(written[0])), soft_wrap=True)
+        return None
 
 
 def _tell(context: Context, found: Search) -> None:
@@ -210,6 +211,22 @@ def _tell(context: Context, found: Search) -> None:
     show_table(found.candidates, context.out)
     if found.waterfall is not None:
         show_table(found.waterfall, context.out)
+
+
+def _tell_refusals(context: Context, decision: Decision) -> None:
+    """Print that there is no winner, and what would let a faster build win."""
+    if not decision.refused:
+        context.out.print("\nNo build was found that is faster than the base.", style="bold")
+        return
+    name, reason = next(iter(decision.refused.items()))
+    context.out.print(
+        f"\nNo build was found that is faster and may be used. The best, {name}, was refused:"
+        f" {reason}.",
+        style="bold",
+    )
+    context.out.print(
+        "If such a step does not matter to you, '--allow-loss 10%' allows more; builds are kept."
+    )
 
 
 def _tell_gain(context: Context, page: Page, spent: float) -> int:
