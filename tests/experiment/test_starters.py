@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from dbhone.dbms.base import system_names
+from dbhone.dbms.base import load_dbms, system_names
+from dbhone.dbms.base_server import ServerDbms, SizingHints
 from dbhone.errors import UnknownName, UsageError
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
+from dbhone.experiment.plan import make_plan, shortage
 from dbhone.experiment.starters import questions, starter_text
+from dbhone.home import Home
 from dbhone.source.known_versions import known_versions
 
 ASKED_OF_SERVERS = {"settings", "allocator"}
@@ -19,7 +24,9 @@ WITHOUT_VERSIONS = {*EMBEDDED, "percona", "myrocks"}
 
 @pytest.mark.parametrize("dbms", system_names())
 @pytest.mark.parametrize("question", questions())
-def test_every_question_makes_a_file_that_hone_takes(dbms: str, question: str) -> None:
+def test_every_question_makes_a_file_that_hone_takes_and_has_time_for(
+    dbms: str, question: str, tmp_path: Path
+) -> None:
     if (dbms in EMBEDDED and question in ASKED_OF_SERVERS) or (
         dbms in WITHOUT_VERSIONS and question == "versions"
     ):
@@ -30,6 +37,9 @@ def test_every_question_makes_a_file_that_hone_takes(dbms: str, question: str) -
     experiment = parse(text, name="mine", versions=known_versions())
     assert {subject.inputs.dbms for subject in experiment.subjects} == {dbms}
     assert text.startswith("#")
+    plan = make_plan(experiment, BuildEstimator(Home(tmp_path)))
+    assert plan.tentative == ()
+    assert shortage(plan, experiment) is None
 
 
 def test_names_are_guessed() -> None:
@@ -42,3 +52,14 @@ def test_what_can_be_added_is_shown_as_comments() -> None:
     text = starter_text("postgresql", "builds", known_versions())
     assert '# sets = ["point-query"]' in text
     assert "threads" not in tomllib.loads(text)["workload"]
+
+
+@pytest.mark.parametrize("dbms", ["postgresql", "mariadb", "mysql"])
+def test_the_setting_to_try_is_another_than_the_base_has(dbms: str) -> None:
+    experiment = parse(starter_text(dbms, "settings", known_versions()), name="mine")
+    (changed,) = (each for each in experiment.subjects if each.name == "changed")
+    (asked,) = changed.settings
+    system = load_dbms(dbms)
+    assert isinstance(system, ServerDbms)
+    room = SizingHints(cache_bytes=1 << 28, connections=10)
+    assert system.proposed_settings(room, "8.0.36")[asked.name] != asked.value

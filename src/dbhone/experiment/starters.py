@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import os
 import textwrap
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UnknownName, UsageError
+from dbhone.experiment.estimates import BuildEstimator
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.plan import make_plan
 from dbhone.experiment.templates import (
     DesignOptions,
     HistoryRequest,
@@ -15,19 +22,22 @@ from dbhone.experiment.templates import (
     choose_versions,
     history_text,
 )
+from dbhone.home import Home
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.workload import suite as suites
 from dbhone.workload.suite import Suite
 
 _SETTINGS = {
-    "mysql": 'innodb_flush_log_at_trx_commit = "2"',
-    "postgresql": 'synchronous_commit = "off"',
+    "mysql": 'innodb_flush_log_at_trx_commit = "1"',
+    "postgresql": 'synchronous_commit = "on"',
 }
-"""A setting to try, by the protocol of the servers that have it."""
+"""A setting to try, by the protocol of the servers that have it; hone's own default is another."""
 _SCHEMA_LINE = "#:schema ./hone.schema.json  (for editors: 'hone schema --output hone.schema.json')"
-_MINUTES_FOR_MEASURING = 15
-_BUILDS = 5
+_AMPLE = 10_000
+_BLOCKS = 10
+_UNKNOWN_BLOCK = 60.0
+_NOTHING_KEPT = Home(Path(os.devnull))
 _SIZE = "quick"
 _USUAL_SETS = ("main", "orm", "point-query", "read-write_range=100")
 _ANOTHER = "ask another question: 'hone init --help' lists them"
@@ -45,10 +55,20 @@ def starter_text(dbms: str, question: str, versions: KnownVersions) -> str:
     """
     if question not in _MAKERS:
         raise UnknownName("question", question, _MAKERS)
-    return _MAKERS[question](load_dbms(dbms), versions)
+    make, system = _MAKERS[question], load_dbms(dbms)
+    ample = parse(make(system, versions, _AMPLE), name=question, versions=versions)
+    return make(system, versions, _minutes(ample))
 
 
-def _builds(dbms: Dbms, versions: KnownVersions) -> str:
+def _minutes(experiment: Experiment) -> int:
+    """Return a budget that lets an experiment build everything, and measure for a verdict."""
+    plan = make_plan(experiment, BuildEstimator(_NOTHING_KEPT))
+    measuring = _BLOCKS * (plan.measure.block_seconds or _UNKNOWN_BLOCK)
+    # Optional subjects are built only where much of the budget is left for measuring.
+    return 5 * math.ceil((plan.preparing + max(measuring, plan.preparing / 2)) / 60 / 5)
+
+
+def _builds(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     del versions
     return _file(
         dbms,
@@ -62,11 +82,12 @@ def _builds(dbms: Dbms, versions: KnownVersions) -> str:
         # By another compiler, where it is installed:
         clang = {{ like = "rel", compiler = "clang", optional = true }}
         """,
+        minutes,
         trained=True,
     )
 
 
-def _training(dbms: Dbms, versions: KnownVersions) -> str:
+def _training(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     del versions
     one, other = _usual_sets(suites.load(dbms.usual_suite))
     return _file(
@@ -78,10 +99,11 @@ def _training(dbms: Dbms, versions: KnownVersions) -> str:
         one = {{ like = "rel", variant = "pgo", train = ["{one}"] }}
         other = {{ like = "rel", variant = "pgo", train = ["{other}"] }}
         """,
+        minutes,
     )
 
 
-def _settings(dbms: Dbms, versions: KnownVersions) -> str:
+def _settings(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     del versions
     setting = _SETTINGS.get(dbms.interface)
     if setting is None:
@@ -94,10 +116,11 @@ def _settings(dbms: Dbms, versions: KnownVersions) -> str:
         # The same build with a setting of its own. [config] sets what all have.
         changed = {{ like = "rel", settings = {{ {setting} }} }}
         """,
+        minutes,
     )
 
 
-def _allocator(dbms: Dbms, versions: KnownVersions) -> str:
+def _allocator(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     del versions
     if not isinstance(dbms, ServerDbms):
         raise UsageError(f"{dbms.title} is no server: it has no levers", hint=_ANOTHER)
@@ -110,20 +133,21 @@ def _allocator(dbms: Dbms, versions: KnownVersions) -> str:
         jemalloc = {{ like = "rel", levers = ["jemalloc"] }}
         tcmalloc = {{ like = "rel", levers = ["tcmalloc"], optional = true }}
         """,
+        minutes,
     )
 
 
-def _versions(dbms: Dbms, versions: KnownVersions) -> str:
+def _versions(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     request = HistoryRequest(
         dbms=dbms.name,
         versions=choose_versions(versions, dbms.name, ()),
         workload=WorkloadOptions(suite=None, size=_SIZE),
-        design=DesignOptions(budget=None, target=0.02, seed=1),
+        design=DesignOptions(budget=60.0 * minutes, target=0.02, seed=1),
     )
     return history_text(request)
 
 
-_MAKERS: Mapping[str, Callable[[Dbms, KnownVersions], str]] = {
+_MAKERS: Mapping[str, Callable[[Dbms, KnownVersions, int], str]] = {
     "builds": _builds,
     "versions": _versions,
     "settings": _settings,
@@ -132,14 +156,14 @@ _MAKERS: Mapping[str, Callable[[Dbms, KnownVersions], str]] = {
 }
 
 
-def _file(dbms: Dbms, title: str, subjects: str, *, trained: bool = False) -> str:
+def _file(dbms: Dbms, title: str, subjects: str, minutes: int, *, trained: bool = False) -> str:
     suite = suites.load(dbms.usual_suite)
     usual, _ = _usual_sets(suite)
     training = f"""
 # What profile-guided builds are trained on: in-sample. All other sets are held-out.
 [training]
-sets = ["{usual}"]
-"""
+sets = {list(suite.training or (usual,))}
+""".replace("'", '"')
     return f"""\
 {_SCHEMA_LINE}
 # 'hone plan FILE' tells what this would do, and how long it would take; 'hone run FILE' does it.
@@ -164,7 +188,7 @@ size = "{_SIZE}" # {", ".join(suite.sizes())}
 
 [design]
 target = "2%" # stop when every effect is known this well,
-budget = "{_minutes(dbms)}m" # or when this time is over: for builds, training and measuring
+budget = "{minutes}m" # or when this time is over: for builds, training and measuring
 seed = 1 # of the random order
 """
 
@@ -180,8 +204,3 @@ def _source_line(dbms: Dbms) -> str:
     if kind_of(parse_reference(dbms.reference).kind).ready_made:
         return f'{dbms.name} = "dir:~/src/{dbms.name}" # the source tree; or git:URL@REV'
     return f'{dbms.name} = "{dbms.reference}" # or git:URL@REV, dir:PATH, known:{dbms.name}@VERSION'
-
-
-def _minutes(dbms: Dbms) -> int:
-    """Return a budget for a handful of builds on two cores, and for measuring."""
-    return _MINUTES_FOR_MEASURING + round(dbms.build_seconds / 60 * _BUILDS / 5) * 5 * 2
