@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dbhone.dbms.base import Dbms, load_dbms, system_names
@@ -24,7 +25,11 @@ from dbhone.workload import suite as suites
 
 _CONFIRMING_SHARE = 0.3
 """The share of the budget that is kept for the confirming run."""
+_MEASURING_SHARE = 0.15
+"""The share that this run has for measuring at least."""
 _SERVER_BUDGET, _EMBEDDED_BUDGET = 2 * 3600.0, 15 * 60.0
+_USUAL_BUILDS = 12
+"""So many plain builds take as long as the usual budget at least."""
 
 PREFIX = "tune-"
 """With what the names of a search's runs begin."""
@@ -66,8 +71,25 @@ class Request:
     @property
     def reserve(self) -> float:
         """The seconds that the confirming run should have: to verify two builds, and to measure."""
-        verifying = expected_seconds(self.dbms.name, self.grade, builds=2)
-        return max(_CONFIRMING_SHARE * self.budget, verifying + 0.15 * self.budget)
+        return max(
+            _CONFIRMING_SHARE * self.budget, self._verifying + _MEASURING_SHARE * self.budget
+        )
+
+    @property
+    def for_choosing(self) -> float:
+        """The seconds of the first choosing run: half of a budget that is too small for all."""
+        return max(self.budget - self.reserve, self.budget / 2)
+
+    @property
+    def _verifying(self) -> float:
+        return expected_seconds(self.dbms.name, self.grade, builds=2)
+
+    def budget_for(self, choosing: float) -> float:
+        """Return the budget that has so many seconds for choosing, and the rest for confirming."""
+        return max(
+            choosing / (1 - _CONFIRMING_SHARE),
+            (choosing + self._verifying) / (1 - _MEASURING_SHARE),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +125,14 @@ def make_request(
         )
     suites.full_names(suites.load(suite), train)
     space = find_space(dbms, wishes.variants, wishes.compilers, wishes.levers)
-    usual_budget = _SERVER_BUDGET if isinstance(dbms, ServerDbms) else _EMBEDDED_BUDGET
     request = Request(
         dbms=dbms,
         source=reference,
         workload=wishes.workload,
         train=train,
-        design=dataclasses.replace(wishes.design, budget=wishes.design.budget or usual_budget),
+        design=dataclasses.replace(
+            wishes.design, budget=wishes.design.budget or usual_budget(dbms)
+        ),
         candidates=space.candidates,
         levers=space.levers,
         grade=wishes.grade,
@@ -143,15 +166,30 @@ def _reference(source: str) -> str:
     return load_dbms(source).reference if source in system_names() else f"apt:{source}"
 
 
-def check_budget(request: Request) -> None:
-    """Raise UsageError if the budget leaves no time for choosing."""
-    if request.budget <= request.reserve:
-        enough = whole_minutes(2 * request.reserve)
-        raise UsageError(
-            f"the budget of {duration(request.budget)} is too small: to verify the winner and to"
-            f" measure it afresh takes {duration(request.reserve)}",
-            hint=f"'--budget {enough}' would do, or a lower --grade; --force begins nevertheless",
-        )
+def usual_budget(dbms: Dbms) -> float:
+    """Return the seconds that a search of a DBMS has if nobody says, in whole half hours."""
+    least = _SERVER_BUDGET if isinstance(dbms, ServerDbms) else _EMBEDDED_BUDGET
+    builds = _USUAL_BUILDS * dbms.build_seconds
+    return least if builds <= least else 1800.0 * math.ceil(builds / 1800)
+
+
+def check_budget(request: Request, choosing: Mapping[str, float]) -> None:
+    """Raise UsageError if the budget has no time for a single candidate.
+
+    ``choosing`` has for each candidate, the most promising first, the seconds that it takes to
+    build and to measure it, and the base.
+    """
+    name, promising = next(iter(choosing.items()))
+    if request.budget >= request.budget_for(min(choosing.values())):
+        return
+    enough = request.budget_for(promising)
+    raise UsageError(
+        f"the budget of {duration(request.budget)} is too small for a single candidate:"
+        f" to build {name} and the base, and to measure them, takes {duration(promising)}, and to"
+        f" measure the winner afresh {duration(enough - promising)}",
+        hint=f"'--budget {whole_minutes(enough)}' would do, or a lower --grade; --force begins"
+        " nevertheless",
+    )
 
 
 def check_room(request: Request, home: Home) -> None:

@@ -75,7 +75,7 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
     choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
     left = request.budget - sum(ended.run.seconds for ended in finished)
     if not choosing:
-        return rung(request, request.candidates, 0, request.budget - request.reserve)
+        return rung(request, request.candidates, 0, request.for_choosing)
     if not confirming:
         stage = _next_rung(request, choosing, left - request.reserve)
         if stage is not None:

@@ -72,11 +72,16 @@ def print_plan(context: Context, declared: Experiment) -> None:
     context.out.print(declared.title, style="bold")
     context.out.print(_table(plan))
     design = declared.design
+    budget = f"the budget of {duration(design.budget_seconds)} is spent"
+    until = (
+        f"{count_of(design.max_blocks, 'block')}, unless {budget} before"
+        if design.min_blocks == design.max_blocks
+        else f"at least {design.min_blocks} and at most {design.max_blocks}, until every effect is"
+        f" known to ±{design.target:.1%} or {budget}"
+    )
     context.out.print(
         f"{declared.suite_label} ({declared.size}) is measured on all subjects in random order,"
-        f" block after block, at least {design.min_blocks} and at most {design.max_blocks}, until"
-        f" every effect is known to ±{design.target:.1%} or the budget of"
-        f" {duration(design.budget_seconds)} is spent."
+        f" block after block: {until}."
     )
     if declared.servers is Servers.ONE:
         context.out.print(

@@ -18,8 +18,10 @@ from dbhone.cli.progress import shown
 from dbhone.cli.running import Duration, Percent, check, dbms_of_tree, perform, save_reports
 from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.builds import BuildService
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.plan import make_plan
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
 from dbhone.measurement.record import Run
@@ -37,6 +39,9 @@ from dbhone.tuner.stages import Stage, confirmation, rung
 from dbhone.units import duration
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import check_needs
+
+_AMPLE = 1e6
+"""The seconds of a budget that leaves nothing out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +86,8 @@ class _Options(GeneratedOptions):
 @click.option(
     "--budget",
     type=Duration(),
-    help="Time for everything.  [default: 2h, for an embedded DBMS 15m]",
+    help="Time for everything.  [default: by how long builds take: SQLite 15m, PostgreSQL 2h,"
+    " MariaDB 3h, MySQL 9h]",
 )
 @click.option(
     "--train",
@@ -138,7 +144,9 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     request, space = make_request(
         source, chosen.wishes, known_versions(context.home), partial(dbms_of_tree, context)
     )
-    first = rung(request, request.candidates, 0, request.budget - request.reserve)
+    if not chosen.force:
+        check_budget(request, _choosing(context, request))
+    first = rung(request, request.candidates, 0, request.for_choosing)
     if chosen.output is not None:
         write_output(chosen.output, first.text, force=chosen.force)
         return 0
@@ -168,6 +176,18 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
 
 
+def _choosing(context: Context, request: Request) -> dict[str, float]:
+    """Return the seconds that a choosing run of each candidate alone takes, by its name."""
+    estimator = BuildEstimator(context.home)
+    seconds = {}
+    for candidate in request.candidates:
+        alone = rung(request, (candidate,), 0, _AMPLE)
+        plan = make_plan(parse(alone.text, name=alone.name), estimator)
+        measured = plan.measure.cost.seconds if plan.measure.block_seconds else 0.0
+        seconds[candidate.name] = plan.preparing + measured
+    return seconds
+
+
 def _check(context: Context, request: Request, session: Session, *, force: bool) -> None:
     """Refuse, before anything is built, what cannot end well here.
 
@@ -176,8 +196,6 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
     """
     alone = confirmation(request, request.candidates[0], 0, request.budget)
     check(context, parse(alone.text, name=alone.name), session, force=force)
-    if not force:
-        check_budget(request)
     with shown(context.err, verbose=context.verbose) as listen:
         harness = test_harness(BuildService(session, listen))
         check_needs(request.dbms.name, request.grade, harness)
