@@ -20,7 +20,7 @@ from rich.console import Console
 from dbhone.errors import UnknownName
 from dbhone.measurement.record import Run, Warning
 from dbhone.measurement.sample_array import SampleArray
-from dbhone.report.formats.base import find_format, formats, render
+from dbhone.report.formats.base import find_format, format_of_file, formats, render
 from dbhone.report.formats.text import Text
 from dbhone.report.page import Page, build_page
 from dbhone.report.terminal import show
@@ -143,6 +143,13 @@ def test_formats_are_found_by_their_files() -> None:
     for name in formats():
         assert find_format(name).name == name
         assert find_format(name).suffix.startswith(".")
+
+
+def test_a_file_s_name_tells_the_format() -> None:
+    for name in ("html", "json", "csv", "tsv", "markdown", "hyperfine", "text"):
+        assert format_of_file(f"mine{find_format(name).suffix}") == name
+    assert format_of_file("MINE.HTML") == "html"
+    assert format_of_file("mine.xyz") is None
 
 
 def test_unknown_format_names_the_nearest() -> None:

@@ -12,8 +12,9 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, force_option, output_option, write_output
+from dbhone.errors import UsageError
 from dbhone.measurement.store import Store
-from dbhone.report.formats.base import find_format, formats, render
+from dbhone.report.formats.base import find_format, format_of_file, formats, render
 from dbhone.report.page import Page, build_joined_page, with_published
 from dbhone.report.terminal import show
 from dbhone.tuner.results import page_of
@@ -36,9 +37,7 @@ from dbhone.tuner.results import page_of
     "--format",
     "format_name",
     type=click.Choice(formats()),
-    default="text",
-    show_default=True,
-    help="How to say it.",
+    help="How to say it.  [default: as the output's name ends, else text]",
 )
 @output_option
 @click.option(
@@ -53,7 +52,7 @@ from dbhone.tuner.results import page_of
 def command(
     context: Context,
     runs: tuple[str, ...],
-    format_name: str,
+    format_name: str | None,
     output: Path | None,
     beside: tuple[str, ...],
     force: bool,
@@ -64,6 +63,7 @@ def command(
     measured, on the same machine and at the same work.
     """
     check_output(output, force=force)
+    format_name = format_name or _format_of(output)
     with open_store(context) as store:
         page = with_published(_page(store, runs or ("last",), format_name), beside)
     if output is not None:
@@ -73,6 +73,16 @@ def command(
         show(page, context.out)
     else:
         sys.stdout.buffer.write(render(page, format_name))
+
+
+def _format_of(output: Path | None) -> str:
+    found = "text" if output is None else format_of_file(output.name)
+    if found is None:
+        raise UsageError(
+            f"the name {output} does not tell the report's format",
+            hint=f"name it: --format {' or '.join(formats())}",
+        )
+    return found
 
 
 def _page(store: Store, selectors: Sequence[str], format_name: str) -> Page:

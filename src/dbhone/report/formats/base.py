@@ -41,6 +41,20 @@ def find_format(name: str) -> Format:
     return registry.load(_DRAWER, name, Format, what="report format")
 
 
+def format_of_file(file: str) -> str | None:
+    """Return the name of the format that a file's name ends like, None if there is none."""
+    fitting = [
+        plugin for plugin in map(find_format, formats()) if file.lower().endswith(plugin.suffix)
+    ]
+    # Several formats are, for example, JSON: the one that has no more to its name is meant.
+    best = max(
+        fitting,
+        key=lambda plugin: (len(plugin.suffix), plugin.suffix == f".{plugin.name}"),
+        default=None,
+    )
+    return None if best is None else best.name
+
+
 def render(page: Page, format: str) -> bytes:
     """Return the page in the format of that name."""
     chosen = find_format(format)
