@@ -59,6 +59,15 @@ def test_the_page_draws_each_step_with_one_axis_of_time(page: Page) -> None:
     assert '<a href="#meanwhile">' in text
 
 
+def test_kinds_of_statements_have_no_pictures_of_their_own() -> None:
+    run = a_server_run()
+    whole = next(step for step in run.steps if not step.key)
+    parts = tuple(replace(whole, key=key, title=key) for key in ("1-update", "2-select"))
+    run = replace(run, steps=(whole, *parts))
+    page = build_page(run, server_samples(run), observations(run, blocks=3))
+    assert [each.step for each in page.server_sections] == [whole]
+
+
 def test_what_is_too_short_for_a_line_is_not_drawn() -> None:
     run = a_server_run()
     page = build_page(run, server_samples(run), observations(run, blocks=3, seconds=2))

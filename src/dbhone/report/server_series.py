@@ -10,7 +10,7 @@ from itertools import chain, zip_longest
 from dbhone.analysis.median_series import MOST_POINTS, Course, find_courses
 from dbhone.analysis.verdict import Direction, tone
 from dbhone.measurement.metric import THROUGHPUT
-from dbhone.measurement.record import Role, Step
+from dbhone.measurement.record import Role, Step, wholes
 from dbhone.measurement.series import CPU, MEMORY, OF_ALL, PACE, READ, WRITTEN, Observation
 from dbhone.report.context import ReportContext
 from dbhone.units import count_of
@@ -75,7 +75,7 @@ def server_series_note(context: ReportContext, sections: Sequence[ServerSection]
         course for section in sections for panel in section.panels for course in panel.courses
     )
     blocks = max((course.blocks for course in courses), default=0)
-    some = len(sections) < len(context.run.steps)
+    some = len(sections) < len({step.set for step in wholes(context.run.steps)})
     which = "These are the steps whose throughput differs most from the base's. " if some else ""
     return (
         f"{which}Lines are the medians of {count_of(blocks, 'block')} at each second of a slice, "
@@ -98,7 +98,8 @@ def _by_effect(context: ReportContext) -> list[Step]:
         size = max((abs(math.log(move.ratio)) for move in known_effects), default=0.0)
         return not sure, -size
 
-    return sorted(context.run.steps, key=rank)
+    # Servers are observed for a whole set: its parts would all have the same pictures.
+    return sorted(wholes(context.run.steps), key=rank)
 
 
 def _section(step: Step, courses: Sequence[Course]) -> ServerSection:
