@@ -56,7 +56,7 @@ def test_it_can_be_trusted_as_far_as_the_control_shows() -> None:
         "As far as the control shows, yes: rel against itself (A/A, control) differs by 0."
     )
     assert "lto+pgo differs by 6.5 % (±1.0 %)" in said
-    assert said.endswith("3 notes below say what to mind.")
+    assert said.endswith("3 notes say what to mind.")
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,11 @@ def test_it_is_not_trusted_without_a_reason(
     shape: Shape, changes: dict[str, object], words: str
 ) -> None:
     assert _answers(_page(shape, **changes))["To be trusted?"].startswith(words)
+
+
+def test_it_names_the_commands_that_make_use_of_a_winner() -> None:
+    assert "'hone package 7' packs it" in _answers(_page())["To use it"]
+    assert "To use it" not in _answers(_page(Shape(effects={})))
 
 
 def test_steps_too_short_for_a_cpu_time_are_no_limit_of_trust() -> None:

@@ -207,6 +207,9 @@ def test_winner_is_the_subject_with_its_build() -> None:
     assert winner is not None
     assert (winner.name, winner.build_path) == ("lto+pgo", SUBJECTS[-1].build_path)
     assert _page(Shape(effects={})).winner is None
+    unbelieved = _page(Shape(effects={**EFFECTS, "control": (1.05, 1.0)}))
+    assert unbelieved.winner is None
+    assert unbelieved.gain is None
 
 
 def test_subjects_stand_from_the_base_to_the_best_to_the_control() -> None:

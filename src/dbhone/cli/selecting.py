@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbhone.analysis.trust import TrustGrade
 from dbhone.cli.context import Context, find_run, open_store
 from dbhone.compilation.manifest import Build, all_builds
 from dbhone.errors import UsageError, nearest_of_many
 from dbhone.home import Home
 from dbhone.measurement.record import Run, Subject
-from dbhone.report.page import build_page
+from dbhone.report.page import Page, build_page
 
 _DIGEST = re.compile(r"[0-9a-f]{6,64}")
 RUN = re.compile(r"last|\d{1,5}")
@@ -38,16 +39,10 @@ def choose(context: Context, selector: str) -> ChosenBuild:
     with open_store(context) as store:
         run = find_run(store, selector)
         page = build_page(run, store.samples(run.id))
-    if page.winner is None and run.refused:
-        name, reason = next(iter(run.refused.items()))
-        raise UsageError(
-            f"run {run.id} has no winner: {name} was refused, since {reason}",
-            hint="name a build by its digest to use it nevertheless: 'hone builds' lists them",
-        )
     if page.winner is None or run.base is None:
         raise UsageError(
-            f"run {run.id} has no winner: no candidate was faster than its base for certain",
-            hint="name a build by its digest: 'hone builds' lists them",
+            f"run {run.id} has no winner: {_why_none(page)}",
+            hint="name a build by its digest to use it nevertheless: 'hone builds' lists them",
         )
     return ChosenBuild(
         build=find_build(context.home, page.winner.build_digest),
@@ -55,6 +50,16 @@ def choose(context: Context, selector: str) -> ChosenBuild:
         subject=page.winner,
         base=find_build(context.home, run.base.build_digest),
     )
+
+
+def _why_none(page: Page) -> str:
+    for name, reason in page.run.refused.items():
+        return f"{name} was refused, since {reason}"
+    if not page.run.steps:
+        return "it ended before anything was measured"
+    if page.trust.grade is TrustGrade.NONE:
+        return f"its figures are not to be trusted ({page.trust.reason})"
+    return "no candidate was faster than its base for certain"
 
 
 def find_build(home: Home, word: str) -> Build:

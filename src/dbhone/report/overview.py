@@ -42,10 +42,11 @@ _ANSWERS = {
 }
 
 
-def overview(findings: Findings, notes: int) -> tuple[OverviewItem, ...]:
+def overview(findings: Findings, winner: Subject | None, notes: int) -> tuple[OverviewItem, ...]:
     """Return what was compared, how it was measured, what moved, and how far it can be trusted.
 
-    ``notes`` counts the warnings below. Empty without a base.
+    Of a ``winner`` it names the next commands. ``notes`` counts the warnings of the page. Empty
+    without a base.
     """
     if findings.run.base is None:
         return ()
@@ -53,13 +54,24 @@ def overview(findings: Findings, notes: int) -> tuple[OverviewItem, ...]:
     costs = _costs(findings) if findings.history is None else ""
     answer = f"{_ANSWERS[findings.trust.grade]}: {findings.trust.reason}."
     if notes:
-        answer += f" {count_of(notes, 'note')} below say{'s' if notes == 1 else ''} what to mind."
+        answer += f" {count_of(notes, 'note')} say{'s' if notes == 1 else ''} what to mind."
     return (
         OverviewItem(name="Compared", text=_compared(findings, findings.run.base)),
         OverviewItem(name="Measured", text=_measured(findings)),
         *([OverviewItem(name="Moved most", text=f"{moved}.")] if moved else []),
         *([OverviewItem(name="Costs", text=costs)] if costs else []),
         OverviewItem(name="To be trusted?", text=answer),
+        *([] if winner is None else [OverviewItem(name="To use it", text=_next(findings, winner))]),
+    )
+
+
+def _next(findings: Findings, winner: Subject) -> str:
+    if winner.ready_made or len(findings.origins) > 1:
+        return f"{winner.name} is at {winner.build_path}."
+    run = findings.run.id
+    return (
+        f"'hone verify {run}' puts {winner.name} to the DBMS's own tests, and 'hone package {run}'"
+        " packs it with the proof."
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dbhone.analysis.history import History
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
-from dbhone.analysis.trust import Trust
+from dbhone.analysis.trust import Trust, TrustGrade
 from dbhone.analysis.verdict import Analysis, Summary, find_winner, overall
 from dbhone.analysis.warnings import CONTROL_CODES, WINNER_CODES
 from dbhone.measurement.record import Run, Subject, Warning
@@ -196,6 +196,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     context = _material(findings, levels)
     history = history_view(context, changes) if changes else None
     alerts, notes = _alerts_and_notes(findings)
+    winner = _winner(findings)
     parts = context.parts()
     server_parts = server_sections(context, observations)
     footnotes = (*notes, *unmeasured(findings.run, findings.samples, observations, server_parts))
@@ -207,8 +208,8 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         levels=levels,
         headline=_headline(findings, alerts, history),
         trust=findings.trust,
-        overview=overview(findings, len(told_together(footnotes))),
-        winner=_winner(findings),
+        overview=overview(findings, winner, len(told_together(footnotes))),
+        winner=winner,
         alerts=alerts,
         footnotes=footnotes,
         control_note=sections.control_note(context),
@@ -279,9 +280,11 @@ def _headline(findings: Findings, alerts: tuple[Warning, ...], history: HistoryV
 
 
 def _winner(findings: Findings) -> Subject | None:
-    """Return the winner; a history has none, nor a run whose best candidate was refused."""
+    """Return the winner; there is none in a history, or if it was refused or is not believed."""
     subjects = findings.run.subjects
-    best = None if findings.history else find_winner(findings.analysis, subjects)
+    if findings.history or findings.trust.grade is TrustGrade.NONE:
+        return None
+    best = find_winner(findings.analysis, subjects)
     if best is None or best.subject in findings.run.refused:
         return None
     return next(subject for subject in subjects if subject.name == best.subject)
