@@ -27,7 +27,8 @@ from tests.measurement.store_records import a_slice
 
 def setup(title: str, **chosen: object) -> ServerSetup:
     protocol = POSTGRESQL if title.startswith("PostgreSQL") else MYSQL
-    return ServerSetup(title=title, protocol=protocol, chosen=ResolvedSettings(values={}, **chosen))  # type: ignore[arg-type]
+    settings = ResolvedSettings(**({"values": {}} | chosen))  # type: ignore[arg-type]
+    return ServerSetup(title=title, protocol=protocol, chosen=settings)
 
 
 def test_no_note_replaces_another() -> None:
@@ -42,6 +43,21 @@ def test_no_note_replaces_another() -> None:
     }
     notes = settings_notes(setups)
     assert len({(each.code, each.subject) for each in notes}) == len(notes) == 6
+
+
+def test_commits_that_do_not_wait_for_the_disk_are_told_with_the_setting() -> None:
+    setups = {
+        "pg": setup("PostgreSQL 15.18", values={"synchronous_commit": "off"}),
+        "my": setup("MySQL 8.0.36", values={"innodb_flush_log_at_trx_commit": "1"}),
+    }
+    (note,) = settings_notes(setups)
+    assert (note.code, note.subject) == ("asynchronous-commits", None)
+    assert note.text.startswith(
+        "commits of pg did not wait for the disk (synchronous_commit = off)"
+    )
+    (note,) = settings_notes({"pg": setups["pg"]})
+    assert note.text.startswith("commits did not wait")
+    assert settings_notes({"my": setups["my"]}) == ()
 
 
 def test_servers_with_the_same_settings_need_no_note() -> None:

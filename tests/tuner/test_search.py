@@ -47,7 +47,7 @@ def ended(
     stage: Stage | Decision,
     effects: dict[str, tuple[float, float]],
     broken: tuple[str, ...] = (),
-    blocks: int = 6,
+    blocks: int | None = None,
 ) -> Finished:
     """Return the run of a stage as if it had been made: with these true ratios."""
     assert isinstance(stage, Stage)
@@ -56,14 +56,14 @@ def ended(
         known.get(candidate.name) or subject(candidate.name, role=Role.CANDIDATE)
         for candidate in stage.candidates
     ]
-    first = SUBJECTS[:2] if stage.kind is Kind.CONFIRM else SUBJECTS[:1]
+    first, usual = (SUBJECTS[:2], 14) if stage.kind is Kind.CONFIRM else (SUBJECTS[:1], 6)
     subjects = (
         *first,
         *(replace(each, broken="it crashed" if each.name in broken else None) for each in own),
     )
     run = a_run(subjects=subjects, experiment=stage.text, experiment_name=stage.name, seconds=300.0)
     measured = tuple(each for each in subjects if each.name not in broken)
-    found = samples(replace(run, subjects=measured), Shape(effects=effects, blocks=blocks))
+    found = samples(replace(run, subjects=measured), Shape(effects=effects, blocks=blocks or usual))
     return Finished(run=run, samples=found)
 
 

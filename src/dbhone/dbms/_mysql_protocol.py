@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
+from typing import ClassVar
 
 import pymysql
 
@@ -14,6 +16,10 @@ class MySqlProtocol(Protocol):
 
     name = "mysql"
     errors = (pymysql.Error,)
+    asynchronous_commits: ClassVar[Mapping[str, frozenset[str]]] = {
+        "innodb_flush_log_at_trx_commit": frozenset({"0", "2"}),
+        "rocksdb_flush_log_at_trx_commit": frozenset({"0", "2"}),
+    }
 
     def client_words(self, endpoint: Endpoint) -> tuple[str, ...]:
         """Return that of mysql, which MariaDB's client is called by, too."""

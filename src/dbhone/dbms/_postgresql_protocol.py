@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
+from typing import ClassVar
 
 from pg8000 import dbapi as pg8000
 
 from dbhone.dbms.base_protocol import Connection, Endpoint, Protocol
+
+_OFF = frozenset({"off", "false", "no", "0"})
 
 
 class PostgresqlProtocol(Protocol):
@@ -14,6 +18,10 @@ class PostgresqlProtocol(Protocol):
 
     name = "postgresql"
     errors = (pg8000.Error,)
+    asynchronous_commits: ClassVar[Mapping[str, frozenset[str]]] = {
+        "synchronous_commit": _OFF,
+        "fsync": _OFF,
+    }
 
     def client_words(self, endpoint: Endpoint) -> tuple[str, ...]:
         """Return psql's, which is told the socket's folder and port."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -42,6 +42,8 @@ class Protocol(ABC):
     name: ClassVar[str]
     errors: ClassVar[tuple[type[Exception], ...]]
     """What its client library raises, besides OSError."""
+    asynchronous_commits: ClassVar[Mapping[str, frozenset[str]]] = {}
+    """Settings of its servers, with the values by which a commit does not wait for the disk."""
 
     @abstractmethod
     def connect(self, endpoint: Endpoint, line: socket.socket, patience: float) -> Connection:

@@ -116,9 +116,9 @@ class Footnote:
 def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[Footnote, ...]:
     """Return footnotes on settings that differ from those requested, or between subjects.
 
-    ``setups`` are by subject.
+    One says which servers' commits do not wait for the disk. ``setups`` are by subject.
     """
-    return (*_adapted(setups), *_ignored(setups), *_unlike(setups))
+    return (*_asynchronous(setups), *_adapted(setups), *_ignored(setups), *_unlike(setups))
 
 
 def running_note(subject: str, differing: Mapping[str, tuple[str, str]]) -> Footnote | None:
@@ -140,6 +140,26 @@ def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple
     """Return the names of settings whose values differ. A setting that only one has differs."""
     names = sorted({*before, *now})
     return tuple(name for name in names if before.get(name) != now.get(name))
+
+
+def _asynchronous(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
+    causes = {
+        name: [
+            f"{setting} = {setup.chosen.values[setting]}"
+            for setting, values in setup.protocol.asynchronous_commits.items()
+            if setup.chosen.values.get(setting, "").lower() in values
+        ]
+        for name, setup in setups.items()
+    }
+    own = [name for name, settings in causes.items() if settings]
+    if own:
+        of_whom = "" if len(own) == len(setups) else f" of {', '.join(own)}"
+        settings = dict.fromkeys(setting for name in own for setting in causes[name])
+        yield Footnote(
+            code="asynchronous-commits",
+            text=f"commits{of_whom} did not wait for the disk ({', '.join(settings)}): with a"
+            " server that waits, what writes differs less",
+        )
 
 
 def _adapted(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:

@@ -61,9 +61,9 @@ class Search:
         return Table(
             title="What each stage brought",
             caption="Each stage as a ratio to the one before it, from the base to the winner, in"
-            " the runs that chose. The last column is the base times all stages so far. It is"
-            " higher than the winner's own figure above, which alone is to be believed, where"
-            " chance favoured what was chosen.",
+            " the runs that chose. The last column is the base times all stages so far. Chance"
+            " favours what is chosen, so it is often too high: the figure to believe is the"
+            " winner's own, above.",
             columns=columns("Stage", ("Times", "So far")),
             rows=tuple(self._rows()),
         )
