@@ -23,6 +23,7 @@ from dbhone.cli.lines import (
     facts,
     force_option,
     headed,
+    labelled,
     listing,
     write_output,
 )
@@ -36,6 +37,11 @@ _SHOWN = 12
 _MUCH = 0.1
 """The share of what was asked that may be left out without a warning."""
 _LONGEST_TEMPLATE = 100
+_DUMPS = {
+    "postgresql": (".dump", "pg_dump -Fc", "postgresql"),
+    "mysql": (".sql", "mariadb-dump --single-transaction", "mariadb"),
+}
+"""For each protocol the ending of a dump's name, what makes one, and a DBMS to name as source."""
 
 
 @click.command(
@@ -111,6 +117,7 @@ def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None
     context.out.print(_templates(captured.header))
     _warn_of_left_out(context, captured.header)
     context.err.print(_written(output, captured.header), soft_wrap=True)
+    context.err.print(labelled("next", _next(output, captured.header)), soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,6 +305,17 @@ def _written(output: Path, header: Header) -> str:
         else "it holds the texts of queries with their values (--anonymise replaces these)"
     )
     return f"wrote {output} ({size(output.stat().st_size)}): {holds}"
+
+
+def _next(output: Path, header: Header) -> str:
+    """Return what to do with the workload file, with the database that most of it asks."""
+    database = max(header.databases, key=header.databases.__getitem__, default="DATABASE")
+    suffix, command, dbms = _DUMPS.get(header.protocol, _DUMPS["mysql"])
+    dump = output.with_suffix(suffix)
+    return terminal_safe(
+        f"dump its data ({command} {database} > {dump}), and 'hone tune {dbms} --workload {output}"
+        f" --data {dump} --plan' says how long the fastest build for it takes"
+    )
 
 
 PLUGIN = command
