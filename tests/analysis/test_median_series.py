@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.analysis.median_series import MOST_POINTS, Course, find_courses
-from dbhone.measurement.series import CPU, MEMORY, Kind, Observation, Quantity, Series
+from dbhone.measurement.series import CPU, MEMORY, Observation, Quantity, Series, SeriesKind
 
-WAITS = Quantity(name="pg_stat_activity.IO:WALSync", unit="1", kind=Kind.COUNT)
+WAITS = Quantity(name="pg_stat_activity.IO:WALSync", unit="1", kind=SeriesKind.COUNT)
 
 
 def observation(

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from dbhone.capture import sql
 from dbhone.capture.anonymise import Anonymiser
-from dbhone.capture.sql import MYSQL, POSTGRESQL, Dialect, Repeat, meaning, split
+from dbhone.capture.sql import MYSQL, POSTGRESQL, LexicalRules, Repeat, meaning, split
 
 
 @pytest.mark.parametrize(
-    ("text", "dialect", "pieces"),
+    ("text", "rules", "pieces"),
     [
         ("SELECT 1, t1.c2, $1, x2 FROM a3", POSTGRESQL, ["SELECT ", ", t1.c2, $1, x2 FROM a3"]),
         ("SELECT a = -5, b -5, (-1.5e-3)", POSTGRESQL, ["SELECT a = ", ", b -", ", (", ")"]),
@@ -31,15 +31,15 @@ from dbhone.capture.sql import MYSQL, POSTGRESQL, Dialect, Repeat, meaning, spli
     ],
 )
 def test_a_statement_is_parted_where_its_literals_are(
-    text: str, dialect: Dialect, pieces: list[str]
+    text: str, rules: LexicalRules, pieces: list[str]
 ) -> None:
-    assert split(text, dialect)[::2] == pieces
+    assert split(text, rules)[::2] == pieces
 
 
 @given(st.text(max_size=60), st.sampled_from([POSTGRESQL, MYSQL]))
-def test_what_has_no_comments_is_joined_again(text: str, dialect: Dialect) -> None:
+def test_what_has_no_comments_is_joined_again(text: str, rules: LexicalRules) -> None:
     if "--" not in text and "/*" not in text and "#" not in text:
-        assert "".join(split(text, dialect)) == text
+        assert "".join(split(text, rules)) == text
 
 
 def test_what_is_cut_off_is_seen() -> None:

@@ -21,15 +21,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dbhone.compilation.bolt import read_report, stuck_function
-from dbhone.compilation.counters import bolt_branches, clang_functions, gcc_functions
 from dbhone.compilation.manifest import read_build, read_commands
+from dbhone.compilation.profile_counts import bolt_branches, clang_functions, gcc_functions
 from dbhone.dbms.base_server import InstanceDir, server_systems
 from dbhone.errors import HoneError, ProfileError
 from dbhone.experiment.load import parse, shipped_names
 from dbhone.measurement.store import Store
 from dbhone.source.archive import unpack
 from dbhone.source.elf import read_compiler, read_elf, read_links
-from dbhone.source.fetch import Fetch, SourceReference
+from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import parse_reference
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.workload.drivers import sysbench
@@ -260,7 +260,7 @@ def test_archives(number: int, damage: Damage) -> None:
         archive = root / "archive"
         archive.write_bytes(damage.of(ARCHIVES[number]))
         (root / "scratch").mkdir()
-        job = Fetch(
+        job = FetchJob(
             reference=SourceReference(
                 text="https://x", kind="https", location="x", revision=None, sha256=None
             ),

@@ -16,7 +16,7 @@ from dbhone.errors import ExperimentError, ServerError, UnknownName
 from dbhone.experiment import observe
 from dbhone.experiment.load import parse
 from dbhone.experiment.observe import Observe, Observing, pace
-from dbhone.instance.counter_reader import Missing
+from dbhone.instance.counter_reader import MissingCounter
 from dbhone.instance.server import Server
 from dbhone.measurement.series import MEMORY, PACE, Readings, Series
 from dbhone.workload.drivers.base import DriverReport, StepResult
@@ -121,7 +121,9 @@ class Counters:
     asked = threading.Event()
 
     def __init__(self, server: Server, wanted: Sequence[str]) -> None:
-        self.missing = [Missing(counter=each, why="did you mean 'x'?") for each in self.lacks]
+        self.missing = [
+            MissingCounter(counter=each, why="did you mean 'x'?") for each in self.lacks
+        ]
 
     def read(self) -> Readings:
         self.asked.set()

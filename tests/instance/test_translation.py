@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.dbms.base_settings import Change, settings_table
+from dbhone.dbms.base_settings import SettingHistory, settings_table
 from dbhone.instance.translation import Translator, back, forth
 
 REDO = "innodb_redo_log_capacity"
@@ -115,7 +115,7 @@ class TestProduct:
 
 @given(st.integers(0, 10**6), st.integers(2, 10**5), st.sampled_from(["", "kB", "MB"]))
 def test_multiplied_values_come_back(number: int, factor: int, unit: str) -> None:
-    change = Change(became="other", factor=factor, unit=unit)
+    change = SettingHistory(became="other", factor=factor, unit=unit)
     there = forth(change, str(number))
     assert there is not None
     assert back(change, there) == str(number)

@@ -63,7 +63,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class VersionTrend:
     """One step, or the steps of a group together, through the versions.
 
     ``step`` is None for a group; there ``group`` is None if it is all groups. ``versions`` are
@@ -101,5 +101,5 @@ class History:
     versions: tuple[str, ...]
     confidence: float
     least: float
-    steps: tuple[Series, ...]
-    groups: tuple[Series, ...]
+    steps: tuple[VersionTrend, ...]
+    groups: tuple[VersionTrend, ...]

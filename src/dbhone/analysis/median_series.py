@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.measurement.sample_array import Array
-from dbhone.measurement.series import Kind, Observation, Quantity, Series
+from dbhone.measurement.series import Observation, Quantity, Series, SeriesKind
 
 MOST_POINTS = 60
 """A course of more moments is thinned out, unless it is said otherwise."""
@@ -108,7 +108,7 @@ def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> 
 def _series_of(block: Observation, quantity: Quantity) -> Series | None:
     """Return a block's series of a quantity; zeros for a count that the block does not have."""
     own = next((series for series in block.series if series.quantity == quantity), None)
-    if own is not None or quantity.kind is not Kind.COUNT or not block.series:
+    if own is not None or quantity.kind is not SeriesKind.COUNT or not block.series:
         return own
     # The longest of what was observed tells when it was looked.
     at = max((series.at for series in block.series), key=len)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dbhone.capture.sql import (
-    Dialect,
+    LexicalRules,
     Meaning,
     Repeat,
     has_parameters,
@@ -20,7 +20,7 @@ from dbhone.capture.sql import (
     meaning,
     split,
 )
-from dbhone.workload.workload_file import Kind, Template
+from dbhone.workload.workload_file import StatementKind, Template
 
 _MOST_TEMPLATES = 20_000
 _MOST_WHOLE = 4096
@@ -52,7 +52,7 @@ class _Template:
         self,
         pieces: tuple[str, ...],
         *,
-        kind: Kind,
+        kind: StatementKind,
         number: int | None,
         literals: int,
         parameters: bool,
@@ -155,20 +155,24 @@ class Sessions:
 
     def __init__(
         self,
-        dialect: Dialect,
+        rules: LexicalRules,
         write: Callable[[str], object],
         replaced: Callable[[str], str] | None = None,
     ) -> None:
-        self.dialect = dialect
+        self.rules = rules
         self.counted = Counted()
         self._write = write
         self._replaced = replaced
         self._encode = json.JSONEncoder(separators=(",", ":")).encode
         self._sessions: dict[str, _Session] = {}
         self._templates: dict[str, _Template] = {}
-        self._common: dict[tuple[Meaning, Kind], _Template] = {}
+        self._common: dict[tuple[Meaning, StatementKind], _Template] = {}
         self._numbered: list[_Template] = []
-        self._whole: dict[Kind, dict[str, _Template]] = {"text": {}, "bound": {}, "named": {}}
+        self._whole: dict[StatementKind, dict[str, _Template]] = {
+            "text": {},
+            "bound": {},
+            "named": {},
+        }
         self._batch: list[tuple[int, int, list[_Statement]]] = []
         self._batched = 0
 
@@ -185,14 +189,14 @@ class Sessions:
         sql: str,
         parameters: Sequence[Value] | None = None,
         duration: int | None = None,
-        kind: Kind = "text",
+        kind: StatementKind = "text",
     ) -> None:
         """Take a statement of the session ``key``; one that is no text may have parameters."""
         session = self._sessions.get(key) or self._new_session(key)
         values: Sequence[Value] = ()
         template = self._whole[kind].get(sql)
         if template is None:
-            parts = split(sql, self.dialect)
+            parts = split(sql, self.rules)
             values = parts[1::2]
             template = self._template(tuple(parts[::2]), kind=kind, values=values, sql=sql)
             if template.literals != len(values):  # there was no room for its own
@@ -203,7 +207,7 @@ class Sessions:
             self._skip(session, template.meaning)
             return
         if template.parameters and not parameters:
-            self.counted.left_out[self.dialect.no_values] += 1
+            self.counted.left_out[self.rules.no_values] += 1
             session.last = None
             return
         if parameters:
@@ -290,7 +294,7 @@ class Sessions:
             last.template.errors += 1
 
     def _is_of(self, sql: str, template: _Template) -> bool:
-        return tuple(split(sql, self.dialect)[::2]) == template.pieces
+        return tuple(split(sql, self.rules)[::2]) == template.pieces
 
     def took(self, key: str, duration: int) -> None:
         """Take how long the last statement of a session took, where the log says it after it."""
@@ -329,13 +333,13 @@ class Sessions:
     # Templates and transactions
 
     def _template(
-        self, pieces: tuple[str, ...], *, kind: Kind, values: Sequence[Value], sql: str
+        self, pieces: tuple[str, ...], *, kind: StatementKind, values: Sequence[Value], sql: str
     ) -> _Template:
         name = "\0".join(pieces) + f"\0\0{kind}"
         known = self._templates.get(name)
         if known is not None:
             return known
-        if is_whole(pieces, self.dialect):
+        if is_whole(pieces, self.rules):
             meant = meaning(pieces, tuple(value for value in values if value is not None))
         else:
             meant, pieces, name = Meaning(Repeat.PLAIN, CUT), (), "\0cut"
@@ -346,21 +350,23 @@ class Sessions:
             self._whole[kind][sql] = template
         return template
 
-    def _new_template(self, pieces: tuple[str, ...], meant: Meaning, *, kind: Kind) -> _Template:
+    def _new_template(
+        self, pieces: tuple[str, ...], meant: Meaning, *, kind: StatementKind
+    ) -> _Template:
         number = None if meant.left_out else len(self._numbered)
         template = _Template(
             pieces,
             kind=kind,
             number=number,
             literals=len(pieces) - 1,
-            parameters=has_parameters(pieces, self.dialect),
+            parameters=has_parameters(pieces, self.rules),
             meaning=meant,
         )
         if number is not None:
             self._numbered.append(template)
         return template
 
-    def _common_template(self, meant: Meaning, *, kind: Kind) -> _Template:
+    def _common_template(self, meant: Meaning, *, kind: StatementKind) -> _Template:
         """Return the template of all statements of this kind for whose own there is no room.
 
         Its only literal is the whole statement.

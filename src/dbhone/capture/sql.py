@@ -45,7 +45,7 @@ class Repeat(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class LexicalRules:
     """How a DBMS's family writes literals, comments and names.
 
     ``literal`` parts a statement that has none of the ``marks``. ``all`` parts any: its groups are
@@ -66,7 +66,7 @@ class Dialect:
 _FLAGS = re.DOTALL | re.ASCII
 
 
-def _dialect(
+def _rules(
     protocol: str,
     *,
     literal: str,
@@ -76,9 +76,9 @@ def _dialect(
     parameter: str,
     no_values: str,
     more: str = "",
-) -> Dialect:
+) -> LexicalRules:
     value = f"{more}|{literal}" if more else literal
-    return Dialect(
+    return LexicalRules(
         protocol=protocol,
         literal=re.compile(f"({literal})", _FLAGS),
         marks=marks,
@@ -89,7 +89,7 @@ def _dialect(
     )
 
 
-POSTGRESQL = _dialect(
+POSTGRESQL = _rules(
     "postgresql",
     literal=_POSTGRESQL_LITERAL,
     marks=('"', "--", "/*", "$"),
@@ -99,7 +99,7 @@ POSTGRESQL = _dialect(
     no_values="executions without their parameters (log_parameter_max_length is 0, or they failed)",
     more=_DOLLAR,
 )
-MYSQL = _dialect(
+MYSQL = _rules(
     "mysql",
     literal=_MYSQL_LITERAL,
     marks=("`", "--", "/*", "#"),
@@ -111,23 +111,23 @@ MYSQL = _dialect(
         " it logged, so let them connect anew meanwhile"
     ),
 )
-DIALECTS = {dialect.protocol: dialect for dialect in (POSTGRESQL, MYSQL)}
+LEXICAL_RULES = {rules.protocol: rules for rules in (POSTGRESQL, MYSQL)}
 
 
-def split(sql: str, dialect: Dialect) -> list[str]:
+def split(sql: str, rules: LexicalRules) -> list[str]:
     """Return a statement's pieces and its literals in turn; it begins and ends with a piece.
 
     Comments are left out, hints are not: a comment may hold a value.
     """
-    for mark in dialect.marks:
+    for mark in rules.marks:
         if mark in sql:
-            return _split(sql, dialect)
-    return dialect.literal.split(sql)
+            return _split(sql, rules)
+    return rules.literal.split(sql)
 
 
-def _split(sql: str, dialect: Dialect) -> list[str]:
+def _split(sql: str, rules: LexicalRules) -> list[str]:
     parts, piece, end = [], "", 0
-    for match in dialect.all.finditer(sql):
+    for match in rules.all.finditer(sql):
         piece += sql[end : match.start()]
         end = match.end()
         if match["value"] is not None:
@@ -140,20 +140,20 @@ def _split(sql: str, dialect: Dialect) -> list[str]:
     return [*parts, piece + sql[end:]]
 
 
-def is_whole(pieces: tuple[str, ...], dialect: Dialect) -> bool:
+def is_whole(pieces: tuple[str, ...], rules: LexicalRules) -> bool:
     """Return whether these are the pieces of a whole statement: a cut one has an open quote."""
     text = "\0".join(pieces)
-    if dialect.broken.search(text) is None:
+    if rules.broken.search(text) is None:
         return True
-    return dialect.broken.search(dialect.all.sub("", text)) is None
+    return rules.broken.search(rules.all.sub("", text)) is None
 
 
-def has_parameters(pieces: tuple[str, ...], dialect: Dialect) -> bool:
+def has_parameters(pieces: tuple[str, ...], rules: LexicalRules) -> bool:
     """Return whether a template has parameters: places for values that stand elsewhere."""
     text = "\0".join(pieces)
-    if dialect.parameter.search(text) is None:
+    if rules.parameter.search(text) is None:
         return False
-    return dialect.parameter.search(dialect.all.sub("", text)) is not None
+    return rules.parameter.search(rules.all.sub("", text)) is not None
 
 
 # What a template would do

@@ -27,8 +27,8 @@ from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
-from dbhone.report.outcome import outcome
 from dbhone.report.page import Page, build_page
+from dbhone.report.run_answer import run_answer
 from dbhone.report.search import Search
 from dbhone.report.terminal import show
 from dbhone.source.known_versions import known_versions
@@ -244,6 +244,6 @@ tolerance_option = click.option(
 
 def answer(context: Context, page: Page, tolerance: float | None) -> int:
     """Say in a sentence whether the candidate is slower, and return the exit code for it."""
-    result = outcome(page, tolerance=tolerance)
+    result = run_answer(page, tolerance=tolerance)
     context.err.print(f"exit code {result.answer.value}: {result.sentence}", soft_wrap=True)
     return result.answer.value

@@ -19,7 +19,7 @@ from dbhone.experiment.server_pool import Notify, ServerPool, ServerSpec
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.server import Server
-from dbhone.measurement import counters
+from dbhone.measurement import perf_events
 from dbhone.measurement.sampler import Sampler
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
 from dbhone.workload.pausable_client import PausableClient
@@ -32,7 +32,7 @@ class RunningServer:
 
     stack: contextlib.ExitStack
     server: Server
-    counter: counters.Counter | None
+    counter: perf_events.Counter | None
     observer: Observer | None
 
     def observing(self) -> contextlib.AbstractContextManager[Sampler | None]:
@@ -198,7 +198,7 @@ class BlockServers:
             running = self._pool.running(self._specs[name], self._block_seed.value)
             server = stack.enter_context(running)
             # Opened before the clients come: it counts what is started from now on.
-            counter = counters.open_counter(server.pid, counters.Event.CONTEXT_SWITCHES)
+            counter = perf_events.open_counter(server.pid, perf_events.Event.CONTEXT_SWITCHES)
             if counter is not None:
                 stack.callback(counter.close)
             self._on_start(name, server)

@@ -18,7 +18,7 @@ from dbhone.analysis.comparison import analyse
 from dbhone.analysis.verdict import Analysis, is_clear, precision, typical
 from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.events import BlockEnded, Slice
+from dbhone.experiment.events import BlockEnded, SliceStarted
 from dbhone.experiment.model import Experiment, Servers
 from dbhone.experiment.order import block_order, subject_order, task_order
 from dbhone.experiment.recorder import RunRecorder
@@ -290,7 +290,7 @@ class Measuring:
     def _announce(self, trial: Trial, slices_before: int, subject: str, done: int) -> None:
         """Tell that a subject's slice begins, when ``done`` subjects of the trial are done."""
         self.recorder.listen(
-            Slice(
+            SliceStarted(
                 block=trial.block,
                 set=trial.set,
                 subject=subject,

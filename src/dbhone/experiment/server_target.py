@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-from dbhone.compilation.counters import ProfileCounts, newly_executed, total_variation
 from dbhone.compilation.manifest import Build
+from dbhone.compilation.profile_counts import ProfileCounts, newly_executed, total_variation
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import HoneError
 from dbhone.experiment.block_servers import BlockServers

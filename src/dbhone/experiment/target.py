@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from dbhone.compilation.counters import Counters
 from dbhone.compilation.manifest import Build
+from dbhone.compilation.profile_counts import Counters
 from dbhone.dbms.base import Dbms
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.events import Listener

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from dbhone.account import check_reachable
 from dbhone.compilation import builder
-from dbhone.compilation import manifest as records
 from dbhone.compilation.artifacts import copy_tree
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import Build, KeptFile, Manifest
+from dbhone.compilation.manifest import Build, KeptFile, Manifest, read_build, write_manifest
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base_server import Installation, ServerDbms, server_systems
@@ -75,12 +74,12 @@ def adopt(tree: SourceTree, session: Session) -> Build:
     installation = _install(server, folders, tree, result)
     identity = _identify(installation, session)
     manifest = _manifest(tree, installation, identity, result, time.monotonic() - began)
-    records.write_manifest(result, manifest)
+    write_manifest(result, manifest)
     freeze(result)
     result.chmod(0o755)  # a folder must be writable to be renamed by its owner
     final = session.home.builds / manifest.digest
     publish(result, final)
-    build = records.read_build(final)
+    build = read_build(final)
     if build is None:
         raise BuildError(f"the build in {final} is damaged", hint="is the disk in order?")
     return build

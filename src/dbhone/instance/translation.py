@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dbhone.dbms.base_settings import Change, Product, SettingsTable
+from dbhone.dbms.base_settings import Product, SettingHistory, SettingsTable
 from dbhone.errors import UsageError
 from dbhone.units import parse_size
 
@@ -80,7 +80,7 @@ class Translator:
                     yield older, converted
 
 
-def forth(change: Change, value: str) -> str | None:
+def forth(change: SettingHistory, value: str) -> str | None:
     """Return the value in the newer name's form, None if it has none."""
     if change.most is not None and value.isdigit():
         value = str(min(int(value), change.most))
@@ -93,7 +93,7 @@ def forth(change: Change, value: str) -> str | None:
     return f"{int(value) * change.factor}{change.unit}" if value.isdigit() else None
 
 
-def back(change: Change, value: str) -> str | None:
+def back(change: SettingHistory, value: str) -> str | None:
     """Return the value in the older name's form, None if it has no exact one."""
     if change.values:
         inverse: dict[str, str] = {}

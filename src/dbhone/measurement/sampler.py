@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from dbhone.measurement.series import Kind, Quantity, Readings, Series, series_of
+from dbhone.measurement.series import Quantity, Readings, Series, SeriesKind, series_of
 
 Probe = Callable[[], Readings]
 """Reads something once. It may raise whatever it likes."""
@@ -153,12 +153,12 @@ class _Course:
 
     def _only_sums(self, readings: Readings) -> Readings:
         """Return where rates begin. A level is told of the slices' ends alone."""
-        return {quantity: 0.0 for quantity in readings if quantity.kind is Kind.RATE}
+        return {quantity: 0.0 for quantity in readings if quantity.kind is SeriesKind.RATE}
 
     def _add(self, at: float, readings: Readings) -> None:
         now = dict(readings)
         for quantity, value in readings.items():
-            if quantity.kind is Kind.RATE:
+            if quantity.kind is SeriesKind.RATE:
                 grown = max(0.0, value - self._before.get(quantity, value))
                 now[quantity] = self._sums[quantity] = self._sums.get(quantity, 0.0) + grown
         self.moments.append((at, now))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from dbhone.analysis.ceiling import ceiling_ratio
 from dbhone.analysis.stacks import (
+    CodeOrigin,
     Difference,
     FunctionDifference,
     Mean,
-    Part,
     Round,
     by_function,
     by_module,
@@ -106,8 +106,8 @@ def _ceiling(
     times = {it.name: (it.base, it.subject)[which].value for it in whole}
     return ceiling_ratio(
         throughput=sum(it.operations for it in rounds) / sum(it.seconds for it in rounds),
-        user=times[Part.OWN.value] + times[Part.LIBRARY.value],
-        system=times[Part.KERNEL.value],
+        user=times[CodeOrigin.OWN.value] + times[CodeOrigin.LIBRARY.value],
+        system=times[CodeOrigin.KERNEL.value],
         client=times["CPU of the client"],
         threads=threads,
         cores=cores,

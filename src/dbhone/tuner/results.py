@@ -19,7 +19,7 @@ from dbhone.report.search import Brought, Search, Tried
 from dbhone.tuner.finished import Finished, of_kind, tried
 from dbhone.tuner.search import Decision, ranking, scores, search_of
 from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
-from dbhone.tuner.stages import Kind
+from dbhone.tuner.stages import StageKind
 
 _LEFT_OUT = "left-out"
 _ORDER = ("lto", "cspgo", "pgo", "bolt")
@@ -48,7 +48,7 @@ def all_tried(
 
     ``left_out`` are those that were no candidates on this machine, with the reasons.
     """
-    choosing = of_kind(finished, Kind.CHOOSE)
+    choosing = of_kind(finished, StageKind.CHOOSE)
     ranked = ranking(choosing)
     fates = {
         standing.name: _fate(standing.name, standing.beaten, choosing, decision)
@@ -74,7 +74,7 @@ def waterfall(finished: Sequence[Finished], best: Candidate) -> tuple[Brought, .
     Each stage is a candidate that has one word more; what was not measured by itself is one stage
     with what comes after it.
     """
-    choosing = of_kind(finished, Kind.CHOOSE)
+    choosing = of_kind(finished, StageKind.CHOOSE)
     known = scores(choosing)
     if best.name not in known:
         return ()

@@ -41,7 +41,7 @@ from dbhone.tuner.finished import (
 )
 from dbhone.tuner.request import Request
 from dbhone.tuner.space import BASE, Candidate
-from dbhone.tuner.stages import Kind, Stage, confirmation, rung
+from dbhone.tuner.stages import Stage, StageKind, confirmation, rung
 from dbhone.verification.verify import expected_seconds
 
 _RUNGS = 3
@@ -72,7 +72,9 @@ class Decision:
 
 def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decision:
     """Return the run that comes next, or how the search ended. ``finished`` are in their order."""
-    choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
+    choosing, confirming = (
+        of_kind(finished, kind) for kind in (StageKind.CHOOSE, StageKind.CONFIRM)
+    )
     left = request.budget - sum(ended.run.seconds for ended in finished)
     if not choosing:
         return rung(request, request.candidates, 0, request.budget - request.reserve)
@@ -230,7 +232,9 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
     if not runs:
         return None
     finished = finished_of(runs, store)
-    choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
+    choosing, confirming = (
+        of_kind(finished, kind) for kind in (StageKind.CHOOSE, StageKind.CONFIRM)
+    )
     candidates = tried(choosing)
     *earlier, last = [(candidates[one.confirmed], one) for one in confirming]
     refused = {
@@ -274,7 +278,7 @@ def run_search(
             return stage
         experiment = recorded(parse(stage.text, name=stage.name), session.home)
         run = begin(experiment, session, store)
-        complete(experiment, run, refresh and stage.kind is Kind.CHOOSE)
+        complete(experiment, run, refresh and stage.kind is StageKind.CHOOSE)
 
 
 def _check_source(runs: Sequence[Run]) -> None:

@@ -1,6 +1,7 @@
 """What checks found: grades, the results of tests, and how a candidate's compare with the base's.
 
-Nothing is run here. The records are kept as JSON (``records.py``) and become part of packages.
+Nothing is run here. The records are kept as JSON (``outcome_store.py``) and become part of
+packages.
 """
 
 from __future__ import annotations

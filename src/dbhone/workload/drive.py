@@ -12,7 +12,7 @@ from dbhone import process
 from dbhone.account import Tenant
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, MachineError
-from dbhone.measurement import counters, process_stats
+from dbhone.measurement import perf_events, process_stats
 from dbhone.sandbox import Sandbox
 from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
 from dbhone.workload.task import Task
@@ -192,13 +192,13 @@ class _Watch:
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
         self.paused = 0.0
-        self._counter: counters.Counter | None = None
+        self._counter: perf_events.Counter | None = None
         self._opened = False
 
     def chunk(self, data: bytes, at: float, pid: int) -> None:
         if not self._opened:
             self._opened = True
-            self._counter = counters.open_counter(pid)
+            self._counter = perf_events.open_counter(pid)
         cpu = process_stats.cpu_seconds(pid)
         memory = process_stats.peak_memory(pid)
         self.chunks.append(

@@ -11,11 +11,11 @@ from jinja2 import Template
 
 from dbhone.report.chart import step_picture, summary_picture
 from dbhone.report.contract import report
-from dbhone.report.courses import course_picture
 from dbhone.report.curves import sweep_pictures
 from dbhone.report.distributions import latency_picture
 from dbhone.report.drawing import Picture
 from dbhone.report.formats.base import Format
+from dbhone.report.median_series import course_picture
 from dbhone.report.page import Page
 from dbhone.report.table import Table
 from dbhone.report.templating import page_style, templates
