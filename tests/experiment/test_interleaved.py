@@ -16,7 +16,7 @@ import pytest
 from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.interleaved import InterleavedTrials, Rounds, first_rounds
-from dbhone.experiment.observe import Observe, Observing
+from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import round_order
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import SubjectResult, Trial
@@ -100,9 +100,9 @@ class Stand:
 
     def __post_init__(self) -> None:
         names = {name: cast(ServerSpec, name) for name in NAMES}
-        observing = Observing(Observe(enabled=self.observe), lambda *_: None)
+        observation = RunObservation(ObserveOptions(enabled=self.observe), lambda *_: None)
         servers = cast(ServerPool, self.servers)
-        self.up = BlockServers(servers, names, observing, lambda _: None)
+        self.up = BlockServers(servers, names, observation, lambda _: None)
         sets = frozenset({"sleep"})
         self.trials = InterleavedTrials(self.up, self.session, sets, 1, self._tell)
 

@@ -378,7 +378,9 @@ def test_every_set_is_asked_as_long_in_every_block_where_that_is_wanted(
     bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch, wanted: bool
 ) -> None:
     looked = []
-    monkeypatch.setattr("dbhone.experiment.measure.allot", lambda *_, **__: looked.append(1))
+    monkeypatch.setattr(
+        "dbhone.experiment.measure.allocate_time", lambda *_, **__: looked.append(1)
+    )
     bench.measure(builds, replace(DESIGN, max_blocks=2), allot=wanted).run()
     assert len(looked) == (2 if wanted else 0)
 

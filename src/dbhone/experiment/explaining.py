@@ -27,7 +27,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import why_not_interleaved
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.observe import Observe, Observing
+from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import round_order
 from dbhone.experiment.plan import plan_builds
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
@@ -169,13 +169,13 @@ def _servers(
     return BlockServers(
         ServerPool(service.session, workload, tell),
         specs,
-        Observing(_UNOBSERVED, lambda _code, _text, _subject: None),
+        RunObservation(_UNOBSERVED, lambda _code, _text, _subject: None),
         tell,
         design_seed=experiment.design.seed if workload.suite.fresh_loads else None,
     )
 
 
-_UNOBSERVED = Observe(enabled=False)
+_UNOBSERVED = ObserveOptions(enabled=False)
 
 
 def _named(rounds: Iterable[Round]) -> float:

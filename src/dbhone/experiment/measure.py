@@ -23,7 +23,7 @@ from dbhone.experiment.model import Experiment, Servers
 from dbhone.experiment.order import block_order, subject_order, task_order
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import Schedule, Target
-from dbhone.experiment.time_allocation import allot
+from dbhone.experiment.time_allocation import allocate_time
 from dbhone.experiment.trial import Trial
 from dbhone.home import Session
 from dbhone.instance import idle_inhibitor, page_cache
@@ -179,7 +179,7 @@ class Measuring:
         if not self.experiment.allot:
             return
         tasks = self.schedule.tasks
-        allotment = allot(
+        allocation = allocate_time(
             self.store.sliced(self.run_id),
             self._sound(),
             {name: task.run.seconds for name, task in tasks.items() if task.run},
@@ -188,10 +188,11 @@ class Measuring:
             block_seconds=block_seconds,
             left=self.recorder.left(),
         )
-        if allotment is not None:
-            self._block_seconds = allotment.block_seconds
+        if allocation is not None:
+            self._block_seconds = allocation.block_seconds
             self._tasks = {
-                name: task.with_seconds(allotment.seconds.get(name)) for name, task in tasks.items()
+                name: task.with_seconds(allocation.seconds.get(name))
+                for name, task in tasks.items()
             }
 
     # What is measured already

@@ -208,7 +208,7 @@ def host_noise_notes(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(slots=True)
-class _Course:
+class _StallTotals:
     """What a subject did on a set, in all slices and in those in which it stood still."""
 
     slices: int = 0
@@ -235,14 +235,14 @@ class _Course:
 
 def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Footnote]:
     """Yield a footnote on each subject that stood still so often that its figures show it."""
-    found: dict[str, dict[str, _Course]] = {}
+    found: dict[str, dict[str, _StallTotals]] = {}
     trials: dict[tuple[int, str], list[Sliced]] = {}
     for entry in sliced:
         trials.setdefault((entry.block, entry.set), []).append(entry)
     for trial in trials.values():
         for entry, one, still in _judged_slices(trial):
             sets = found.setdefault(entry.subject, {})
-            sets.setdefault(entry.set, _Course()).add(one, stalled=still)
+            sets.setdefault(entry.set, _StallTotals()).add(one, stalled=still)
     for subject, sets in found.items():
         worst = sorted(sets, key=lambda name: sets[name].lost, reverse=True)
         told = [name for name in worst if sets[name].lost >= _LEAST_LOST]
@@ -267,7 +267,7 @@ def _judged_slices(trial: Sequence[Sliced]) -> Iterator[tuple[Sliced, Slice, boo
     return ((entry, one, bool(still[place])) for entry, one, place in counted)
 
 
-def _stalls(subject: str, sets: Mapping[str, _Course], told: Sequence[str]) -> str:
+def _stalls(subject: str, sets: Mapping[str, _StallTotals], told: Sequence[str]) -> str:
     name, others = told[0], told[1:]
     worst = sets[name]
     also = [f"{other} ({sets[other].lost:.0%})" for other in others[:_MOST_NAMED]]

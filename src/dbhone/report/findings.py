@@ -179,11 +179,11 @@ def unmeasured(
 ) -> tuple[Warning, ...]:
     """Return a note on what was not measured at all, nothing if there is nothing to report.
 
-    ``drawn`` are the courses over time that were made from what was ``observed``.
+    ``drawn`` are the median series that were made from what was ``observed``.
     """
     if not _known(samples, THROUGHPUT):
         return ()
-    missing = [*_metrics(run, samples), *_courses(run, observed, drawn)]
+    missing = [*_metrics(run, samples), *_median_series(run, observed, drawn)]
     if not missing:
         return ()
     return (Warning(code="not-measured", text=f"not measured: {', '.join(missing)}"),)
@@ -200,10 +200,10 @@ def _known(samples: SampleArray, metric: Metric) -> bool:
     return bool(np.isfinite(samples.of(metric)).any())
 
 
-def _courses(
+def _median_series(
     run: Run, observed: Sequence[Observation], drawn: Sequence[ServerSection]
 ) -> Iterator[str]:
-    """Yield why there is no course over time."""
+    """Yield why there is no median series."""
     if serves(run.steps) and not run.declared.observes:
         yield "the course over time ([observe] is off)"
     elif observed and not drawn:

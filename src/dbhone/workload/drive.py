@@ -99,9 +99,9 @@ def drive(command: DriverCommand) -> DriverResult:
     Raises MachineError when the disk is full: that is nobody's slow result.
     """
     process_command = command.process_command()
-    with _Watch() as watch:
-        finished = process.run(process_command, on_chunk=watch.chunk)
-        return watch.result(command, process_command, finished, finished.seconds)
+    with _UsageRecorder() as recorder:
+        finished = process.run(process_command, on_chunk=recorder.chunk)
+        return recorder.result(command, process_command, finished, finished.seconds)
 
 
 class PausableRun:
@@ -114,7 +114,7 @@ class PausableRun:
     def __init__(self, command: DriverCommand) -> None:
         self._command = command
         self._process_command = dataclasses.replace(command.process_command(), timeout=None)
-        self._watch = _Watch()
+        self._usage = _UsageRecorder()
         self._output = bytearray()
         self._result: DriverResult | None = None
         self._paused_at = 0.0
@@ -129,7 +129,7 @@ class PausableRun:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._watch.close()
+        self._usage.close()
         self._process.close()
 
     @property
@@ -144,7 +144,7 @@ class PausableRun:
         """
         if self._result is not None:
             return self._result
-        self._watch.paused += time.monotonic() - self._paused_at
+        self._usage.paused += time.monotonic() - self._paused_at
         self._process.signal(signal.SIGCONT)
         if not self._read_until(time.monotonic() + seconds):
             self._pause()
@@ -155,7 +155,7 @@ class PausableRun:
         return self._result
 
     def _running_seconds(self) -> float:
-        return time.monotonic() - self._process.started - self._watch.paused
+        return time.monotonic() - self._process.started - self._usage.paused
 
     def _pause(self) -> None:
         """Stop it; wait until it stands still, so that nobody else runs beside it."""
@@ -172,7 +172,7 @@ class PausableRun:
                 self._finish()
                 return True
             # What is read after it stopped was printed before.
-            self._watch.chunk(chunk, min(time.monotonic(), deadline), self._process.pid)
+            self._usage.chunk(chunk, min(time.monotonic(), deadline), self._process.pid)
             self._output += chunk
             if len(self._output) > process.CAPTURE_LIMIT:
                 self._process.end()
@@ -183,10 +183,10 @@ class PausableRun:
     def _finish(self, *, overflowed: bool = False) -> None:
         running = self._running_seconds()
         finished = self._process.finish(output=bytes(self._output), overflowed=overflowed)
-        self._result = self._watch.result(self._command, self._process_command, finished, running)
+        self._result = self._usage.result(self._command, self._process_command, finished, running)
 
 
-class _Watch:
+class _UsageRecorder:
     """Notes what the program had used whenever it printed."""
 
     def __init__(self) -> None:
@@ -252,7 +252,7 @@ class _Watch:
             )
         )
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> _UsageRecorder:
         return self
 
     def __exit__(self, *_: object) -> None:
