@@ -75,8 +75,8 @@ def main() -> None:
     home = locate(options.home)
     with open_session(home) as session, Store.open(home.database) as store:
         experiment = load_named(options.experiment)
-        desk = ExecutionContext(session=session, store=store, listen=meter.listen)
-        Execution(experiment, begin(experiment, session, store), desk).execute()
+        context = ExecutionContext(session=session, store=store, listen=meter.listen)
+        Execution(experiment, begin(experiment, session, store), context).execute()
     report(meter)
 
 

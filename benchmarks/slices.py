@@ -48,7 +48,7 @@ from dbhone.workload.task import Scale, Task
 
 NAMES = ("a", "b")
 STEPS = ("point-query", "update-index")
-PASS = 10.0
+TRIAL_SECONDS = 10.0
 _CHANCE = random.Random(1)
 _MOMENT = 0.01
 
@@ -85,7 +85,7 @@ class Bench:
     def measure(self, seconds: float, ways: Sequence[Way]) -> None:
         """Measure trials for so long, each step in each way equally often."""
         both = [(task, way) for task in self.tasks for way in ways]
-        for _ in range(max(1, round(seconds / PASS / len(both)))):
+        for _ in range(max(1, round(seconds / TRIAL_SECONDS / len(both)))):
             for task, way in _CHANCE.sample(both, len(both)):
                 with hold_host_lock(lambda _: None):
                     rounds = self._fresh(task, way) if way.fresh else self._frozen(task, way)
@@ -97,7 +97,7 @@ class Bench:
         assert task.run is not None
         task = task.with_share_of_time(way.slice / task.run.seconds)
         rounds = []
-        for _ in range(max(1, round(PASS / way.slice / len(NAMES)))):
+        for _ in range(max(1, round(TRIAL_SECONDS / way.slice / len(NAMES)))):
             rates = {}
             for name in _CHANCE.sample(NAMES, len(NAMES)):
                 (step,) = self.servers.drive(name, task).driver.require_report().steps
@@ -109,7 +109,7 @@ class Bench:
         with self.connected(task) as sessions:
             began = time.monotonic()
             number = 0
-            while time.monotonic() < began + PASS:
+            while time.monotonic() < began + TRIAL_SECONDS:
                 for each in _CHANCE.sample(sessions, len(sessions)):
                     with self._others_held(each) if way.hold else contextlib.nullcontext():
                         each.slice(number, 0, way.slice, began)

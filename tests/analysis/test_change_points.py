@@ -104,7 +104,7 @@ class TestAChange:
         assert trend.overall is not None
         assert (trend.overall.before, trend.overall.after) == ("a", "i")
         assert trend.overall.ratio == pytest.approx(1.07**8, rel=0.15)
-        assert trend.seemingly is None
+        assert trend.likely_cause is None
 
     def test_that_is_sure_from_end_to_end_alone_is_said_to_lie_where_it_seems_to(self) -> None:
         values = noisy(8, (3, 1, 8), (1.0, 1.0, 1.3), spread=0.01)
@@ -112,7 +112,7 @@ class TestAChange:
         (trend,) = _found(values).steps
         assert not trend.changes
         assert trend.overall is not None
-        assert trend.seemingly == "c"
+        assert trend.likely_cause == "c"
 
 
 class TestWhereNothingChanged:

@@ -33,7 +33,7 @@ from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import parse_reference
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.workload.drivers import sysbench
-from dbhone.workload.drivers._sysbench_output import complaint, read_summary
+from dbhone.workload.drivers._sysbench_output import error_in_output, read_summary
 from tests.experiment.pretended import pretended_build
 from tests.measurement.store_records import begin, invocation
 from tests.source.make_archives import tarred, zipped
@@ -147,7 +147,7 @@ def test_what_a_driver_prints(text: str) -> None:
     with only_our_errors():
         read_summary(text)
     with only_our_errors():
-        complaint(text)
+        error_in_output(text)
     with only_our_errors():
         sysbench.PLUGIN.verification(text)
 
@@ -212,7 +212,7 @@ def test_a_profile_that_claims_more_counters_than_there_is_memory_is_refused() -
 def test_what_a_server_prints(text: str) -> None:
     for dbms in server_systems().values():
         for read in (
-            dbms.complaint,
+            dbms.error_in_log,
             dbms.version_in,
             dbms.known_settings,
             dbms.read_settings_file,

@@ -37,7 +37,7 @@ ROUNDS = first_rounds(1.0)
 @pytest.fixture(autouse=True)
 def any_event_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no pass depend on how many events a busy machine ends in a slice."""
-    monkeypatch.setattr("dbhone.experiment.interleaved._EVENTS", 0)
+    monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 0)
 
 
 @dataclass
@@ -179,7 +179,7 @@ def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
 def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbhone.experiment.interleaved._EVENTS", 10**9)
+    monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 10**9)
     servers = Sleepers()
     with stand(servers, session) as made:
         made.results()
@@ -279,7 +279,7 @@ def test_a_server_that_crashed_is_told_and_all_are_started_anew(session: Session
 def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbhone.experiment.interleaved._EVENTS", 10**9)
+    monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 10**9)
     servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
         made.up.ready(NAMES)

@@ -166,7 +166,7 @@ class TestTables:
             segments=(high, low),
             changes=(change,),
             overall=None,
-            seemingly=None,
+            likely_cause=None,
             findable=0.1,
         )
         assert _change_words(change, trend) == "fell from 1.31 to 1.04 between 5.7 and 8.0"

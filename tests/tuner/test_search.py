@@ -132,7 +132,7 @@ def test_a_winner_that_does_not_answer_right_gives_way_to_the_next_best() -> Non
     assert decision.winner is not None
     assert decision.winner.name == "pgo"
     assert decision.refused == {"lto+pgo": "it crashed"}
-    fates = {each.name: each.fate for each in all_tried(finished, decision, {})}
+    fates = {each.name: each.status for each in all_tried(finished, decision, {})}
     assert fates["lto+pgo"] == "refused: it crashed"
     assert fates["pgo"] == "measured afresh"
 
@@ -283,7 +283,7 @@ def test_what_was_left_out_is_told_with_its_reason() -> None:
     warning = Warning(code="left-out", text="clang was left out: no clang", subject="clang")
     first = replace(finished[0], run=replace(finished[0].run, warnings=(warning,)))
     rows = {
-        each.name: each.fate
+        each.name: each.status
         for each in all_tried([first, *finished[1:]], decision, {"bolt": "no BOLT"})
     }
     assert rows["clang"] == "no clang"

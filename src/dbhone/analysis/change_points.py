@@ -271,15 +271,15 @@ def _trend(row: _Row, tests: Sequence[_Test], least: float, confidence: float) -
         overall=_change(row, ends, _segment(row, slice(last, None), confidence), confidence)
         if ends
         else None,
-        seemingly=_seemingly(row, tests, ends) if ends else None,
+        likely_cause=_likely_cause(row, tests, ends) if ends else None,
         findable=_findable(tests, floor),
     )
 
 
-def _seemingly(row: _Row, tests: Sequence[_Test], ends: _Test) -> str | None:
+def _likely_cause(row: _Row, tests: Sequence[_Test], ends: _Test) -> str | None:
     """Return the version that seems to have brought most of the change from end to end."""
     neighbours = [test for test in tests if test.after - test.before == 1]
-    largest = max(neighbours, key=lambda level: level.centre / ends.centre)
+    largest = max(neighbours, key=lambda test: test.centre / ends.centre)
     return row.versions[largest.after] if largest.centre / ends.centre >= _MOST else None
 
 

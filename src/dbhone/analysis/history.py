@@ -68,7 +68,7 @@ class VersionTrend:
 
     ``step`` is None for a group; there ``group`` is None if it is all groups. ``versions`` are
     those that were measured in enough blocks. ``overall`` is the change from the first version to
-    the last, if it is certain and no change between neighbours is. ``seemingly`` is then the
+    the last, if it is certain and no change between neighbours is. ``likely_cause`` is then the
     version that seems to have brought most of it: a guess, None where none stands out. ``findable``
     is the smallest change, as a fraction, that would have been found between any neighbours; None
     with fewer than ``MINIMUM_BLOCKS`` blocks.
@@ -81,7 +81,7 @@ class VersionTrend:
     segments: tuple[Segment, ...]
     changes: tuple[Change, ...]
     overall: Change | None
-    seemingly: str | None
+    likely_cause: str | None
     findable: float | None
 
     @property

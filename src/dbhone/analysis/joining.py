@@ -279,9 +279,9 @@ def _names(part: JoinableRun, home: JoinableRun) -> dict[str, str]:
     again: dict[str, str] = {}
     for control in _controls(part):
         same = (
-            name.name
-            for name in _controls(home)
-            if not differences(name, control) and name.name not in again.values()
+            subject.name
+            for subject in _controls(home)
+            if not differences(subject, control) and subject.name not in again.values()
         )
         again[control.name] = next(same, f"{control.name} of {part.title}")
     return {name: name for name in part.compared} | again

@@ -31,7 +31,7 @@ _POSTGRESQL_LITERAL = rf"[0-9'-](?:(?<=')(?:(?<=\b[eE]'){_ESCAPED}|{_PLAIN})|{_N
 _MYSQL_LITERAL = rf"""[0-9'"-](?:(?<='){_ESCAPED}|(?<="){_ESCAPED_DOUBLE}|{_NUMBER}|{_SIGNED})"""
 
 
-class Repeat(Enum):
+class TransactionEffect(Enum):
     """What replaying a statement would do."""
 
     PLAIN = "plain"
@@ -210,56 +210,60 @@ ADMINISTRATION = "waits, locks of a session, files and administration"
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class ReplayRule:
     """What a template does: to transactions, why it is not replayed if it is not, and whether
     its answers vary."""
 
-    repeat: Repeat
+    effect: TransactionEffect
     left_out: str | None = None
     inexact: bool = False
 
 
-def meaning(pieces: tuple[str, ...], literals: tuple[str, ...]) -> Meaning:
+def replay_rule(pieces: tuple[str, ...], literals: tuple[str, ...]) -> ReplayRule:
     """Return what a statement of this template does; ``literals`` are one statement's."""
     text = "\0".join(pieces)
     statements = [part for part in text.split(";") if part.strip(" \t\r\n\0")] or [""]
-    meanings = [_meaning_of_one(statement, literals) for statement in statements]
-    if len(meanings) == 1:
-        return meanings[0]
-    left_out = next((one.left_out for one in meanings if one.left_out), None)
-    return Meaning(
-        _joined([one.repeat for one in meanings]), left_out, any(one.inexact for one in meanings)
+    rules = [_rule_of_one(statement, literals) for statement in statements]
+    if len(rules) == 1:
+        return rules[0]
+    left_out = next((one.left_out for one in rules if one.left_out), None)
+    return ReplayRule(
+        _joined([one.effect for one in rules]), left_out, any(one.inexact for one in rules)
     )
 
 
-def _joined(effects: list[Repeat]) -> Repeat:
+def _joined(effects: list[TransactionEffect]) -> TransactionEffect:
     """Return what several statements in one text do together to the transaction."""
     within = False
     ended = False
     for effect in effects:
-        if effect is Repeat.BEGIN:
+        if effect is TransactionEffect.BEGIN:
             within = True
-        elif effect is Repeat.END:
+        elif effect is TransactionEffect.END:
             ended = ended or not within
             within = False
     if within:
-        return Repeat.BEGIN
-    return Repeat.END if ended else Repeat.PLAIN
+        return TransactionEffect.BEGIN
+    return TransactionEffect.END if ended else TransactionEffect.PLAIN
 
 
-def _meaning_of_one(text: str, literals: tuple[str, ...]) -> Meaning:
+def _rule_of_one(text: str, literals: tuple[str, ...]) -> ReplayRule:
     words = _WORD.findall(text[:200].lower())
     verb, second = [*words, "", ""][:2]
     if verb == "begin" or (verb, second) == ("start", "transaction"):
-        return Meaning(Repeat.BEGIN)
+        return ReplayRule(TransactionEffect.BEGIN)
     if verb in _ENDS:
         if "prepared" in words:
-            return Meaning(Repeat.PLAIN, ADMINISTRATION)
-        return Meaning(Repeat.PLAIN if "to" in words else Repeat.END)
+            return ReplayRule(TransactionEffect.PLAIN, ADMINISTRATION)
+        return ReplayRule(TransactionEffect.PLAIN if "to" in words else TransactionEffect.END)
     if verb == "set" and _AUTOCOMMIT.match(text.strip()):
         off = literals[:1] == ("0",) or "off" in words or "false" in words
-        return Meaning(Repeat.AUTOCOMMIT_OFF if off else Repeat.AUTOCOMMIT_ON, OF_SESSION)
-    return Meaning(Repeat.PLAIN, _why_left_out(text, verb), bool(_INEXACT.search(text)))
+        return ReplayRule(
+            TransactionEffect.AUTOCOMMIT_OFF if off else TransactionEffect.AUTOCOMMIT_ON, OF_SESSION
+        )
+    return ReplayRule(
+        TransactionEffect.PLAIN, _why_left_out(text, verb), bool(_INEXACT.search(text))
+    )
 
 
 def _why_left_out(text: str, verb: str) -> str | None:

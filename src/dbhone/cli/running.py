@@ -86,7 +86,7 @@ def design_options(function: F) -> F:
     return function
 
 
-hopeless_option = click.option(
+force_option = click.option(
     "--force", is_flag=True, help="Begin even if the budget seems too small for a verdict."
 )
 
@@ -178,8 +178,10 @@ def perform(
 ) -> Run:
     """Execute a run to its end, and return it as it is then."""
     with shown(context.err, verbose=context.verbose) as listen:
-        desk = ExecutionContext(session=session, store=store, listen=listen, refresh=refresh)
-        execution = Execution(experiment, run, desk)
+        execution_context = ExecutionContext(
+            session=session, store=store, listen=listen, refresh=refresh
+        )
+        execution = Execution(experiment, run, execution_context)
         try:
             execution.execute()
         except KeyboardInterrupt:
@@ -201,7 +203,7 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
     show(page, context.out)
     missing = page.needs.seconds(page.needs.verdict_blocks)
     if run.stopped_by == "budget" and missing:
-        context.err.print(f"\n{going_on(run, missing)}", soft_wrap=True)
+        context.err.print(f"\n{resume_hint(run, missing)}", soft_wrap=True)
     return page
 
 
@@ -217,7 +219,7 @@ def save_reports(
     return page, write_reports(page, home.runs / str(run.id))
 
 
-def going_on(run: Run, missing: float) -> str:
+def resume_hint(run: Run, missing: float) -> str:
     """Say how a run comes to its verdict that lacks so many seconds of measuring."""
     budget = whole_minutes(run.seconds + missing * _CAUTION)
     return f"'hone resume {run.id} --budget {budget}' goes on to a verdict."

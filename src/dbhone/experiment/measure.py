@@ -247,7 +247,7 @@ class Measuring:
 
         ``before`` is how many slices of the block other groups have.
         """
-        self.target.renew(group)
+        self.target.reload_programs(group)
         with contextlib.ExitStack() as stack:
             opened = self.target.open(self._sound(group), block)
             self.service.exclusively(partial(stack.enter_context, opened))

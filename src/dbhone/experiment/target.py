@@ -160,9 +160,9 @@ class Target(ABC):
 
     # Work
 
-    def renew(self, subjects: tuple[str, ...]) -> None:
+    def reload_programs(self, subjects: tuple[str, ...]) -> None:
         """Let the subjects' programs lie elsewhere in memory than in the block before."""
-        page_cache.renew(
+        page_cache.evict_programs(
             self.builds[name].path(artifact)
             for name in subjects
             for artifact in self.builds[name].manifest.files

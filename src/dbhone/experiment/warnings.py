@@ -118,7 +118,7 @@ def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[Footnote, ...]:
 
     ``setups`` are by subject.
     """
-    return (*_adapted(setups), *_ignored(setups), *_unlike(setups))
+    return (*_adapted(setups), *_ignored(setups), *_unequal_proposals(setups))
 
 
 def running_note(subject: str, differing: Mapping[str, tuple[str, str]]) -> Footnote | None:
@@ -177,14 +177,20 @@ def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
         )
 
 
-def _unlike(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
+def _unequal_proposals(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
     """Yield which of hone's proposals some servers lack that others of their protocol have."""
     lacking: dict[tuple[str, ...], list[str]] = {}
     for protocol in dict.fromkeys(setup.protocol for setup in setups.values()):
-        kin = {name: setup.chosen for name, setup in setups.items() if setup.protocol is protocol}
-        for setting in dict.fromkeys(name for own in kin.values() for name in own.unproposed):
-            without = tuple(name for name, own in kin.items() if setting in own.unproposed)
-            if len(without) < len(kin):
+        same_protocol = {
+            name: setup.chosen for name, setup in setups.items() if setup.protocol is protocol
+        }
+        for setting in dict.fromkeys(
+            name for own in same_protocol.values() for name in own.unproposed
+        ):
+            without = tuple(
+                name for name, own in same_protocol.items() if setting in own.unproposed
+            )
+            if len(without) < len(same_protocol):
                 lacking.setdefault(without, []).append(setting)
     if lacking:
         parts = (f"{', '.join(who)} without {', '.join(what)}" for who, what in lacking.items())

@@ -150,7 +150,7 @@ def _trend(trend: VersionTrend) -> dict[str, Any]:
         "segments": [_segment(segment) for segment in trend.segments],
         "changes": [_change(change) for change in trend.changes],
         "gradual": _change(trend.overall) if trend.overall is not None else None,
-        "seemingly": trend.seemingly,
+        "seemingly": trend.likely_cause,
         "findable": _number(trend.findable),
     }
 

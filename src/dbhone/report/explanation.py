@@ -75,7 +75,7 @@ def _function_rows(functions: Sequence[FunctionDifference]) -> Iterator[Row]:
         for it in functions:
             if it.call.module == module:
                 name = Cell(text=it.call.function or "(no name)")
-                callers = Cell(text=" < ".join(it or "?" for it in it.callers))
+                callers = Cell(text=" < ".join(caller or "?" for caller in it.callers))
                 yield Row(cells=(name, *_cells(it.difference), callers))
 
 
@@ -144,7 +144,10 @@ def speedscope(names: tuple[str, str], rounds: tuple[Sequence[Round], Sequence[R
     profiles = []
     for name, own in zip(names, rounds, strict=True):
         stacks = folded(own)
-        samples = [[frames.setdefault(it or "?", len(frames)) for it in it] for it in stacks]
+        samples = [
+            [frames.setdefault(function or "?", len(frames)) for function in stack]
+            for stack in stacks
+        ]
         weights = [round(seconds * _MICRO, 4) for seconds in stacks.values()]
         profiles.append(
             {

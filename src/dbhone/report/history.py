@@ -104,7 +104,7 @@ def _change_words(change: Change, trend: VersionTrend, *, alone: bool = False) -
     verb = "fell" if change.ratio < 1 else "rose"
     words = f"to {_figure(change.end.ratio)}"
     if change is trend.overall:
-        how = f"seemingly with {trend.seemingly}" if trend.seemingly else "little by little"
+        how = f"seemingly with {trend.likely_cause}" if trend.likely_cause else "little by little"
         return f"{verb} {words} in all, {how}"
     contrary = (change.ratio < 1) is not (change.end.ratio < 1)
     first = change is trend.changes[0]
@@ -138,7 +138,9 @@ def _sentence(history: History, short: Mapping[str, str]) -> str | None:
             f"no change was found in {count_of(len(known), 'step')} "
             f"(half of such runs would have found one of {_findable(known)})."
         )
-    texts = [f"{short[change.step or '']} {_life(change)}" for change in changed[:_MOST_TOLD]]
+    texts = [
+        f"{short[change.step or '']} {_all_changes_text(change)}" for change in changed[:_MOST_TOLD]
+    ]
     more = len(changed) - len(texts)
     if more:
         texts.append(f"and {more} more")
@@ -150,7 +152,7 @@ def _largest(trend: VersionTrend) -> float:
     return max(change.size for change in trend.shown_changes)
 
 
-def _life(trend: VersionTrend) -> str:
+def _all_changes_text(trend: VersionTrend) -> str:
     """Return all changes of a trend in words."""
     return joined([_change_words(change, trend) for change in trend.shown_changes])
 
@@ -212,7 +214,7 @@ def _unchanged_row(name: str, trends: Sequence[VersionTrend]) -> Row:
 
 def _change_row(name: str, change: Change, trend: VersionTrend) -> Row:
     falls = change.ratio < 1
-    verdict, tone = (
+    verdict, direction = (
         (Verdict.SLOWER, Direction.WORSE) if falls else (Verdict.FASTER, Direction.BETTER)
     )
     return Row(
@@ -220,7 +222,7 @@ def _change_row(name: str, change: Change, trend: VersionTrend) -> Row:
             Cell(text=f"{name} {_change_words(change, trend, alone=True)}"),
             # How far it is from the oldest is no verdict: only the change is tested.
             _ratio_cell(change.end),
-            replace(_ratio_cell(change), verdict=verdict.value, tone=tone),
+            replace(_ratio_cell(change), verdict=verdict.value, direction=direction),
         )
     )
 

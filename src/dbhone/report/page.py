@@ -298,8 +298,8 @@ def tables(page: Page) -> tuple[Table, ...]:
 
     The many tables of single steps in other metrics than throughput are not among them.
     """
-    swept = (chart for sweep in page.sweeps for chart in (sweep.throughput, sweep.latency))
-    charts = (
+    swept = (table for sweep in page.sweeps for table in (sweep.throughput, sweep.latency))
+    shown = (
         page.summary,
         page.search.waterfall if page.search else None,
         page.search.candidates if page.search else None,
@@ -320,7 +320,7 @@ def tables(page: Page) -> tuple[Table, ...]:
         page.defaults,
         page.subjects,
     )
-    return _present(charts)
+    return _present(shown)
 
 
 def _present(tables: Iterable[Table | None]) -> tuple[Table, ...]:

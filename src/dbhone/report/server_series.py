@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from dbhone.analysis.median_series import MOST_POINTS, MedianSeries, find_median_series
-from dbhone.analysis.verdict import Direction, tone
+from dbhone.analysis.verdict import Direction, direction_of
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Step
 from dbhone.measurement.series import CPU, MEMORY, OF_ALL, PACE, READ, WRITTEN, Observation
@@ -99,8 +99,10 @@ def _by_effect(context: ReportContext) -> list[Step]:
             if other.role is not Role.CONTROL
         ]
         known_effects = [effect for effect in effects if effect is not None]
-        sure = any(tone(move) in {Direction.BETTER, Direction.WORSE} for move in known_effects)
-        size = max((abs(math.log(move.ratio)) for move in known_effects), default=0.0)
+        sure = any(
+            direction_of(effect) in {Direction.BETTER, Direction.WORSE} for effect in known_effects
+        )
+        size = max((abs(math.log(effect.ratio)) for effect in known_effects), default=0.0)
         return not sure, -size
 
     return sorted(context.run.steps, key=rank)
@@ -109,7 +111,7 @@ def _by_effect(context: ReportContext) -> list[Step]:
 def _section(step: Step, median_series: Sequence[MedianSeries]) -> ServerSection:
     panels = [_panel(group) for group in _by_quantity(median_series) if _moves(group)]
     general = [panel for panel in panels if panel.series[0].quantity in OF_ALL]
-    general.sort(key=lambda section: OF_ALL.index(section.series[0].quantity))
+    general.sort(key=lambda panel: OF_ALL.index(panel.series[0].quantity))
     counters = _in_turn([panel for panel in panels if panel not in general])
     return ServerSection(
         step=step,

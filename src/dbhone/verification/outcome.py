@@ -171,7 +171,7 @@ def compare(base: ListResult, candidate: ListResult) -> ListComparison:
     )
 
 
-def settle(first: ListResult, second: ListResult) -> ListResult:
+def merge_retry(first: ListResult, second: ListResult) -> ListResult:
     """Return the results of a list that was run twice: what failed only once is undecided."""
     passed = {test.name for test in second.tests if test.status is Status.PASSED}
     tests = tuple(

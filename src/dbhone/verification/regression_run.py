@@ -21,7 +21,7 @@ from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted, remove_tree
 from dbhone.verification.checks.base import RegressionTests, TestCommand, TestJob, TestList
 from dbhone.verification.harness import TestHarness, running
-from dbhone.verification.outcome import ListResult, Status, TestResult, settle
+from dbhone.verification.outcome import ListResult, Status, TestResult, merge_retry
 from dbhone.verification.outcome_store import OutcomeStore
 
 _FORMAT = 1
@@ -74,9 +74,9 @@ class RegressionRun:
         tests = harness.tests_of(self.regression, self.build)
         name, outcomes = self._name(tests), OutcomeStore(harness.session.home, self.build.digest)
         second, printed = harness.exclusively(lambda: self._run(harness, tests))
-        settled = settle(first, second)
-        outcomes.keep(name, settled, outcomes.log(name).read_bytes() + printed)
-        return settled
+        merged = merge_retry(first, second)
+        outcomes.keep(name, merged, outcomes.log(name).read_bytes() + printed)
+        return merged
 
     def _name(self, tests: Path) -> str:
         """Return under which name the results are kept: it tells what was run."""

@@ -296,5 +296,5 @@ def failure(command: DriverCommand, finished: process.Finished) -> DriverError:
     exceeded = None if command.tenant is None else command.tenant.exceeded()
     if exceeded:
         return DriverError(f"{name} {finished.ending()}, and {exceeded}", hint=_LIMITED)
-    known = command.driver.complaint(finished.text())
+    known = command.driver.error_in_output(finished.text())
     return known or DriverError(f"{name} {finished.ending()}: {last}")
