@@ -86,7 +86,7 @@ def design_options(function: F) -> F:
     return function
 
 
-force_option = click.option(
+force_small_budget_option = click.option(
     "--force", is_flag=True, help="Begin even if the budget seems too small for a verdict."
 )
 

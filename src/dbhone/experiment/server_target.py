@@ -32,7 +32,7 @@ from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.experiment.warnings import ServerSetup, running_note, settings_notes
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.instance.memory import check_memory, memory_limits
+from dbhone.instance.memory import check_memory, server_memory_limits
 from dbhone.instance.programs import installation_of, title_of
 from dbhone.instance.running_settings import not_taken
 from dbhone.instance.server import Server
@@ -186,7 +186,7 @@ class ServerTarget(Target):
         """Return the servers with limits on their memory, as far as they are up side by side."""
         if self.experiment.one_by_one:
             return {}
-        limits = memory_limits({name: caches.get(name, 0) for name in self._specs})
+        limits = server_memory_limits({name: caches.get(name, 0) for name in self._specs})
         return {
             name: dataclasses.replace(spec, memory=limits[name])
             for name, spec in self._specs.items()

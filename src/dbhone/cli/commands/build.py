@@ -120,7 +120,7 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
                 _prepare(context, session.home, source, chosen, variants[source])
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
         service = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
-        results = [_product(service, source, chosen, variants[source]) for source in sources]
+        results = [_result(service, source, chosen, variants[source]) for source in sources]
     builds = [result.build for result in results]
     for result in results:
         context.err.print(_facts(result))
@@ -206,7 +206,7 @@ def _prepare(context: Context, home: Home, source: str, chosen: _Options, varian
     ensure_installed(context, lacking, f"building {load_dbms(dbms).title}", home)
 
 
-def _product(service: BuildService, source: str, chosen: _Options, variant: Variant) -> BuildResult:
+def _result(service: BuildService, source: str, chosen: _Options, variant: Variant) -> BuildResult:
     if variant.ready_made:
         return service.prebuilt_server(source)
     subject = _subject(source, recognise(service.tree(source).path), chosen, variant)

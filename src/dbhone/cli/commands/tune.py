@@ -10,7 +10,7 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.commands.plan import print_plan
 from dbhone.cli.context import Context, open_store, pass_context
-from dbhone.cli.generated import GeneratedOptions, workload_options_without_budget
+from dbhone.cli.generated import GeneratedOptions, generated_options_without_budget
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.progress import shown
@@ -120,7 +120,7 @@ class _Options(GeneratedOptions):
     help="The loss that the winner may have for certain on a step; 99% is any.",
 )
 @click.option("--plan", is_flag=True, help="Tell what would be done, and how long; do nothing.")
-@workload_options_without_budget
+@generated_options_without_budget
 @pass_context
 def command(context: Context, /, source: str, **options: Any) -> int:
     """Build SOURCE in many ways and find the build that is fastest for a workload.
