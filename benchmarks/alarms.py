@@ -16,7 +16,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.analysis.verdict import Direction, Effect, Summary, differs, half_width, overall, tone
+from dbhone.analysis.verdict import (
+    Direction,
+    Effect,
+    Summary,
+    differs,
+    direction_of,
+    half_width,
+    overall,
+)
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import parse
 from dbhone.experiment.run_lifecycle import begin
@@ -119,11 +127,11 @@ def listed(words: Sequence[str]) -> str:
 def measured(texts: Sequence[str], home: Home) -> Iterator[tuple[Run, SampleArray]]:
     """Execute each experiment; yield its run with what was measured."""
     with open_session(home) as session, Store.open(home.database) as store:
-        desk = ExecutionContext(session=session, store=store, listen=lambda _: None)
+        context = ExecutionContext(session=session, store=store, listen=lambda _: None)
         for text in texts:
             experiment = parse(text, name="alarms", versions=known_versions(home))
             run = begin(experiment, session, store)
-            Execution(experiment, run, desk).execute()
+            Execution(experiment, run, context).execute()
             yield store.run(run.id), store.samples(run.id)
 
 
@@ -158,7 +166,9 @@ def line(each: Row) -> str:
 def conclusion(rows: Sequence[Row], measured: Sequence[tuple[Run, SampleArray]]) -> list[str]:
     """Return what all runs say together: their rows, and what they measured."""
     raised = sum(bool(each.alarms) for each in rows)
-    found = sum(each.planted is not None and tone(each.planted) is Direction.WORSE for each in rows)
+    found = sum(
+        each.planted is not None and direction_of(each.planted) is Direction.WORSE for each in rows
+    )
     told = [f"{raised} of {len(rows)} runs raise a false alarm, {found} find the planted slowdown"]
     if len(measured) > 1:
         whole = overall(findings_of_joined(measured).analysis, PLANTED)

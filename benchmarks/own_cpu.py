@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
-from dbhone.experiment.events import BlockEnded, Event, Slice
+from dbhone.experiment.events import BlockEnded, Event, SliceStarted
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import load_named
 from dbhone.experiment.run_lifecycle import begin
@@ -43,7 +43,7 @@ class Meter:
 
     def listen(self, event: Event) -> None:
         """Take the time at blocks."""
-        if isinstance(event, Slice):
+        if isinstance(event, SliceStarted):
             self.slices += 1
             if self.first is None:
                 self.first = (time.process_time(), time.monotonic())
@@ -75,8 +75,8 @@ def main() -> None:
     home = locate(options.home)
     with open_session(home) as session, Store.open(home.database) as store:
         experiment = load_named(options.experiment)
-        desk = ExecutionContext(session=session, store=store, listen=meter.listen)
-        Execution(experiment, begin(experiment, session, store), desk).execute()
+        context = ExecutionContext(session=session, store=store, listen=meter.listen)
+        Execution(experiment, begin(experiment, session, store), context).execute()
     report(meter)
 
 

@@ -50,7 +50,7 @@ def main() -> None:
 def _places(copies: list[Path], places: int, runs: int) -> Iterator[dict[str, list[float]]]:
     """Yield, for each place, the logarithms of the copies' ratios in its runs, by step."""
     for _ in range(places):
-        page_cache.renew(copy / name for copy in copies for name in _FILES)
+        page_cache.evict_programs(copy / name for copy in copies for name in _FILES)
         for copy in copies:
             _seconds(copy)
         ratios: dict[str, list[float]] = {}

@@ -36,7 +36,7 @@ from dbhone.analysis.rounds import levels
 from dbhone.dbms.base import DRAWER
 from dbhone.dbms.base_server import Installation, ServerDbms
 from dbhone.experiment.block_servers import BlockServers
-from dbhone.experiment.observe import Observe, Observing
+from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
 from dbhone.experiment.slice_client import SliceClient
 from dbhone.home import Home, Session, open_session
@@ -48,7 +48,7 @@ from dbhone.workload.task import Scale, Task
 
 NAMES = ("a", "b")
 STEPS = ("point-query", "update-index")
-PASS = 10.0
+TRIAL_SECONDS = 10.0
 _CHANCE = random.Random(1)
 _MOMENT = 0.01
 
@@ -75,7 +75,7 @@ WAYS = (
 
 @dataclass
 class Bench:
-    """Two servers that are up, and what was found of each step in each way: passes of rounds."""
+    """Two servers that are up, and what was found of each step in each way: trials of rounds."""
 
     servers: BlockServers
     session: Session
@@ -83,9 +83,9 @@ class Bench:
     found: dict[tuple[str, str], list[list[tuple[float, float]]]] = field(default_factory=dict)
 
     def measure(self, seconds: float, ways: Sequence[Way]) -> None:
-        """Measure passes for so long, each step in each way equally often."""
+        """Measure trials for so long, each step in each way equally often."""
         both = [(task, way) for task in self.tasks for way in ways]
-        for _ in range(max(1, round(seconds / PASS / len(both)))):
+        for _ in range(max(1, round(seconds / TRIAL_SECONDS / len(both)))):
             for task, way in _CHANCE.sample(both, len(both)):
                 with hold_host_lock(lambda _: None):
                     rounds = self._fresh(task, way) if way.fresh else self._frozen(task, way)
@@ -97,7 +97,7 @@ class Bench:
         assert task.run is not None
         task = task.with_share_of_time(way.slice / task.run.seconds)
         rounds = []
-        for _ in range(max(1, round(PASS / way.slice / len(NAMES)))):
+        for _ in range(max(1, round(TRIAL_SECONDS / way.slice / len(NAMES)))):
             rates = {}
             for name in _CHANCE.sample(NAMES, len(NAMES)):
                 (step,) = self.servers.drive(name, task).driver.require_report().steps
@@ -109,7 +109,7 @@ class Bench:
         with self.connected(task) as sessions:
             began = time.monotonic()
             number = 0
-            while time.monotonic() < began + PASS:
+            while time.monotonic() < began + TRIAL_SECONDS:
                 for each in _CHANCE.sample(sessions, len(sessions)):
                     with self._others_held(each) if way.hold else contextlib.nullcontext():
                         each.slice(number, 0, way.slice, began)
@@ -179,15 +179,15 @@ def report(found: dict[tuple[str, str], list[list[tuple[float, float]]]]) -> Non
     print(
         f"{'step':22} {'way':28} passes rounds  sd    95 % in  trimmed mean   median  fitted passes"
     )
-    for (step, way), passes in found.items():
-        logs = np.array([one[1] - one[0] for each in passes for one in each])
-        fitted = [levels(np.array(each)) for each in passes]
+    for (step, way), trials in found.items():
+        logs = np.array([one[1] - one[0] for each in trials for one in each])
+        fitted = [levels(np.array(each)) for each in trials]
         fits = np.array([one[1] - one[0] for one in fitted])
         mean, half = _interval(logs)
         fit, fit_half = _interval(fits)
         wide = np.quantile(np.abs(logs - np.median(logs)), 0.95)
         print(
-            f"{step:22} {way:28} {len(passes):6} {len(logs):6}  {logs.std(ddof=1):.3f} {wide:.3f}"
+            f"{step:22} {way:28} {len(trials):6} {len(logs):6}  {logs.std(ddof=1):.3f} {wide:.3f}"
             f"  {mean:.3f} ±{half:.3f}   {math.exp(np.median(logs)):.3f}"
             f"   {fit:.3f} ±{fit_half:.3f}  sd {fits.std(ddof=1) if len(fits) > 1 else 0:.4f}"
         )
@@ -225,8 +225,8 @@ def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
                 suite=suite, driver=driver, scale=Scale(size="quick"), servers=2
             )
             servers = ServerPool(session, demand, print)
-            observing = Observing(Observe(enabled=False), lambda *_: None)
-            up = BlockServers(servers, dict.fromkeys(NAMES, spec), observing, print)
+            observation = RunObservation(ObserveOptions(enabled=False), lambda *_: None)
+            up = BlockServers(servers, dict.fromkeys(NAMES, spec), observation, print)
             tasks = demand.tasks(suites.full_names(suite, steps))
             with contextlib.ExitStack() as stack:
                 with hold_host_lock(lambda _: print("waiting for another hone")):

@@ -26,7 +26,7 @@ _PATIENT = ("-q", "-o", "DPkg::Lock::Timeout=300")
 """It waits for other users of the package manager, such as a new machine's first upgrade."""
 
 
-class Kind(StrEnum):
+class RequirementKind(StrEnum):
     """How a requirement is looked for."""
 
     PROGRAM = "program"
@@ -47,18 +47,18 @@ class Requirement:
 
     name: str
     package: str
-    kind: Kind = Kind.PROGRAM
+    kind: RequirementKind = RequirementKind.PROGRAM
     versions: VersionRange = ALWAYS
     absent_on: tuple[str, ...] = ()
 
     def is_met(self) -> bool:
         """Return whether it is there, or not to be had on this distribution."""
         match self.kind:
-            case Kind.PROGRAM:
+            case RequirementKind.PROGRAM:
                 there = shutil.which(self.name) is not None
-            case Kind.HEADER:
+            case RequirementKind.HEADER:
                 there = any((folder / self.name).is_file() for folder in _header_folders())
-            case Kind.FILE:
+            case RequirementKind.FILE:
                 there = any(Path("/").glob(self.name))
         return there or distribution() in self.absent_on
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbhone.analysis.change_points import LEAST_CHANGE, find_changes
-from dbhone.analysis.history import History, Lineage, Series
+from dbhone.analysis.history import History, Lineage, VersionTrend
 from dbhone.measurement.record import Group, Step
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import Array, noisy, samples
@@ -43,25 +43,25 @@ def _planted(ratio: float, *, step: int, after: int, seed: int = 1, blocks: int 
     return values
 
 
-def _sole(history: History) -> Series:
+def _sole(history: History) -> VersionTrend:
     (changed,) = (each for each in history.steps if each.changes)
     return changed
 
 
 class TestAChange:
     def test_is_found_at_its_step_between_its_versions(self) -> None:
-        series = _sole(_found(_planted(0.55, step=3, after=2)))
-        (change,) = series.changes
-        assert (series.step, change.before, change.after) == ("3", "b", "c")
+        trend = _sole(_found(_planted(0.55, step=3, after=2)))
+        (change,) = trend.changes
+        assert (trend.step, change.before, change.after) == ("3", "b", "c")
         assert change.ratio == pytest.approx(0.55, rel=0.05)
         assert change.low < 0.55 < change.high
         assert change.p_adjusted < 0.05
 
     def test_parts_the_versions_into_segments_relative_to_the_first_version(self) -> None:
-        series = _sole(_found(_planted(0.55, step=3, after=2)))
-        assert [each.versions for each in series.segments] == [("a", "b"), ("c", "d", "e")]
-        assert [each.ratio for each in series.segments] == pytest.approx([1.0, 0.55], rel=0.05)
-        assert series.changes[0].level is series.segments[1]
+        trend = _sole(_found(_planted(0.55, step=3, after=2)))
+        assert [each.versions for each in trend.segments] == [("a", "b"), ("c", "d", "e")]
+        assert [each.ratio for each in trend.segments] == pytest.approx([1.0, 0.55], rel=0.05)
+        assert trend.changes[0].level is trend.segments[1]
 
     def test_has_both_versions_own_ratios_whatever_lies_beside_them(self) -> None:
         """What was only not found, such as a fall by 4 %, is no part of another's figure."""
@@ -74,9 +74,9 @@ class TestAChange:
     def test_and_its_undoing_are_two_changes(self) -> None:
         values = _planted(0.5, step=0, after=1)
         values[3:, 0] *= 2.0
-        series = _sole(_found(values))
-        assert [(each.before, each.after) for each in series.changes] == [("a", "b"), ("c", "d")]
-        assert [round(each.ratio, 1) for each in series.segments] == [1.0, 0.5, 1.0]
+        trend = _sole(_found(values))
+        assert [(each.before, each.after) for each in trend.changes] == [("a", "b"), ("c", "d")]
+        assert [round(each.ratio, 1) for each in trend.segments] == [1.0, 0.5, 1.0]
 
     def test_of_less_than_the_least_is_not_told_however_certain(self) -> None:
         values = noisy(5, (3, 4, 40), (1.0, 1.03, 1.03), spread=0.002)
@@ -100,19 +100,19 @@ class TestAChange:
 
     def test_that_creeps_is_told_from_end_to_end(self) -> None:
         values = noisy(8, (9, 3, 6), tuple(1.07**power for power in range(9)), spread=0.05)
-        series = next(each for each in _found(values).steps if not each.changes)
-        assert series.overall is not None
-        assert (series.overall.before, series.overall.after) == ("a", "i")
-        assert series.overall.ratio == pytest.approx(1.07**8, rel=0.15)
-        assert series.seemingly is None
+        trend = next(each for each in _found(values).steps if not each.changes)
+        assert trend.overall is not None
+        assert (trend.overall.before, trend.overall.after) == ("a", "i")
+        assert trend.overall.ratio == pytest.approx(1.07**8, rel=0.15)
+        assert trend.likely_cause is None
 
     def test_that_is_sure_from_end_to_end_alone_is_said_to_lie_where_it_seems_to(self) -> None:
         values = noisy(8, (3, 1, 8), (1.0, 1.0, 1.3), spread=0.01)
         values[1] *= np.tile((0.7, 1.4), 4)  # the version before the change is badly known
-        (series,) = _found(values).steps
-        assert not series.changes
-        assert series.overall is not None
-        assert series.seemingly == "c"
+        (trend,) = _found(values).steps
+        assert not trend.changes
+        assert trend.overall is not None
+        assert trend.likely_cause == "c"
 
 
 class TestWhereNothingChanged:
@@ -127,9 +127,9 @@ class TestWhereNothingChanged:
 
     def test_it_says_what_would_have_been_found(self) -> None:
         quiet = _found(noisy(1, (4, 6, 12), (1.0,) * 4, spread=0.03))
-        for series in quiet.steps:
-            assert series.findable is not None
-            assert series.findable >= LEAST_CHANGE
+        for trend in quiet.steps:
+            assert trend.findable is not None
+            assert trend.findable >= LEAST_CHANGE
         most = max(each.findable or 0.0 for each in quiet.steps)
         values = noisy(1, (4, 6, 12), (1.0,) * 4, spread=0.03)
         values[2:] *= 1 / (1 + most) / 1.1
@@ -145,9 +145,9 @@ class TestWhatIsMissing:
     def test_a_version_that_few_blocks_have_does_not_hide_its_neighbours(self) -> None:
         values = _planted(0.55, step=3, after=3)
         values[2, :, 3:] = np.nan  # it died early
-        series = _sole(_found(values))
-        assert series.versions == ("a", "b", "d", "e")
-        assert [(each.before, each.after) for each in series.changes] == [("b", "d")]
+        trend = _sole(_found(values))
+        assert trend.versions == ("a", "b", "d", "e")
+        assert [(each.before, each.after) for each in trend.changes] == [("b", "d")]
 
     def test_a_step_that_one_version_lacks_leaves_its_group_whole(self) -> None:
         values = noisy(2, (3, 8, 10), (1.0,) * 3)

@@ -12,9 +12,9 @@ from dbhone.analysis.verdict import (
     Effect,
     Summary,
     Verdict,
+    direction_of,
     half_width,
     is_clear,
-    tone,
 )
 from dbhone.errors import HoneError
 from dbhone.measurement.metric import CPU_SECONDS, INSTRUCTIONS, LATENCY_P95, THROUGHPUT
@@ -152,7 +152,7 @@ def test_less_of_another_metric_is_not_faster() -> None:
     values = noisy(6, (3, 1, 14), (1, 0.8, 1.25))
     cpu = analysed(samples(values, metric=CPU_SECONDS))
     assert [each.verdict for each in cpu.effects] == ["less", "more"]
-    assert [tone(each) for each in cpu.effects] == [Direction.BETTER, Direction.WORSE]
+    assert [direction_of(each) for each in cpu.effects] == [Direction.BETTER, Direction.WORSE]
     assert cpu.effects[0].ratio < 1
     instructions = analysed(samples(values, metric=INSTRUCTIONS))
     assert [each.verdict for each in instructions.effects] == ["fewer", "more"]
@@ -311,7 +311,9 @@ def test_a_control_is_seldom_taken_for_a_difference(blocks: int) -> None:
     alarms = 0
     for seed in range(200):
         found = analysed(samples(noisy(seed, (4, 20, blocks), (1, 1, 1, 1))))
-        alarms += any(tone(each) in (Direction.BETTER, Direction.WORSE) for each in found.effects)
+        alarms += any(
+            direction_of(each) in (Direction.BETTER, Direction.WORSE) for each in found.effects
+        )
     assert alarms <= 16
 
 
@@ -400,5 +402,5 @@ def test_a_control_seldom_differs_in_any_figure(blocks: int) -> None:
         of = samples(noisy(seed, (2, 20, blocks), (1, 1)))
         found = analysed(of, groups=groups, controls=["b"])
         figures: list[Effect | Summary] = [*found.effects, *found.summaries]
-        alarms += any(tone(each) in (Direction.BETTER, Direction.WORSE) for each in figures)
+        alarms += any(direction_of(each) in (Direction.BETTER, Direction.WORSE) for each in figures)
     assert alarms <= 16

@@ -9,8 +9,8 @@ import pytest
 
 from dbhone.analysis.change_points import find_changes
 from dbhone.analysis.comparison import analyse
+from dbhone.analysis.joinable_run import joinable
 from dbhone.analysis.joining import Joined, join
-from dbhone.analysis.parts import part
 from dbhone.analysis.verdict import Analysis, half_width
 from dbhone.errors import UsageError
 from dbhone.measurement.metric import THROUGHPUT
@@ -64,7 +64,7 @@ def measured(
 
 
 def joined(*runs: Run, blocks: int = 12, spread: float = 0.02) -> Joined:
-    return join([part(each, measured(each, blocks=blocks, spread=spread)) for each in runs])
+    return join([joinable(each, measured(each, blocks=blocks, spread=spread)) for each in runs])
 
 
 def analysed(whole: Joined) -> Analysis:
@@ -108,8 +108,8 @@ class TestWhatAddsUp:
             for whole in [
                 join(
                     [
-                        part(first, measured(first, seed=2 * seed)),
-                        part(second, measured(second, seed=2 * seed + 1, blocks=7)),
+                        joinable(first, measured(first, seed=2 * seed)),
+                        joinable(second, measured(second, seed=2 * seed + 1, blocks=7)),
                     ]
                 )
             ]
@@ -166,7 +166,7 @@ class TestChanges:
                     for at in of.subject
                 ]
             )
-        whole = join([part(run, of.array()) for run, of in zip(runs, values, strict=True)])
+        whole = join([joinable(run, of.array()) for run, of in zip(runs, values, strict=True)])
         history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
         for series in history.steps:
             (segment,) = series.segments
@@ -182,7 +182,7 @@ class TestChanges:
                 names = [run.subjects[at].version for at in of.subject]
                 level = [TRUTH[name] / (1.0 if name == "5.6" else 0.5) for name in names]
                 of.values[THROUGHPUT.name] /= np.array(level)
-            whole = join([part(run, of.array()) for run, of in zip(runs, values, strict=True)])
+            whole = join([joinable(run, of.array()) for run, of in zip(runs, values, strict=True)])
             history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
             last = [each.segments[-1] for each in history.steps]
             held += [(each.low or 0.0) < 0.5 < (each.high or 0.0) for each in last]
@@ -190,7 +190,7 @@ class TestChanges:
 
     def test_a_version_of_a_short_run_counts_beside_an_anchor_that_both_runs_have(self) -> None:
         long, short = a_run(1, "5.6", "8.0"), a_run(2, "5.6", "5.7")
-        whole = join([part(long, measured(long)), part(short, measured(short, blocks=6))])
+        whole = join([joinable(long, measured(long)), joinable(short, measured(short, blocks=6))])
         history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
         for series in history.steps:
             assert series.versions == ("5.6", "5.7", "8.0")
@@ -200,7 +200,7 @@ class TestChanges:
         values = [columns(measured(each)) for each in runs]
         again = values[1].subjects.index("control")
         values[1].values[THROUGHPUT.name][values[1].subject == again] *= 0.5
-        whole = join([part(run, of.array()) for run, of in zip(runs, values, strict=True)])
+        whole = join([joinable(run, of.array()) for run, of in zip(runs, values, strict=True)])
         history = find_changes(whole.everything, whole.lineage, steps=whole.run.steps)
         assert not any(each.changes for each in history.steps)
 
@@ -342,7 +342,7 @@ class TestRunsThatAreNoHistories:
         with pytest.raises(UsageError, match="run 2 has measured nothing that could be compared"):
             join(
                 [
-                    part(one := plain(1, rel="5.6", pgo="8.0"), measured(one)),
-                    part(two := plain(2, rel="5.6", pgo="8.0"), measured(two, blocks=0)),
+                    joinable(one := plain(1, rel="5.6", pgo="8.0"), measured(one)),
+                    joinable(two := plain(2, rel="5.6", pgo="8.0"), measured(two, blocks=0)),
                 ]
             )

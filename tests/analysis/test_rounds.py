@@ -98,8 +98,8 @@ def test_nothing_measured_is_no_error(shape: tuple[int, int]) -> None:
     assert np.isnan(levels(np.empty(shape))).all()
 
 
-def test_many_restarts_at_once_are_each_fitted_alone() -> None:
+def test_many_blocks_at_once_are_each_fitted_alone() -> None:
     logs = _gaps(5, _noisy(5, (4, 10, 3)))
     together = levels(logs)
-    for restart, alone in enumerate(logs):
-        assert together[restart] == pytest.approx(levels(alone), abs=1e-6)
+    for block, alone in enumerate(logs):
+        assert together[block] == pytest.approx(levels(alone), abs=1e-6)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dbhone.analysis.stacks import (
     OTHER,
     Call,
-    Part,
+    CodeOrigin,
     Round,
     Stack,
     by_function,
@@ -23,10 +23,10 @@ from dbhone.analysis.stacks import (
 )
 
 CALLS = [
-    Call(Part.OWN, "executor", "ExecScan"),
-    Call(Part.OWN, "WAL", "XLogInsert"),
-    Call(Part.LIBRARY, "libc", "memcpy"),
-    Call(Part.KERNEL, "kernel: fdatasync", "fdatasync"),
+    Call(CodeOrigin.OWN, "executor", "ExecScan"),
+    Call(CodeOrigin.OWN, "WAL", "XLogInsert"),
+    Call(CodeOrigin.LIBRARY, "libc", "memcpy"),
+    Call(CodeOrigin.KERNEL, "kernel: fdatasync", "fdatasync"),
 ]
 STACKS = st.lists(st.sampled_from(CALLS), min_size=1, max_size=5).map(tuple)
 COUNTS = st.dictionaries(STACKS, st.integers(1, 1000), min_size=1)

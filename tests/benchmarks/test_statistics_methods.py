@@ -6,7 +6,7 @@ from scipy import stats
 
 from benchmarks.statistics.methods.base import Method, sequential
 from benchmarks.statistics.methods.considered import ALL_ALIKE, TRIMMED
-from benchmarks.statistics.methods.dbhone import ROUNDS, in_passes, in_rounds
+from benchmarks.statistics.methods.dbhone import ROUNDS, in_long_slices, in_rounds
 from benchmarks.statistics.methods.everyone import CONSIDERED, METHODS
 from benchmarks.statistics.methods.mann_whitney import MANN_WHITNEY, distribution
 from benchmarks.statistics.methods.one_run import ONE_RUN
@@ -71,7 +71,7 @@ def test_rounds_do_not_see_what_strikes_both_servers_alike() -> None:
 def test_a_machine_that_becomes_slower_is_a_slower_subject_to_whoever_measures_in_turn() -> None:
     piece = drift(np.random.default_rng(6), 100, Plan(restarts=12, steps=2, rounds=50))
     assert np.mean(np.diff(sequential(piece, 1))) < -0.02
-    assert abs(np.mean(np.diff(in_passes(piece)))) < 0.005
+    assert abs(np.mean(np.diff(in_long_slices(piece)))) < 0.005
     assert abs(np.mean(np.diff(in_rounds(piece.first(6))[..., :2]))) < 0.001
 
 
@@ -88,7 +88,7 @@ def test_a_servers_luck_stays_with_it_whatever_the_design() -> None:
     piece = luck(np.random.default_rng(7), 4, Plan(restarts=6, steps=2, rounds=100))
     wanted = np.diff(piece.luck.swapaxes(1, 2))
     assert np.diff(in_rounds(piece)[..., :2]) == pytest.approx(wanted, abs=0.02)
-    assert np.diff(in_passes(piece)) == pytest.approx(wanted, abs=0.02)
+    assert np.diff(in_long_slices(piece)) == pytest.approx(wanted, abs=0.02)
 
 
 def test_one_run_tells_of_whatever_is_off_by_more_than_the_threshold() -> None:

@@ -18,8 +18,8 @@ from dbhone.capture.live import write_made_up_dump
 from dbhone.capture.made_up import (
     Catalogue,
     Column,
-    Dialect,
     ForeignKey,
+    RowDialect,
     Table,
     write_made_up,
 )
@@ -31,7 +31,7 @@ from tests.workload.live import Live, started
 ROWS = st.integers(min_value=1, max_value=60)
 
 
-class SqliteDialect(Dialect):
+class SqliteDialect(RowDialect):
     """SQLite's SQL: a value is its number."""
 
     def quoted(self, name: str) -> str:

@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 
 from dbhone.capture import sql
 from dbhone.capture.anonymise import Anonymiser
-from dbhone.capture.sql import MYSQL, POSTGRESQL, Dialect, Repeat, meaning, split
+from dbhone.capture.sql import (
+    MYSQL,
+    POSTGRESQL,
+    LexicalRules,
+    TransactionEffect,
+    replay_rule,
+    split,
+)
 
 
 @pytest.mark.parametrize(
-    ("text", "dialect", "pieces"),
+    ("text", "rules", "pieces"),
     [
         ("SELECT 1, t1.c2, $1, x2 FROM a3", POSTGRESQL, ["SELECT ", ", t1.c2, $1, x2 FROM a3"]),
         ("SELECT a = -5, b -5, (-1.5e-3)", POSTGRESQL, ["SELECT a = ", ", b -", ", (", ")"]),
@@ -31,15 +38,15 @@ from dbhone.capture.sql import MYSQL, POSTGRESQL, Dialect, Repeat, meaning, spli
     ],
 )
 def test_a_statement_is_parted_where_its_literals_are(
-    text: str, dialect: Dialect, pieces: list[str]
+    text: str, rules: LexicalRules, pieces: list[str]
 ) -> None:
-    assert split(text, dialect)[::2] == pieces
+    assert split(text, rules)[::2] == pieces
 
 
 @given(st.text(max_size=60), st.sampled_from([POSTGRESQL, MYSQL]))
-def test_what_has_no_comments_is_joined_again(text: str, dialect: Dialect) -> None:
+def test_what_has_no_comments_is_joined_again(text: str, rules: LexicalRules) -> None:
     if "--" not in text and "/*" not in text and "#" not in text:
-        assert "".join(split(text, dialect)) == text
+        assert "".join(split(text, rules)) == text
 
 
 def test_what_is_cut_off_is_seen() -> None:
@@ -49,30 +56,32 @@ def test_what_is_cut_off_is_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "repeat", "left_out"),
+    ("text", "effect", "left_out"),
     [
-        ("BEGIN ISOLATION LEVEL SERIALIZABLE", Repeat.BEGIN, None),
-        ("start transaction", Repeat.BEGIN, None),
-        ("END;", Repeat.END, None),
-        ("ROLLBACK TO SAVEPOINT a", Repeat.PLAIN, None),
-        ("SAVEPOINT a", Repeat.PLAIN, None),
-        ("BEGIN; UPDATE t SET a = 1; COMMIT;", Repeat.PLAIN, None),
-        ("SET TRANSACTION READ ONLY", Repeat.PLAIN, None),
-        ("SET autocommit=0", Repeat.AUTOCOMMIT_OFF, sql.OF_SESSION),
-        ("SET search_path = a", Repeat.PLAIN, sql.OF_SESSION),
-        ("CREATE TEMP TABLE a (b int)", Repeat.PLAIN, sql.TEMPORARY),
-        ("ALTER TABLE a ADD b int", Repeat.PLAIN, sql.DEFINITION),
-        ("COPY a FROM STDIN", Repeat.PLAIN, sql.FROM_CLIENT),
-        ("LOAD DATA INFILE 'x' INTO TABLE y", Repeat.PLAIN, sql.FROM_CLIENT),
-        ("SELECT pg_advisory_lock(5)", Repeat.PLAIN, sql.ADMINISTRATION),
-        ("SELECT * FROM dblink('host=x', 'y')", Repeat.PLAIN, sql.ADMINISTRATION),
-        ("SELECT a FROM t INTO OUTFILE 'x'", Repeat.PLAIN, sql.ADMINISTRATION),
+        ("BEGIN ISOLATION LEVEL SERIALIZABLE", TransactionEffect.BEGIN, None),
+        ("start transaction", TransactionEffect.BEGIN, None),
+        ("END;", TransactionEffect.END, None),
+        ("ROLLBACK TO SAVEPOINT a", TransactionEffect.PLAIN, None),
+        ("SAVEPOINT a", TransactionEffect.PLAIN, None),
+        ("BEGIN; UPDATE t SET a = 1; COMMIT;", TransactionEffect.PLAIN, None),
+        ("SET TRANSACTION READ ONLY", TransactionEffect.PLAIN, None),
+        ("SET autocommit=0", TransactionEffect.AUTOCOMMIT_OFF, sql.OF_SESSION),
+        ("SET search_path = a", TransactionEffect.PLAIN, sql.OF_SESSION),
+        ("CREATE TEMP TABLE a (b int)", TransactionEffect.PLAIN, sql.TEMPORARY),
+        ("ALTER TABLE a ADD b int", TransactionEffect.PLAIN, sql.DEFINITION),
+        ("COPY a FROM STDIN", TransactionEffect.PLAIN, sql.FROM_CLIENT),
+        ("LOAD DATA INFILE 'x' INTO TABLE y", TransactionEffect.PLAIN, sql.FROM_CLIENT),
+        ("SELECT pg_advisory_lock(5)", TransactionEffect.PLAIN, sql.ADMINISTRATION),
+        ("SELECT * FROM dblink('host=x', 'y')", TransactionEffect.PLAIN, sql.ADMINISTRATION),
+        ("SELECT a FROM t INTO OUTFILE 'x'", TransactionEffect.PLAIN, sql.ADMINISTRATION),
     ],
 )
-def test_what_replaying_would_do(text: str, repeat: Repeat, left_out: str | None) -> None:
+def test_what_replaying_would_do(
+    text: str, effect: TransactionEffect, left_out: str | None
+) -> None:
     parts = split(text, MYSQL if "OUTFILE" in text or "=0" in text else POSTGRESQL)
-    found = meaning(tuple(parts[::2]), tuple(parts[1::2]))
-    assert found.repeat is repeat
+    found = replay_rule(tuple(parts[::2]), tuple(parts[1::2]))
+    assert found.effect is effect
     assert found.left_out == left_out
 
 

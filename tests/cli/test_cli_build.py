@@ -15,7 +15,7 @@ from dbhone.cli.commands import build as module
 from dbhone.cli.main import hone
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand, Manifest
-from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import Detail, Listener
 from dbhone.experiment.model import Training
@@ -83,7 +83,7 @@ def make_build(folder: Path, inputs: BuildInputs, times: int) -> Build:
         source=inputs.source,
         source_digest="50",
         pass_=Pass.PLAIN,
-        family=Family.GCC,
+        family=CompilerFamily.GCC,
         compiler="gcc 12.2.0",
         compiler_identity="gcc",
         compile_flags=("-O2",),

@@ -16,7 +16,7 @@ from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree
 from dbhone.home import Home, Session, open_session
 from dbhone.process import can_enclose, why_not_enclosed
-from dbhone.requirements import Kind, Requirement
+from dbhone.requirements import Requirement, RequirementKind
 from dbhone.untrusted_files import remove_tree
 from tests.compilation.tiny import MAIN, WORK, Tiny, make_spec, make_tree
 
@@ -96,7 +96,7 @@ def test_a_compile_error_is_reported_with_its_log(tmp_path: Path, session: Sessi
 
 
 def header(package: str) -> Requirement:
-    return Requirement(name="no/such/header.h", package=package, kind=Kind.HEADER)
+    return Requirement(name="no/such/header.h", package=package, kind=RequirementKind.HEADER)
 
 
 def test_a_failed_configure_is_reported_with_the_packages_that_it_may_want(

@@ -15,10 +15,10 @@ import pytest
 from dbhone.compilation import bolt as bolts
 from dbhone.compilation import builder, post_link, profile
 from dbhone.compilation.bolt import find_usable_bolt
-from dbhone.compilation.counters import counters_of, counters_of_build
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.post_link import PostLinkSpec
-from dbhone.compilation.profile import Profile, Training
+from dbhone.compilation.profile import FinishedTraining, Profile
+from dbhone.compilation.profile_counts import counters_of, counters_of_build
 from dbhone.compilation.toolchain import find_bolt, find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import parse_variant
@@ -90,7 +90,7 @@ def trained(build: Build, session: Session, folder: Path) -> Profile:
         env = os.environ | counters.environment
         subprocess.run([build.path("program")], env=env, check=True, capture_output=True)
         counters.gather()
-    training = Training(
+    training = FinishedTraining(
         build=build,
         compiler=compiler,
         counters=counters,

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from dbhone.compilation import builder, profile
-from dbhone.compilation.counters import counters_of, counters_of_build
 from dbhone.compilation.manifest import Build
-from dbhone.compilation.profile import Profile, Training
+from dbhone.compilation.profile import FinishedTraining, Profile
+from dbhone.compilation.profile_counts import counters_of, counters_of_build
 from dbhone.compilation.toolchain import find_compiler, installed
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import ProfileError
@@ -42,8 +42,8 @@ def instrumented(tree: SourceTree, session: Session, compiler: str) -> Build:
     return builder.make(spec, session, ignore)
 
 
-def training(build: Build, counters: Path, compiler: str, *, began: float) -> Training:
-    return Training(
+def training(build: Build, counters: Path, compiler: str, *, began: float) -> FinishedTraining:
+    return FinishedTraining(
         build=build,
         compiler=find_compiler(compiler),
         counters=counters_of(find_compiler(compiler), counters),

@@ -17,7 +17,7 @@ from dbhone.compilation import builder
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand, Manifest
 from dbhone.compilation.timings import efficiency, lanes, timings, trace
-from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.home import Session
 from tests.compilation.tiny import make_spec, make_tree
@@ -49,7 +49,7 @@ def make_build(folder: Path, commands: list[CompileCommand], configured: float =
         source="dir:mariadb",
         source_digest="50",
         pass_=Pass.PLAIN,
-        family=Family.GCC,
+        family=CompilerFamily.GCC,
         compiler="gcc 12.2.0",
         compiler_identity="gcc",
         compile_flags=("-O2",),

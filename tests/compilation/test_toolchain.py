@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.compilation.toolchain import check_name, find_compiler
-from dbhone.compilation.transforms.base import Family
+from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ToolError, UsageError
 
 
@@ -29,7 +29,11 @@ def test_a_compiler_is_known_by_what_it_says(path: Path) -> None:
     says = 'case "$1" in --version) echo "gcc (Some 13.2.0-1) 13.2.0";; *) echo 13.2.0;; esac'
     pretend(path, "gcc", says)
     compiler = find_compiler("gcc")
-    assert (compiler.family, compiler.major, compiler.label) == (Family.GCC, 13, "gcc 13.2.0")
+    assert (compiler.family, compiler.major, compiler.label) == (
+        CompilerFamily.GCC,
+        13,
+        "gcc 13.2.0",
+    )
     assert compiler.identity == "gcc (Some 13.2.0-1) 13.2.0"
 
 
@@ -64,7 +68,7 @@ def test_a_compiler_may_be_named_by_its_path(tmp_path: Path, name: str) -> None:
     pretend(tmp_path, name, "echo 14.0.6")
     compiler = find_compiler(str(tmp_path / name))
     assert compiler.path == tmp_path / name
-    assert compiler.family is (Family.GCC if "gcc" in name else Family.CLANG)
+    assert compiler.family is (CompilerFamily.GCC if "gcc" in name else CompilerFamily.CLANG)
     partner = name.replace("gcc", "g++").replace("clang", "clang++")
     pretend(tmp_path, partner, "")
     assert compiler.find_cxx() == tmp_path / partner

@@ -14,13 +14,17 @@ from hypothesis import strategies as st
 from dbhone import registry
 from dbhone.compilation import host
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import DRAWER, Context, Family, Pass, Transform
+from dbhone.compilation.transforms.base import DRAWER, CompilerFamily, FlagContext, Pass, Transform
 from dbhone.compilation.variant import COMPOSITIONS, parse_variant
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import ToolError, UnknownName, VariantError
 
-GCC = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0")
-CLANG = Compiler(family=Family.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang")
+GCC = Compiler(
+    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
+)
+CLANG = Compiler(
+    family=CompilerFamily.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang"
+)
 TRANSFORMS = registry.load_all(DRAWER, Transform, what="transform")
 
 
@@ -150,7 +154,9 @@ def test_clangs_lto_needs_its_linker(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_a_gcc_that_is_too_old_is_refused_for_pgo() -> None:
-    old = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="9.4.0", identity="old")
+    old = Compiler(
+        family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="9.4.0", identity="old"
+    )
     with pytest.raises(VariantError, match=r"impossible with gcc 9\.4\.0"):
         parse_variant("pgo").check(old)
 
@@ -187,7 +193,7 @@ def test_a_level_of_processors_says_what_they_have(name: str, flag: str) -> None
     (_, level) = parse_variant(name).transforms
     assert flag in level.cpu_flags
     assert level.flags(context_of(GCC)).compile == (f"-march=x86-64-{name}",)
-    assert level.refusal(Family.GCC, 10) is not None
+    assert level.refusal(CompilerFamily.GCC, 10) is not None
     assert not level.host_specific
 
 
@@ -222,8 +228,8 @@ def put(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def context_of(compiler: Compiler) -> Context:
-    return Context(
+def context_of(compiler: Compiler) -> FlagContext:
+    return FlagContext(
         family=compiler.family,
         major=compiler.major,
         pass_=Pass.PLAIN,

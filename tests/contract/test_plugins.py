@@ -16,7 +16,7 @@ from dbhone.capture.servers.base import DRAWER as SERVERS
 from dbhone.capture.servers.base import load_server, parse_address
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import DRAWER as TRANSFORMS
-from dbhone.compilation.transforms.base import Family, Pass, Transform
+from dbhone.compilation.transforms.base import CompilerFamily, Pass, Transform
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base import DRAWER as DBMSES
@@ -45,8 +45,10 @@ class TestTransform:
     def test_it_is_a_variant_by_itself(self, name: str) -> None:
         assert name in parse_variant(name).name.split("+")
 
-    @pytest.mark.parametrize("family", list(Family))
-    def test_its_flags_are_words_that_need_no_shell(self, name: str, family: Family) -> None:
+    @pytest.mark.parametrize("family", list(CompilerFamily))
+    def test_its_flags_are_words_that_need_no_shell(
+        self, name: str, family: CompilerFamily
+    ) -> None:
         compiler = Compiler(family=family, path=Path("/cc"), version="99.0.0", identity="cc")
         variant = parse_variant(name)
         for pass_ in variant.passes():
@@ -56,7 +58,9 @@ class TestTransform:
 
     def test_a_profile_guided_one_differs_between_its_passes(self, name: str) -> None:
         variant = parse_variant(name)
-        compiler = Compiler(family=Family.GCC, path=Path("/cc"), version="99.0.0", identity="cc")
+        compiler = Compiler(
+            family=CompilerFamily.GCC, path=Path("/cc"), version="99.0.0", identity="cc"
+        )
         if variant.profile_guided:
             instrumented = variant.flags(compiler, Pass.INSTRUMENT)
             assert instrumented != variant.flags(compiler, Pass.USE)

@@ -21,19 +21,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dbhone.compilation.bolt import read_report, stuck_function
-from dbhone.compilation.counters import bolt_branches, clang_functions, gcc_functions
 from dbhone.compilation.manifest import read_build, read_commands
+from dbhone.compilation.profile_counts import bolt_branches, clang_functions, gcc_functions
 from dbhone.dbms.base_server import InstanceDir, server_systems
 from dbhone.errors import HoneError, ProfileError
 from dbhone.experiment.load import parse, shipped_names
 from dbhone.measurement.store import Store
 from dbhone.source.archive import unpack
 from dbhone.source.elf import read_compiler, read_elf, read_links
-from dbhone.source.fetch import Fetch, SourceReference
+from dbhone.source.fetch import FetchJob, SourceReference
 from dbhone.source.kinds.base import parse_reference
 from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.workload.drivers import sysbench
-from dbhone.workload.drivers._sysbench_output import complaint, read_summary
+from dbhone.workload.drivers._sysbench_output import error_in_output, read_summary
 from tests.experiment.pretended import pretended_build
 from tests.measurement.store_records import begin, invocation
 from tests.source.make_archives import tarred, zipped
@@ -147,7 +147,7 @@ def test_what_a_driver_prints(text: str) -> None:
     with only_our_errors():
         read_summary(text)
     with only_our_errors():
-        complaint(text)
+        error_in_output(text)
     with only_our_errors():
         sysbench.PLUGIN.verification(text)
 
@@ -212,7 +212,7 @@ def test_a_profile_that_claims_more_counters_than_there_is_memory_is_refused() -
 def test_what_a_server_prints(text: str) -> None:
     for dbms in server_systems().values():
         for read in (
-            dbms.complaint,
+            dbms.error_in_log,
             dbms.version_in,
             dbms.known_settings,
             dbms.read_settings_file,
@@ -260,7 +260,7 @@ def test_archives(number: int, damage: Damage) -> None:
         archive = root / "archive"
         archive.write_bytes(damage.of(ARCHIVES[number]))
         (root / "scratch").mkdir()
-        job = Fetch(
+        job = FetchJob(
             reference=SourceReference(
                 text="https://x", kind="https", location="x", revision=None, sha256=None
             ),

@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import BuildRequest, Phase, Recipe
 from dbhone.dbms.mariadb import PLUGIN
 from dbhone.errors import SourceError
 
-GCC = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0")
+GCC = Compiler(
+    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
+)
 SCRIPTS = ("system_tables", "system_tables_data", "performance_tables")
 
 

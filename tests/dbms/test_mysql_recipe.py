@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms import _mysql_libraries
 from dbhone.dbms._mysql_server import MysqlServer
@@ -38,8 +38,12 @@ from tests.dbms.mysql_trees import (
 )
 from tests.dbms.recipe_request import request_for
 
-GCC = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0")
-CLANG = Compiler(family=Family.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang")
+GCC = Compiler(
+    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
+)
+CLANG = Compiler(
+    family=CompilerFamily.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang"
+)
 
 
 OPENSSL_1 = "-DWITH_SSL=/opt/openssl-1.1.1"

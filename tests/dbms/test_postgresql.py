@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms._postgresql_service import SERVICE
 from dbhone.dbms.base import BuildRequest, Phase, Recipe
@@ -19,8 +19,12 @@ from dbhone.dbms.postgresql import PLUGIN, Postgresql
 from dbhone.errors import SettingsError, SourceError
 from tests.dbms.recipe_request import request_for
 
-GCC = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0")
-CLANG = Compiler(family=Family.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang")
+GCC = Compiler(
+    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
+)
+CLANG = Compiler(
+    family=CompilerFamily.CLANG, path=Path("/bin/clang"), version="14.0.6", identity="clang"
+)
 
 
 def make_tree(root: Path, version: str = "15.18", name: str = "PostgreSQL") -> Path:

@@ -12,7 +12,7 @@ from dbhone import registry
 from dbhone.dbms.base import DRAWER, Dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.base_settings import SettingsTable, explain_change, settings_table
-from dbhone.instance.translation import back, forth
+from dbhone.instance.translation import to_newer, to_older
 from dbhone.versions import numbers
 
 FILES = resources.files("dbhone.dbms").joinpath("settings")
@@ -88,11 +88,11 @@ class TestTable:
             if not change.became:
                 continue
             for value in change.values or ("7", "0"):
-                there = forth(change, value)
+                there = to_newer(change, value)
                 assert there is not None, name
-                again = back(change, there)
+                again = to_older(change, there)
                 assert again is not None, name
-                assert forth(change, again) == there, name
+                assert to_newer(change, again) == there, name
 
     def test_parts_of_a_product_are_not_renamed_besides(self, file: str) -> None:
         table = self.table(file)

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.sqlite import PLUGIN
 from dbhone.errors import SourceError
 from tests.dbms.recipe_request import request_for
 
-GCC = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0")
+GCC = Compiler(
+    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
+)
 
 
 def make_tree(root: Path, *, autosetup: bool) -> Path:

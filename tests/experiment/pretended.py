@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build, KeptFile, Manifest
-from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 
 GOOD = """\
@@ -36,7 +36,7 @@ def pretended_build(folder: Path, script: str = GOOD) -> Build:
         source="apt:sqlite3=1",
         source_digest="0" * 64,
         pass_=Pass.PLAIN,
-        family=Family.GCC,
+        family=CompilerFamily.GCC,
         compiler="gcc 12.2.0",
         compiler_identity="gcc 12.2.0",
         compile_flags=("-O2",),

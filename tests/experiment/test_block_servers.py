@@ -13,7 +13,7 @@ import pytest
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.embedded_target import EmbeddedTarget
 from dbhone.experiment.load import parse
-from dbhone.experiment.observe import Observe, Observing
+from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import data_seed
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
@@ -94,9 +94,9 @@ def trial(block: int) -> Trial:
 def measured(seed: int | None, suite: str, blocks: tuple[int, ...]) -> Recorder:
     servers = Recorder()
     specs = dict.fromkeys(NAMES, cast(ServerSpec, None))
-    observing = Observing(Observe(enabled=False), lambda *_: None)
+    observation = RunObservation(ObserveOptions(enabled=False), lambda *_: None)
     pool = cast(ServerPool, servers)
-    up = BlockServers(pool, specs, observing, lambda _: None, design_seed=seed)
+    up = BlockServers(pool, specs, observation, lambda _: None, design_seed=seed)
     for block in blocks:
         with up.open(NAMES, block):
             for name in NAMES:

@@ -33,9 +33,9 @@ def test_a_ready_made_server_that_is_to_be_built_is_told_as_such(
     program = tmp_path / "brought" / "bin" / "mysqld"
     program.parent.mkdir(parents=True)
     program.write_bytes(elf())
-    workshop = BuildService(session, lambda _: None)
+    service = BuildService(session, lambda _: None)
     with pytest.raises(SourceError) as planned:
-        workshop.spec(inputs(tmp_path / "brought"), Pass.PLAIN, None)
+        service.spec(inputs(tmp_path / "brought"), Pass.PLAIN, None)
     with pytest.raises(SourceError) as asked:
         recognise(tmp_path / "brought")
     for error in (planned.value, asked.value):
@@ -77,16 +77,16 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
     def listen(event: Event) -> None:
         told.append(event)
         if isinstance(event, WaitBegan):
-            sofar = workshop.waited
-            while workshop.waited <= sofar:
+            sofar = service.waited
+            while service.waited <= sofar:
                 pass
             release.set()
 
-    workshop = BuildService(session, listen)
+    service = BuildService(session, listen)
     thread = threading.Thread(target=other)
     thread.start()
     holding.wait()
-    during = workshop.exclusively(lambda: workshop.waited)
+    during = service.exclusively(lambda: service.waited)
     thread.join()
     told_whom = f"another hone (process {os.getpid()})"
     assert told == [
@@ -95,7 +95,7 @@ def test_a_wait_for_another_hone_counts_while_it_lasts_and_no_longer(session: Se
         WaitEnded(),
     ]
     assert during > 0
-    assert workshop.waited == during
+    assert service.waited == during
 
 
 def test_a_set_that_a_version_lacks_cannot_be_trained_on(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from dbhone.dbms.base_server import Installation
 from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
-from dbhone.experiment.observe import Observe, Observing
+from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
 from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -80,8 +80,8 @@ def run(servers: BlockServers, *names: str) -> list[SubjectResult]:
 
 def block_servers(servers: Pretended, *, cold: bool) -> BlockServers:
     names = {name: spec(name) for name in ("a", "b")}
-    observing = Observing(Observe(enabled=False), lambda *_: None)
-    return BlockServers(cast("ServerPool", servers), names, observing, lambda _: None, cold=cold)
+    observation = RunObservation(ObserveOptions(enabled=False), lambda *_: None)
+    return BlockServers(cast("ServerPool", servers), names, observation, lambda _: None, cold=cold)
 
 
 def test_each_slice_has_a_server_of_its_own(servers: Pretended) -> None:

@@ -16,7 +16,7 @@ import pytest
 from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.interleaved import InterleavedTrials, Rounds, first_rounds
-from dbhone.experiment.observe import Observe, Observing
+from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import round_order
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import SubjectResult, Trial
@@ -37,7 +37,7 @@ ROUNDS = first_rounds(1.0)
 @pytest.fixture(autouse=True)
 def any_event_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no pass depend on how many events a busy machine ends in a slice."""
-    monkeypatch.setattr("dbhone.experiment.interleaved._EVENTS", 0)
+    monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 0)
 
 
 @dataclass
@@ -100,9 +100,9 @@ class Stand:
 
     def __post_init__(self) -> None:
         names = {name: cast(ServerSpec, name) for name in NAMES}
-        observing = Observing(Observe(enabled=self.observe), lambda *_: None)
+        observation = RunObservation(ObserveOptions(enabled=self.observe), lambda *_: None)
         servers = cast(ServerPool, self.servers)
-        self.up = BlockServers(servers, names, observing, lambda _: None)
+        self.up = BlockServers(servers, names, observation, lambda _: None)
         sets = frozenset({"sleep"})
         self.trials = InterleavedTrials(self.up, self.session, sets, 1, self._tell)
 
@@ -179,7 +179,7 @@ def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
 def test_a_set_of_slow_operations_is_measured_by_fresh_clients_from_then_on(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbhone.experiment.interleaved._EVENTS", 10**9)
+    monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 10**9)
     servers = Sleepers()
     with stand(servers, session) as made:
         made.results()
@@ -279,7 +279,7 @@ def test_a_server_that_crashed_is_told_and_all_are_started_anew(session: Session
 def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dbhone.experiment.interleaved._EVENTS", 10**9)
+    monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 10**9)
     servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
         made.up.ready(NAMES)

@@ -16,7 +16,7 @@ from dbhone.compilation.manifest import Build
 from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.embedded_target import EmbeddedTarget
-from dbhone.experiment.events import BlockEnded, Event, Listener, Slice
+from dbhone.experiment.events import BlockEnded, Event, Listener, SliceStarted
 from dbhone.experiment.load import parse
 from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, Servers, Slices
@@ -208,7 +208,7 @@ def test_one_subject_does_all_sets_before_the_next_ones_turn(
 ) -> None:
     assert bench.measure(builds, servers=Servers.ONE).run() == "blocks"
     assert bench.done() == bench.everything(3)
-    slices = [event for event in bench.events if isinstance(event, Slice)]
+    slices = [event for event in bench.events if isinstance(event, SliceStarted)]
     for block in range(3):
         own = [event for event in slices if event.block == block]
         assert [event.number for event in own] == list(range(1, 7))
@@ -222,7 +222,7 @@ def test_a_turn_that_was_cut_off_goes_on_with_what_is_open(
     cut = bench.measure(builds, servers=Servers.ONE)
 
     def stop(event: Event) -> None:
-        if isinstance(event, Slice) and event.block == 1 and event.number == 4:
+        if isinstance(event, SliceStarted) and event.block == 1 and event.number == 4:
             raise KeyboardInterrupt
 
     cut.recorder.listen = stop
@@ -279,7 +279,7 @@ def test_what_was_cut_off_is_made_anew_and_kept(bench: Bench, builds: dict[str, 
     cut = bench.measure(builds)
 
     def stop(event: Event) -> None:
-        if isinstance(event, Slice) and event.block == 1 and event.number == 5:
+        if isinstance(event, SliceStarted) and event.block == 1 and event.number == 5:
             raise KeyboardInterrupt
 
     cut.recorder.listen = stop
@@ -296,10 +296,10 @@ def test_what_was_cut_off_is_made_anew_and_kept(bench: Bench, builds: dict[str, 
 def test_a_resumed_run_keeps_its_order(bench: Bench, builds: dict[str, Build]) -> None:
     first = bench.measure(builds)
     first.run()
-    told = [(e.block, e.set, e.subject) for e in bench.events if isinstance(e, Slice)]
+    told = [(e.block, e.set, e.subject) for e in bench.events if isinstance(e, SliceStarted)]
     again = bench.measure(builds, replace(DESIGN, max_blocks=4))
     again.run()
-    whole = [(e.block, e.set, e.subject) for e in bench.events if isinstance(e, Slice)]
+    whole = [(e.block, e.set, e.subject) for e in bench.events if isinstance(e, SliceStarted)]
     assert whole[: len(told)] == told
     assert {block for block, _, _ in whole[len(told) :]} == {3}
 
@@ -378,7 +378,9 @@ def test_every_set_is_asked_as_long_in_every_block_where_that_is_wanted(
     bench: Bench, builds: dict[str, Build], monkeypatch: pytest.MonkeyPatch, wanted: bool
 ) -> None:
     looked = []
-    monkeypatch.setattr("dbhone.experiment.measure.allot", lambda *_, **__: looked.append(1))
+    monkeypatch.setattr(
+        "dbhone.experiment.measure.allocate_time", lambda *_, **__: looked.append(1)
+    )
     bench.measure(builds, replace(DESIGN, max_blocks=2), allot=wanted).run()
     assert len(looked) == (2 if wanted else 0)
 
@@ -401,13 +403,13 @@ def test_cpus_are_awake_while_something_is_measured_and_only_then(
     told = []
 
     def listen(event: Event) -> None:
-        if isinstance(event, Slice | BlockEnded):
-            await_spinners(len(cpus), spinning=isinstance(event, Slice))
+        if isinstance(event, SliceStarted | BlockEnded):
+            await_spinners(len(cpus), spinning=isinstance(event, SliceStarted))
             told.append(type(event))
 
     design = replace(DESIGN, max_blocks=1)
     bench.measure(builds, design, listen=listen, awake=True).run()
-    assert told == [Slice] * 6 + [BlockEnded]
+    assert told == [SliceStarted] * 6 + [BlockEnded]
     await_spinners(0, spinning=False)
 
 

@@ -15,8 +15,8 @@ from dbhone.dbms.postgresql import Postgresql
 from dbhone.errors import ExperimentError, ServerError, UnknownName
 from dbhone.experiment import observe
 from dbhone.experiment.load import parse
-from dbhone.experiment.observe import Observe, Observing, pace
-from dbhone.instance.counter_reader import Missing
+from dbhone.experiment.observe import ObserveOptions, RunObservation, pace
+from dbhone.instance.counter_reader import MissingCounter
 from dbhone.instance.server import Server
 from dbhone.measurement.series import MEMORY, PACE, Readings, Series
 from dbhone.workload.drivers.base import DriverReport, StepResult
@@ -35,15 +35,15 @@ suite = "{suite}"
 """
 
 
-def observed(observe: str, suite: str = "sysbench:micro") -> Observe:
+def observed(observe: str, suite: str = "sysbench:micro") -> ObserveOptions:
     return parse(FILE.format(observe=observe, suite=suite), name="x.toml").observe
 
 
 def test_servers_are_observed_each_second_unless_it_is_said_otherwise() -> None:
-    assert observed("") == Observe(enabled=True, every=1.0, counters=())
+    assert observed("") == ObserveOptions(enabled=True, every=1.0, counters=())
     assert not observed("[observe]\nenabled = false").enabled
     section = '[observe]\nevery = "500ms"\ncounters = ["pg_stat_wal.*"]'
-    assert observed(section) == Observe(every=0.5, counters=("pg_stat_wal.*",))
+    assert observed(section) == ObserveOptions(every=0.5, counters=("pg_stat_wal.*",))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ b = { like = "a", variant = "lto" }
 [workload]
 suite = "speedtest1"
 """
-    assert parse(text, name="x.toml").observe == Observe()
+    assert parse(text, name="x.toml").observe == ObserveOptions()
     with pytest.raises(ExperimentError, match="only servers are observed"):
         parse(f"{text}[observe]\nenabled = true\n", name="x.toml")
 
@@ -89,28 +89,28 @@ suite = "speedtest1"
 class TestSettings:
     def test_waits_need_the_performance_schema_and_their_instruments(self) -> None:
         waits = ("waits.wait/io/file/innodb/*", "waits.wait/io/table/sql/handler")
-        assert Observe(counters=waits).settings(MariaDb()) == {
+        assert ObserveOptions(counters=waits).settings(MariaDb()) == {
             "performance_schema": "ON",
             "performance_schema_instrument": "wait/io/%=ON",
         }
         one = ("waits.wait/lock/table/sql/handler",)
-        assert Observe(counters=one).settings(MariaDb())["performance_schema_instrument"] == (
-            "wait/lock/table/sql/handler%=ON"
-        )
+        assert ObserveOptions(counters=one).settings(MariaDb())[
+            "performance_schema_instrument"
+        ] == ("wait/lock/table/sql/handler%=ON")
 
     def test_sources_that_need_the_same_setting_get_it_together(self) -> None:
         counters = ("waits.wait/io/file/*", "wait-counts.wait/lock/*", "file-reads.sbtest/*")
-        assert Observe(counters=counters).settings(MariaDb()) == {
+        assert ObserveOptions(counters=counters).settings(MariaDb()) == {
             "performance_schema": "ON",
             "performance_schema_instrument": "wait/%=ON",
         }
-        files = Observe(counters=("file-reads.sbtest/*",))
+        files = ObserveOptions(counters=("file-reads.sbtest/*",))
         assert files.settings(MariaDb()) == {"performance_schema": "ON"}
 
     def test_nothing_else_needs_any(self) -> None:
-        assert Observe(counters=("status.Questions", "innodb.*")).settings(MariaDb()) == {}
-        assert Observe(counters=("waits.*",)).settings(Postgresql()) == {}
-        assert Observe(enabled=False, counters=("waits.*",)).settings(MariaDb()) == {}
+        assert ObserveOptions(counters=("status.Questions", "innodb.*")).settings(MariaDb()) == {}
+        assert ObserveOptions(counters=("waits.*",)).settings(Postgresql()) == {}
+        assert ObserveOptions(enabled=False, counters=("waits.*",)).settings(MariaDb()) == {}
 
 
 class Counters:
@@ -121,7 +121,9 @@ class Counters:
     asked = threading.Event()
 
     def __init__(self, server: Server, wanted: Sequence[str]) -> None:
-        self.missing = [Missing(counter=each, why="did you mean 'x'?") for each in self.lacks]
+        self.missing = [
+            MissingCounter(counter=each, why="did you mean 'x'?") for each in self.lacks
+        ]
 
     def read(self) -> Readings:
         self.asked.set()
@@ -133,12 +135,12 @@ class Counters:
         pass
 
 
-class Watcher:
+class ObservedProcess:
     """Observes this very process in the place of a server."""
 
-    def __init__(self, observe: Observe) -> None:
+    def __init__(self, observe: ObserveOptions) -> None:
         self.warnings: list[tuple[str, str, str]] = []
-        self.observing = Observing(observe, lambda *warning: self.warnings.append(warning))
+        self.observation = RunObservation(observe, lambda *warning: self.warnings.append(warning))
         self.server = cast(Server, SimpleNamespace(pid=os.getpid()))
 
 
@@ -151,52 +153,52 @@ def counters(monkeypatch: pytest.MonkeyPatch) -> type[Counters]:
     return Own
 
 
-WANTED = Observe(counters=("status.a", "status.b"))
+WANTED = ObserveOptions(counters=("status.a", "status.b"))
 
 
-class TestObserving:
+class TestRunObservation:
     def test_what_a_server_uses_is_read_while_a_slice_runs(self) -> None:
-        watcher = Watcher(Observe(every=0.5))
-        observer = watcher.observing.observer("rel", watcher.server)
+        process = ObservedProcess(ObserveOptions(every=0.5))
+        observer = process.observation.observer("rel", process.server)
         assert observer is not None
         with observer.observing() as sampler:
             pass
         memory = next(each for each in sampler.series() if each.quantity == MEMORY)
         assert memory.values[0] > 1e6
-        assert watcher.warnings == []
+        assert process.warnings == []
 
     def test_nothing_is_read_if_it_is_switched_off(self) -> None:
-        watcher = Watcher(Observe(enabled=False))
-        assert watcher.observing.observer("rel", watcher.server) is None
+        process = ObservedProcess(ObserveOptions(enabled=False))
+        assert process.observation.observer("rel", process.server) is None
 
     def test_a_counter_that_one_version_lacks_is_told_once(self, counters: type[Counters]) -> None:
-        watcher = Watcher(WANTED)
+        process = ObservedProcess(WANTED)
         counters.lacks = ("status.a",)
-        watcher.observing.observer("old", watcher.server)
-        watcher.observing.observer("old", watcher.server)
+        process.observation.observer("old", process.server)
+        process.observation.observer("old", process.server)
         counters.lacks = ()
-        watcher.observing.observer("new", watcher.server)
-        watcher.observing.check(("old", "new"))
-        assert watcher.warnings == [
+        process.observation.observer("new", process.server)
+        process.observation.check(("old", "new"))
+        assert process.warnings == [
             ("counter-missing", "old does not count status.a (did you mean 'x'?)", "old")
         ]
 
     def test_a_counter_that_all_lack_is_an_error(self, counters: type[Counters]) -> None:
-        watcher = Watcher(WANTED)
+        process = ObservedProcess(WANTED)
         counters.lacks = ("status.b",)
-        watcher.observing.observer("old", watcher.server)
-        watcher.observing.check(("old", "new"))  # the other one was not asked yet
-        watcher.observing.observer("new", watcher.server)
+        process.observation.observer("old", process.server)
+        process.observation.check(("old", "new"))  # the other one was not asked yet
+        process.observation.observer("new", process.server)
         with pytest.raises(ExperimentError, match="no server has the counter") as error:
-            watcher.observing.check(("old", "new"))
+            process.observation.check(("old", "new"))
         assert error.value.hint == "did you mean 'x'?"
 
     def test_counters_that_cannot_be_read_do_not_stop_what_can(
         self, counters: type[Counters]
     ) -> None:
         counters.fails = True
-        watcher = Watcher(WANTED)
-        observer = watcher.observing.observer("rel", watcher.server)
+        process = ObservedProcess(WANTED)
+        observer = process.observation.observer("rel", process.server)
         assert observer is not None
         with observer.observing() as sampler:
             assert counters.asked.wait(60)

@@ -19,8 +19,8 @@ from dbhone.experiment.plan import (
     Compile,
     Cost,
     Plan,
+    PlanProgress,
     PostLink,
-    Progress,
     Train,
     Verify,
     make_plan,
@@ -54,7 +54,9 @@ class Known:
         return ToolError("it is not there") if subject.name in self._absent else None
 
 
-def planned(text: str, estimator: Known | None = None, progress: Progress | None = None) -> Plan:
+def planned(
+    text: str, estimator: Known | None = None, progress: PlanProgress | None = None
+) -> Plan:
     return make_plan(parse(text, name="x.toml"), estimator or Known(), progress)
 
 
@@ -181,7 +183,7 @@ def test_optional_subjects_that_cannot_be_built_here_are_left_out() -> None:
 
 def test_what_a_run_has_measured_is_not_verified_again() -> None:
     def verified(*measured: str) -> list[str]:
-        plan = planned(GOOD, progress=Progress(measured=frozenset(measured)))
+        plan = planned(GOOD, progress=PlanProgress(measured=frozenset(measured)))
         steps = [step for step in plan.steps if isinstance(step, Verify)]
         return [step.subject for step in steps if not step.cost.done]
 
@@ -191,12 +193,12 @@ def test_what_a_run_has_measured_is_not_verified_again() -> None:
 
 
 def test_what_blocks_have_already_is_never_tentative() -> None:
-    progress = Progress(measured=frozenset({"rel", "control", "late"}))
+    progress = PlanProgress(measured=frozenset({"rel", "control", "late"}))
     assert planned(LATE, Known({"o3": 60.0}), progress).tentative == ()
 
 
 def test_what_broke_before_takes_no_part() -> None:
-    plan = planned(GOOD, progress=Progress(broken={"pgo": "it crashed"}))
+    plan = planned(GOOD, progress=PlanProgress(broken={"pgo": "it crashed"}))
     assert set(plan.builds) == {"rel", "control"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.compilation.counters import ProfileCounts
+from dbhone.compilation.profile_counts import ProfileCounts
 from dbhone.experiment.server_target import has_settled
 from dbhone.experiment.trial import SubjectResult
 from dbhone.measurement.server_usage import UsedBetween

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dbhone.experiment.time_allocation import Allotment, allot
+from dbhone.experiment.time_allocation import TimeAllocation, allocate_time
 from dbhone.measurement.record import Design, Slice, Sliced
 
 SUBJECTS = ("base", "pgo")
@@ -50,9 +50,9 @@ def _allotted(
     design: Design = DESIGN,
     block_seconds: float = 50.0,
     events: Mapping[str, int] | None = None,
-) -> Allotment | None:
+) -> TimeAllocation | None:
     usual = dict.fromkeys(("noisy", "quiet", "scan"), ROUNDS * SLICE)
-    return allot(
+    return allocate_time(
         sliced,
         SUBJECTS,
         usual,

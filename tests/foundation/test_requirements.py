@@ -9,11 +9,11 @@ import pytest
 
 from dbhone import requirements
 from dbhone.errors import ToolError
-from dbhone.requirements import Kind, Missing, Requirement, install, missing
+from dbhone.requirements import Missing, Requirement, RequirementKind, install, missing
 
 THERE = Requirement(name="sh", package="dash")
 ABSENT = Requirement(name="no-such-program", package="no-such")
-LIBRARY = Requirement(name="no/such.h", package="libno-such-dev", kind=Kind.HEADER)
+LIBRARY = Requirement(name="no/such.h", package="libno-such-dev", kind=RequirementKind.HEADER)
 
 
 @pytest.fixture
@@ -44,9 +44,9 @@ def test_only_what_is_not_there_is_missing() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(Kind.HEADER, "stdio.h"), (Kind.FILE, "usr/include/std*.h")],
+    [(RequirementKind.HEADER, "stdio.h"), (RequirementKind.FILE, "usr/include/std*.h")],
 )
-def test_headers_and_files_are_found(kind: Kind, name: str) -> None:
+def test_headers_and_files_are_found(kind: RequirementKind, name: str) -> None:
     assert Requirement(name=name, package="libc6-dev", kind=kind).is_met()
 
 

@@ -13,7 +13,7 @@ from dbhone.errors import ServerError, UsageError
 from dbhone.instance.client import connect
 from dbhone.instance.counter_reader import CounterReader
 from dbhone.instance.server import Server
-from dbhone.measurement.series import Kind
+from dbhone.measurement.series import SeriesKind
 from tests.instance.conftest import Machine
 
 pytestmark = pytest.mark.integration
@@ -51,8 +51,8 @@ def test_a_server_tells_its_counters_and_what_it_lacks(server: Server) -> None:
         first, second = watched.read(), watched.read()
         assert [each.name for each in first] == [rate, level, third]
         kinds = {each.name: each.kind for each in first}
-        assert (kinds[rate], kinds[level]) == (Kind.RATE, Kind.LEVEL)
-        assert all(second[each] >= first[each] for each in first if each.kind is Kind.RATE)
+        assert (kinds[rate], kinds[level]) == (SeriesKind.RATE, SeriesKind.LEVEL)
+        assert all(second[each] >= first[each] for each in first if each.kind is SeriesKind.RATE)
         (missing,) = watched.missing
         assert missing.counter == wrong
         assert right in missing.why
@@ -77,7 +77,7 @@ def test_waits_of_postgresql_come_and_go(server: Server) -> None:
         pytest.skip("MySQL's servers sum them up")
     watched = CounterReader(server, ("pg_stat_activity.LWLock:*",))
     assert watched.missing == []
-    assert all(each.kind is Kind.COUNT for each in watched.read())
+    assert all(each.kind is SeriesKind.COUNT for each in watched.read())
     watched.close()
 
 

@@ -11,11 +11,11 @@ from dbhone.dbms.postgresql import Postgresql
 from dbhone.errors import MachineError, SettingsError
 from dbhone.instance.memory import (
     Yardstick,
-    allotted,
     check_memory,
     fit_together,
     memory_for,
     scaled,
+    server_memory_limits,
 )
 
 GIB = 1024**3
@@ -105,9 +105,12 @@ def test_servers_side_by_side_may_hold_what_they_need_and_equal_parts_of_the_res
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("dbhone.instance.memory.usable_memory", lambda: 10 * GIB)
-    assert allotted({"small": GIB, "large": 3 * GIB}) == {"small": 4 * GIB, "large": 6 * GIB}
-    assert allotted({"alone": GIB}) == {"alone": 10 * GIB}
-    whole = allotted({"one": 8 * GIB, "two": 8 * GIB})
+    assert server_memory_limits({"small": GIB, "large": 3 * GIB}) == {
+        "small": 4 * GIB,
+        "large": 6 * GIB,
+    }
+    assert server_memory_limits({"alone": GIB}) == {"alone": 10 * GIB}
+    whole = server_memory_limits({"one": 8 * GIB, "two": 8 * GIB})
     assert whole == {"one": 8 * GIB + GIB // 8, "two": 8 * GIB + GIB // 8}
 
 

@@ -192,4 +192,4 @@ def test_a_prefix_without_a_server_is_none(tmp_path: Path) -> None:
     ],
 )
 def test_it_complains_in_its_own_words(log: str, complaint: str | None) -> None:
-    assert DBMS.complaint(log) == complaint
+    assert DBMS.error_in_log(log) == complaint

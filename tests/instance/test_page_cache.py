@@ -36,7 +36,7 @@ def test_files_are_forgotten_and_stay_what_they_are(folder: Path) -> None:
 def test_programs_are_read_anew_where_that_can_be_done(folder: Path) -> None:
     program, other = folder / "base" / "table", folder / "other"
     other.write_bytes(os.urandom(MEBIBYTE))
-    page_cache.renew([folder / "link", folder / "none", folder, program])
+    page_cache.evict_programs([folder / "link", folder / "none", folder, program])
     assert page_cache.cached_bytes(program) < MEBIBYTE // 10
     assert page_cache.cached_bytes(other) == MEBIBYTE
 

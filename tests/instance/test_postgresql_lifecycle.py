@@ -134,7 +134,7 @@ def test_settings_are_the_first_column_and_their_defaults_the_fifth() -> None:
     ],
 )
 def test_it_complains_in_its_own_words(log: str, complaint: str | None) -> None:
-    assert DBMS.complaint(log) == complaint
+    assert DBMS.error_in_log(log) == complaint
 
 
 def test_a_prefix_without_a_server_is_none(tmp_path: Path) -> None:

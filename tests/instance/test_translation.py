@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.dbms.base_settings import Change, settings_table
-from dbhone.instance.translation import Translator, back, forth
+from dbhone.dbms.base_settings import SettingHistory, settings_table
+from dbhone.instance.translation import Translator, to_newer, to_older
 
 REDO = "innodb_redo_log_capacity"
 SIZE = "innodb_log_file_size"
@@ -115,10 +115,10 @@ class TestProduct:
 
 @given(st.integers(0, 10**6), st.integers(2, 10**5), st.sampled_from(["", "kB", "MB"]))
 def test_multiplied_values_come_back(number: int, factor: int, unit: str) -> None:
-    change = Change(became="other", factor=factor, unit=unit)
-    there = forth(change, str(number))
+    change = SettingHistory(became="other", factor=factor, unit=unit)
+    there = to_newer(change, str(number))
     assert there is not None
-    assert back(change, there) == str(number)
+    assert to_older(change, there) == str(number)
 
 
 @given(st.integers(1, 10**6), st.integers(1, 64))

@@ -6,10 +6,10 @@ import threading
 
 from dbhone.errors import ServerError
 from dbhone.measurement.sampler import Sampler
-from dbhone.measurement.series import Kind, Quantity, Readings
+from dbhone.measurement.series import Quantity, Readings, SeriesKind
 
-LEVEL = Quantity(name="level", unit="1", kind=Kind.LEVEL)
-OTHER = Quantity(name="other", unit="1", kind=Kind.LEVEL)
+LEVEL = Quantity(name="level", unit="1", kind=SeriesKind.LEVEL)
+OTHER = Quantity(name="other", unit="1", kind=SeriesKind.LEVEL)
 PATIENCE = 60.0
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.measurement.series import Kind, Quantity, Readings, series_of
+from dbhone.measurement.series import Quantity, Readings, SeriesKind, series_of
 
-RATE = Quantity(name="written", unit="B/s", kind=Kind.RATE)
-LEVEL = Quantity(name="memory", unit="B", kind=Kind.LEVEL)
-COUNT = Quantity(name="waiting", unit="1", kind=Kind.COUNT)
+RATE = Quantity(name="written", unit="B/s", kind=SeriesKind.RATE)
+LEVEL = Quantity(name="memory", unit="B", kind=SeriesKind.LEVEL)
+COUNT = Quantity(name="waiting", unit="1", kind=SeriesKind.COUNT)
 
 sums = st.lists(st.floats(0, 1e15), min_size=0, max_size=20)
 gaps = st.lists(st.floats(0.001, 100), min_size=20, max_size=20)

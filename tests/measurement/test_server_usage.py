@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbhone.measurement.counters import Event, open_counter
+from dbhone.measurement.perf_events import Event, open_counter
 from dbhone.measurement.server_usage import (
     ServerUsage,
     between,

@@ -8,10 +8,10 @@ import pytest
 
 from dbhone.errors import ServerError
 from dbhone.measurement.sampler import Probe, SliceSampler
-from dbhone.measurement.series import Kind, Quantity, Readings, Series
+from dbhone.measurement.series import Quantity, Readings, Series, SeriesKind
 
-SUM = Quantity(name="sum", unit="1/s", kind=Kind.RATE)
-LEVEL = Quantity(name="level", unit="1", kind=Kind.LEVEL)
+SUM = Quantity(name="sum", unit="1/s", kind=SeriesKind.RATE)
+LEVEL = Quantity(name="level", unit="1", kind=SeriesKind.LEVEL)
 
 
 @pytest.fixture(autouse=True)

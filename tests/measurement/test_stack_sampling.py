@@ -8,7 +8,7 @@ import pytest
 
 from dbhone.errors import MachineError, ToolError
 from dbhone.measurement import stack_sampling
-from dbhone.measurement.stack_sampling import Frame, StackSample, check_sampling, parsed
+from dbhone.measurement.stack_sampling import StackFrame, StackSample, check_sampling, parsed
 
 PRINTED = """\
   2641.700329:
@@ -26,11 +26,11 @@ def test_samples_are_read_with_their_moments_and_frames() -> None:
     first, second = parsed(iter(PRINTED.splitlines()))
     assert first.at == 2641.700329
     assert first.frames == (
-        Frame("_raw_spin_unlock_irqrestore", "[kernel.kallsyms]"),
-        Frame("__send", "/usr/lib/x86_64-linux-gnu/libc.so.6"),
-        Frame("", "/srv/pg (old)/bin/postgres"),
+        StackFrame("_raw_spin_unlock_irqrestore", "[kernel.kallsyms]"),
+        StackFrame("__send", "/usr/lib/x86_64-linux-gnu/libc.so.6"),
+        StackFrame("", "/srv/pg (old)/bin/postgres"),
     )
-    assert second == StackSample(2641.702333, (Frame("operator()(int)", "/srv/mysqld"),))
+    assert second == StackSample(2641.702333, (StackFrame("operator()(int)", "/srv/mysqld"),))
 
 
 def test_what_was_not_sampled_is_not_there() -> None:

@@ -6,11 +6,11 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
-from dbhone.measurement.series import CPU, PACE, Kind, Observation, Quantity, Series
+from dbhone.measurement.series import CPU, PACE, Observation, Quantity, Series, SeriesKind
 from dbhone.measurement.store import Store
 from tests.measurement.store_records import begin, invocation
 
-WAITS = Quantity(name="pg_stat_activity.IO:WALSync", unit="1", kind=Kind.COUNT)
+WAITS = Quantity(name="pg_stat_activity.IO:WALSync", unit="1", kind=SeriesKind.COUNT)
 SERIES = (
     Series(quantity=CPU, at=(1.001, 2.0), values=(0.25, 1.5)),
     Series(quantity=WAITS, at=(0.0, 1.0, 2.0), values=(0.0, 3.0, 0.0)),

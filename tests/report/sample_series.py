@@ -11,14 +11,14 @@ from dbhone.measurement.series import (
     PACE,
     READ,
     WRITTEN,
-    Kind,
     Observation,
     Quantity,
     Series,
+    SeriesKind,
 )
 
-COMMITS = Quantity(name="pg_stat_database.xact_commit", unit="1/s", kind=Kind.RATE)
-WAITS = Quantity(name="pg_stat_activity.IO:WALSync", unit="1", kind=Kind.COUNT)
+COMMITS = Quantity(name="pg_stat_database.xact_commit", unit="1/s", kind=SeriesKind.RATE)
+WAITS = Quantity(name="pg_stat_activity.IO:WALSync", unit="1", kind=SeriesKind.COUNT)
 
 
 def observations(
@@ -27,7 +27,7 @@ def observations(
     """Return what was observed of all steps; ``more`` counters besides."""
     rng = random.Random(5)
     counters = [
-        Quantity(name=f"status.Counter_{number}", unit="1/s", kind=Kind.RATE)
+        Quantity(name=f"status.Counter_{number}", unit="1/s", kind=SeriesKind.RATE)
         for number in range(more)
     ]
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone.measurement.metric import METRICS
+from dbhone.report.figures import UNITS, scaled
 from dbhone.report.formats.base import render
 from dbhone.report.page import build_page
-from dbhone.report.slices import UNITS, scaled
 from tests.analysis.columns import columns, with_values
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_run import Shape, a_run, samples

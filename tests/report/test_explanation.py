@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from dbhone.analysis.stacks import Call, Part, Round
+from dbhone.analysis.stacks import Call, CodeOrigin, Round
 from dbhone.report.explanation import difference_folded, explanation, speedscope
 from dbhone.report.table import plain
 
-SCAN = Call(Part.OWN, "executor", "ExecScan")
-INSERT = Call(Part.OWN, "WAL", "XLogFlush")
-SYNC = Call(Part.KERNEL, "kernel: fdatasync", "fdatasync")
+SCAN = Call(CodeOrigin.OWN, "executor", "ExecScan")
+INSERT = Call(CodeOrigin.OWN, "WAL", "XLogFlush")
+SYNC = Call(CodeOrigin.KERNEL, "kernel: fdatasync", "fdatasync")
 
 
 def rounds(synced: int) -> list[Round]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.analysis.stacks import Call, Part, Round
+from dbhone.analysis.stacks import Call, CodeOrigin, Round
 from dbhone.report.explanation import explanation
 from dbhone.report.flame import Frame, explanation_page, frames
 
@@ -19,7 +19,7 @@ STACKS = st.dictionaries(NAMES.map(tuple), st.integers(min_value=1, max_value=50
 def rounds(stacks: dict[tuple[str, ...], int]) -> list[Round]:
     """Return two rounds in which an operation took a microsecond for each sample."""
     sampled = {
-        tuple(Call(Part.OWN, "executor", name) for name in reversed(names)): count
+        tuple(Call(CodeOrigin.OWN, "executor", name) for name in reversed(names)): count
         for names, count in stacks.items()
     }
     cpu = sum(stacks.values()) / 1e6

@@ -10,7 +10,7 @@ import pytest
 from dbhone.analysis.verdict import Analysis, Effect, Summary, Verdict, overall
 from dbhone.measurement.record import Run
 from dbhone.report.findings import Findings, findings_of
-from dbhone.report.headline import apart, headline, one_line
+from dbhone.report.headline import dissenting_steps, headline, one_line
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples
@@ -64,7 +64,7 @@ def test_steps_count_that_differ_otherwise_than_the_whole(whole: Verdict) -> Non
     analysis = _with(whole, steps).analysis
     score = overall(analysis, "pgo")
     assert score is not None
-    told = apart(a_run(), analysis, score)
+    told = dissenting_steps(a_run(), analysis, score)
     assert (f"faster on 1 of {len(others) + 2} steps ({first} 2.07)" in told) == (
         whole != Verdict.FASTER
     )
@@ -77,7 +77,7 @@ def test_nothing_is_told_where_no_step_differs_or_all_do_alike() -> None:
         analysis = _with(verdict, steps).analysis
         score = overall(analysis, "pgo")
         assert score is not None
-        assert apart(a_run(), analysis, score) == ""
+        assert dissenting_steps(a_run(), analysis, score) == ""
 
 
 def test_of_many_steps_the_largest_differences_are_named() -> None:
@@ -87,7 +87,7 @@ def test_of_many_steps_the_largest_differences_are_named() -> None:
     score = overall(analysis, "pgo")
     assert score is not None
     largest = f"(most on {steps[-1]} {1 + 0.1 * len(steps):.2f} and "
-    assert f"faster on {len(steps)} of {len(steps)} steps {largest}" in apart(
+    assert f"faster on {len(steps)} of {len(steps)} steps {largest}" in dissenting_steps(
         a_run(), analysis, score
     )
 
@@ -99,7 +99,7 @@ def test_a_step_that_the_build_was_trained_on_is_not_among_them() -> None:
     analysis = _with(Verdict.NO_DIFFERENCE, trained).analysis
     score = overall(analysis, "pgo")
     assert score is not None
-    assert apart(a_run(), analysis, score) == ""
+    assert dissenting_steps(a_run(), analysis, score) == ""
 
 
 def test_steps_are_named_as_short_as_is_plain() -> None:
@@ -111,7 +111,9 @@ def test_steps_are_named_as_short_as_is_plain() -> None:
     )
     score = overall(analysis, "lto")
     assert score is not None
-    told = apart(run, replace(analysis, effects=effects), replace(score, verdict=_VERDICTS[2]))
+    told = dissenting_steps(
+        run, replace(analysis, effects=effects), replace(score, verdict=_VERDICTS[2])
+    )
     assert " 0.50 and " in told
     assert "_range" not in told
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbhone.analysis.history import Change, Segment, Series
+from dbhone.analysis.history import Change, Segment, VersionTrend
 from dbhone.measurement.record import Group, Role, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.history import _change_words
@@ -158,7 +158,7 @@ class TestTables:
             start=own,
             end=low,
         )
-        series = Series(
+        trend = VersionTrend(
             step="scan",
             group=None,
             in_sample=False,
@@ -166,10 +166,10 @@ class TestTables:
             segments=(high, low),
             changes=(change,),
             overall=None,
-            seemingly=None,
+            likely_cause=None,
             findable=0.1,
         )
-        assert _change_words(change, series) == "fell from 1.31 to 1.04 between 5.7 and 8.0"
+        assert _change_words(change, trend) == "fell from 1.31 to 1.04 between 5.7 and 8.0"
 
     def test_groups_come_first_and_what_did_not_change_last(self, page: Page) -> None:
         names = list(_rows(_found(page)))

@@ -119,9 +119,11 @@ def test_headline_says_how_much_more_a_verdict_needs() -> None:
 def test_summary_says_what_would_have_been_found_where_nothing_was() -> None:
     table = _page().summary
     place = [column.title for column in table.columns].index("Would find")
-    said = {row.cells[0].text: (row.cells[1].tone, row.cells[place].text) for row in table.rows}
-    for tone, text in said.values():
-        assert (tone is Direction.SAME) == text.endswith("%")
+    said = {
+        row.cells[0].text: (row.cells[1].direction, row.cells[place].text) for row in table.rows
+    }
+    for direction, text in said.values():
+        assert (direction is Direction.SAME) == text.endswith("%")
     few = _page(Shape(blocks=5)).summary
     assert {row.cells[place].text for row in few.rows[1:]} == {"1 more block"}
 
@@ -235,7 +237,7 @@ def test_broken_subject_is_shown_as_broken() -> None:
 def test_only_significant_figures_point_a_way_for_certain() -> None:
     page = _page(Shape(effects={}, seed=8))
     tones = {
-        cell.tone
+        cell.direction
         for table in (page.summary, *page.parts, *page.steps)
         for row in table.rows
         for cell in row.cells

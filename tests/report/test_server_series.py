@@ -37,7 +37,7 @@ def test_general_panels_come_first_and_what_stayed_at_zero_is_left_out(page: Pag
     titles = [panel.title for panel in page.server_sections[0].panels]
     assert titles[:4] == ["throughput", "server CPU", "written", "memory"]
     assert set(titles[4:]) == {"pg_stat_database.xact_commit", "pg_stat_activity.IO:WALSync"}
-    assert {len(panel.courses) for panel in page.server_sections[0].panels} == {4}
+    assert {len(panel.series) for panel in page.server_sections[0].panels} == {4}
 
 
 def test_what_was_not_observed_has_no_part() -> None:

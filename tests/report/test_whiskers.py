@@ -15,8 +15,8 @@ from dbhone.report.whiskers import Whiskers
 _RATIOS = st.floats(0.01, 100)
 
 
-def _cell(low: float, ratio: float, high: float, tone: Direction = Direction.SAME) -> Cell:
-    return Cell(text="", tone=tone, interval=Interval(low=low, ratio=ratio, high=high))
+def _cell(low: float, ratio: float, high: float, direction: Direction = Direction.SAME) -> Cell:
+    return Cell(text="", direction=direction, interval=Interval(low=low, ratio=ratio, high=high))
 
 
 def _table(*cells: Cell, control: Cell | None = None) -> Table:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.home import Home, Session, open_session
-from dbhone.source.fetch import Fetch
+from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds.base import parse_reference
 from tests.source.apt_machine import Machine
 
@@ -30,14 +30,14 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 @pytest.fixture
-def job_for(tmp_path: Path, notified: Notifications) -> Callable[[str], Fetch]:
+def job_for(tmp_path: Path, notified: Notifications) -> Callable[[str], FetchJob]:
     """Make a fetch as the core makes it, for tests of one kind without the core."""
 
-    def make(text: str) -> Fetch:
+    def make(text: str) -> FetchJob:
         root = tmp_path / "job"
         for folder in ("into", "scratch"):
             (root / folder).mkdir(parents=True)
-        return Fetch(
+        return FetchJob(
             reference=parse_reference(text),
             into=root / "into",
             scratch=root / "scratch",

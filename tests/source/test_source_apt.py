@@ -10,7 +10,7 @@ import pytest
 from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.home import Session
 from dbhone.process import Command, run
-from dbhone.source.fetch import Fetch
+from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds._apt_index import open_index
 from dbhone.source.kinds._apt_sources import PackageType
 from dbhone.source.tree import SourceTree, acquire
@@ -242,7 +242,7 @@ def test_the_machines_hooks_do_not_run(session: Session, machine: Machine) -> No
 
 @needs_apt
 def test_all_that_apt_writes_goes_to_private_places(
-    machine: Machine, job_for: Callable[[str], Fetch]
+    machine: Machine, job_for: Callable[[str], FetchJob]
 ) -> None:
     machine.repository()
     job = job_for("apt:tiny")

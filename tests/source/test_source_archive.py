@@ -21,16 +21,16 @@ from hypothesis import strategies as st
 from dbhone.errors import HoneError, MachineError, SourceError, ToolError
 from dbhone.process import Command, run
 from dbhone.source.archive import unpack
-from dbhone.source.fetch import Fetch
+from dbhone.source.fetch import FetchJob
 from dbhone.untrusted_files import remove_tree
 
-JobFor = Callable[[str], Fetch]
+JobFor = Callable[[str], FetchJob]
 REFERENCE = "https://h.example/a.tar.gz#sha256=" + "0" * 64
 OLD = 1_500_000_000
 
 
 @pytest.fixture
-def job(job_for: JobFor) -> Fetch:
+def job(job_for: JobFor) -> FetchJob:
     return job_for(REFERENCE)
 
 
@@ -70,7 +70,7 @@ def zipped(*names: str, mode: int = 0) -> bytes:
     return buffer.getvalue()
 
 
-def unpack_bytes(content: bytes, job: Fetch) -> dict[str, bytes]:
+def unpack_bytes(content: bytes, job: FetchJob) -> dict[str, bytes]:
     """Unpack; return the content of each file by its name."""
     archive = job.scratch / "archive"
     archive.write_bytes(content)
@@ -84,13 +84,13 @@ TREE = (entry("top", None), entry("top/a", b"1"), entry("top/b/c", b"2", mode=0o
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
 def test_tar_is_unpacked_however_it_is_compressed(
-    job: Fetch, pack: Callable[[bytes], bytes]
+    job: FetchJob, pack: Callable[[bytes], bytes]
 ) -> None:
     assert unpack_bytes(pack(tar(*TREE)), job) == {"a": b"1", "b/c": b"2"}
 
 
 @pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
-def test_zstd_is_unpacked_by_its_program(job: Fetch, tmp_path: Path) -> None:
+def test_zstd_is_unpacked_by_its_program(job: FetchJob, tmp_path: Path) -> None:
     (tmp_path / "plain").write_bytes(tar(*TREE))
     argv = ("zstd", "-q", str(tmp_path / "plain"))
     assert run(Command(argv=argv, cwd=tmp_path)).ok
@@ -98,28 +98,30 @@ def test_zstd_is_unpacked_by_its_program(job: Fetch, tmp_path: Path) -> None:
     assert unpack_bytes(content, job) == {"a": b"1", "b/c": b"2"}
 
 
-def test_zstd_without_its_program_is_reported(job: Fetch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zstd_without_its_program_is_reported(
+    job: FetchJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ToolError) as caught:
         unpack_bytes(b"\x28\xb5\x2f\xfd and so on", job)
     assert "recommends zstd" in str(caught.value.hint)
 
 
-def test_zip_is_unpacked(job: Fetch) -> None:
+def test_zip_is_unpacked(job: FetchJob) -> None:
     names = zipped("top/", "top/a", "top/b/c", mode=stat.S_IFREG | 0o755)
     assert unpack_bytes(names, job) == {"a": b"x" * 1000, "b/c": b"x" * 1000}
     assert os.access(job.into / "a", os.X_OK)
     assert (job.into / "a").stat().st_mtime == 1_577_934_246
 
 
-def test_times_and_execute_bits_are_kept_other_modes_are_not(job: Fetch) -> None:
+def test_times_and_execute_bits_are_kept_other_modes_are_not(job: FetchJob) -> None:
     unpack_bytes(tar(entry("a", mode=0o4777), entry("b", mode=0o600)), job)
     a, b = (job.into / "a").stat(), (job.into / "b").stat()
     assert (stat.S_IMODE(a.st_mode), stat.S_IMODE(b.st_mode)) == (0o755, 0o644)
     assert a.st_mtime == OLD
 
 
-def test_a_time_in_the_future_is_not_kept(job: Fetch) -> None:
+def test_a_time_in_the_future_is_not_kept(job: FetchJob) -> None:
     unpack_bytes(tar(entry("a", mtime=2**35)), job)
     assert (job.into / "a").stat().st_mtime < 2**34
 
@@ -128,12 +130,12 @@ def test_a_time_in_the_future_is_not_kept(job: Fetch) -> None:
     "entries", [(entry("a"), entry("b")), (entry("a"),), (entry("top/a"), entry("b"))]
 )
 def test_only_a_single_folder_at_the_top_is_stripped(
-    job: Fetch, entries: tuple[tuple[tarfile.TarInfo, bytes], ...]
+    job: FetchJob, entries: tuple[tuple[tarfile.TarInfo, bytes], ...]
 ) -> None:
     assert set(unpack_bytes(tar(*entries), job)) == {info.name for info, _ in entries}
 
 
-def test_links_inside_are_kept(job: Fetch) -> None:
+def test_links_inside_are_kept(job: FetchJob) -> None:
     links = (link("top/l", "b/c"), link("top/b/up", "../a"), link("top/dangling", "nowhere"))
     hard = link("top/h", "top/a", tarfile.LNKTYPE)
     found = unpack_bytes(tar(*TREE, *links, hard), job)
@@ -142,7 +144,7 @@ def test_links_inside_are_kept(job: Fetch) -> None:
     assert (job.into / "b" / "up").read_bytes() == b"1"
 
 
-def test_a_later_member_replaces_an_earlier_one(job: Fetch, tmp_path: Path) -> None:
+def test_a_later_member_replaces_an_earlier_one(job: FetchJob, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("safe")
     members = (entry("a", b"old"), entry("a", b"new"), link("b", str(victim)), entry("b", b"new"))
@@ -178,7 +180,7 @@ PIPE = entry("top/pipe", b"", type=tarfile.FIFOTYPE)
     ],
 )
 def test_members_that_would_leave_the_folder_are_refused_by_name(
-    job: Fetch, entries: list[tuple[tarfile.TarInfo, bytes]], culprit: str
+    job: FetchJob, entries: list[tuple[tarfile.TarInfo, bytes]], culprit: str
 ) -> None:
     outside = set(job.scratch.parent.iterdir())
     with pytest.raises(SourceError) as caught:
@@ -192,7 +194,7 @@ def test_members_that_would_leave_the_folder_are_refused_by_name(
     ("name", "mode"), [("../evil", 0), ("/evil", 0), ("evil", stat.S_IFLNK | 0o777)]
 )
 def test_zip_members_that_would_leave_the_folder_are_refused(
-    job: Fetch, name: str, mode: int
+    job: FetchJob, name: str, mode: int
 ) -> None:
     with pytest.raises(SourceError) as caught:
         unpack_bytes(zipped(name, mode=mode), job)
@@ -205,7 +207,7 @@ BIG = tar(entry("top/a", random.Random(1).randbytes(100_000)))
 @pytest.mark.parametrize(
     "whole", [BIG, gzip.compress(BIG), bz2.compress(BIG), lzma.compress(BIG), zipped("a", "b")]
 )
-def test_a_truncated_archive_is_refused(job: Fetch, whole: bytes) -> None:
+def test_a_truncated_archive_is_refused(job: FetchJob, whole: bytes) -> None:
     with pytest.raises(SourceError) as caught:
         unpack_bytes(whole[: len(whole) // 2], job)
     assert "not a whole tar or zip archive" in caught.value.message
@@ -213,13 +215,13 @@ def test_a_truncated_archive_is_refused(job: Fetch, whole: bytes) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>Not found</html>", b"PK\x03\x04", b"\x1f\x8b"])
-def test_what_is_no_archive_is_refused(job: Fetch, content: bytes) -> None:
+def test_what_is_no_archive_is_refused(job: FetchJob, content: bytes) -> None:
     with pytest.raises(SourceError) as caught:
         unpack_bytes(content, job)
     assert "not a whole tar or zip archive" in caught.value.message
 
 
-def test_an_encrypted_zip_is_refused(job: Fetch) -> None:
+def test_an_encrypted_zip_is_refused(job: FetchJob) -> None:
     content = bytearray(zipped("a"))
     for header, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         content[content.index(header) + offset] |= 1
@@ -229,7 +231,7 @@ def test_an_encrypted_zip_is_refused(job: Fetch) -> None:
 
 
 def test_an_archive_larger_than_the_disk_is_refused_before_it_fills_it(
-    job: Fetch, monkeypatch: pytest.MonkeyPatch
+    job: FetchJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(2**40, 0, 64 * 2**20 + 99))
@@ -249,7 +251,7 @@ def test_an_archive_larger_than_the_disk_is_refused_before_it_fills_it(
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=8),
 )
 def test_damaged_archives_are_unpacked_or_refused(
-    job: Fetch, whole: bytes, damage: list[tuple[float, int]]
+    job: FetchJob, whole: bytes, damage: list[tuple[float, int]]
 ) -> None:
     content = bytearray(whole)
     for where, byte in damage:

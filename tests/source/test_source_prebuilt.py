@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import SourceError
-from dbhone.source.fetch import Fetch
+from dbhone.source.fetch import FetchJob
 from dbhone.source.prebuilt import find_server, require_server, unpack_prebuilt
 from tests.source.make_archives import tarred, zipped
 from tests.source.make_elf import OTHER_MACHINE, elf
@@ -97,15 +97,15 @@ def test_a_server_for_another_machine_is_reported_as_such(tmp_path: Path) -> Non
     assert "the postgres in maven:a:b:1 is for another machine" in caught.value.message
 
 
-JobFor = Callable[[str], Fetch]
+JobFor = Callable[[str], FetchJob]
 
 
 @pytest.fixture
-def job(job_for: JobFor) -> Fetch:
+def job(job_for: JobFor) -> FetchJob:
     return job_for("npm:a@1.0.0")
 
 
-def unpacked(content: bytes, job: Fetch) -> set[str]:
+def unpacked(content: bytes, job: FetchJob) -> set[str]:
     archive = job.scratch / "archive.jar"
     archive.write_bytes(content)
     unpack_prebuilt(archive, job)
@@ -115,7 +115,7 @@ def unpacked(content: bytes, job: Fetch) -> set[str]:
 SERVER = {"mysql/bin/mysqld": elf(), "mysql/share/english/errmsg.sys": b"x"}
 
 
-def test_the_archive_with_the_server_is_unpacked_in_its_place(job: Fetch) -> None:
+def test_the_archive_with_the_server_is_unpacked_in_its_place(job: FetchJob) -> None:
     inner = lzma.compress(tarred(SERVER))
     found = unpacked(zipped({"META-INF/LICENSE": b"x", "inside/db.txz": inner}), job)
     assert found == {
@@ -125,7 +125,7 @@ def test_the_archive_with_the_server_is_unpacked_in_its_place(job: Fetch) -> Non
     }
 
 
-def test_archives_are_unpacked_as_deep_as_the_server_lies(job: Fetch) -> None:
+def test_archives_are_unpacked_as_deep_as_the_server_lies(job: FetchJob) -> None:
     for name in ("db.tar", "db.zip", "db.jar"):
         inner = tarred(SERVER) if name == "db.tar" else zipped({"db.tar": tarred(SERVER)})
         deep = {"outer/" + name: inner, "outer/notes": b"x"}
@@ -136,7 +136,7 @@ def test_archives_are_unpacked_as_deep_as_the_server_lies(job: Fetch) -> None:
                 path.rmdir() if path.is_dir() else path.unlink()
 
 
-def test_archives_for_other_machines_are_left_out(job: Fetch) -> None:
+def test_archives_for_other_machines_are_left_out(job: FetchJob) -> None:
     foreign = tarred({"mysql/bin/mysqld": elf(machine=OTHER_MACHINE)})
     jar = {
         "mysql-Mac_OS_X-x86_64.tar": tarred({"mysql/bin/mysqld": b"\xcf\xfa\xed\xfe"}),
@@ -150,17 +150,17 @@ def test_archives_for_other_machines_are_left_out(job: Fetch) -> None:
     }
 
 
-def test_beside_a_server_nothing_more_is_unpacked(job: Fetch) -> None:
+def test_beside_a_server_nothing_more_is_unpacked(job: FetchJob) -> None:
     jar = {**SERVER, "mysql/share/examples.zip": zipped({"a": b"x"})}
     assert "share/examples.zip" in unpacked(zipped(jar), job)
 
 
-def test_without_a_server_everything_stays_as_it_was_packed(job: Fetch) -> None:
+def test_without_a_server_everything_stays_as_it_was_packed(job: FetchJob) -> None:
     jar = {"a.zip": zipped({"x": b"x"}), "b.tar": tarred({"y": b"y"}), "c": b"z"}
     assert unpacked(zipped(jar), job) == {"a.zip", "b.tar", "c"}
 
 
-def test_programs_and_scripts_get_their_execute_bits_back(job: Fetch) -> None:
+def test_programs_and_scripts_get_their_execute_bits_back(job: FetchJob) -> None:
     files = {
         "bin/mysqld": elf(),
         "scripts/install": b"#!/bin/sh\n",
@@ -181,7 +181,9 @@ def test_programs_and_scripts_get_their_execute_bits_back(job: Fetch) -> None:
         tarred(SERVER, linked={"mysql/evil": "/etc/passwd"}),
     ],
 )
-def test_an_archive_inside_that_would_leave_its_folder_is_refused(job: Fetch, inner: bytes) -> None:
+def test_an_archive_inside_that_would_leave_its_folder_is_refused(
+    job: FetchJob, inner: bytes
+) -> None:
     outside = set(job.scratch.parent.iterdir())
     with pytest.raises(SourceError) as caught:
         unpacked(zipped({"db.tar": inner, "a": b"x"}), job)
@@ -189,13 +191,13 @@ def test_an_archive_inside_that_would_leave_its_folder_is_refused(job: Fetch, in
     assert set(job.scratch.parent.iterdir()) == outside
 
 
-def test_a_damaged_archive_inside_is_named(job: Fetch) -> None:
+def test_a_damaged_archive_inside_is_named(job: FetchJob) -> None:
     with pytest.raises(SourceError) as caught:
         unpacked(zipped({"db.txz": lzma.compress(tarred(SERVER))[:100], "a": b"x"}), job)
     assert "db.txz is not a whole tar or zip archive" in caught.value.message
 
 
-def test_an_archive_beside_a_folder_of_its_name_is_refused(job: Fetch, tmp_path: Path) -> None:
+def test_an_archive_beside_a_folder_of_its_name_is_refused(job: FetchJob, tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         unpacked(zipped({"db.tar": tarred(SERVER), "db/a": b"x"}), job)
     assert "db.tar and db are in one folder" in caught.value.message

@@ -15,7 +15,7 @@ from dbhone.files import digest_of_tree
 from dbhone.home import Home, Session, open_session
 from dbhone.process import Command, run
 from dbhone.sandbox import TRUST_VARIABLE
-from dbhone.source.fetch import Fetch
+from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds import git
 from dbhone.source.kinds.base import parse_reference
 from dbhone.source.tree import SourceTree, acquire, check_trust
@@ -30,13 +30,13 @@ class FakeKind:
 
     def __init__(self) -> None:
         self.fetched = 0
-        self.fill: Callable[[Fetch], None] = self.write
+        self.fill: Callable[[FetchJob], None] = self.write
         self.content = "one"
 
-    def write(self, job: Fetch) -> None:
+    def write(self, job: FetchJob) -> None:
         (job.into / "file").write_text(self.content)
 
-    def fetch(self, job: Fetch) -> str:
+    def fetch(self, job: FetchJob) -> str:
         self.fetched += 1
         self.fill(job)
         return f"git:/nowhere@{COMMIT}"
@@ -143,7 +143,7 @@ def test_a_fetch_that_ends_badly_leaves_nothing(
 ) -> None:
     before = everything(session.home)
 
-    def fill(job: Fetch) -> None:
+    def fill(job: FetchJob) -> None:
         kind.write(job)
         raise ending
 
@@ -177,7 +177,7 @@ with open_session(Home(Path(sys.argv[1]))) as session:
 
 
 def test_a_full_disk_is_reported_as_such(session: Session, kind: FakeKind) -> None:
-    def fill(job: Fetch) -> None:
+    def fill(job: FetchJob) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.into))
 
     kind.fill = fill
@@ -190,7 +190,7 @@ def test_a_full_disk_is_reported_as_such(session: Session, kind: FakeKind) -> No
 def test_other_troubles_of_the_disk_are_errors_of_the_source(
     session: Session, kind: FakeKind
 ) -> None:
-    def fill(job: Fetch) -> None:
+    def fill(job: FetchJob) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO), str(job.into))
 
     kind.fill = fill
@@ -222,7 +222,7 @@ def test_links_that_lead_out_are_reported(
 def test_a_log_is_kept_only_when_an_error_names_it(
     session: Session, kind: FakeKind, named: bool, kept: list[str]
 ) -> None:
-    def fill(job: Fetch) -> None:
+    def fill(job: FetchJob) -> None:
         job.log.write_text("words")
         raise SourceError("no", log=job.log if named else None)
 

@@ -20,7 +20,7 @@ from dbhone.tuner.request import Request
 from dbhone.tuner.results import all_tried, page_of, results, waterfall
 from dbhone.tuner.search import Decision, keep_refusal, next_stage, run_search
 from dbhone.tuner.space import Candidate
-from dbhone.tuner.stages import Kind, Stage
+from dbhone.tuner.stages import Stage, StageKind
 from dbhone.verification.outcome import Grade
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
 
@@ -56,7 +56,7 @@ def ended(
         known.get(candidate.name) or subject(candidate.name, role=Role.CANDIDATE)
         for candidate in stage.candidates
     ]
-    first, usual = (SUBJECTS[:2], 14) if stage.kind is Kind.CONFIRM else (SUBJECTS[:1], 6)
+    first, usual = (SUBJECTS[:2], 14) if stage.kind is StageKind.CONFIRM else (SUBJECTS[:1], 6)
     subjects = (
         *first,
         *(replace(each, broken="it crashed" if each.name in broken else None) for each in own),
@@ -95,7 +95,7 @@ def search(
         stage = next_stage(asked, finished)
         if isinstance(stage, Decision):
             return finished, stage
-        finished.append(ended(stage, effects, broken if stage.kind is Kind.CONFIRM else ()))
+        finished.append(ended(stage, effects, broken if stage.kind is StageKind.CONFIRM else ()))
     raise AssertionError("the search does not end")
 
 
@@ -124,8 +124,11 @@ def test_the_best_wins_by_a_run_of_its_own_with_another_seed_verified() -> None:
 def test_candidates_that_are_close_are_measured_in_another_rung() -> None:
     close = TRUE | {"pgo": (1.3, 1.4)}
     kinds = [each.kind for each in search(request(), close)[0]]
-    assert kinds.count(Kind.CHOOSE) > 1
-    assert [each.kind for each in search(request(), TRUE)[0]] == [Kind.CHOOSE, Kind.CONFIRM]
+    assert kinds.count(StageKind.CHOOSE) > 1
+    assert [each.kind for each in search(request(), TRUE)[0]] == [
+        StageKind.CHOOSE,
+        StageKind.CONFIRM,
+    ]
 
 
 def test_a_winner_that_does_not_answer_right_gives_way_to_the_next_best() -> None:
@@ -133,7 +136,7 @@ def test_a_winner_that_does_not_answer_right_gives_way_to_the_next_best() -> Non
     assert decision.winner is not None
     assert decision.winner.name == "pgo"
     assert decision.refused == {"lto+pgo": "it crashed"}
-    fates = {each.name: each.fate for each in all_tried(finished, decision, {})}
+    fates = {each.name: each.status for each in all_tried(finished, decision, {})}
     assert fates["lto+pgo"] == "refused: it crashed"
     assert fates["pgo"] == "measured afresh"
 
@@ -154,7 +157,7 @@ def test_what_loses_on_a_step_while_choosing_is_not_measured_afresh() -> None:
     finished, decision = search(request(), close)
     assert decision.winner is not None
     assert decision.winner.name == "lto"
-    (confirmed,) = (one for one in finished if one.kind is Kind.CONFIRM)
+    (confirmed,) = (one for one in finished if one.kind is StageKind.CONFIRM)
     assert confirmed is decision.confirmed
     assert any("times as fast as the base" in reason for reason in decision.refused.values())
 
@@ -163,7 +166,7 @@ def test_one_more_is_measured_afresh_beyond_the_budget_and_then_no_other() -> No
     hurried = DesignOptions(budget=900, target=0.02, seed=1)
     finished, decision = search(request(design=hurried), TRUE, broken=NAMES)
     assert decision.winner is None
-    assert [one.kind for one in finished].count(Kind.CONFIRM) == 2
+    assert [one.kind for one in finished].count(StageKind.CONFIRM) == 2
     assert set(decision.refused.values()) == {
         "it crashed",
         "there was no time left to measure it afresh",
@@ -174,7 +177,7 @@ def test_where_nothing_is_faster_nothing_wins() -> None:
     slower = dict.fromkeys(NAMES, (0.9, 0.9))
     finished, decision = search(request(), slower)
     assert decision == Decision(winner=None, confirmed=None)
-    assert all(each.kind is Kind.CHOOSE for each in finished)
+    assert all(each.kind is StageKind.CHOOSE for each in finished)
 
 
 def test_levers_are_tried_on_the_best_build_only() -> None:
@@ -190,7 +193,7 @@ def test_without_time_for_another_rung_the_best_so_far_is_confirmed() -> None:
     asked = request(design=DesignOptions(budget=570, target=0.02, seed=1))
     stage = next_stage(asked, [ended(next_stage(asked, []), close)])
     assert isinstance(stage, Stage)
-    assert stage.kind is Kind.CONFIRM
+    assert stage.kind is StageKind.CONFIRM
 
 
 def test_a_search_of_something_else_is_another_chain_of_runs() -> None:
@@ -291,7 +294,7 @@ def test_the_page_of_a_refused_candidate_has_no_winner_and_says_why() -> None:
     assert " times as fast as rel" in page.headline
     assert "But it was refused: on " in page.headline
     assert page.search is not None
-    assert next(each for each in page.search.tried if each.name == "lto+pgo").fate.startswith(
+    assert next(each for each in page.search.tried if each.name == "lto+pgo").status.startswith(
         "refused: on "
     )
 
@@ -309,7 +312,7 @@ def test_what_was_left_out_is_told_with_its_reason() -> None:
     warning = Warning(code="left-out", text="clang was left out: no clang", subject="clang")
     first = replace(finished[0], run=replace(finished[0].run, warnings=(warning,)))
     rows = {
-        each.name: each.fate
+        each.name: each.status
         for each in all_tried([first, *finished[1:]], decision, {"bolt": "no BOLT"})
     }
     assert rows["clang"] == "no clang"

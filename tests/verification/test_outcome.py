@@ -15,7 +15,7 @@ from dbhone.verification.outcome import (
     Status,
     TestResult,
     compare,
-    settle,
+    merge_retry,
 )
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
@@ -87,13 +87,15 @@ def test_a_list_of_which_the_base_passes_nothing_is_no_proof() -> None:
 
 def test_what_fails_only_once_is_undecided_and_told() -> None:
     first = results({"a": Status.FAILED, "b": Status.FAILED, "c": Status.PASSED})
-    settled = settle(first, results({"a": Status.PASSED, "b": Status.FAILED, "c": Status.FAILED}))
-    assert [test.status for test in settled.tests] == [
+    merged = merge_retry(
+        first, results({"a": Status.PASSED, "b": Status.FAILED, "c": Status.FAILED})
+    )
+    assert [test.status for test in merged.tests] == [
         Status.UNDECIDED,
         Status.FAILED,
         Status.PASSED,
     ]
-    compared = compare(results(dict.fromkeys("abc", Status.PASSED)), settled)
+    compared = compare(results(dict.fromkeys("abc", Status.PASSED)), merged)
     assert compared.undecided == ("a",)
     assert [failure.test for failure in compared.failures] == ["b"]
 

@@ -60,7 +60,9 @@ class Sleeper(ServerDriver):
     def load_scripts(self, data: DataSet) -> tuple[Path, ...]:
         return ()
 
-    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def finish_background_work(
+        self, program: Path, endpoint: Endpoint, data: DataSet
+    ) -> tuple[str, ...]:
         return (str(program), "--version")
 
     def verify(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class Live:
     def ask(self, sql: str) -> list[str]:
         """Return the lines of the answer to a statement."""
         sysbench = Path(shutil.which("sysbench") or "sysbench")
-        argv = PLUGIN.settle(sysbench, self.endpoint, Tables(tables=1, rows=100))
+        argv = PLUGIN.finish_background_work(sysbench, self.endpoint, Tables(tables=1, rows=100))
         lines = self.printed((argv[0], str(_ASK), *argv[2:-1], f"--sql={sql}", "ask"))
         return [line for line in lines.splitlines()[1:] if line]
 
@@ -67,7 +67,7 @@ class Live:
 
     def load(self, tables: DataSet) -> None:
         self.printed(self.driver.load(self.program, self.endpoint, tables))
-        self.printed(self.driver.settle(self.program, self.endpoint, tables))
+        self.printed(self.driver.finish_background_work(self.program, self.endpoint, tables))
 
     def verified(self, tables: DataSet) -> str:
         printed = self.printed(self.driver.verify(self.program, self.endpoint, tables))

@@ -81,7 +81,7 @@ def test_a_driver_that_fails_is_a_result(tmp_path: Path) -> None:
 
 def test_only_the_time_that_it_ran_counts_towards_its_timeout(tmp_path: Path) -> None:
     with PausableRun(command(tmp_path, HEADER, NAME, WORK, END, timeout=30.0)) as run:
-        run._watch.paused = -31.0  # as if it had run for as long
+        run._usage.paused = -31.0  # as if it had run for as long
         result = to_the_end(run)
     assert "did not end within" in (result.failure or "")
 

@@ -142,7 +142,7 @@ def server(kind: Kind, captured: UsersData) -> Iterator[Postgresql | Mariadb]:
     """Return another server, with the dump restored."""
     with started(kind.name) as live:  # type: ignore[attr-defined]
         live.printed(PLUGIN.load(live.program, live.endpoint, captured))
-        live.printed(PLUGIN.settle(live.program, live.endpoint, captured))
+        live.printed(PLUGIN.finish_background_work(live.program, live.endpoint, captured))
         yield kind(live)
 
 
@@ -266,6 +266,6 @@ def test_a_dump_with_an_error_is_told(kind: Kind, tmp_path: Path) -> None:
     with started(kind.name) as live:  # type: ignore[attr-defined]
         data = UsersData(source=broken, workload=broken, scripts=tmp_path)
         finished = live.command(PLUGIN.load(live.program, live.endpoint, data))
-        complaint = PLUGIN.complaint(finished.text())
-    assert complaint is not None
-    assert "nosuch" in complaint.message
+        error = PLUGIN.error_in_output(finished.text())
+    assert error is not None
+    assert "nosuch" in error.message

@@ -240,7 +240,7 @@ def test_a_client_that_is_not_let_in_is_told_why_and_what_to_do(line: str) -> No
     message, hint = REFUSALS[line]
     before = "FATAL: unable to connect to MySQL server on socket '/s/mysql.sock', aborting..."
     after = "FATAL: `init' function failed: common.lua:64: connection creation failed"
-    found = PLUGIN.complaint(f"sysbench 1.0.20\n\n{before}\n{line}\n{after}\n")
+    found = PLUGIN.error_in_output(f"sysbench 1.0.20\n\n{before}\n{line}\n{after}\n")
     assert found is not None
     assert message in found.message
     assert line in found.message
@@ -251,10 +251,10 @@ def test_of_unknown_complaints_the_one_that_says_why_is_told() -> None:
     before = "FATAL: unable to connect to MySQL server on socket '/nowhere', aborting..."
     why = "FATAL: error 2002: Can't connect to local server through socket '/nowhere' (2)"
     after = "FATAL: `init' function failed: common.lua:64: connection creation failed"
-    found = PLUGIN.complaint("\n".join((before, why, after)))
+    found = PLUGIN.error_in_output("\n".join((before, why, after)))
     assert found is not None
     assert found.message == f"sysbench failed: {why}"
-    assert PLUGIN.complaint(transcript("mariadb-point-query")) is None
+    assert PLUGIN.error_in_output(transcript("mariadb-point-query")) is None
 
 
 @given(histograms(), st.integers(min_value=0, max_value=9))
@@ -338,7 +338,7 @@ def test_the_command_lines(
     tables = suite_tasks.data_set(suite, scale)
     commands = [
         PLUGIN.load(SYSBENCH, where, tables),
-        PLUGIN.settle(SYSBENCH, where, tables),
+        PLUGIN.finish_background_work(SYSBENCH, where, tables),
         PLUGIN.verify(SYSBENCH, where, tables),
         *(
             PLUGIN.argv(DriverRequest(program=SYSBENCH, task=task, database=where, verify=False))

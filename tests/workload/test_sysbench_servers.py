@@ -96,7 +96,7 @@ def test_settling_writes_what_changed_and_leaves_settings_alone(server: Live) ->
     live = server.in_database("settled")
     live.load(SMALL)
     live.ask("UPDATE sbtest1 SET c = pad")
-    settle = PLUGIN.settle(live.program, live.endpoint, SMALL)
+    settle = PLUGIN.finish_background_work(live.program, live.endpoint, SMALL)
     if server.name == "postgresql":
         live.printed(settle)
         (line,) = live.ask(
@@ -114,11 +114,11 @@ def test_settling_writes_what_changed_and_leaves_settings_alone(server: Live) ->
 
 def test_a_client_of_another_name_is_refused_and_told_so(server: Live) -> None:
     stranger = replace(server.endpoint, user="nobody")
-    finished = server.command(PLUGIN.settle(server.program, stranger, SMALL))
-    complaint = PLUGIN.complaint(finished.text())
+    finished = server.command(PLUGIN.finish_background_work(server.program, stranger, SMALL))
+    error = PLUGIN.error_in_output(finished.text())
     assert not finished.ok
-    assert complaint is not None
-    assert "refuses hone's own account" in complaint.message
+    assert error is not None
+    assert "refuses hone's own account" in error.message
 
 
 def test_what_the_server_refuses_is_a_failure_with_its_reason(server: Live) -> None:

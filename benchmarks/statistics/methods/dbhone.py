@@ -27,7 +27,7 @@ def in_rounds(piece: Piece) -> Array:
     return both.swapaxes(1, 2)
 
 
-def in_passes(piece: Piece) -> Array:
+def in_long_slices(piece: Piece) -> Array:
     """Return each restart's rates if one subject has the first half of a step's time for itself."""
     alone = np.exp(piece.alone())
     half = alone.shape[-1] // 2
@@ -71,7 +71,7 @@ def judged(found: Estimates) -> Judged:
 
 ROUNDS = Method(title="dbhone, short slices", seen=in_rounds, judge=judge, in_blocks=True)
 PASSES = Method(
-    title="dbhone, long slices", seen=in_passes, judge=judge, in_blocks=True, on_traces=False
+    title="dbhone, long slices", seen=in_long_slices, judge=judge, in_blocks=True, on_traces=False
 )
 OVER_STEPS = Method(
     title="dbhone, over all steps",

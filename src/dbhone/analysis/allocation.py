@@ -1,9 +1,9 @@
-"""Divides the time that is left between steps, rounds and restarts.
+"""Divides the time that is left between steps, rounds and blocks.
 
-A step's log ratio, over restarts of r rounds each, has the variance between restarts plus an r-th
+A step's log ratio, over blocks of r rounds each, has the variance between blocks plus an r-th
 part of the variance within them: a nested design (T. Kalibera and R. Jones, ISMM 2013, section 5).
-A restart takes time before its first round, and a round takes its slices. A step whose rounds
-differ widely needs more rounds; one whose restarts differ needs more restarts. The choice makes the
+A block takes time before its first round, and a round takes its slices. A step whose rounds
+differ widely needs more rounds; one whose blocks differ needs more blocks. The choice makes the
 widest of all intervals as narrow as the time allows. It looks at spreads alone, never at
 differences.
 """
@@ -22,18 +22,16 @@ from dbhone.analysis.rounds import levels
 from dbhone.measurement.sample_array import Array
 
 
-def known(restarts: Sequence[Array]) -> Known | None:
-    """Return what restarts show of one step, None if there are too few of them or no pair.
+def variance_components(blocks: Sequence[Array]) -> VarianceComponents | None:
+    """Return what blocks show of one step, None if there are too few of them or no pair.
 
-    Each restart is an array, rounds x subjects, the base first: the logarithms of the slices'
-    rates, NaN where one is missing. The even and the odd rounds of a restart give a ratio each; how
+    Each block is an array, rounds x subjects, the base first: the logarithms of the slices'
+    rates, NaN where one is missing. The even and the odd rounds of a block give a ratio each; how
     far these differ shows the variance of a round, whatever the noise is like. The rest of the
-    variance of the restarts' ratios is the variance between restarts (a method of moments). All
+    variance of the blocks' ratios is the variance between blocks (a method of moments). All
     figures are means over the subjects.
     """
-    usable = [
-        restart for restart in restarts if len(restart) >= LEAST_ROUNDS and _has_pairs(restart)
-    ]
+    usable = [block for block in blocks if len(block) >= LEAST_ROUNDS and _has_pairs(block)]
     if len(usable) < MINIMUM_FOR_INTERVAL:
         return None
     total = float(np.var([_ratios(block) for block in usable], axis=0, ddof=1).mean())
@@ -41,7 +39,9 @@ def known(restarts: Sequence[Array]) -> Known | None:
     rounds = [len(block) for block in usable]
     within = float(np.mean(np.array(apart) * rounds)) / 4
     explained = within * float(np.mean(1 / np.array(rounds)))
-    return Known(error=total / len(usable), between=max(total - explained, 0.0), within=within)
+    return VarianceComponents(
+        error=total / len(usable), between=max(total - explained, 0.0), within=within
+    )
 
 
 def _has_pairs(logs: Array) -> bool:
@@ -56,16 +56,16 @@ def _ratios(logs: Array) -> Array:
 
 
 LEAST_ROUNDS = 4
-"""Of each step in each restart: fewer have no two halves that could be fitted."""
+"""Of each step in each block: fewer have no two halves that could be fitted."""
 _HALVINGS = 40
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What the restarts so far show of one step's log ratio.
+class VarianceComponents:
+    """What the blocks so far show of one step's log ratio.
 
-    ``error`` is the variance of its mean over them. ``between`` is the variance of one restart's
+    ``error`` is the variance of its mean over them. ``between`` is the variance of one block's
     ratio that more rounds cannot lessen; ``within`` is the variance of one round's.
     """
 
@@ -75,57 +75,57 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """The time in seconds that a restart of all subjects takes, and a round of each step."""
+class BlockCost:
+    """The time in seconds that a block takes to start all subjects, and a round of each step."""
 
-    restart: float
+    start: float
     rounds: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """A choice: the number of further restarts, and each one's rounds of each step.
+    """A choice: the number of further blocks, and each one's rounds of each step.
 
     ``half`` is the half-width, of a logarithm, that the widest of all intervals will have;
     ``seconds`` is the time that it takes.
     """
 
-    restarts: int
+    blocks: int
     rounds: Mapping[str, int]
     half: float
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """The bounds of a choice.
+class Limits:
+    """The limits of a choice.
 
-    ``seconds`` are left; at least ``restarts`` more have to be made; a restart has at most so many
+    ``seconds`` are left; at least ``blocks`` more have to be made; a block has at most so many
     ``rounds`` of each step; no interval needs a smaller half-width than ``wanted``, of a logarithm.
     """
 
     seconds: float
-    restarts: int
+    blocks: int
     rounds: Mapping[str, int]
     wanted: float
 
 
 def allocate(
-    known: Mapping[str, Known], cost: Cost, before: int, bounds: Bounds
+    components: Mapping[str, VarianceComponents], cost: BlockCost, before: int, limits: Limits
 ) -> Allocation | None:
-    """Return how to go on after some restarts, None if the time is too short for any more.
+    """Return how to go on after some blocks, None if the time is too short for any more.
 
     It is the shortest way to the wanted half-width. If the time is too short for that, it is the
     way that comes nearest to it.
     """
-    first = max(bounds.restarts, MINIMUM_FOR_INTERVAL - before)
-    least = cost.restart + sum(cost.rounds[step] * LEAST_ROUNDS for step in known)
+    first = max(limits.blocks, MINIMUM_FOR_INTERVAL - before)
+    least = cost.start + sum(cost.rounds[step] * LEAST_ROUNDS for step in components)
     ways = [
-        _Way(known=known, cost=cost, before=before, further=further, bounds=bounds)
-        for further in _numbers(first, math.floor(bounds.seconds / least))
+        _Way(components=components, cost=cost, before=before, further=further, limits=limits)
+        for further in _numbers(first, math.floor(limits.seconds / least))
     ]
     allocations = [way.allocation() for way in ways]
-    reached = [outcome for outcome in allocations if outcome.half <= bounds.wanted]
+    reached = [outcome for outcome in allocations if outcome.half <= limits.wanted]
     if reached:
         return min(reached, key=lambda outcome: outcome.seconds)
     return min(allocations, key=lambda outcome: outcome.half, default=None)
@@ -141,18 +141,18 @@ def _numbers(first: int, last: int) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Way:
-    """A number of further restarts, between which the time is divided."""
+    """A number of further blocks, between which the time is divided."""
 
-    known: Mapping[str, Known]
-    cost: Cost
+    components: Mapping[str, VarianceComponents]
+    cost: BlockCost
     before: int
     further: int
-    bounds: Bounds
+    limits: Limits
 
     def allocation(self) -> Allocation:
         """Return the rounds that bring all steps to the wanted half-width, or nearest to it."""
-        fewest = dict.fromkeys(self.known, LEAST_ROUNDS)
-        low = max((self.bounds.wanted / self._width) ** 2, self._widest(self.bounds.rounds))
+        fewest = dict.fromkeys(self.components, LEAST_ROUNDS)
+        low = max((self.limits.wanted / self._width) ** 2, self._widest(self.limits.rounds))
         high = self._widest(fewest)
         rounds = self._rounds(low)
         if not self._fits(rounds):
@@ -165,7 +165,7 @@ class _Way:
                 else:
                     low = middle
         return Allocation(
-            restarts=self.further,
+            blocks=self.further,
             rounds=rounds,
             half=self._width * math.sqrt(self._widest(rounds)),
             seconds=self._seconds(rounds),
@@ -177,21 +177,21 @@ class _Way:
         return float(reach(np.array(self.before + self.further - 1.0), CONFIDENCE))
 
     def _widest(self, rounds: Mapping[str, int]) -> float:
-        """Return the largest variance that a step's mean over all restarts will have."""
-        return max(self._variance(step, rounds[name]) for name, step in self.known.items())
+        """Return the largest variance that a step's mean over all blocks will have."""
+        return max(self._variance(step, rounds[name]) for name, step in self.components.items())
 
-    def _variance(self, step: Known, rounds: int) -> float:
+    def _variance(self, step: VarianceComponents, rounds: int) -> float:
         new = self.further * (step.between + step.within / rounds)
         return (self.before**2 * step.error + new) / (self.before + self.further) ** 2
 
     def _rounds(self, variance: float) -> dict[str, int]:
         """Return how many rounds of each step bring its mean to a variance."""
         return {
-            name: self._needed(step, variance, self.bounds.rounds[name])
-            for name, step in self.known.items()
+            name: self._needed(step, variance, self.limits.rounds[name])
+            for name, step in self.components.items()
         }
 
-    def _needed(self, step: Known, variance: float, most: int) -> int:
+    def _needed(self, step: VarianceComponents, variance: float, most: int) -> int:
         total = variance * (self.before + self.further) ** 2
         new = (total - self.before**2 * step.error) / self.further - step.between
         if new * most < step.within:
@@ -202,8 +202,8 @@ class _Way:
         return max(LEAST_ROUNDS, math.ceil(step.within / new - _ROUNDING))
 
     def _fits(self, rounds: Mapping[str, int]) -> bool:
-        return self._seconds(rounds) <= self.bounds.seconds
+        return self._seconds(rounds) <= self.limits.seconds
 
     def _seconds(self, rounds: Mapping[str, int]) -> float:
         measuring = sum(self.cost.rounds[name] * count for name, count in rounds.items())
-        return self.further * (self.cost.restart + measuring)
+        return self.further * (self.cost.start + measuring)

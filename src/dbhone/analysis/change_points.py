@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.analysis.estimate import estimate, summed, with_repeats
-from dbhone.analysis.history import Change, History, Lineage, Segment, Series
+from dbhone.analysis.history import Change, History, Lineage, Segment, VersionTrend
 from dbhone.analysis.indirect import Links, contrast
 from dbhone.analysis.multiplicity import findable, holm
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
@@ -37,7 +37,7 @@ _MOST = 2 / 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _What:
-    """What a series describes: the indices of its steps, and its names."""
+    """What a trend describes: the indices of its steps, and its names."""
 
     steps: tuple[int, ...]
     step: str | None
@@ -47,7 +47,7 @@ class _What:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """One series before it is analysed: each version's logarithms, by blocks.
+    """One trend before it is analysed: each version's logarithms, by blocks.
 
     ``noise`` is how far the A/A controls differ from the versions that they repeat.
     """
@@ -140,7 +140,7 @@ def _groups(steps: Sequence[Step], samples: SampleArray) -> Iterator[_What]:
 
 
 def _row(known: Mapping[str, Logs], lineage: Lineage, what: _What, confidence: float) -> _Row:
-    """Return a series without the versions and steps that few blocks of their run have.
+    """Return a trend without the versions and steps that few blocks of their run have.
 
     With them, hardly any block would have all that is compared.
     """
@@ -202,7 +202,7 @@ def _distance(logs: Logs) -> float:
     return 0.0 if math.isnan(centre) else centre
 
 
-def _family(rows: Sequence[_Row], least: float, confidence: float) -> Iterator[Series]:
+def _family(rows: Sequence[_Row], least: float, confidence: float) -> Iterator[VersionTrend]:
     """Analyse rows whose tests are corrected together."""
     pairs = [(row, *pair) for row in rows for pair in _pairs(len(row.versions))]
     if not pairs:
@@ -215,7 +215,7 @@ def _family(rows: Sequence[_Row], least: float, confidence: float) -> Iterator[S
     tests = iter(_tests(differences, places, confidence))
     # Each row takes its own from the tests, which are in the order of the rows.
     tested = ((row, [next(tests) for _ in _pairs(len(row.versions))]) for row in rows)
-    return (_series(row, row_tests, least, confidence) for row, row_tests in tested)
+    return (_trend(row, row_tests, least, confidence) for row, row_tests in tested)
 
 
 def _pairs(count: int) -> Iterator[tuple[int, int]]:
@@ -244,7 +244,7 @@ def _tests(
         )
 
 
-def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) -> Series:
+def _trend(row: _Row, tests: Sequence[_Test], least: float, confidence: float) -> VersionTrend:
     floor = max(math.log1p(least), row.noise)
     certain = [
         test for test in tests if test.p_adjusted < 1 - confidence and abs(test.centre) >= floor
@@ -258,7 +258,7 @@ def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) 
         for piece in itertools.pairwise(bounds)
         if row.versions
     ]
-    return Series(
+    return VersionTrend(
         step=row.what.step,
         group=row.what.group,
         in_sample=row.what.in_sample,
@@ -271,15 +271,15 @@ def _series(row: _Row, tests: Sequence[_Test], least: float, confidence: float) 
         overall=_change(row, ends, _segment(row, slice(last, None), confidence), confidence)
         if ends
         else None,
-        seemingly=_seemingly(row, tests, ends) if ends else None,
+        likely_cause=_likely_cause(row, tests, ends) if ends else None,
         findable=_findable(tests, floor),
     )
 
 
-def _seemingly(row: _Row, tests: Sequence[_Test], ends: _Test) -> str | None:
+def _likely_cause(row: _Row, tests: Sequence[_Test], ends: _Test) -> str | None:
     """Return the version that seems to have brought most of the change from end to end."""
     neighbours = [test for test in tests if test.after - test.before == 1]
-    largest = max(neighbours, key=lambda level: level.centre / ends.centre)
+    largest = max(neighbours, key=lambda test: test.centre / ends.centre)
     return row.versions[largest.after] if largest.centre / ends.centre >= _MOST else None
 
 

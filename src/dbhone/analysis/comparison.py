@@ -30,7 +30,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Frame:
+class _ComparisonSetup:
     """What is compared with what: names and kinds, by index.
 
     ``controls`` are the subjects that are the base once more. ``whole`` says of a step whether it
@@ -63,7 +63,7 @@ class _Frame:
         """Return all subjects but the base."""
         return [index for index in range(len(self.subjects)) if index != self.base]
 
-    def parts(self) -> Iterator[tuple[bool, Group | None, NDArray[np.intp]]]:
+    def subsets(self) -> Iterator[tuple[bool, Group | None, NDArray[np.intp]]]:
         """Yield each part of the steps that has any: held-out first, all groups first."""
         for in_sample in (False, True):
             for group in (None, *Group):
@@ -87,7 +87,7 @@ class _Judgement(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _StepSubset:
     """One subject's steps of one part, before the family is corrected."""
 
     subject: int
@@ -105,7 +105,7 @@ class _Compared:
     metric: Metric
     pairs: list[tuple[int, int]]
     rows: Rows
-    parts: list[_Part]
+    subsets: list[_StepSubset]
     sums: Rows
 
 
@@ -126,7 +126,7 @@ def analyse(
     (``multiplicity.py``). Raises HoneError if the base is not among the subjects or a step is not
     described.
     """
-    frame = _frame(samples, base, controls, steps, links)
+    setup = _setup(samples, base, controls, steps, links)
     compared: list[_Compared] = []
     left_out: set[LeftOut] = set()
     unusable = blocks = 0
@@ -135,20 +135,20 @@ def analyse(
             continue
         logs = samples.logs(metric)
         unusable += samples.without_logs(metric)
-        blocks = max(blocks, _blocks_of(logs.values[frame.base]))
-        repeats = [logs[control] for control in sorted(frame.controls)]
-        reference = with_repeats(logs[frame.base], repeats, CONFIDENCE)
-        estimates = _against_base(frame, logs, reference)
-        pairs, rows = _pairs(frame, estimates)
-        parts, sums = _parts(frame, metric, logs, reference, estimates, left_out)
-        comparison = _Compared(metric=metric, pairs=pairs, rows=rows, parts=parts, sums=sums)
+        blocks = max(blocks, _blocks_of(logs.values[setup.base]))
+        repeats = [logs[control] for control in sorted(setup.controls)]
+        reference = with_repeats(logs[setup.base], repeats, CONFIDENCE)
+        estimates = _against_base(setup, logs, reference)
+        pairs, rows = _pairs(setup, estimates)
+        subsets, sums = _subsets(setup, metric, logs, reference, estimates, left_out)
+        comparison = _Compared(metric=metric, pairs=pairs, rows=rows, subsets=subsets, sums=sums)
         compared.append(comparison)
     effects: list[Effect] = []
     summaries: list[Summary] = []
     for comparison, (tests, judged) in zip(compared, _tested(compared), strict=True):
-        effects += _effects(frame, comparison, tests)
+        effects += _effects(setup, comparison, tests)
         summaries += (
-            _summary(frame, comparison, judged, row) for row in range(len(comparison.parts))
+            _summary(setup, comparison, judged, row) for row in range(len(comparison.subsets))
         )
     return Analysis(
         base=base,
@@ -156,7 +156,7 @@ def analyse(
         blocks=blocks,
         effects=tuple(effects),
         summaries=tuple(summaries),
-        left_out=tuple(sorted(left_out, key=partial(_place, frame))),
+        left_out=tuple(sorted(left_out, key=partial(_place, setup))),
         unusable=unusable,
     )
 
@@ -181,18 +181,18 @@ def _tested(compared: Sequence[_Compared]) -> list[tuple[Tests, Tests]]:
     return [tests[comparison.metric.name] for comparison in compared]
 
 
-def _place(frame: _Frame, left_out: LeftOut) -> tuple[str, int, int]:
-    subject, step = frame.subjects.index(left_out.subject), frame.steps.index(left_out.step)
+def _place(setup: _ComparisonSetup, left_out: LeftOut) -> tuple[str, int, int]:
+    subject, step = setup.subjects.index(left_out.subject), setup.steps.index(left_out.step)
     return left_out.metric, subject, step
 
 
-def _frame(
+def _setup(
     samples: SampleArray,
     base: str,
     controls: Collection[str],
     steps: Sequence[Step],
     links: Links,
-) -> _Frame:
+) -> _ComparisonSetup:
     if base not in samples.subjects:
         raise HoneError(
             f"the base {base} is not among what was measured",
@@ -203,7 +203,7 @@ def _frame(
     if unknown:
         raise HoneError(f"the step {unknown[0]} was measured but does not belong to the run")
     whole = frozenset(wholes(steps))
-    return _Frame(
+    return _ComparisonSetup(
         subjects=samples.subjects,
         steps=samples.steps,
         base=samples.subjects.index(base),
@@ -221,10 +221,10 @@ def _frame(
     )
 
 
-def _against_base(frame: _Frame, logs: Logs, reference: Logs) -> Estimates:
+def _against_base(setup: _ComparisonSetup, logs: Logs, reference: Logs) -> Estimates:
     """Estimate each subject's distance from the base on each step."""
     return summed(
-        [frame.terms(logs, reference, subject) for subject in range(len(frame.subjects))],
+        [setup.terms(logs, reference, subject) for subject in range(len(setup.subjects))],
         CONFIDENCE,
     )
 
@@ -233,27 +233,27 @@ def _blocks_of(logs: Array) -> int:
     return int(np.count_nonzero(np.any(~np.isnan(logs), axis=0)))
 
 
-def _pairs(frame: _Frame, estimates: Estimates) -> tuple[list[tuple[int, int]], Rows]:
+def _pairs(setup: _ComparisonSetup, estimates: Estimates) -> tuple[list[tuple[int, int]], Rows]:
     """Return the subjects and steps that have an effect, and the effects."""
     pairs = [
         (subject, step)
-        for subject in frame.others()
-        for step in range(len(frame.steps))
+        for subject in setup.others()
+        for step in range(len(setup.steps))
         if estimates.count[subject, step]
     ]
-    families = [Family.CONTROL if row in frame.controls else Family.STEPS for row, _ in pairs]
+    families = [Family.CONTROL if row in setup.controls else Family.STEPS for row, _ in pairs]
     return pairs, Rows(estimates=_picked(estimates, pairs), families=tuple(families))
 
 
-def _effects(frame: _Frame, compared: _Compared, tests: Tests) -> list[Effect]:
+def _effects(setup: _ComparisonSetup, compared: _Compared, tests: Tests) -> list[Effect]:
     metric, estimates = compared.metric, compared.rows.estimates
     return [
         Effect(
-            subject=frame.subjects[subject],
-            step=frame.steps[step],
-            group=frame.groups[step],
-            in_sample=bool(frame.in_sample[step]),
-            part=not frame.whole[step],
+            subject=setup.subjects[subject],
+            step=setup.steps[step],
+            group=setup.groups[step],
+            in_sample=bool(setup.in_sample[step]),
+            part=not setup.whole[step],
             metric=metric.name,
             ratio=float(np.exp(estimates.centre[row])),
             low=_bound(estimates, row, -1),
@@ -279,62 +279,64 @@ def _picked(estimates: Estimates, pairs: Sequence[tuple[int, int]]) -> Estimates
     )
 
 
-def _parts(
-    frame: _Frame,
+def _subsets(
+    setup: _ComparisonSetup,
     metric: Metric,
     logs: Logs,
     reference: Logs,
     estimates: Estimates,
     left_out: set[LeftOut],
-) -> tuple[list[_Part], Rows]:
+) -> tuple[list[_StepSubset], Rows]:
     """Return the parts of the subjects' steps, and the estimates of their means."""
-    parts: list[_Part] = []
+    subsets: list[_StepSubset] = []
     series: list[list[Logs]] = []
-    for subject in frame.others():
-        for in_sample, group, steps in frame.parts():
+    for subject in setup.others():
+        for in_sample, group, steps in setup.subsets():
             counts = estimates.count[subject, steps]
             if not counts.any():
                 continue
             # A step that few blocks have would leave hardly a block in which all are whole.
             kept = steps[counts * 2 >= counts.max()]
             left_out.update(
-                LeftOut(metric=metric.name, subject=frame.subjects[subject], step=frame.steps[step])
+                LeftOut(metric=metric.name, subject=setup.subjects[subject], step=setup.steps[step])
                 for step in steps[counts * 2 < counts.max()].tolist()
             )
             centres = estimates.centre[subject, kept]
-            terms = frame.terms(logs[:, kept], reference[kept], subject)
+            terms = setup.terms(logs[:, kept], reference[kept], subject)
             series.append([term.mean() for term in terms])
-            parts.append(
-                _Part(
+            subsets.append(
+                _StepSubset(
                     subject=subject,
                     in_sample=in_sample,
                     group=group,
                     ratios=np.exp(centres),
                     fallback=float(centres.mean()),
-                    family=_family(frame, subject, in_sample=in_sample, group=group),
+                    family=_family(setup, subject, in_sample=in_sample, group=group),
                 )
             )
     nothing = Logs.without_rounds(np.empty((0, 1)))
     means = summed(series, CONFIDENCE) if series else estimate(nothing, CONFIDENCE)
-    return parts, Rows(estimates=means, families=tuple(part.family for part in parts))
+    return subsets, Rows(estimates=means, families=tuple(subset.family for subset in subsets))
 
 
-def _family(frame: _Frame, subject: int, *, in_sample: bool, group: Group | None) -> Family:
-    if subject in frame.controls:
+def _family(
+    setup: _ComparisonSetup, subject: int, *, in_sample: bool, group: Group | None
+) -> Family:
+    if subject in setup.controls:
         return Family.CONTROL
     # The subject wins or loses by this one, see ``verdict.find_winner``.
-    judged = group is None and in_sample == bool(frame.in_sample.all())
+    judged = group is None and in_sample == bool(setup.in_sample.all())
     return Family.JUDGED if judged else Family.PARTS
 
 
-def _summary(frame: _Frame, compared: _Compared, tests: Tests, row: int) -> Summary:
-    metric, part, estimates = compared.metric, compared.parts[row], compared.sums.estimates
-    centre = estimates.centre[row] if estimates.count[row] else part.fallback
-    ratios = part.ratios
+def _summary(setup: _ComparisonSetup, compared: _Compared, tests: Tests, row: int) -> Summary:
+    metric, subset, estimates = compared.metric, compared.subsets[row], compared.sums.estimates
+    centre = estimates.centre[row] if estimates.count[row] else subset.fallback
+    ratios = subset.ratios
     return Summary(
-        subject=frame.subjects[part.subject],
-        group=part.group,
-        in_sample=part.in_sample,
+        subject=setup.subjects[subset.subject],
+        group=subset.group,
+        in_sample=subset.in_sample,
         metric=metric.name,
         ratio=float(np.exp(centre)),
         low=_bound(estimates, row, -1),

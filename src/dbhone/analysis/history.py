@@ -63,12 +63,12 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class VersionTrend:
     """One step, or the steps of a group together, through the versions.
 
     ``step`` is None for a group; there ``group`` is None if it is all groups. ``versions`` are
     those that were measured in enough blocks. ``overall`` is the change from the first version to
-    the last, if it is certain and no change between neighbours is. ``seemingly`` is then the
+    the last, if it is certain and no change between neighbours is. ``likely_cause`` is then the
     version that seems to have brought most of it: a guess, None where none stands out. ``findable``
     is the smallest change, as a fraction, that would have been found between any neighbours; None
     with fewer than ``MINIMUM_BLOCKS`` blocks.
@@ -81,7 +81,7 @@ class Series:
     segments: tuple[Segment, ...]
     changes: tuple[Change, ...]
     overall: Change | None
-    seemingly: str | None
+    likely_cause: str | None
     findable: float | None
 
     @property
@@ -101,5 +101,5 @@ class History:
     versions: tuple[str, ...]
     confidence: float
     least: float
-    steps: tuple[Series, ...]
-    groups: tuple[Series, ...]
+    steps: tuple[VersionTrend, ...]
+    groups: tuple[VersionTrend, ...]

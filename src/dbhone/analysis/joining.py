@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from dbhone.analysis.history import Lineage
 from dbhone.analysis.indirect import Links
-from dbhone.analysis.parts import Part, differences, named_alike, numbered
+from dbhone.analysis.joinable_run import JoinableRun, differences, named_alike, numbered
 from dbhone.errors import UsageError
 from dbhone.measurement.record import Role, Run, Step, Subject
 from dbhone.measurement.sample_array import SampleArray
@@ -42,10 +42,10 @@ class Joined:
     samples: SampleArray
     everything: SampleArray
     lineage: Lineage
-    parts: tuple[Part, ...]
+    parts: tuple[JoinableRun, ...]
 
 
-def join(parts: Sequence[Part]) -> Joined:
+def join(parts: Sequence[JoinableRun]) -> Joined:
     """Return runs as one. Raises UsageError for runs that do not add up, and says why."""
     history = all(part.history for part in parts)
     _check_each(parts, history=history)
@@ -84,7 +84,7 @@ def join(parts: Sequence[Part]) -> Joined:
 
 
 def _joined_run(
-    parts: Sequence[Part], home: Part, order: Sequence[str], steps: tuple[Step, ...]
+    parts: Sequence[JoinableRun], home: JoinableRun, order: Sequence[str], steps: tuple[Step, ...]
 ) -> Run:
     subjects = {
         name: compared for part in reversed(parts) for name, compared in part.compared.items()
@@ -105,7 +105,7 @@ def _joined_run(
     )
 
 
-def _check_each(parts: Sequence[Part], *, history: bool) -> None:
+def _check_each(parts: Sequence[JoinableRun], *, history: bool) -> None:
     ids = [part.run.id for part in parts]
     for part in parts:
         if ids.count(part.run.id) > 1:
@@ -122,7 +122,7 @@ def _check_each(parts: Sequence[Part], *, history: bool) -> None:
             )
 
 
-def _chained(parts: Sequence[Part], *, history: bool) -> tuple[Part, ...]:
+def _chained(parts: Sequence[JoinableRun], *, history: bool) -> tuple[JoinableRun, ...]:
     """Order the parts so that each shares a subject with those before it."""
     first, *waiting = sorted(parts, key=lambda part: part.run.id)
     chained = [first]
@@ -135,7 +135,9 @@ def _chained(parts: Sequence[Part], *, history: bool) -> tuple[Part, ...]:
     return tuple(chained)
 
 
-def _nothing_shared(chained: Sequence[Part], part: Part, *, history: bool) -> UsageError:
+def _nothing_shared(
+    chained: Sequence[JoinableRun], part: JoinableRun, *, history: bool
+) -> UsageError:
     what = "version" if history else "subject"
     how = "the same build, settings and levers"
     if history:
@@ -147,7 +149,7 @@ def _nothing_shared(chained: Sequence[Part], part: Part, *, history: bool) -> Us
     )
 
 
-def _namesakes(chained: Sequence[Part], part: Part) -> str:
+def _namesakes(chained: Sequence[JoinableRun], part: JoinableRun) -> str:
     """Name a subject that another run has by name only, and how the two differ."""
     for earlier in chained:
         for name, subject in earlier.compared.items():
@@ -158,7 +160,7 @@ def _namesakes(chained: Sequence[Part], part: Part) -> str:
     return ""
 
 
-def _anchors(chained: Iterable[Part], part: Part) -> list[str]:
+def _anchors(chained: Iterable[JoinableRun], part: JoinableRun) -> list[str]:
     """Return the subjects that a part shares with earlier ones, those of the earliest first."""
     compared = part.compared
     shared: dict[str, None] = {}
@@ -170,7 +172,7 @@ def _anchors(chained: Iterable[Part], part: Part) -> list[str]:
     return list(shared)
 
 
-def _check_same(earlier: Part, part: Part, one: Subject, other: Subject) -> None:
+def _check_same(earlier: JoinableRun, part: JoinableRun, one: Subject, other: Subject) -> None:
     differing = differences(one, other)
     if differing:
         raise UsageError(
@@ -181,7 +183,7 @@ def _check_same(earlier: Part, part: Part, one: Subject, other: Subject) -> None
         )
 
 
-def _check_alike(first: Part, part: Part) -> None:
+def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
     """Refuse runs that did not do the same work, or not on the same machine."""
     first_run, other = first.run, part.run
     if first_run.machine.fingerprint != other.machine.fingerprint:
@@ -209,7 +211,7 @@ def _check_alike(first: Part, part: Part) -> None:
         )
 
 
-def _common_steps(parts: Sequence[Part]) -> tuple[Step, ...]:
+def _common_steps(parts: Sequence[JoinableRun]) -> tuple[Step, ...]:
     """Return the steps that all runs have; a step that one run trained on is in-sample."""
     trained = {step.name for part in parts for step in part.run.steps if step.in_sample}
     first, *others = (
@@ -221,12 +223,12 @@ def _common_steps(parts: Sequence[Part]) -> tuple[Step, ...]:
     return common
 
 
-def _subject_order(parts: Sequence[Part]) -> tuple[str, ...]:
+def _subject_order(parts: Sequence[JoinableRun]) -> tuple[str, ...]:
     """Return the first run's base, its other subjects, and what further runs add."""
     return tuple(dict.fromkeys(name for part in parts for name in part.compared))
 
 
-def _version_order(parts: Sequence[Part]) -> tuple[str, ...]:
+def _version_order(parts: Sequence[JoinableRun]) -> tuple[str, ...]:
     """Merge the orders of all parts; where they leave it open, the older version goes first."""
     after: dict[str, set[str]] = {name: set() for part in parts for name in part.compared}
     for part in parts:
@@ -248,7 +250,9 @@ def _version_order(parts: Sequence[Part]) -> tuple[str, ...]:
     return tuple(order)
 
 
-def _links(parts: Sequence[Part], names: Sequence[Mapping[str, str]], home: Part) -> Links:
+def _links(
+    parts: Sequence[JoinableRun], names: Sequence[Mapping[str, str]], home: JoinableRun
+) -> Links:
     """Return which runs measured what, and by which anchor each subject is compared.
 
     ``names`` has, for each part, the names of its subjects in the whole.
@@ -267,7 +271,7 @@ def _links(parts: Sequence[Part], names: Sequence[Mapping[str, str]], home: Part
     return Links(runs=runs, anchors=anchors)
 
 
-def _names(part: Part, home: Part) -> dict[str, str]:
+def _names(part: JoinableRun, home: JoinableRun) -> dict[str, str]:
     """Return the names of a part's subjects in the whole.
 
     A control of the same base is the whole's control; any other belongs to its run.
@@ -275,17 +279,17 @@ def _names(part: Part, home: Part) -> dict[str, str]:
     again: dict[str, str] = {}
     for control in _controls(part):
         same = (
-            name.name
-            for name in _controls(home)
-            if not differences(name, control) and name.name not in again.values()
+            subject.name
+            for subject in _controls(home)
+            if not differences(subject, control) and subject.name not in again.values()
         )
         again[control.name] = next(same, f"{control.name} of {part.title}")
     return {name: name for name in part.compared} | again
 
 
-def _controls(part: Part) -> list[Subject]:
+def _controls(part: JoinableRun) -> list[Subject]:
     return [subject for subject in part.run.subjects if subject.role is Role.CONTROL]
 
 
-def _titles(parts: Iterable[Part]) -> str:
+def _titles(parts: Iterable[JoinableRun]) -> str:
     return " and ".join(part.title for part in parts)

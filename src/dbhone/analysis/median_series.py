@@ -1,7 +1,8 @@
-"""The typical course of an observed quantity: its median over the blocks, moment by moment.
+"""The typical series of an observed quantity: its median over the blocks, moment by moment.
 
 Blocks are slices of the same length, each observed at about the same seconds after its begin. A
-course has the median and the quartiles over the blocks. It is for reading; verdicts are on effects.
+median series has the median and the quartiles over the blocks. It is for reading; verdicts are on
+effects.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbhone.measurement.sample_array import Array
-from dbhone.measurement.series import Kind, Observation, Quantity, Series
+from dbhone.measurement.series import Observation, Quantity, Series, SeriesKind
 
 MOST_POINTS = 60
-"""A course of more moments is thinned out, unless it is said otherwise."""
+"""A median series of more moments is thinned out, unless it is said otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
-    """The typical course of one quantity for one subject on one set.
+class MedianSeries:
+    """The typical series of one quantity for one subject on one set.
 
     ``at`` are seconds since the slice's begin; ``values`` are the medians over ``blocks`` blocks,
     ``low`` to ``high`` the quartiles. All have the same length.
@@ -37,17 +38,17 @@ class Course:
     blocks: int
 
 
-def find_courses(
+def find_median_series(
     observations: Iterable[Observation], sets: Sequence[str], *, most_points: int = MOST_POINTS
-) -> tuple[Course, ...]:
-    """Return the courses on some of the sets, by set, quantity and subject.
+) -> tuple[MedianSeries, ...]:
+    """Return the median series on some of the sets, by set, quantity and subject.
 
     A count that is missing from a block was 0 in all of it. Moments at which fewer than half of the
     blocks were observed are left out, such as the end of the longest slice. With more than about
     ``most_points`` moments, neighbours are averaged.
     """
     chosen = [observation for observation in observations if observation.set in sets]
-    courses: list[Course] = []
+    found: list[MedianSeries] = []
     for name in sets:
         of_set = [observation for observation in chosen if observation.set == name]
         subjects = dict.fromkeys(observation.subject for observation in of_set)
@@ -60,9 +61,9 @@ def find_courses(
             width = _width(same, most_points)
             for subject in subjects:
                 blocks = [observation for observation in of_set if observation.subject == subject]
-                course = _course(blocks, quantity, width)
-                courses += [course] if course is not None else []
-    return tuple(courses)
+                one = _median_series(blocks, quantity, width)
+                found += [one] if one is not None else []
+    return tuple(found)
 
 
 def _width(series: Sequence[Series], most_points: int) -> float:
@@ -75,7 +76,9 @@ def _width(series: Sequence[Series], most_points: int) -> float:
     return interval * max(1, int(np.ceil(longest / interval / most_points)))
 
 
-def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> Course | None:
+def _median_series(
+    blocks: Sequence[Observation], quantity: Quantity, width: float
+) -> MedianSeries | None:
     slices = [
         one_series
         for one_series in (_series_of(block, quantity) for block in blocks)
@@ -86,14 +89,14 @@ def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> 
     bins = [np.rint(np.asarray(one_series.at) / width).astype(np.int64) for one_series in slices]
     count = max(int(numbers.max()) for numbers in bins if len(numbers)) + 1
     moments, values = np.full((2, len(slices), count), np.nan)
-    for row, (place, course) in enumerate(zip(bins, slices, strict=True)):
-        _average(moments[row], place, np.asarray(course.at))
-        _average(values[row], place, np.asarray(course.values))
+    for row, (place, one_series) in enumerate(zip(bins, slices, strict=True)):
+        _average(moments[row], place, np.asarray(one_series.at))
+        _average(values[row], place, np.asarray(one_series.values))
     often = np.isfinite(values).sum(axis=0) * 2 >= len(slices)
     if not often.any():
         return None
     low, middle, high = np.nanquantile(values[:, often], (0.25, 0.5, 0.75), axis=0)
-    return Course(
+    return MedianSeries(
         subject=blocks[0].subject,
         set=blocks[0].set,
         quantity=quantity,
@@ -108,7 +111,7 @@ def _course(blocks: Sequence[Observation], quantity: Quantity, width: float) -> 
 def _series_of(block: Observation, quantity: Quantity) -> Series | None:
     """Return a block's series of a quantity; zeros for a count that the block does not have."""
     own = next((series for series in block.series if series.quantity == quantity), None)
-    if own is not None or quantity.kind is not Kind.COUNT or not block.series:
+    if own is not None or quantity.kind is not SeriesKind.COUNT or not block.series:
         return own
     # The longest of what was observed tells when it was looked.
     at = max((series.at for series in block.series), key=len)

@@ -25,7 +25,7 @@ OTHER = "other functions"
 _CLONE = re.compile(r"(\.(lto_priv|isra|constprop|part|cold|llvm|localalias|resolver)\.?\d*)+$")
 
 
-class Part(StrEnum):
+class CodeOrigin(StrEnum):
     """Whose code is executed."""
 
     OWN = "the server's own code"
@@ -37,7 +37,7 @@ class Part(StrEnum):
 class Call:
     """A function on a stack. Of the kernel's functions the system call stands for all."""
 
-    part: Part
+    origin: CodeOrigin
     module: str
     function: str
 
@@ -113,7 +113,7 @@ def module_of(function: str, modules: Sequence[tuple[str, str]]) -> str:
 
 
 def totals(base: Sequence[Round], subject: Sequence[Round], threads: int) -> list[Difference]:
-    """Return an operation's CPU time by part, as a whole, of the client, and what else it takes.
+    """Return an operation's CPU time by origin, as a whole, of the client, and what else it takes.
 
     What else an operation takes its client is waiting: for disks, locks, or a CPU. Background
     processes work at the same time, so that it is a little too small.
@@ -123,8 +123,8 @@ def totals(base: Sequence[Round], subject: Sequence[Round], threads: int) -> lis
         return _difference(name, [take(one) for one in base], [take(one) for one in subject])
 
     parts = [
-        of(part.value, lambda one, part=part: _only(one, part))  # type: ignore[misc]
-        for part in Part
+        of(origin.value, lambda one, origin=origin: _only(one, origin))  # type: ignore[misc]
+        for origin in CodeOrigin
     ]
     return [
         *parts,
@@ -137,8 +137,8 @@ def totals(base: Sequence[Round], subject: Sequence[Round], threads: int) -> lis
     ]
 
 
-def _only(one_round: Round, part: Part) -> float:
-    return one_round.per_operation(lambda stack: stack[0].part.value).get(part.value, 0.0)
+def _only(one_round: Round, origin: CodeOrigin) -> float:
+    return one_round.per_operation(lambda stack: stack[0].origin.value).get(origin.value, 0.0)
 
 
 def by_module(base: Sequence[Round], subject: Sequence[Round]) -> list[Difference]:

@@ -166,7 +166,7 @@ class Analysis:
             summaries=tuple(
                 summary for summary in self.summaries if summary.subject not in subjects
             ),
-            left_out=tuple(effect for effect in self.left_out if effect.subject not in subjects),
+            left_out=tuple(step for step in self.left_out if step.subject not in subjects),
         )
 
     def judged(self, subject: str) -> tuple[Effect | Summary, ...]:
@@ -178,7 +178,7 @@ class Analysis:
         return tuple(
             effect
             for effect in judged
-            if effect.subject == subject and tone(effect) is not Direction.UNKNOWN
+            if effect.subject == subject and direction_of(effect) is not Direction.UNKNOWN
         )
 
     def summary(
@@ -196,7 +196,7 @@ class Analysis:
         )
 
 
-def tone(effect: Effect | Summary) -> Direction:
+def direction_of(effect: Effect | Summary) -> Direction:
     """Return which way the verdict points.
 
     An effect whose own interval misses 1, but not by enough for one of so many comparisons, is
@@ -221,12 +221,12 @@ def likely(effect: Effect | Summary) -> str | None:
     """Return the metric's word for what an effect likely is, None if it is certain or unknown."""
     metric = BY_NAME[effect.metric]
     words = {Direction.LIKELY_BETTER: metric.gain, Direction.LIKELY_WORSE: metric.loss}
-    return words.get(tone(effect))
+    return words.get(direction_of(effect))
 
 
 def differs(effect: Effect | Summary) -> bool:
     """Return whether the verdict is that there is a difference."""
-    return tone(effect) in (Direction.BETTER, Direction.WORSE)
+    return direction_of(effect) in (Direction.BETTER, Direction.WORSE)
 
 
 def half_width(bounded: Bounded) -> float | None:

@@ -340,8 +340,8 @@ def _values(analysis: Analysis) -> Iterator[Warning]:
 def _left_out(analysis: Analysis) -> dict[tuple[str, tuple[str, ...]], list[str]]:
     """Return the subjects by the metric and the steps that their summaries leave out."""
     steps: dict[tuple[str, str], list[str]] = {}
-    for effect in analysis.left_out:
-        steps.setdefault((effect.metric, effect.subject), []).append(effect.step)
+    for left_out in analysis.left_out:
+        steps.setdefault((left_out.metric, left_out.subject), []).append(left_out.step)
     subjects: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (metric, subject), names in steps.items():
         subjects.setdefault((metric, tuple(names)), []).append(subject)

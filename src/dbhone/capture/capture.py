@@ -16,7 +16,7 @@ from dbhone.capture.anonymise import Anonymiser
 from dbhone.capture.logs.base import LogFormat, LogReader, formats, head_of, read_all
 from dbhone.capture.logs.postgresql_stderr import PostgresqlStderr
 from dbhone.capture.sessions import Sessions
-from dbhone.capture.sql import DIALECTS
+from dbhone.capture.sql import LEXICAL_RULES
 from dbhone.errors import UsageError
 from dbhone.workload.workload_file import Header, Unread, UnreadLine, WorkloadWriter, written
 
@@ -68,7 +68,7 @@ class _Capture:
         self._options = options
         self._protocol = protocol
         self._sessions = Sessions(
-            DIALECTS[protocol], writer.line, Anonymiser() if options.anonymise else None
+            LEXICAL_RULES[protocol], writer.line, Anonymiser() if options.anonymise else None
         )
 
     def read(self, logs: dict[Path, LogFormat]) -> Captured:

@@ -24,8 +24,8 @@ from dbhone.capture.catalogues.base import load_catalogue
 from dbhone.capture.made_up import Catalogue, write_made_up
 from dbhone.capture.servers.base import (
     Address,
-    Change,
     Connection,
+    LoggingStatements,
     ServerLog,
     load_server,
     parse_address,
@@ -109,8 +109,8 @@ def capture_live(
     connection, password = _logged_in(address, ask)
     server = load_server(address.protocol)
     with connection, tempfile.TemporaryFile(prefix="hone-capture-") as spool:
-        change = server.change(connection)
-        with _logging(home, address, password, connection, change) as begin:
+        statements = server.logging_statements(connection)
+        with _logging(home, address, password, connection, statements) as begin:
             log = server.log(connection)
             begin()
             tell(f"the server logs all statements for {seconds:.0f} s")
@@ -158,47 +158,53 @@ def _execute(connection: Connection, statements: tuple[str, ...]) -> None:
 
 @contextlib.contextmanager
 def _logging(
-    home: Home, address: Address, password: str | None, connection: Connection, change: Change
+    home: Home,
+    address: Address,
+    password: str | None,
+    connection: Connection,
+    statements: LoggingStatements,
 ) -> Iterator[Callable[[], None]]:
     """Yield what switches logging on; put the settings back in the end, whatever ends it."""
     make_root(home)
     folder = home.root / _FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     note = folder / f"{digest_of(address.text)[:16]}.json"
-    with _watched(address, password, change, note) as watcher:
+    with _watched(address, password, statements, note) as watcher:
         content = {
             "address": address.text,
             "hone": os.getpid(),
             "watcher": watcher,
-            "put_back": change.put_back,
+            "put_back": statements.put_back,
         }
         write_whole(note, json.dumps(content))
         try:
-            yield lambda: _execute(connection, change.switch_on)
+            yield lambda: _execute(connection, statements.switch_on)
         finally:
-            _put_back_surely(address, password, connection, change)
+            _put_back_surely(address, password, connection, statements)
             note.unlink(missing_ok=True)
 
 
 def _put_back_surely(
-    address: Address, password: str | None, connection: Connection, change: Change
+    address: Address, password: str | None, connection: Connection, statements: LoggingStatements
 ) -> None:
     """Put settings back, on a new connection where the old one is lost."""
     try:
-        _execute(connection, change.put_back)
+        _execute(connection, statements.put_back)
     except MachineError:
         with load_server(address.protocol).connect(address, password) as again:
-            _execute(again, change.put_back)
+            _execute(again, statements.put_back)
 
 
 @contextlib.contextmanager
-def _watched(address: Address, password: str | None, change: Change, note: Path) -> Iterator[int]:
+def _watched(
+    address: Address, password: str | None, statements: LoggingStatements, note: Path
+) -> Iterator[int]:
     """Yield the id of a process that puts settings back if we end without having done it."""
     reader, writer = os.pipe()
     watcher = os.fork()
     if watcher == 0:
         os.close(writer)
-        _watch(reader, address, password, change, note)
+        _watch(reader, address, password, statements, note)
     os.close(reader)
     try:
         yield watcher
@@ -211,7 +217,9 @@ def _watched(address: Address, password: str | None, change: Change, note: Path)
     os.waitpid(watcher, 0)
 
 
-def _watch(reader: int, address: Address, password: str | None, change: Change, note: Path) -> None:
+def _watch(
+    reader: int, address: Address, password: str | None, statements: LoggingStatements, note: Path
+) -> None:
     """Be the watcher: wait for hone's end, and put settings back unless it says that it did."""
     status = 1
     try:
@@ -221,19 +229,21 @@ def _watch(reader: int, address: Address, password: str | None, change: Change, 
         if os.read(reader, 1) == _DONE or not note.exists():
             status = 0
         else:
-            _put_back_patiently(address, password, change)
+            _put_back_patiently(address, password, statements)
             note.unlink(missing_ok=True)
             status = 0
     finally:
         os._exit(status)
 
 
-def _put_back_patiently(address: Address, password: str | None, change: Change) -> None:
+def _put_back_patiently(
+    address: Address, password: str | None, statements: LoggingStatements
+) -> None:
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
             with load_server(address.protocol).connect(address, password) as connection:
-                _execute(connection, change.put_back)
+                _execute(connection, statements.put_back)
             return
         except MachineError:
             if time.monotonic() > deadline:

@@ -82,7 +82,7 @@ class Catalogue:
     left_out: tuple[str, ...] = ()
 
 
-class Dialect(ABC):
+class RowDialect(ABC):
     """How a protocol's SQL writes what made-up rows need; ``number`` is an expression.
 
     ``inserting`` stands before SELECT, where a value is given for what the server would count.
@@ -151,7 +151,7 @@ class _Plan:
     counted: dict[tuple[str, ...], _Counted] = field(default_factory=dict)
 
 
-def write_made_up(catalogue: Catalogue, dialect: Dialect, file: IO[str]) -> None:
+def write_made_up(catalogue: Catalogue, dialect: RowDialect, file: IO[str]) -> None:
     """Write a dump that makes the tables and their rows.
 
     Raises UsageError for a column that must have a value of a type of which none can be made up.
@@ -170,7 +170,7 @@ def write_made_up(catalogue: Catalogue, dialect: Dialect, file: IO[str]) -> None
 
 
 class _Maker:
-    def __init__(self, tables: Sequence[Table], dialect: Dialect) -> None:
+    def __init__(self, tables: Sequence[Table], dialect: RowDialect) -> None:
         self._dialect = dialect
         self.plans = _plans({table.name: table for table in tables})
 

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dbhone.capture.sql import (
-    Dialect,
-    Meaning,
-    Repeat,
+    LexicalRules,
+    ReplayRule,
+    TransactionEffect,
     has_parameters,
     is_whole,
-    meaning,
+    replay_rule,
     split,
 )
-from dbhone.workload.workload_file import Kind, Template
+from dbhone.workload.workload_file import StatementKind, Template
 
 _MOST_TEMPLATES = 20_000
 _MOST_WHOLE = 4096
@@ -44,26 +44,26 @@ class _Template:
     """A template while statements of it are counted. Without a number it is left out."""
 
     __slots__ = (
-        *("errors", "executions", "kind", "literals", "meaning", "microseconds", "number"),
-        *("parameters", "pieces"),
+        *("errors", "executions", "kind", "literals", "microseconds", "number"),
+        *("parameters", "pieces", "rule"),
     )
 
     def __init__(
         self,
         pieces: tuple[str, ...],
         *,
-        kind: Kind,
+        kind: StatementKind,
         number: int | None,
         literals: int,
         parameters: bool,
-        meaning: Meaning,
+        rule: ReplayRule,
     ) -> None:
         self.pieces = pieces
         self.kind = kind
         self.number = number
         self.literals = literals
         self.parameters = parameters
-        self.meaning = meaning
+        self.rule = rule
         self.executions = self.microseconds = self.errors = 0
 
     def counted(self) -> Template:
@@ -73,7 +73,7 @@ class _Template:
             executions=self.executions,
             microseconds=self.microseconds,
             errors=self.errors,
-            inexact=self.meaning.inexact,
+            inexact=self.rule.inexact,
         )
 
 
@@ -155,20 +155,24 @@ class Sessions:
 
     def __init__(
         self,
-        dialect: Dialect,
+        rules: LexicalRules,
         write: Callable[[str], object],
         replaced: Callable[[str], str] | None = None,
     ) -> None:
-        self.dialect = dialect
+        self.rules = rules
         self.counted = Counted()
         self._write = write
         self._replaced = replaced
         self._encode = json.JSONEncoder(separators=(",", ":")).encode
         self._sessions: dict[str, _Session] = {}
         self._templates: dict[str, _Template] = {}
-        self._common: dict[tuple[Meaning, Kind], _Template] = {}
+        self._common: dict[tuple[ReplayRule, StatementKind], _Template] = {}
         self._numbered: list[_Template] = []
-        self._whole: dict[Kind, dict[str, _Template]] = {"text": {}, "bound": {}, "named": {}}
+        self._whole: dict[StatementKind, dict[str, _Template]] = {
+            "text": {},
+            "bound": {},
+            "named": {},
+        }
         self._batch: list[tuple[int, int, list[_Statement]]] = []
         self._batched = 0
 
@@ -185,14 +189,14 @@ class Sessions:
         sql: str,
         parameters: Sequence[Value] | None = None,
         duration: int | None = None,
-        kind: Kind = "text",
+        kind: StatementKind = "text",
     ) -> None:
         """Take a statement of the session ``key``; one that is no text may have parameters."""
         session = self._sessions.get(key) or self._new_session(key)
         values: Sequence[Value] = ()
         template = self._whole[kind].get(sql)
         if template is None:
-            parts = split(sql, self.dialect)
+            parts = split(sql, self.rules)
             values = parts[1::2]
             template = self._template(tuple(parts[::2]), kind=kind, values=values, sql=sql)
             if template.literals != len(values):  # there was no room for its own
@@ -200,10 +204,10 @@ class Sessions:
             elif self._replaced is not None:
                 values = [self._replaced(value) for value in parts[1::2]]
         if template.number is None:
-            self._skip(session, template.meaning)
+            self._skip(session, template.rule)
             return
         if template.parameters and not parameters:
-            self.counted.left_out[self.dialect.no_values] += 1
+            self.counted.left_out[self.rules.no_values] += 1
             session.last = None
             return
         if parameters:
@@ -214,13 +218,13 @@ class Sessions:
         template.executions += 1
         if duration is not None:
             template.microseconds += duration
-        self._place(session, at, statement, template.meaning.repeat)
+        self._place(session, at, statement, template.rule.effect)
 
-    def _skip(self, session: _Session, meant: Meaning) -> None:
-        self.counted.left_out[meant.left_out or CUT] += 1
+    def _skip(self, session: _Session, rule: ReplayRule) -> None:
+        self.counted.left_out[rule.left_out or CUT] += 1
         session.last = None
-        if meant.repeat in (Repeat.AUTOCOMMIT_OFF, Repeat.AUTOCOMMIT_ON):
-            session.autocommit = meant.repeat is Repeat.AUTOCOMMIT_ON
+        if rule.effect in (TransactionEffect.AUTOCOMMIT_OFF, TransactionEffect.AUTOCOMMIT_ON):
+            session.autocommit = rule.effect is TransactionEffect.AUTOCOMMIT_ON
 
     def _anonymous(self, values: Sequence[Value]) -> Sequence[Value]:
         replaced = self._replaced
@@ -233,35 +237,37 @@ class Sessions:
             return "".join(parts)
         return "".join(self._replaced(part) if at % 2 else part for at, part in enumerate(parts))
 
-    def _place(self, session: _Session, at: int, statement: _Statement, repeat: Repeat) -> None:
+    def _place(
+        self, session: _Session, at: int, statement: _Statement, effect: TransactionEffect
+    ) -> None:
         """Put a statement into the transaction to which it belongs."""
         if session.pending is not None:
             self._emit(session)
         if session.opened is None:
-            self._place_first(session, at, statement, repeat)
+            self._place_first(session, at, statement, effect)
             return
-        if repeat is Repeat.BEGIN:
+        if effect is TransactionEffect.BEGIN:
             session.pending = (session.began, session.opened)
             self._emit(session)
             session.opened, session.began = [statement], at
             return
         session.opened.append(statement)
-        if repeat is Repeat.END:
+        if effect is TransactionEffect.END:
             session.pending, session.opened = (session.began, session.opened), None
         elif len(session.opened) > _LONGEST_TRANSACTION:
             self._leave_out(session.opened, TOO_LONG)
             session.opened, session.skipping = None, True
 
     def _place_first(
-        self, session: _Session, at: int, statement: _Statement, repeat: Repeat
+        self, session: _Session, at: int, statement: _Statement, effect: TransactionEffect
     ) -> None:
         """Put a statement that is in no transaction yet."""
         if session.skipping:
             self._leave_out([statement], TOO_LONG)
-            session.skipping = repeat is not Repeat.END
-        elif repeat is Repeat.BEGIN:
+            session.skipping = effect is not TransactionEffect.END
+        elif effect is TransactionEffect.BEGIN:
             session.opened, session.began = [statement], at
-        elif repeat is Repeat.END:
+        elif effect is TransactionEffect.END:
             # Without autocommit clients end what they did not begin.
             if session.autocommit:
                 self._leave_out([statement], UNBEGUN)
@@ -290,7 +296,7 @@ class Sessions:
             last.template.errors += 1
 
     def _is_of(self, sql: str, template: _Template) -> bool:
-        return tuple(split(sql, self.dialect)[::2]) == template.pieces
+        return tuple(split(sql, self.rules)[::2]) == template.pieces
 
     def took(self, key: str, duration: int) -> None:
         """Take how long the last statement of a session took, where the log says it after it."""
@@ -312,7 +318,7 @@ class Sessions:
         if session is None:
             return
         if session.opened is not None:
-            self._place(session, at, self._own("ROLLBACK"), Repeat.END)
+            self._place(session, at, self._own("ROLLBACK"), TransactionEffect.END)
         if session.pending is not None:
             self._emit(session)
 
@@ -329,45 +335,47 @@ class Sessions:
     # Templates and transactions
 
     def _template(
-        self, pieces: tuple[str, ...], *, kind: Kind, values: Sequence[Value], sql: str
+        self, pieces: tuple[str, ...], *, kind: StatementKind, values: Sequence[Value], sql: str
     ) -> _Template:
         name = "\0".join(pieces) + f"\0\0{kind}"
         known = self._templates.get(name)
         if known is not None:
             return known
-        if is_whole(pieces, self.dialect):
-            meant = meaning(pieces, tuple(value for value in values if value is not None))
+        if is_whole(pieces, self.rules):
+            rule = replay_rule(pieces, tuple(value for value in values if value is not None))
         else:
-            meant, pieces, name = Meaning(Repeat.PLAIN, CUT), (), "\0cut"
+            rule, pieces, name = ReplayRule(TransactionEffect.PLAIN, CUT), (), "\0cut"
         if len(self._templates) >= _MOST_TEMPLATES:
-            return self._common_template(meant, kind=kind)
-        template = self._templates[name] = self._new_template(pieces, meant, kind=kind)
+            return self._common_template(rule, kind=kind)
+        template = self._templates[name] = self._new_template(pieces, rule, kind=kind)
         if not values and len(self._whole[kind]) < _MOST_WHOLE and pieces:
             self._whole[kind][sql] = template
         return template
 
-    def _new_template(self, pieces: tuple[str, ...], meant: Meaning, *, kind: Kind) -> _Template:
-        number = None if meant.left_out else len(self._numbered)
+    def _new_template(
+        self, pieces: tuple[str, ...], rule: ReplayRule, *, kind: StatementKind
+    ) -> _Template:
+        number = None if rule.left_out else len(self._numbered)
         template = _Template(
             pieces,
             kind=kind,
             number=number,
             literals=len(pieces) - 1,
-            parameters=has_parameters(pieces, self.dialect),
-            meaning=meant,
+            parameters=has_parameters(pieces, self.rules),
+            rule=rule,
         )
         if number is not None:
             self._numbered.append(template)
         return template
 
-    def _common_template(self, meant: Meaning, *, kind: Kind) -> _Template:
+    def _common_template(self, rule: ReplayRule, *, kind: StatementKind) -> _Template:
         """Return the template of all statements of this kind for whose own there is no room.
 
         Its only literal is the whole statement.
         """
-        of = (meant, kind)
+        of = (rule, kind)
         if of not in self._common:
-            self._common[of] = self._new_template(("", ""), meant, kind=kind)
+            self._common[of] = self._new_template(("", ""), rule, kind=kind)
         return self._common[of]
 
     def _new_session(self, key: str) -> _Session:

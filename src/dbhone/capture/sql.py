@@ -31,7 +31,7 @@ _POSTGRESQL_LITERAL = rf"[0-9'-](?:(?<=')(?:(?<=\b[eE]'){_ESCAPED}|{_PLAIN})|{_N
 _MYSQL_LITERAL = rf"""[0-9'"-](?:(?<='){_ESCAPED}|(?<="){_ESCAPED_DOUBLE}|{_NUMBER}|{_SIGNED})"""
 
 
-class Repeat(Enum):
+class TransactionEffect(Enum):
     """What replaying a statement would do."""
 
     PLAIN = "plain"
@@ -45,7 +45,7 @@ class Repeat(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class LexicalRules:
     """How a DBMS's family writes literals, comments and names.
 
     ``literal`` parts a statement that has none of the ``marks``. ``all`` parts any: its groups are
@@ -66,7 +66,7 @@ class Dialect:
 _FLAGS = re.DOTALL | re.ASCII
 
 
-def _dialect(
+def _rules(
     protocol: str,
     *,
     literal: str,
@@ -76,9 +76,9 @@ def _dialect(
     parameter: str,
     no_values: str,
     more: str = "",
-) -> Dialect:
+) -> LexicalRules:
     value = f"{more}|{literal}" if more else literal
-    return Dialect(
+    return LexicalRules(
         protocol=protocol,
         literal=re.compile(f"({literal})", _FLAGS),
         marks=marks,
@@ -89,7 +89,7 @@ def _dialect(
     )
 
 
-POSTGRESQL = _dialect(
+POSTGRESQL = _rules(
     "postgresql",
     literal=_POSTGRESQL_LITERAL,
     marks=('"', "--", "/*", "$"),
@@ -99,7 +99,7 @@ POSTGRESQL = _dialect(
     no_values="executions without their parameters (log_parameter_max_length is 0, or they failed)",
     more=_DOLLAR,
 )
-MYSQL = _dialect(
+MYSQL = _rules(
     "mysql",
     literal=_MYSQL_LITERAL,
     marks=("`", "--", "/*", "#"),
@@ -111,23 +111,23 @@ MYSQL = _dialect(
         " it logged, so let them connect anew meanwhile"
     ),
 )
-DIALECTS = {dialect.protocol: dialect for dialect in (POSTGRESQL, MYSQL)}
+LEXICAL_RULES = {rules.protocol: rules for rules in (POSTGRESQL, MYSQL)}
 
 
-def split(sql: str, dialect: Dialect) -> list[str]:
+def split(sql: str, rules: LexicalRules) -> list[str]:
     """Return a statement's pieces and its literals in turn; it begins and ends with a piece.
 
     Comments are left out, hints are not: a comment may hold a value.
     """
-    for mark in dialect.marks:
+    for mark in rules.marks:
         if mark in sql:
-            return _split(sql, dialect)
-    return dialect.literal.split(sql)
+            return _split(sql, rules)
+    return rules.literal.split(sql)
 
 
-def _split(sql: str, dialect: Dialect) -> list[str]:
+def _split(sql: str, rules: LexicalRules) -> list[str]:
     parts, piece, end = [], "", 0
-    for match in dialect.all.finditer(sql):
+    for match in rules.all.finditer(sql):
         piece += sql[end : match.start()]
         end = match.end()
         if match["value"] is not None:
@@ -140,20 +140,20 @@ def _split(sql: str, dialect: Dialect) -> list[str]:
     return [*parts, piece + sql[end:]]
 
 
-def is_whole(pieces: tuple[str, ...], dialect: Dialect) -> bool:
+def is_whole(pieces: tuple[str, ...], rules: LexicalRules) -> bool:
     """Return whether these are the pieces of a whole statement: a cut one has an open quote."""
     text = "\0".join(pieces)
-    if dialect.broken.search(text) is None:
+    if rules.broken.search(text) is None:
         return True
-    return dialect.broken.search(dialect.all.sub("", text)) is None
+    return rules.broken.search(rules.all.sub("", text)) is None
 
 
-def has_parameters(pieces: tuple[str, ...], dialect: Dialect) -> bool:
+def has_parameters(pieces: tuple[str, ...], rules: LexicalRules) -> bool:
     """Return whether a template has parameters: places for values that stand elsewhere."""
     text = "\0".join(pieces)
-    if dialect.parameter.search(text) is None:
+    if rules.parameter.search(text) is None:
         return False
-    return dialect.parameter.search(dialect.all.sub("", text)) is not None
+    return rules.parameter.search(rules.all.sub("", text)) is not None
 
 
 # What a template would do
@@ -210,56 +210,60 @@ ADMINISTRATION = "waits, locks of a session, files and administration"
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class ReplayRule:
     """What a template does: to transactions, why it is not replayed if it is not, and whether
     its answers vary."""
 
-    repeat: Repeat
+    effect: TransactionEffect
     left_out: str | None = None
     inexact: bool = False
 
 
-def meaning(pieces: tuple[str, ...], literals: tuple[str, ...]) -> Meaning:
+def replay_rule(pieces: tuple[str, ...], literals: tuple[str, ...]) -> ReplayRule:
     """Return what a statement of this template does; ``literals`` are one statement's."""
     text = "\0".join(pieces)
     statements = [part for part in text.split(";") if part.strip(" \t\r\n\0")] or [""]
-    meanings = [_meaning_of_one(statement, literals) for statement in statements]
-    if len(meanings) == 1:
-        return meanings[0]
-    left_out = next((one.left_out for one in meanings if one.left_out), None)
-    return Meaning(
-        _joined([one.repeat for one in meanings]), left_out, any(one.inexact for one in meanings)
+    rules = [_rule_of_one(statement, literals) for statement in statements]
+    if len(rules) == 1:
+        return rules[0]
+    left_out = next((one.left_out for one in rules if one.left_out), None)
+    return ReplayRule(
+        _joined([one.effect for one in rules]), left_out, any(one.inexact for one in rules)
     )
 
 
-def _joined(effects: list[Repeat]) -> Repeat:
+def _joined(effects: list[TransactionEffect]) -> TransactionEffect:
     """Return what several statements in one text do together to the transaction."""
     within = False
     ended = False
     for effect in effects:
-        if effect is Repeat.BEGIN:
+        if effect is TransactionEffect.BEGIN:
             within = True
-        elif effect is Repeat.END:
+        elif effect is TransactionEffect.END:
             ended = ended or not within
             within = False
     if within:
-        return Repeat.BEGIN
-    return Repeat.END if ended else Repeat.PLAIN
+        return TransactionEffect.BEGIN
+    return TransactionEffect.END if ended else TransactionEffect.PLAIN
 
 
-def _meaning_of_one(text: str, literals: tuple[str, ...]) -> Meaning:
+def _rule_of_one(text: str, literals: tuple[str, ...]) -> ReplayRule:
     words = _WORD.findall(text[:200].lower())
     verb, second = [*words, "", ""][:2]
     if verb == "begin" or (verb, second) == ("start", "transaction"):
-        return Meaning(Repeat.BEGIN)
+        return ReplayRule(TransactionEffect.BEGIN)
     if verb in _ENDS:
         if "prepared" in words:
-            return Meaning(Repeat.PLAIN, ADMINISTRATION)
-        return Meaning(Repeat.PLAIN if "to" in words else Repeat.END)
+            return ReplayRule(TransactionEffect.PLAIN, ADMINISTRATION)
+        return ReplayRule(TransactionEffect.PLAIN if "to" in words else TransactionEffect.END)
     if verb == "set" and _AUTOCOMMIT.match(text.strip()):
         off = literals[:1] == ("0",) or "off" in words or "false" in words
-        return Meaning(Repeat.AUTOCOMMIT_OFF if off else Repeat.AUTOCOMMIT_ON, OF_SESSION)
-    return Meaning(Repeat.PLAIN, _why_left_out(text, verb), bool(_INEXACT.search(text)))
+        return ReplayRule(
+            TransactionEffect.AUTOCOMMIT_OFF if off else TransactionEffect.AUTOCOMMIT_ON, OF_SESSION
+        )
+    return ReplayRule(
+        TransactionEffect.PLAIN, _why_left_out(text, verb), bool(_INEXACT.search(text))
+    )
 
 
 def _why_left_out(text: str, verb: str) -> str | None:

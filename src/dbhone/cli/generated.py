@@ -107,12 +107,12 @@ def _found(suite: str | None) -> str | None:
     return str(absolute_path(suite))
 
 
-def asks(function: F) -> F:
+def generated_options(function: F) -> F:
     """Decorate a command with these options."""
-    return asks_but_budget(_BUDGET(function))
+    return generated_options_without_budget(_BUDGET(function))
 
 
-def asks_but_budget(function: F) -> F:
+def generated_options_without_budget(function: F) -> F:
     """Decorate a command that has a budget of its own with all other options."""
     for option in reversed(_OPTIONS):
         function = option(function)

@@ -21,7 +21,7 @@ from dbhone.experiment.events import (
     Event,
     Listener,
     Note,
-    Slice,
+    SliceStarted,
     WaitBegan,
     WaitEnded,
 )
@@ -92,7 +92,7 @@ class _Display:
                 self._other, self._waits_since = event.other, time.monotonic()
             case WaitEnded():
                 self._go_on()
-            case Slice():
+            case SliceStarted():
                 self._begin(f"measure  block {event.block + 1}", None)
                 self._detail = f"{event.number}/{event.total}  {event.set} on {event.subject}"
                 self._set_left(event.left)
@@ -158,7 +158,7 @@ def _detail_line(event: Event) -> Text | None:
             return labelled(event.stage.value, f"{event.what}: begun", "dim")
         case Detail():
             return labelled("", event.text, "dim")
-        case Slice():
+        case SliceStarted():
             what = f"block {event.block + 1}, {event.number}/{event.total}"
             return labelled("", f"{what}: {event.set} on {event.subject}", "dim")
         case _:

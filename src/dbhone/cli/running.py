@@ -28,8 +28,8 @@ from dbhone.home import Home, Session
 from dbhone.measurement.record import Design, Run
 from dbhone.measurement.store import Store
 from dbhone.report.formats.base import render
-from dbhone.report.outcome import outcome
 from dbhone.report.page import Page, build_page
+from dbhone.report.run_answer import run_answer
 from dbhone.report.search import Search
 from dbhone.report.terminal import show
 from dbhone.source.known_versions import known_versions
@@ -93,7 +93,7 @@ def design_options(function: F) -> F:
     return function
 
 
-hopeless_option = click.option(
+force_small_budget_option = click.option(
     "--force", is_flag=True, help="Begin even if the budget seems too small for a verdict."
 )
 
@@ -185,8 +185,10 @@ def perform(
 ) -> Run:
     """Execute a run to its end, and return it as it is then."""
     with shown(context.err, verbose=context.verbose) as listen:
-        desk = ExecutionContext(session=session, store=store, listen=listen, refresh=refresh)
-        execution = Execution(experiment, run, desk)
+        execution_context = ExecutionContext(
+            session=session, store=store, listen=listen, refresh=refresh
+        )
+        execution = Execution(experiment, run, execution_context)
         try:
             execution.execute()
         except KeyboardInterrupt:
@@ -208,7 +210,7 @@ def present(context: Context, run: Run, store: Store, home: Home) -> Page:
     show(page, context.out)
     missing = page.needs.seconds(page.needs.verdict_blocks)
     if run.stopped_by == "budget" and missing:
-        context.err.print(f"\n{going_on(run, missing)}", soft_wrap=True)
+        context.err.print(f"\n{resume_hint(run, missing)}", soft_wrap=True)
     return page
 
 
@@ -224,7 +226,7 @@ def save_reports(
     return page, write_reports(page, home.runs / str(run.id))
 
 
-def going_on(run: Run, missing: float) -> str:
+def resume_hint(run: Run, missing: float) -> str:
     """Say how a run comes to its verdict that lacks so many seconds of measuring."""
     budget = whole_minutes(run.seconds + missing * _CAUTION)
     return f"'hone resume {run.id} --budget {budget}' goes on to a verdict."
@@ -251,6 +253,6 @@ tolerance_option = click.option(
 
 def answer(context: Context, page: Page, tolerance: float | None) -> int:
     """Say in a sentence whether the candidate is slower, and return the exit code for it."""
-    result = outcome(page, tolerance=tolerance)
+    result = run_answer(page, tolerance=tolerance)
     context.err.print(f"exit code {result.answer.value}: {result.sentence}", soft_wrap=True)
     return result.answer.value

@@ -35,7 +35,7 @@ _STUCK = re.compile(r"in function ([^\s./(]+)\S*\. Consider adding this function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bolt:
+class BoltTool:
     """An installed BOLT. ``version`` is a part of digests."""
 
     path: Path
@@ -52,7 +52,7 @@ class Bolt:
         return self.path.parent / "merge-fdata"
 
 
-def find_usable_bolt() -> Bolt:
+def find_usable_bolt() -> BoltTool:
     """Return the newest installed BOLT. Raises ToolError if there is none that hone can use."""
     path = find_bolt()
     if path is None:
@@ -68,7 +68,7 @@ def find_usable_bolt() -> Bolt:
             f"BOLT {match[1]} is too old: hone needs {OLDEST} or newer",
             hint=f"install one: apt-get install {PACKAGE}, or the newest bolt-NN that there is",
         )
-    return Bolt(path=path, version=match[1] + match[2])
+    return BoltTool(path=path, version=match[1] + match[2])
 
 
 def check_memory(text_bytes: int) -> None:

@@ -14,23 +14,33 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.account import Tenant, check_readable, own, take_back
-from dbhone.compilation import manifest as records
 from dbhone.compilation.artifacts import is_made, keep
 from dbhone.compilation.build_log import advance, first_error, lacks_header
-from dbhone.compilation.counters import training_environment
-from dbhone.compilation.manifest import Build, CompileCommand, KeptFile, Manifest, ProfileUse
+from dbhone.compilation.manifest import (
+    COMMANDS,
+    LOG,
+    Build,
+    CompileCommand,
+    KeptFile,
+    Manifest,
+    ProfileUse,
+    read_build,
+    read_commands,
+    write_manifest,
+)
+from dbhone.compilation.profile_counts import training_environment
 from dbhone.compilation.spec import BuildSpec, Tools
 from dbhone.compilation.transforms.base import Flags
 from dbhone.dbms.base import BuildStep, Phase, Recipe
 from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, ToolError
 from dbhone.files import freeze, is_open_to_all, open_to_all, publish
 from dbhone.home import Home, Session
-from dbhone.requirements import Kind, Missing, Requirement, missing
+from dbhone.requirements import Missing, Requirement, RequirementKind, missing
 from dbhone.sandbox import MOVED, Sandbox, longest_file, program_folders, python_folders
 from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted
 
-_RECORDER = Path(__file__).with_name("recorder.py")
+_COMPILER_WRAPPER = Path(__file__).with_name("compiler_wrapper.py")
 _OBJECTS = "objects"
 _GLANCE = 2.0
 """Seconds after which it is told again how far compiling is."""
@@ -58,7 +68,7 @@ def find(home: Home, digest: str) -> Build | None:
     gcc knows functions by the places of their files, so that a profile of it would not fit what is
     compiled here; BOLT's writes its counters to one place.
     """
-    build = records.read_build(home.builds / digest)
+    build = read_build(home.builds / digest)
     if build is None or not build.manifest.pass_.trains:
         return build
     manifest = build.manifest
@@ -137,7 +147,7 @@ def _check_folder(folder: Path) -> None:
 
 def keep_build(result: Path, manifest: Manifest, session: Session) -> Build:
     """Let the finished folder ``result`` appear among the builds, and return the build."""
-    records.write_manifest(result, manifest)
+    write_manifest(result, manifest)
     take_back(result)
     open_to_all(result)
     freeze(result)
@@ -146,7 +156,7 @@ def keep_build(result: Path, manifest: Manifest, session: Session) -> Build:
     if final.exists():  # a damaged one: find() has refused it
         shutil.move(final, session.workdir("damaged"))
     publish(result, final)
-    build = records.read_build(final)
+    build = read_build(final)
     if build is None:
         raise BuildError(f"the build in {final} is damaged", hint="is the disk in order?")
     return build
@@ -171,8 +181,8 @@ class _Making:
         self.work = work
         self.objects = work / _OBJECTS
         self.result = self.work / "result"
-        self.log = self.result / records.LOG
-        self.commands = self.result / records.COMMANDS
+        self.log = self.result / LOG
+        self.commands = self.result / COMMANDS
         for folder in (self.objects, self.result, self.work / "tmp"):
             folder.mkdir()
         self.commands.touch()
@@ -194,7 +204,7 @@ class _Making:
             if self.tenant.account is not None and not is_open_to_all(folder):
                 open_to_all(folder)
         if self.tenant.account is not None:
-            check_readable((_RECORDER,))
+            check_readable((_COMPILER_WRAPPER,))
         moved = self.seen != self.objects
         return Sandbox(
             moved=self.objects if moved else None,
@@ -239,7 +249,7 @@ class _Making:
         """
         path = self.work / name
         real = shlex.quote(str(compiler))
-        words = (sys.executable, "-I", "-S", str(_RECORDER), str(self.commands))
+        words = (sys.executable, "-I", "-S", str(_COMPILER_WRAPPER), str(self.commands))
         record = " ".join(shlex.quote(word) for word in words)
         script = (
             "#!/bin/sh\n"
@@ -300,7 +310,9 @@ class _Making:
         if self.tenant.exceeded():
             return "let fewer compile commands run at once: --jobs"
         needs = self.spec.dbms.requirements
-        libraries = Missing(requirements=tuple(need for need in needs if need.kind is Kind.HEADER))
+        libraries = Missing(
+            requirements=tuple(need for need in needs if need.kind is RequirementKind.HEADER)
+        )
         if libraries and (step.phase is Phase.CONFIGURE or lacks_header(cause)):
             return f"if a library is missing: {libraries.line()}"
         return "read the log's last lines" if log else None
@@ -351,7 +363,7 @@ class _Making:
         """Return the commands that made the objects of what is measured."""
         return tuple(
             command
-            for command in records.read_commands(self.commands)
+            for command in read_commands(self.commands)
             if command.phase == Phase.COMPILE and command.compiles
         )
 

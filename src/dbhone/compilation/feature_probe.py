@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from dbhone import process
 from dbhone.compilation.bolt import find_usable_bolt
-from dbhone.compilation.counters import BoltCounters, Counters, counters_of
+from dbhone.compilation.profile_counts import BoltCounters, Counters, counters_of
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Pass
 from dbhone.compilation.variant import Variant, parse_variant

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from dbhone.compilation.inputs import BuildInputs, inputs_of_old_manifest
-from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.errors import BuildError
 from dbhone.files import digest_of_file, digest_of_tree, tree_size, write_whole
 from dbhone.home import Home
@@ -171,7 +171,7 @@ class Manifest(_Record):
     source: str
     source_digest: str
     pass_: Pass
-    family: Family | None
+    family: CompilerFamily | None
     compiler: str
     compiler_identity: str
     compile_flags: tuple[str, ...]

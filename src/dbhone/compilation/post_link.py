@@ -17,7 +17,7 @@ from dbhone import process
 from dbhone.account import Tenant, own
 from dbhone.compilation import bolt as bolts
 from dbhone.compilation import builder
-from dbhone.compilation.bolt import Bolt, BoltReport
+from dbhone.compilation.bolt import BoltReport, BoltTool
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import FILE, LOG, Build, KeptFile, Manifest, PostLinkRecord
 from dbhone.compilation.profile import Profile
@@ -50,7 +50,7 @@ class PostLinkSpec:
     compiler: Compiler
     linked: Build
     pass_: Pass
-    bolt: Bolt
+    bolt: BoltTool
     profile: Profile | None = None
 
     @property

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.compilation.counters import MERGED, Counters
 from dbhone.compilation.manifest import Build, TrainedProfile
+from dbhone.compilation.profile_counts import MERGED, Counters
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import Family
+from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ProfileError
 from dbhone.files import digest_of, digest_of_tree, open_to_all, publish, write_whole
 from dbhone.home import Home, Session
@@ -19,7 +19,7 @@ _DATA = "data"
 class ProfileFacts(TrainedProfile):
     """The record beside a profile."""
 
-    family: Family
+    family: CompilerFamily
     compiler_identity: str
     source_digest: str
     instrumented_build: str
@@ -91,7 +91,7 @@ def find_kept(home: Home, digest: str) -> Profile | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
+class FinishedTraining:
     """A finished training of an instrumented build.
 
     ``began`` is in seconds since the epoch, ``seconds`` the duration. ``rounds`` is how often the
@@ -108,7 +108,7 @@ class Training:
     rounds: int = 1
 
 
-def collect(training: Training, session: Session) -> Profile:
+def collect(training: FinishedTraining, session: Session) -> Profile:
     """Check the counters that a training left, merge them if need be, and keep them.
 
     Raises ProfileError if there are none, if they are older than the training, or if no
@@ -154,7 +154,7 @@ def _keep(facts: ProfileFacts, data: Path, key: str, session: Session) -> Profil
     return Profile(final, facts)
 
 
-def _fresh_files(training: Training) -> tuple[Path, ...]:
+def _fresh_files(training: FinishedTraining) -> tuple[Path, ...]:
     files = training.counters.files()
     if not files:
         raise ProfileError(

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.compilation.bolt import check_memory
+from dbhone.compilation.distribution_rules import SYSTEM_FILES, check_packaging
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.packaging import SYSTEM_FILES, check_packaging
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import (
     FOLDER_PLACEHOLDER,
     PROFILE_PLACEHOLDER,
-    Family,
+    CompilerFamily,
     Flags,
     Pass,
     Slot,
@@ -115,7 +115,7 @@ class BuildSpec:
         linker = self.inputs.linker
         if linker is None:
             return
-        if linker == "lld" and self.compiler.family is Family.GCC and self._has_lto:
+        if linker == "lld" and self.compiler.family is CompilerFamily.GCC and self._has_lto:
             raise VariantError(
                 f"the variant {self.inputs.variant.name} cannot be linked by lld, which does not"
                 " read gcc's objects for link-time optimisation",

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone import process
-from dbhone.compilation.transforms.base import Family
+from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ToolError, UsageError
-from dbhone.requirements import Kind, Requirement, missing
+from dbhone.requirements import Requirement, RequirementKind, missing
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 _NAME = re.compile(r"(gcc|clang)(?:-(\d+))?")
 _PATH = re.compile(r"/(?:[^/]+/)*(?:[\w.]+-)*(gcc|clang)(?:-[\d.]+)?")
 """A path to a compiler, whose name may begin with its target: ``x86_64-linux-gnu-gcc-12``."""
 _CXX = re.compile(r"gcc|clang")
-_BINARY_TOOLS = {Family.GCC: "gcc", Family.CLANG: "llvm"}
-_HEADERS = Requirement(name="stdio.h", package="libc6-dev", kind=Kind.HEADER)
+_BINARY_TOOLS = {CompilerFamily.GCC: "gcc", CompilerFamily.CLANG: "llvm"}
+_HEADERS = Requirement(name="stdio.h", package="libc6-dev", kind=RequirementKind.HEADER)
 _RUNTIME = "usr/lib/{}/lib/clang/*/lib/*/libclang_rt.profile*.a"
 """Where Debian keeps the library that clang's instrumented programs are linked with."""
 
@@ -27,7 +27,7 @@ _RUNTIME = "usr/lib/{}/lib/clang/*/lib/*/libclang_rt.profile*.a"
 class Compiler:
     """A C compiler. ``identity`` is the first line of its version output, a part of digests."""
 
-    family: Family
+    family: CompilerFamily
     path: Path
     version: str
     identity: str
@@ -101,7 +101,7 @@ def find_compiler(name: str) -> Compiler:
     )
 
 
-def check_name(name: str) -> Family:
+def check_name(name: str) -> CompilerFamily:
     """Return the family of the compiler ``name``. Raises UsageError for an unknown name."""
     match = _PATH.fullmatch(name) or _NAME.fullmatch(name)
     if match is None:
@@ -110,7 +110,7 @@ def check_name(name: str) -> Family:
             hint="known: gcc, clang, one with its version, such as gcc-12, or an absolute path to"
             " one of them",
         )
-    return Family(match.group(1))
+    return CompilerFamily(match.group(1))
 
 
 def requirements_of(name: str, *, cxx: bool = False) -> tuple[Requirement, ...]:
@@ -124,12 +124,12 @@ def requirements_of(name: str, *, cxx: bool = False) -> tuple[Requirement, ...]:
         return ()
     version = name.removeprefix(family.value)
     partner = [Requirement(name=_CXX.sub(_partner, name), package=f"g++{version}")] if cxx else []
-    if family is Family.GCC:
+    if family is CompilerFamily.GCC:
         return (Requirement(name=name, package=name), _HEADERS, *partner)
     runtime = Requirement(
         name=_RUNTIME.format(f"llvm{version}" if version else "llvm-*"),
         package=f"libclang-rt{version}-dev",
-        kind=Kind.FILE,
+        kind=RequirementKind.FILE,
         absent_on=("ubuntu22.04",),
     )
     return (

@@ -14,7 +14,7 @@ from dbhone.compilation.transforms.base import (
     DRAWER,
     FOLDER_PLACEHOLDER,
     PROFILE_PLACEHOLDER,
-    Context,
+    FlagContext,
     Flags,
     Pass,
     Slot,
@@ -109,7 +109,7 @@ class Variant:
         build_folder: str = FOLDER_PLACEHOLDER,
     ) -> Flags:
         """Return all flags of one pass; with the default places, as they enter a digest."""
-        context = Context(
+        context = FlagContext(
             family=compiler.family,
             major=compiler.major,
             pass_=pass_,

@@ -222,9 +222,9 @@ class MysqlLife(ServerDbms):
             database=DATABASE,
         )
 
-    def complaint(self, log: str) -> str | None:
+    def error_in_log(self, log: str) -> str | None:
         """Return the error that others follow from: the first, or that it crashed."""
-        return complaint(log)
+        return error_in_log(log)
 
     def canonical(self, setting: str) -> str:
         """Return it in small letters with underscores, as the server's variables are written."""
@@ -303,7 +303,7 @@ def is_ready(log: str) -> bool:
     return bool(_READY.search(log))
 
 
-def complaint(log: str) -> str | None:
+def error_in_log(log: str) -> str | None:
     """Return the error that others follow from: the first, or that it crashed."""
     errors = [
         _LABELS.sub("", (match[1] or match[2]).strip())

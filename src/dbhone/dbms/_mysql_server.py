@@ -17,7 +17,7 @@ from dbhone.dbms._options import Option
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
 from dbhone.dbms.base_server import Installation, InstanceDir, Program
 from dbhone.errors import SourceError
-from dbhone.requirements import Kind, Requirement
+from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import Numbers, VersionRange, numbers
 
 _MAKES_ITSELF = (5, 7)
@@ -58,18 +58,18 @@ class MysqlServer(MysqlLife):
         Requirement(name="bison", package="bison"),
         Requirement(name="perl", package="perl"),
         Requirement(name="pkg-config", package="pkg-config"),
-        Requirement(name="curses.h", package="libncurses-dev", kind=Kind.HEADER),
-        Requirement(name="libaio.h", package="libaio-dev", kind=Kind.HEADER),
+        Requirement(name="curses.h", package="libncurses-dev", kind=RequirementKind.HEADER),
+        Requirement(name="libaio.h", package="libaio-dev", kind=RequirementKind.HEADER),
         Requirement(
             name="openssl/ssl.h",
             package="libssl-dev",
-            kind=Kind.HEADER,
+            kind=RequirementKind.HEADER,
             versions=VersionRange(since="5.7.28"),
         ),
         Requirement(
             name="tirpc/rpc/rpc.h",
             package="libtirpc-dev",
-            kind=Kind.HEADER,
+            kind=RequirementKind.HEADER,
             versions=VersionRange(since="8.0"),
         ),
     )

@@ -235,7 +235,7 @@ class PostgresqlLife(ServerDbms):
             port=_PORT,
         )
 
-    def complaint(self, log: str) -> str | None:
+    def error_in_log(self, log: str) -> str | None:
         """Return a panic or crash, else the error in the settings, else the first fatal line."""
         messages = _sayings(log)
         crashes = [text for level, text in messages if level == "PANIC" or _CRASH.search(text)]

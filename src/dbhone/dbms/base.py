@@ -144,7 +144,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class ConsistencyCheck:
     """A program that says whether a database is consistent, and what it says if it is."""
 
     argv: tuple[str, ...]
@@ -234,7 +234,7 @@ class EmbeddedDbms(Dbms):
     is_library = True
 
     @abstractmethod
-    def consistency_check(self, shell: Path, database: Path) -> Check:
+    def consistency_check(self, shell: Path, database: Path) -> ConsistencyCheck:
         """Return the quick check of a database's consistency, made with a build's own shell."""
 
 

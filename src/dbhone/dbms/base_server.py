@@ -225,7 +225,7 @@ class ServerDbms(Dbms):
         """Return how clients reach the server."""
 
     @abstractmethod
-    def complaint(self, log: str) -> str | None:
+    def error_in_log(self, log: str) -> str | None:
         """Return the line of the server's log that says why it did not start or crashed."""
 
     def canonical(self, setting: str) -> str:

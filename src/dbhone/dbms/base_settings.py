@@ -55,7 +55,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Change(_Section):
+class SettingHistory(_Section):
     """What became of one setting.
 
     ``since`` is the first version that has it, ``until`` the first that has it no more; both
@@ -93,7 +93,7 @@ class SettingsTable(_Section):
     them decides all.
     """
 
-    settings: dict[str, Change]
+    settings: dict[str, SettingHistory]
     products: dict[str, Product] = {}
     together: tuple[tuple[str, ...], ...] = ()
 
@@ -141,7 +141,7 @@ def settings_table(name: str) -> SettingsTable:
     return SettingsTable.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
 
 
-def explain_change(change: Change, version: str, title: str) -> str:
+def explain_change(change: SettingHistory, version: str, title: str) -> str:
     """Return why ``version`` lacks a setting; empty if the table does not know."""
     here = numbers(version)
     if change.until and numbers(change.until) <= here:

@@ -27,7 +27,7 @@ from dbhone.dbms._mysql_tree import Vendor, version_of
 from dbhone.dbms._options import expand
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Licence, Phase, Recipe
 from dbhone.errors import SourceError
-from dbhone.requirements import Kind, Requirement
+from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import VersionRange, numbers
 
 _OPTIONS = (
@@ -102,13 +102,13 @@ class MariaDb(MysqlLife):
     requirements = (
         *CMAKE_REQUIREMENTS,
         Requirement(name="bison", package="bison"),
-        Requirement(name="curses.h", package="libncurses-dev", kind=Kind.HEADER),
-        Requirement(name="fmt/core.h", package="libfmt-dev", kind=Kind.HEADER),
-        Requirement(name="libaio.h", package="libaio-dev", kind=Kind.HEADER),
-        Requirement(name="liburing.h", package="liburing-dev", kind=Kind.HEADER),
-        Requirement(name="openssl/ssl.h", package="libssl-dev", kind=Kind.HEADER),
-        Requirement(name="pcre2.h", package="libpcre2-dev", kind=Kind.HEADER),
-        Requirement(name="zlib.h", package="zlib1g-dev", kind=Kind.HEADER),
+        Requirement(name="curses.h", package="libncurses-dev", kind=RequirementKind.HEADER),
+        Requirement(name="fmt/core.h", package="libfmt-dev", kind=RequirementKind.HEADER),
+        Requirement(name="libaio.h", package="libaio-dev", kind=RequirementKind.HEADER),
+        Requirement(name="liburing.h", package="liburing-dev", kind=RequirementKind.HEADER),
+        Requirement(name="openssl/ssl.h", package="libssl-dev", kind=RequirementKind.HEADER),
+        Requirement(name="pcre2.h", package="libpcre2-dev", kind=RequirementKind.HEADER),
+        Requirement(name="zlib.h", package="zlib1g-dev", kind=RequirementKind.HEADER),
     )
 
     def version(self, tree: Path) -> str:

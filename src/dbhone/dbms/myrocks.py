@@ -9,7 +9,7 @@ from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Vendor
 from dbhone.dbms._options import Option
 from dbhone.dbms.base_server import Settings, SizingHints
-from dbhone.requirements import Kind, Requirement
+from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import VersionRange
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+)\S* for .*\([^)]*(?:MyRocks|Facebook)", re.IGNORECASE)
@@ -31,11 +31,11 @@ class MyRocks(MysqlServer):
     huge_pages = MappingProxyType({})
     requirements = (
         *MysqlServer.requirements,
-        Requirement(name="boost/version.hpp", package="libboost-dev", kind=Kind.HEADER),
-        Requirement(name="bzlib.h", package="libbz2-dev", kind=Kind.HEADER),
-        Requirement(name="lz4.h", package="liblz4-dev", kind=Kind.HEADER),
-        Requirement(name="snappy.h", package="libsnappy-dev", kind=Kind.HEADER),
-        Requirement(name="zstd.h", package="libzstd-dev", kind=Kind.HEADER),
+        Requirement(name="boost/version.hpp", package="libboost-dev", kind=RequirementKind.HEADER),
+        Requirement(name="bzlib.h", package="libbz2-dev", kind=RequirementKind.HEADER),
+        Requirement(name="lz4.h", package="liblz4-dev", kind=RequirementKind.HEADER),
+        Requirement(name="snappy.h", package="libsnappy-dev", kind=RequirementKind.HEADER),
+        Requirement(name="zstd.h", package="libzstd-dev", kind=RequirementKind.HEADER),
     )
     build_options = (
         # Else CMake would ask git, which a tree no longer has.

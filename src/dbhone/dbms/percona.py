@@ -7,7 +7,7 @@ import re
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Vendor
 from dbhone.dbms._options import Option
-from dbhone.requirements import Kind, Requirement
+from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import VersionRange
 
 _SAID = re.compile(r"\bVer (\d+\.\d+\.\d+-(?:rel)?\d\S*) for .*\((?:Percona Server|Source distr)")
@@ -24,7 +24,7 @@ class Percona(MysqlServer):
     # Configuring asks for LDAP's headers, although nothing of the server needs them.
     requirements = (
         *MysqlServer.requirements,
-        Requirement(name="ldap.h", package="libldap-dev", kind=Kind.HEADER),
+        Requirement(name="ldap.h", package="libldap-dev", kind=RequirementKind.HEADER),
     )
     build_options = (
         # Plugins of their own with large trees of their own; only `mysqld` is built, but they

@@ -16,14 +16,14 @@ from dbhone.dbms.base import (
     Artifact,
     BuildRequest,
     BuildStep,
-    Check,
+    ConsistencyCheck,
     EmbeddedDbms,
     Licence,
     Phase,
     Recipe,
 )
 from dbhone.errors import SourceError
-from dbhone.requirements import Kind, Requirement
+from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import numbers
 
 _OLDEST = (7, 0)
@@ -84,11 +84,11 @@ class RocksDb(EmbeddedDbms):
     drivers = frozenset({"db_bench"})
     requirements = (
         *CMAKE_REQUIREMENTS,
-        Requirement(name="gflags/gflags.h", package="libgflags-dev", kind=Kind.HEADER),
-        Requirement(name="lz4.h", package="liblz4-dev", kind=Kind.HEADER),
-        Requirement(name="snappy.h", package="libsnappy-dev", kind=Kind.HEADER),
-        Requirement(name="zlib.h", package="zlib1g-dev", kind=Kind.HEADER),
-        Requirement(name="zstd.h", package="libzstd-dev", kind=Kind.HEADER),
+        Requirement(name="gflags/gflags.h", package="libgflags-dev", kind=RequirementKind.HEADER),
+        Requirement(name="lz4.h", package="liblz4-dev", kind=RequirementKind.HEADER),
+        Requirement(name="snappy.h", package="libsnappy-dev", kind=RequirementKind.HEADER),
+        Requirement(name="zlib.h", package="zlib1g-dev", kind=RequirementKind.HEADER),
+        Requirement(name="zstd.h", package="libzstd-dev", kind=RequirementKind.HEADER),
     )
 
     def version(self, tree: Path) -> str:
@@ -129,9 +129,11 @@ class RocksDb(EmbeddedDbms):
             artifacts.append(Artifact(name="shell", made=Path("ldb"), kept=Path("bin/ldb")))
         return Recipe(steps=tuple(steps), artifacts=tuple(artifacts), primary="library")
 
-    def consistency_check(self, shell: Path, database: Path) -> Check:
+    def consistency_check(self, shell: Path, database: Path) -> ConsistencyCheck:
         """Return ldb's comparison of the manifest with the files, which answers OK."""
-        return Check(argv=(str(shell), f"--db={database}", "checkconsistency"), expected="OK")
+        return ConsistencyCheck(
+            argv=(str(shell), f"--db={database}", "checkconsistency"), expected="OK"
+        )
 
 
 def _configure(request: BuildRequest) -> tuple[str, ...]:

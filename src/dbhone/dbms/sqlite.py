@@ -14,7 +14,7 @@ from dbhone.dbms.base import (
     Artifact,
     BuildRequest,
     BuildStep,
-    Check,
+    ConsistencyCheck,
     EmbeddedDbms,
     Licence,
     Phase,
@@ -134,10 +134,12 @@ class Sqlite(EmbeddedDbms):
             artifacts.append(Artifact(name="shell", made=Path("sqlite3"), kept=Path("bin/sqlite3")))
         return Recipe(steps=tuple(steps), artifacts=tuple(artifacts), primary="library")
 
-    def consistency_check(self, shell: Path, database: Path) -> Check:
+    def consistency_check(self, shell: Path, database: Path) -> ConsistencyCheck:
         """Return PRAGMA quick_check and integrity_check, which answer "ok" each."""
         checks = "PRAGMA quick_check; PRAGMA integrity_check;"
-        return Check(argv=(str(shell), "-batch", str(database), checks), expected="ok\nok")
+        return ConsistencyCheck(
+            argv=(str(shell), "-batch", str(database), checks), expected="ok\nok"
+        )
 
 
 def _configure(request: BuildRequest, *, autosetup: bool) -> tuple[str, ...]:

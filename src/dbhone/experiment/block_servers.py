@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.errors import DriverError, HoneError, ServerError
-from dbhone.experiment.observe import Observer, Observing
+from dbhone.experiment.observe import RunObservation, ServerObserver
 from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_pool import Notify, ServerPool, ServerSpec
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.server import Server
-from dbhone.measurement import counters
+from dbhone.measurement import perf_events
 from dbhone.measurement.sampler import Sampler
 from dbhone.measurement.server_usage import ServerUsage, UsedBetween, between, read_usage
 from dbhone.workload.pausable_client import PausableClient
@@ -32,8 +32,8 @@ class RunningServer:
 
     stack: contextlib.ExitStack
     server: Server
-    counter: counters.Counter | None
-    observer: Observer | None
+    counter: perf_events.Counter | None
+    observer: ServerObserver | None
 
     def observing(self) -> contextlib.AbstractContextManager[Sampler | None]:
         """Observe it, if it is to be observed, until the block is left."""
@@ -61,7 +61,7 @@ class BlockServers:
         self,
         pool: ServerPool,
         specs: Mapping[str, ServerSpec],
-        observing: Observing,
+        observation: RunObservation,
         notify: Notify,
         *,
         design_seed: int | None = None,
@@ -70,7 +70,7 @@ class BlockServers:
     ) -> None:
         self._pool = pool
         self._specs = specs
-        self._observing = observing
+        self._observation = observation
         self._notify = notify
         self._design_seed = design_seed
         self._cold = cold
@@ -105,7 +105,7 @@ class BlockServers:
         self._refusals.clear()
         for name in subjects:
             self._try_to_start(name)
-        self._observing.check(tuple(self._specs))
+        self._observation.check(tuple(self._specs))
 
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
@@ -167,7 +167,7 @@ class BlockServers:
     def note_trouble(self, subject: str, trouble: str | None) -> None:
         """Keep with the run what kept the subject from being observed, if anything did."""
         if trouble is not None:
-            self._observing.warn_unobserved(subject, trouble)
+            self._observation.warn_unobserved(subject, trouble)
 
     def close(self, subject: str) -> None:
         """End the subject's server and leave its data; the next trial starts all anew."""
@@ -184,7 +184,7 @@ class BlockServers:
         """Start the server of one slice; it is not warmed up."""
         self._refusals.pop(subject, None)
         self._try_to_start(subject)
-        self._observing.check(tuple(self._specs))
+        self._observation.check(tuple(self._specs))
 
     def _try_to_start(self, name: str) -> None:
         self._notify(f"starting {name}")
@@ -198,12 +198,12 @@ class BlockServers:
             running = self._pool.running(self._specs[name], self._block_seed.value)
             server = stack.enter_context(running)
             # Opened before the clients come: it counts what is started from now on.
-            counter = counters.open_counter(server.pid, counters.Event.CONTEXT_SWITCHES)
+            counter = perf_events.open_counter(server.pid, perf_events.Event.CONTEXT_SWITCHES)
             if counter is not None:
                 stack.callback(counter.close)
             self._on_start(name, server)
             self._pool.warm_up(server)
-            observer = self._observing.observer(name, server)
+            observer = self._observation.observer(name, server)
             if observer is not None:
                 stack.callback(observer.close)
             self._up[name] = RunningServer(

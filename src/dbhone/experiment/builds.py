@@ -14,10 +14,10 @@ from typing import TypeAlias, TypeVar
 from dbhone import registry
 from dbhone.compilation import builder, post_link, profile
 from dbhone.compilation.bolt import find_usable_bolt
-from dbhone.compilation.counters import counters_of_build
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile import Profile
+from dbhone.compilation.profile_counts import counters_of_build
 from dbhone.compilation.spec import BuildSpec
 from dbhone.compilation.toolchain import Compiler, find_compiler
 from dbhone.compilation.transforms.base import Pass
@@ -292,7 +292,7 @@ class BuildService:
         )
         began, clock = time.time(), time.monotonic()
         rounds = target_class(step.training.suite).train(job, self.session, self._detail)
-        training = profile.Training(
+        training = profile.FinishedTraining(
             build=build,
             compiler=compiler,
             counters=counters,

@@ -67,7 +67,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
+class SliceStarted:
     """The driver starts: slice ``number`` of ``total`` of a block."""
 
     block: int
@@ -106,7 +106,7 @@ class WaitEnded:
     """It is this hone's turn again."""
 
 
-Event: TypeAlias = Began | Ended | Detail | Note | Slice | BlockEnded | WaitBegan | WaitEnded
+Event: TypeAlias = Began | Ended | Detail | Note | SliceStarted | BlockEnded | WaitBegan | WaitEnded
 Listener: TypeAlias = Callable[[Event], None]
 
 

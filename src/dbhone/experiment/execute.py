@@ -38,9 +38,9 @@ from dbhone.experiment.plan import (
     Fetch,
     Measure,
     Plan,
+    PlanProgress,
     PlanStep,
     PostLink,
-    Progress,
     TakePrebuilt,
     Train,
     Verify,
@@ -143,7 +143,7 @@ class Execution:
             for warning in self._run.warnings
             if warning.code == _LEFT_OUT and warning.subject and self._measured
         }
-        progress = Progress(
+        progress = PlanProgress(
             measured=self._measured,
             left_out={name: why for name, why in out.items() if name not in self._measured},
             broken=broken,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from dbhone.analysis.stacks import Call, Part, Round, Stack, module_of, plain_name
+from dbhone.analysis.stacks import Call, CodeOrigin, Round, Stack, module_of, plain_name
 from dbhone.analysis.verdict import Analysis, Effect
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import DriverError, UnknownName, UsageError
@@ -27,7 +27,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import why_not_interleaved
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.observe import Observe, Observing
+from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import round_order
 from dbhone.experiment.plan import plan_builds
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
@@ -169,20 +169,20 @@ def _servers(
     return BlockServers(
         ServerPool(service.session, workload, tell),
         specs,
-        Observing(_UNOBSERVED, lambda _code, _text, _subject: None),
+        RunObservation(_UNOBSERVED, lambda _code, _text, _subject: None),
         tell,
         design_seed=experiment.design.seed if workload.suite.fresh_loads else None,
     )
 
 
-_UNOBSERVED = Observe(enabled=False)
+_UNOBSERVED = ObserveOptions(enabled=False)
 
 
 def _named(rounds: Iterable[Round]) -> float:
     named = total = 0
     for one in rounds:
         for stack, count in one.stacks.items():
-            if stack[0].part is Part.OWN:
+            if stack[0].origin is CodeOrigin.OWN:
                 total += count
                 named += count if stack[0].function else 0
     return named / max(1, total)
@@ -292,9 +292,9 @@ def calls_of(sample: StackSample, dbms: ServerDbms, prefix: Path) -> Stack:
         if file.name in dbms.programs or (
             prefix != Path("/usr") and file.is_relative_to(prefix) and ".so" not in file.name
         ):
-            calls.append(Call(Part.OWN, module_of(name, dbms.modules), name))
+            calls.append(Call(CodeOrigin.OWN, module_of(name, dbms.modules), name))
         else:
-            calls.append(Call(Part.LIBRARY, file.name.partition(".so")[0], name))
+            calls.append(Call(CodeOrigin.LIBRARY, file.name.partition(".so")[0], name))
     return tuple(calls)
 
 
@@ -310,4 +310,4 @@ def _kernel_call(functions: Sequence[str]) -> Call:
                 called = function.removeprefix(prefix)
         if function in _FAULTS:
             called = "page faults"
-    return Call(Part.KERNEL, f"kernel: {called}", called)
+    return Call(CodeOrigin.KERNEL, f"kernel: {called}", called)

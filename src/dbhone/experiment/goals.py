@@ -20,7 +20,7 @@ from dbhone.errors import UnknownName
 from dbhone.experiment.builds import recognise
 from dbhone.experiment.model import Experiment
 from dbhone.process import can_enclose
-from dbhone.requirements import Kind, Missing, Requirement, missing
+from dbhone.requirements import Missing, Requirement, RequirementKind, missing
 from dbhone.sandbox import PACKAGE, PROGRAM
 from dbhone.source.kinds.base import SourceKind, folder_of, kind_of, parse_reference, source_kinds
 from dbhone.verification.checks.base import checks_for
@@ -227,7 +227,7 @@ def _requirements_of(inputs: BuildInputs, *, is_kept: bool) -> Iterator[Requirem
     yield from compiler_requirements(inputs.compiler, cxx=dbms.needs_cxx)
     for need in dbms.requirements:
         # An option may name a library that lies where no compiler looks by itself.
-        if not (inputs.options and need.kind is Kind.HEADER):
+        if not (inputs.options and need.kind is RequirementKind.HEADER):
             yield need
 
 

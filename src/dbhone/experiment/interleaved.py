@@ -33,18 +33,18 @@ from dbhone.workload.drivers.base import Driver
 from dbhone.workload.task import Task
 
 _SLICE = 0.5
-_FEWEST = 4
+_MIN_ROUNDS = 4
 """Rounds in a trial. For fewer, fresh clients were no worse."""
-_EVENTS = 20
+_MIN_EVENTS_PER_SLICE = 20
 """Of each client, in each slice. What is under way at a slice's two ends is then a few percent
 of it, and the same for all subjects."""
 _MOST_CLIENTS = 512
 """Of all subjects together. Each takes a thread of sysbench, and a thread or process of a server
 with its memory, at the same time as all others."""
-_LOOKS = 3
+_PROBE_ROUNDS = 3
 """Slices of each subject before a set's operations are taken for slow, where that is new. A single
 slice may fall into a moment in which the whole machine stood still."""
-_NEW = 2.0
+_SLOWDOWN_FACTOR = 2.0
 """Slices would have to be this many times as long as before for it to be new."""
 
 
@@ -90,7 +90,7 @@ def why_not_interleaved(driver: Driver, task: Task, *, one_by_one: bool = False)
 def _pays(task: Task, subjects: int) -> bool:
     """Return whether there are enough rounds, and not too many clients."""
     assert task.run is not None
-    enough = first_rounds(task.run.seconds).count >= _FEWEST
+    enough = first_rounds(task.run.seconds).count >= _MIN_ROUNDS
     return enough and task.run.threads * subjects <= _MOST_CLIENTS
 
 
@@ -105,7 +105,7 @@ def fitting_rounds(first: Rounds, seconds: float, rate: float) -> Rounds | None:
     ``rate`` is that of the slowest subject in a first slice. None if not even two slices with
     enough events fit into the trial.
     """
-    needed = _EVENTS / rate if rate > 0 else math.inf
+    needed = _MIN_EVENTS_PER_SLICE / rate if rate > 0 else math.inf
     if needed <= first.seconds:
         return first
     count = math.floor(seconds / needed)
@@ -256,10 +256,10 @@ class _InterleavedTrial:
         subjects = self._trial.subjects
         self._began = time.monotonic()
         announce(subjects[0], 0)
-        rounds, looks = self._try_rounds()
-        self._tried = 0 if rounds == self._first else looks
+        rounds, probed = self._try_rounds()
+        self._tried = 0 if rounds == self._first else probed
         total = rounds.count + self._tried
-        for number in range(looks, total):
+        for number in range(probed, total):
             done = number * len(subjects) // total
             announce(subjects[done], done)
             self._round(number, rounds)
@@ -270,14 +270,14 @@ class _InterleavedTrial:
 
         One round is enough if it went about as usual. Raises _TooSlow.
         """
-        for looks in range(1, _LOOKS + 1):
-            self._round(looks - 1, self._first)
+        for probed in range(1, _PROBE_ROUNDS + 1):
+            self._round(probed - 1, self._first)
             rounds = self._fitting()
-            if rounds is not None and rounds.seconds < _NEW * self._usual.seconds:
+            if rounds is not None and rounds.seconds < _SLOWDOWN_FACTOR * self._usual.seconds:
                 break
         if rounds is None:
             raise _TooSlow
-        return rounds, looks
+        return rounds, probed
 
     def _fitting(self) -> Rounds | None:
         """Return how the trial is best cut, None if it should not be cut."""

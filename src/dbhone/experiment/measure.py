@@ -18,12 +18,12 @@ from dbhone.analysis.comparison import analyse
 from dbhone.analysis.verdict import Analysis, is_clear, precision, typical
 from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.events import BlockEnded, Slice
+from dbhone.experiment.events import BlockEnded, SliceStarted
 from dbhone.experiment.model import Experiment, Servers
 from dbhone.experiment.order import block_order, subject_order, task_order
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import Schedule, Target
-from dbhone.experiment.time_allocation import allot
+from dbhone.experiment.time_allocation import allocate_time
 from dbhone.experiment.trial import Trial
 from dbhone.home import Session
 from dbhone.instance import idle_inhibitor, page_cache
@@ -179,7 +179,7 @@ class Measuring:
         if not self.experiment.allot:
             return
         tasks = self.schedule.tasks
-        allotment = allot(
+        allocation = allocate_time(
             self.store.sliced(self.run_id),
             self._sound(),
             {name: task.run.seconds for name, task in tasks.items() if task.run},
@@ -188,10 +188,11 @@ class Measuring:
             block_seconds=block_seconds,
             left=self.recorder.left(),
         )
-        if allotment is not None:
-            self._block_seconds = allotment.block_seconds
+        if allocation is not None:
+            self._block_seconds = allocation.block_seconds
             self._tasks = {
-                name: task.with_seconds(allotment.seconds.get(name)) for name, task in tasks.items()
+                name: task.with_seconds(allocation.seconds.get(name))
+                for name, task in tasks.items()
             }
 
     # What is measured already
@@ -246,7 +247,7 @@ class Measuring:
 
         ``before`` is how many slices of the block other groups have.
         """
-        self.target.renew(group)
+        self.target.reload_programs(group)
         with contextlib.ExitStack() as stack:
             opened = self.target.open(self._sound(group), block)
             self.service.exclusively(partial(stack.enter_context, opened))
@@ -290,7 +291,7 @@ class Measuring:
     def _announce(self, trial: Trial, slices_before: int, subject: str, done: int) -> None:
         """Tell that a subject's slice begins, when ``done`` subjects of the trial are done."""
         self.recorder.listen(
-            Slice(
+            SliceStarted(
                 block=trial.block,
                 set=trial.set,
                 subject=subject,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.dbms.base_settings import RequestedSetting
-from dbhone.experiment.observe import Observe
+from dbhone.experiment.observe import ObserveOptions
 from dbhone.measurement.record import Design, Role
 from dbhone.verification.outcome import Grade
 from dbhone.workload import own_suite
@@ -160,7 +160,7 @@ class Experiment:
     servers: Servers = Servers.ALL
     allot: bool = True
     stop_early: bool = False
-    observe: Observe = field(default_factory=Observe)
+    observe: ObserveOptions = field(default_factory=ObserveOptions)
     verification: Grade | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 

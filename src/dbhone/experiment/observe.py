@@ -34,7 +34,7 @@ Warn = Callable[[str, str, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observe:
+class ObserveOptions:
     """What is observed: how often, in seconds, and which of the server's own counters."""
 
     enabled: bool = True
@@ -87,33 +87,33 @@ def check_counters(counters: Sequence[str], systems: Iterable[Dbms], *, where: s
             raise UnknownName("source of counters", source, known, where=where)
 
 
-class Observing:
+class RunObservation:
     """Observes the servers of one run. Whatever goes wrong is a warning, once for each subject."""
 
-    def __init__(self, observe: Observe, warn: Warn) -> None:
+    def __init__(self, observe: ObserveOptions, warn: Warn) -> None:
         self._observe = observe
         self._warn = warn
         self._lacking: dict[str, dict[str, str]] = {}
 
-    def observer(self, subject: str, server: Server) -> Observer | None:
+    def observer(self, subject: str, server: Server) -> ServerObserver | None:
         """Return the observer of this server, None if nothing is observed. Close it in the end."""
         if not self._observe.enabled:
             return None
-        watched = self._watched(subject, server) if self._observe.counters else None
-        return Observer(server, watched, every=self._observe.every)
+        counters = self._counter_reader(subject, server) if self._observe.counters else None
+        return ServerObserver(server, counters, every=self._observe.every)
 
-    def _watched(self, subject: str, server: Server) -> CounterReader | None:
+    def _counter_reader(self, subject: str, server: Server) -> CounterReader | None:
         try:
-            watched = CounterReader(server, self._observe.counters)
+            counters = CounterReader(server, self._observe.counters)
         except ServerError as error:
             self.warn_unobserved(subject, error.text_with_log)
             return None
-        lacking = {missing.counter: missing.why for missing in watched.missing}
+        lacking = {missing.counter: missing.why for missing in counters.missing}
         if subject not in self._lacking and lacking:
             words = "; ".join(f"{counter} ({why})" for counter, why in lacking.items())
             self._warn("counter-missing", f"{subject} does not count {words}", subject)
         self._lacking[subject] = lacking
-        return watched
+        return counters
 
     def check(self, subjects: Sequence[str]) -> None:
         """Raise ExperimentError for a counter that not one of the subjects' servers has.
@@ -134,12 +134,12 @@ class Observing:
         self._warn("not-observed", f"{subject} was not observed as asked: {why}", subject)
 
 
-class Observer:
+class ServerObserver:
     """Observes one running server, slice by slice."""
 
-    def __init__(self, server: Server, watched: CounterReader | None, *, every: float) -> None:
+    def __init__(self, server: Server, counters: CounterReader | None, *, every: float) -> None:
         self._pid = server.pid
-        self._watched = watched
+        self._counters = counters
         self._every = every
 
     @contextlib.contextmanager
@@ -154,7 +154,7 @@ class Observer:
         return SliceSampler([lambda: {PACE: float(finished())}, *self._probes()])
 
     def _probes(self) -> list[Probe]:
-        return [self._usage, *([self._watched.read] if self._watched else [])]
+        return [self._usage, *([self._counters.read] if self._counters else [])]
 
     def _usage(self) -> Readings:
         usage = read_usage(self._pid, switches=False)
@@ -170,8 +170,8 @@ class Observer:
 
     def close(self) -> None:
         """Close the connection with the server, if there is one."""
-        if self._watched is not None:
-            self._watched.close()
+        if self._counters is not None:
+            self._counters.close()
 
 
 def pace(report: DriverReport | None, began: float) -> tuple[Series, ...]:

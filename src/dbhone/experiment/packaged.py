@@ -16,7 +16,7 @@ from dbhone.experiment.verifying import build_like, usual_base, verify_build
 from dbhone.measurement.record import Run, Subject
 from dbhone.source.known_versions import known_versions
 from dbhone.verification.outcome import Grade
-from dbhone.verification.records import Records
+from dbhone.verification.outcome_store import OutcomeStore
 from dbhone.verification.verify import Verification
 
 
@@ -37,7 +37,7 @@ def packaged_build(
         )
     changes = {"packaging": packaging, "copy_number": 0}
     build = build_like(winner, changes, service, training)
-    if Records(service.session.home, build.digest).outcome(grade) is None:
+    if OutcomeStore(service.session.home, build.digest).outcome(grade) is None:
         base = usual_base(build, service)
         verify_build(Verification(candidate=build, base=base, grade=grade), service)
     return build

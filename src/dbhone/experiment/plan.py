@@ -198,7 +198,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class PlanProgress:
     """How far a run is that is planned again: the subjects measured, and those left out so far."""
 
     measured: frozenset[str] = frozenset()
@@ -223,14 +223,14 @@ class Estimator(Protocol):
 
 
 def make_plan(
-    experiment: Experiment, estimator: Estimator, progress: Progress | None = None
+    experiment: Experiment, estimator: Estimator, progress: PlanProgress | None = None
 ) -> Plan:
     """Return the plan of an experiment, or of the rest of a run of it.
 
     An optional subject that cannot take part is left out. Whether any other subject can is found
     out by the first step.
     """
-    progress = progress or Progress()
+    progress = progress or PlanProgress()
     left_out = {**progress.left_out, **progress.broken}
     for subject in experiment.subjects:
         if subject.name not in left_out and subject.optional:
@@ -457,7 +457,7 @@ def _verification(
     experiment: Experiment,
     subjects: tuple[SubjectDeclaration, ...],
     build_plan: BuildPlan,
-    progress: Progress,
+    progress: PlanProgress,
 ) -> Iterator[PlanStep]:
     """Yield the check of all subjects together, and the proof of each; the base comes first.
 

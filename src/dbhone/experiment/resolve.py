@@ -12,7 +12,7 @@ from dbhone.errors import ExperimentError, UnknownName
 from dbhone.experiment.interleaved import why_not_interleaved
 from dbhone.experiment.levers import cache_bytes
 from dbhone.experiment.model import Experiment, Servers, Slices, SubjectDeclaration
-from dbhone.experiment.observe import Observe, check_counters
+from dbhone.experiment.observe import ObserveOptions, check_counters
 from dbhone.experiment.schema import ExperimentFile, Locator, keys_of_data
 from dbhone.experiment.subjects import Subjects, suite_at
 from dbhone.experiment.targets import target_class
@@ -157,7 +157,7 @@ class Resolver:
                     hint="leave 'slices' out: slices are then short where that can be done",
                 )
 
-    def _observe(self, subjects: tuple[SubjectDeclaration, ...]) -> Observe:
+    def _observe(self, subjects: tuple[SubjectDeclaration, ...]) -> ObserveOptions:
         """Return what is observed; counters that no server has by the DBMS alone are refused."""
         section = self.declared.observe
         if section.model_fields_set and not target_class(self.declared.workload.suite).observes:
@@ -167,7 +167,7 @@ class Resolver:
             )
         systems = [load_dbms(subject.inputs.dbms) for subject in subjects]
         check_counters(section.counters, systems, where=self.where.at("observe", "counters"))
-        return Observe(
+        return ObserveOptions(
             enabled=section.enabled, every=section.every, counters=tuple(section.counters)
         )
 

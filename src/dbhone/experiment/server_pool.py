@@ -266,7 +266,9 @@ class ServerPool:
                 loading = driver.load(self.program, server.endpoint, content)
                 self._run_driver(server, loading, "loading")
             self._run_driver(
-                server, driver.settle(self.program, server.endpoint, content), "settling"
+                server,
+                driver.finish_background_work(self.program, server.endpoint, content),
+                "settling",
             )
             server.stop()
             return keep(place.data)
@@ -284,14 +286,14 @@ class ServerPool:
         )
         finished = process.run(command)
         # If several threads work on a command, sysbench reports a failure only in what it prints.
-        complaint = self.workload.driver.complaint(finished.text())
-        if finished.ok and complaint is None:
+        error = self.workload.driver.error_in_output(finished.text())
+        if finished.ok and error is None:
             return finished.text()
         server.check()
-        if complaint is None:
+        if error is None:
             last = finished.text().strip().rpartition("\n")[2][:200]
-            complaint = DriverError(f"{self.workload.driver.name} {finished.ending()}: {last}")
-        raise DriverError(f"{doing} failed: {complaint.message}", hint=complaint.hint)
+            error = DriverError(f"{self.workload.driver.name} {finished.ending()}: {last}")
+        raise DriverError(f"{doing} failed: {error.message}", hint=error.hint)
 
     def execute(self, server: Server, training: TrainingCommand) -> None:
         """Run a user's program as a client of the server. Raises DriverError, with its log."""

@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-from dbhone.compilation.counters import ProfileCounts, newly_executed, total_variation
 from dbhone.compilation.manifest import Build
+from dbhone.compilation.profile_counts import ProfileCounts, newly_executed, total_variation
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.errors import HoneError
 from dbhone.experiment.block_servers import BlockServers
@@ -16,7 +16,7 @@ from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
 from dbhone.experiment.levers import apply_levers, settings_with, uses_huge_pages
 from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration, Training
-from dbhone.experiment.observe import Observing
+from dbhone.experiment.observe import RunObservation
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
 from dbhone.experiment.target import (
     BuildResult,
@@ -32,7 +32,7 @@ from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.experiment.warnings import ServerSetup, running_note, settings_notes
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.instance.memory import allotted, check_memory
+from dbhone.instance.memory import check_memory, server_memory_limits
 from dbhone.instance.programs import installation_of, title_of
 from dbhone.instance.running_settings import not_taken
 from dbhone.instance.server import Server
@@ -186,7 +186,7 @@ class ServerTarget(Target):
         """Return the servers with limits on their memory, as far as they are up side by side."""
         if self.experiment.one_by_one:
             return {}
-        limits = allotted({name: caches.get(name, 0) for name in self._specs})
+        limits = server_memory_limits({name: caches.get(name, 0) for name in self._specs})
         return {
             name: dataclasses.replace(spec, memory=limits[name])
             for name, spec in self._specs.items()
@@ -265,7 +265,7 @@ class ServerTarget(Target):
         return BlockServers(
             self._pool,
             self._specs,
-            Observing(self.experiment.observe, self._warn),
+            RunObservation(self.experiment.observe, self._warn),
             self._detail,
             design_seed=self.design_seed,
             cold=self._cold,

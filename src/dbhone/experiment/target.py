@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from dbhone.compilation.counters import Counters
 from dbhone.compilation.manifest import Build
+from dbhone.compilation.profile_counts import Counters
 from dbhone.dbms.base import Dbms
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.events import Listener
@@ -160,9 +160,9 @@ class Target(ABC):
 
     # Work
 
-    def renew(self, subjects: tuple[str, ...]) -> None:
+    def reload_programs(self, subjects: tuple[str, ...]) -> None:
         """Let the subjects' programs lie elsewhere in memory than in the block before."""
-        page_cache.renew(
+        page_cache.evict_programs(
             self.builds[name].path(artifact)
             for name in subjects
             for artifact in self.builds[name].manifest.files

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.allocation import Bounds, Cost, allocate, known
+from dbhone.analysis.allocation import BlockCost, Limits, allocate, variance_components
 from dbhone.analysis.rounds import log_rate
 from dbhone.measurement.record import Design, Slice, Sliced
 from dbhone.measurement.sample_array import Array
@@ -26,14 +26,14 @@ _MOST = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allotment:
+class TimeAllocation:
     """The seconds for which each set is measured on each subject, and about those of a block."""
 
     seconds: Mapping[str, float]
     block_seconds: float
 
 
-def allot(
+def allocate_time(
     sliced: Sequence[Sliced],
     subjects: Sequence[str],
     usual: Mapping[str, float],
@@ -42,7 +42,7 @@ def allot(
     events: Mapping[str, int],
     block_seconds: float,
     left: float,
-) -> Allotment | None:
+) -> TimeAllocation | None:
     """Return the time of the next blocks, None if too little is known or no set would gain.
 
     ``subjects`` are those that are left, the base first; ``usual`` the suite's seconds by set;
@@ -50,28 +50,32 @@ def allot(
     ``block_seconds`` is what the last block took, ``left`` what is left of the budget.
     """
     trials = {name: _trials(own, subjects) for name, own in _by_set(sliced).items()}
-    components = {name: known([trial.logs for trial in own]) for name, own in trials.items() if own}
+    components = {
+        name: variance_components([trial.logs for trial in own])
+        for name, own in trials.items()
+        if own
+    }
     steps = {name: step for name, step in components.items() if step is not None}
     if not steps:
         return None
     last = {name: trials[name][-1] for name in steps}
     blocks = max(len(own) for own in trials.values())
-    cost = Cost(
-        restart=max(block_seconds - sum(trial.seconds for trial in last.values()), 0.0),
+    cost = BlockCost(
+        start=max(block_seconds - sum(trial.seconds for trial in last.values()), 0.0),
         rounds={name: trial.seconds / trial.rounds for name, trial in last.items()},
     )
-    bounds = Bounds(
+    limits = Limits(
         seconds=left,
-        restarts=max(design.min_blocks - blocks, 1),
+        blocks=max(design.min_blocks - blocks, 1),
         rounds={name: _most(last[name], usual[name], events.get(name)) for name in steps},
         wanted=math.log1p(design.target),
     )
-    chosen = allocate(steps, cost, blocks, bounds)
+    chosen = allocate(steps, cost, blocks, limits)
     if chosen is None:
         return None
-    return Allotment(
+    return TimeAllocation(
         seconds={name: count * last[name].slice for name, count in chosen.rounds.items()},
-        block_seconds=chosen.seconds / chosen.restarts,
+        block_seconds=chosen.seconds / chosen.blocks,
     )
 
 

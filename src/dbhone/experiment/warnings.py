@@ -118,7 +118,12 @@ def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[Footnote, ...]:
 
     One says which servers' commits do not wait for the disk. ``setups`` are by subject.
     """
-    return (*_asynchronous(setups), *_adapted(setups), *_ignored(setups), *_unlike(setups))
+    return (
+        *_asynchronous(setups),
+        *_adapted(setups),
+        *_ignored(setups),
+        *_unequal_proposals(setups),
+    )
 
 
 def running_note(subject: str, differing: Mapping[str, tuple[str, str]]) -> Footnote | None:
@@ -197,14 +202,20 @@ def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
         )
 
 
-def _unlike(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
+def _unequal_proposals(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
     """Yield which of hone's proposals some servers lack that others of their protocol have."""
     lacking: dict[tuple[str, ...], list[str]] = {}
     for protocol in dict.fromkeys(setup.protocol for setup in setups.values()):
-        kin = {name: setup.chosen for name, setup in setups.items() if setup.protocol is protocol}
-        for setting in dict.fromkeys(name for own in kin.values() for name in own.unproposed):
-            without = tuple(name for name, own in kin.items() if setting in own.unproposed)
-            if len(without) < len(kin):
+        same_protocol = {
+            name: setup.chosen for name, setup in setups.items() if setup.protocol is protocol
+        }
+        for setting in dict.fromkeys(
+            name for own in same_protocol.values() for name in own.unproposed
+        ):
+            without = tuple(
+                name for name, own in same_protocol.items() if setting in own.unproposed
+            )
+            if len(without) < len(same_protocol):
                 lacking.setdefault(without, []).append(setting)
     if lacking:
         parts = (f"{', '.join(who)} without {', '.join(what)}" for who, what in lacking.items())
@@ -228,7 +239,7 @@ def host_noise_notes(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(slots=True)
-class _Course:
+class _StallTotals:
     """What a subject did on a set, in all slices and in those in which it stood still."""
 
     slices: int = 0
@@ -255,14 +266,14 @@ class _Course:
 
 def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Footnote]:
     """Yield a footnote on each subject that stood still so often that its figures show it."""
-    found: dict[str, dict[str, _Course]] = {}
+    found: dict[str, dict[str, _StallTotals]] = {}
     trials: dict[tuple[int, str], list[Sliced]] = {}
     for entry in sliced:
         trials.setdefault((entry.block, entry.set), []).append(entry)
     for trial in trials.values():
         for entry, one, still in _judged_slices(trial):
             sets = found.setdefault(entry.subject, {})
-            sets.setdefault(entry.set, _Course()).add(one, stalled=still)
+            sets.setdefault(entry.set, _StallTotals()).add(one, stalled=still)
     for subject, sets in found.items():
         worst = sorted(sets, key=lambda name: sets[name].lost, reverse=True)
         told = [name for name in worst if sets[name].lost >= _LEAST_LOST]
@@ -287,7 +298,7 @@ def _judged_slices(trial: Sequence[Sliced]) -> Iterator[tuple[Sliced, Slice, boo
     return ((entry, one, bool(still[place])) for entry, one, place in counted)
 
 
-def _stalls(subject: str, sets: Mapping[str, _Course], told: Sequence[str]) -> str:
+def _stalls(subject: str, sets: Mapping[str, _StallTotals], told: Sequence[str]) -> str:
     name, others = told[0], told[1:]
     worst = sets[name]
     also = [f"{other} ({sets[other].lost:.0%})" for other in others[:_MOST_NAMED]]

@@ -11,14 +11,14 @@ from dbhone.dbms.base_counters import CounterSource, Reading
 from dbhone.errors import ServerError, UsageError
 from dbhone.instance.client import Client, connect
 from dbhone.instance.server import Server
-from dbhone.measurement.series import Kind, Quantity, Readings
+from dbhone.measurement.series import Quantity, Readings, SeriesKind
 
 MOST = 100
 """How many counters of one server may be watched at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
+class MissingCounter:
     """A wanted counter that this server does not have; ``why`` suggests the nearest names."""
 
     counter: str
@@ -35,7 +35,7 @@ class CounterReader:
     """
 
     def __init__(self, server: Server, wanted: Sequence[str]) -> None:
-        self.missing: list[Missing] = []
+        self.missing: list[MissingCounter] = []
         self._client = connect(server.endpoint)
         self._sources: list[_Source] = []
         try:
@@ -70,7 +70,7 @@ class CounterReader:
 
     def _lack(self, source: CounterSource, patterns: Sequence[str], why: str) -> None:
         counters = (f"{source.name}.{pattern}" for pattern in patterns)
-        self.missing.extend(Missing(counter=counter, why=why) for counter in counters)
+        self.missing.extend(MissingCounter(counter=counter, why=why) for counter in counters)
 
     def _check_number(self) -> None:
         count = sum(len(source.names) for source in self._sources)
@@ -112,10 +112,10 @@ class _Source:
     def _quantity(self, reading: Reading) -> Quantity:
         name, unit = f"{self.source.name}.{reading.name}", self.source.unit
         if self.source.passing:
-            return Quantity(name=name, unit=unit, kind=Kind.COUNT)
+            return Quantity(name=name, unit=unit, kind=SeriesKind.COUNT)
         if reading.level:
-            return Quantity(name=name, unit=unit, kind=Kind.LEVEL)
-        return Quantity(name=name, unit=f"{unit}/s", kind=Kind.RATE)
+            return Quantity(name=name, unit=unit, kind=SeriesKind.LEVEL)
+        return Quantity(name=name, unit=f"{unit}/s", kind=SeriesKind.RATE)
 
 
 def _matching(patterns: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

@@ -175,7 +175,7 @@ def _run(
     check_space(text, place, kept)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = lines[-1] if lines else finished.ending()
-    reason = place.tenant.exceeded() or dbms.complaint(text) or last
+    reason = place.tenant.exceeded() or dbms.error_in_log(text) or last
     raise ServerError(f"{title_of(dbms, installation)} could not {doing}: {reason}", log=kept)
 
 

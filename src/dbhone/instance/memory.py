@@ -63,7 +63,7 @@ def scaled(value: str, yardstick: Yardstick, dbms: ServerDbms) -> str:
     return dbms.amount(max(part // _MIB * _MIB, least))
 
 
-def allotted(needs: Mapping[str, int]) -> dict[str, int]:
+def server_memory_limits(needs: Mapping[str, int]) -> dict[str, int]:
     """Return the most memory that each of these servers may hold, in bytes, with its clients.
 
     It is what the server needs, and an equal part of what nobody needs. ``needs`` has the size of

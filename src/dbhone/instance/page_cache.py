@@ -44,7 +44,7 @@ def evict(folder: Path) -> None:
         )
 
 
-def renew(programs: Iterable[Path]) -> None:
+def evict_programs(programs: Iterable[Path]) -> None:
     """Let programs and libraries come from the disk into other pages of memory, where they can.
 
     Where in memory a program lies, and how much of it lies together, changes its speed by

@@ -200,9 +200,9 @@ class Server:
         exceeded = self.place.tenant.exceeded()
         if exceeded:
             message += f": {exceeded}" if finished is None else f", and {exceeded}"
-        complaint = self.dbms.complaint(text)
-        if complaint:
-            message += f", saying: {complaint}"
+        own_error = self.dbms.error_in_log(text)
+        if own_error:
+            message += f", saying: {own_error}"
         return ServerError(message, hint=self._advice(finished, text), log=kept)
 
     def _advice(self, finished: Finished | None, text: str) -> str | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dbhone.dbms.base_settings import Change, Product, SettingsTable
+from dbhone.dbms.base_settings import Product, SettingHistory, SettingsTable
 from dbhone.errors import UsageError
 from dbhone.units import parse_size
 
@@ -34,16 +34,16 @@ class Translator:
         """
         for whole, product in self.table.products.items():
             if name == whole and product.size in self.known:
-                return {} if product.size in wanted else self._parted(product, wanted[whole])
+                return {} if product.size in wanted else self._divide(product, wanted[whole])
             if name == product.size and whole in self.known:
-                return {} if whole in wanted else _whole(whole, product, wanted)
+                return {} if whole in wanted else _multiply(whole, product, wanted)
             if name == product.count and product.size in wanted:
                 if product.size in self.known:
-                    return _whole(product.size, product, wanted)
+                    return _multiply(product.size, product, wanted)
                 return {} if whole in self.known else None
         return self._renamed(name, wanted)
 
-    def _parted(self, product: Product, value: str) -> dict[str, str] | None:
+    def _divide(self, product: Product, value: str) -> dict[str, str] | None:
         """Return size and count for a whole. A server without the count has one part."""
         if product.count not in self.known:
             return {product.size: value}
@@ -70,17 +70,17 @@ class Translator:
         """Yield the next newer and older names of a setting, each with the value in its form."""
         change = self.table.settings.get(name)
         if change is not None and change.became:
-            converted = forth(change, value)
+            converted = to_newer(change, value)
             if converted is not None:
                 yield change.became, converted
         for older, later in self.table.settings.items():
             if later.became == name:
-                converted = back(later, value)
+                converted = to_older(later, value)
                 if converted is not None:
                     yield older, converted
 
 
-def forth(change: Change, value: str) -> str | None:
+def to_newer(change: SettingHistory, value: str) -> str | None:
     """Return the value in the newer name's form, None if it has none."""
     if change.most is not None and value.isdigit():
         value = str(min(int(value), change.most))
@@ -93,7 +93,7 @@ def forth(change: Change, value: str) -> str | None:
     return f"{int(value) * change.factor}{change.unit}" if value.isdigit() else None
 
 
-def back(change: Change, value: str) -> str | None:
+def to_older(change: SettingHistory, value: str) -> str | None:
     """Return the value in the older name's form, None if it has no exact one."""
     if change.values:
         inverse: dict[str, str] = {}
@@ -116,7 +116,7 @@ def _looked_up(values: Mapping[str, str], value: str) -> str | None:
     return {key.lower(): other for key, other in values.items()}.get(value.lower())
 
 
-def _whole(target: str, product: Product, wanted: Mapping[str, str]) -> dict[str, str] | None:
+def _multiply(target: str, product: Product, wanted: Mapping[str, str]) -> dict[str, str] | None:
     """Return size times count as one setting."""
     size = _bytes(wanted[product.size])
     count = wanted.get(product.count, str(product.usual_count))

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from dbhone.measurement.series import Kind, Quantity, Readings, Series, series_of
+from dbhone.measurement.series import Quantity, Readings, Series, SeriesKind, series_of
 
 Probe = Callable[[], Readings]
 """Reads something once. It may raise whatever it likes."""
@@ -48,7 +48,7 @@ class Sampler:
     def running(self) -> Iterator[None]:
         """Read at once, and then at each moment until this is left."""
         self.began = time.monotonic()
-        thread = threading.Thread(target=self._watch, name="dbhone-sampler", daemon=True)
+        thread = threading.Thread(target=self._observe, name="dbhone-sampler", daemon=True)
         thread.start()
         try:
             yield
@@ -62,7 +62,7 @@ class Sampler:
         """Return what was read."""
         return tuple(series for read in self._probes.values() for series in series_of(tuple(read)))
 
-    def _watch(self) -> None:
+    def _observe(self) -> None:
         moment = 0
         while True:
             self._read()
@@ -92,7 +92,7 @@ class SliceSampler:
     """Asks probes when a slice begins and when it ends. A probe that fails is not asked again."""
 
     def __init__(self, probes: Sequence[Probe]) -> None:
-        self._probes = tuple(_Course(probe) for probe in probes)
+        self._probes = tuple(_ProbeReadings(probe) for probe in probes)
         self._began = 0.0
         self._passed = 0.0
         self.trouble: str | None = None
@@ -114,7 +114,7 @@ class SliceSampler:
 
     def series(self) -> tuple[Series, ...]:
         """Return what was read."""
-        return tuple(series for course in self._probes for series in series_of(course.moments))
+        return tuple(series for readings in self._probes for series in series_of(readings.moments))
 
     def _read(self, at: float) -> None:
         used = time.thread_time()
@@ -124,7 +124,7 @@ class SliceSampler:
         self.cpu_seconds += time.thread_time() - used
 
 
-class _Course:
+class _ProbeReadings:
     """What one probe read: sums grow only while a slice lasts."""
 
     def __init__(self, probe: Probe) -> None:
@@ -153,12 +153,12 @@ class _Course:
 
     def _only_sums(self, readings: Readings) -> Readings:
         """Return where rates begin. A level is told of the slices' ends alone."""
-        return {quantity: 0.0 for quantity in readings if quantity.kind is Kind.RATE}
+        return {quantity: 0.0 for quantity in readings if quantity.kind is SeriesKind.RATE}
 
     def _add(self, at: float, readings: Readings) -> None:
         now = dict(readings)
         for quantity, value in readings.items():
-            if quantity.kind is Kind.RATE:
+            if quantity.kind is SeriesKind.RATE:
                 grown = max(0.0, value - self._before.get(quantity, value))
                 now[quantity] = self._sums[quantity] = self._sums.get(quantity, 0.0) + grown
         self.moments.append((at, now))

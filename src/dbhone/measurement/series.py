@@ -13,7 +13,7 @@ from itertools import pairwise
 from dbhone.measurement.metric import THROUGHPUT
 
 
-class Kind(StrEnum):
+class SeriesKind(StrEnum):
     """What a series' values are."""
 
     RATE = "rate"
@@ -30,7 +30,7 @@ class Quantity:
 
     name: str
     unit: str
-    kind: Kind
+    kind: SeriesKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +56,12 @@ class Observation:
     series: tuple[Series, ...]
 
 
-PACE = Quantity(name=THROUGHPUT.name, unit=THROUGHPUT.unit, kind=Kind.RATE)
+PACE = Quantity(name=THROUGHPUT.name, unit=THROUGHPUT.unit, kind=SeriesKind.RATE)
 """What the driver finished in each interval, by its own word."""
-CPU = Quantity(name="cpu", unit="cores", kind=Kind.RATE)
-READ = Quantity(name="read", unit="B/s", kind=Kind.RATE)
-WRITTEN = Quantity(name="written", unit="B/s", kind=Kind.RATE)
-MEMORY = Quantity(name="memory", unit="B", kind=Kind.LEVEL)
+CPU = Quantity(name="cpu", unit="cores", kind=SeriesKind.RATE)
+READ = Quantity(name="read", unit="B/s", kind=SeriesKind.RATE)
+WRITTEN = Quantity(name="written", unit="B/s", kind=SeriesKind.RATE)
+MEMORY = Quantity(name="memory", unit="B", kind=SeriesKind.LEVEL)
 OF_ALL = (PACE, CPU, READ, WRITTEN, MEMORY)
 """What is watched of every server, without its help."""
 
@@ -82,11 +82,11 @@ def series_of(moments: Sequence[tuple[float, Readings]]) -> tuple[Series, ...]:
 
 
 def _series(quantity: Quantity, moments: Sequence[tuple[float, Readings]]) -> Series:
-    if quantity.kind is Kind.COUNT:
+    if quantity.kind is SeriesKind.COUNT:
         points = [(at, readings.get(quantity, 0.0)) for at, readings in moments]
     else:
         points = [(at, readings[quantity]) for at, readings in moments if quantity in readings]
-    if quantity.kind is Kind.RATE:
+    if quantity.kind is SeriesKind.RATE:
         points = _rates(points)
     return Series(
         quantity=quantity,

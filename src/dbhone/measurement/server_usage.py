@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.measurement.counters import Counter
+from dbhone.measurement.perf_events import Counter
 from dbhone.measurement.process_stats import cpu_seconds, read_whole
 
 _PROC = Path("/proc")

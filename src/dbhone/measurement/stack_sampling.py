@@ -20,7 +20,7 @@ from dbhone import process
 from dbhone.account import Tenant
 from dbhone.errors import MachineError, ToolError
 from dbhone.files import open_to_all
-from dbhone.measurement import counters
+from dbhone.measurement import perf_events
 from dbhone.process import Command, Process
 from dbhone.requirements import Requirement, missing
 from dbhone.sandbox import Sandbox
@@ -41,7 +41,7 @@ _UNKNOWN = "[unknown]"
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StackFrame:
     """A function on a stack, and the program, library or kernel that it is of."""
 
     function: str
@@ -53,7 +53,7 @@ class StackSample:
     """What one CPU did at a moment of monotonic time, in seconds; the innermost frame is first."""
 
     at: float
-    frames: tuple[Frame, ...]
+    frames: tuple[StackFrame, ...]
 
 
 def check_sampling() -> None:
@@ -76,7 +76,7 @@ def check_sampling() -> None:
 
 def clock() -> str:
     """Return perf's event by which samples are taken here."""
-    return "cycles" if counters.probe().available else "cpu-clock"
+    return "cycles" if perf_events.probe().available else "cpu-clock"
 
 
 class StackSampler:
@@ -139,11 +139,11 @@ class StackSampler:
 
 def parsed(lines: Iterator[str]) -> Iterator[StackSample]:
     """Yield the samples in what ``perf script`` printed of time, address, symbol and file."""
-    at, frames = 0.0, list[Frame]()
+    at, frames = 0.0, list[StackFrame]()
     for line in lines:
         head, frame = _HEAD.match(line), _FRAME.match(line)
         if frame is not None:
-            frames.append(Frame(_function(frame[1]), frame[2]))
+            frames.append(StackFrame(_function(frame[1]), frame[2]))
         elif head is not None:
             if frames:
                 yield StackSample(at, tuple(frames))

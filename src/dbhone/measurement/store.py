@@ -23,8 +23,7 @@ import sqlalchemy as sa
 from dbhone.errors import UsageError
 from dbhone.measurement import columns
 from dbhone.measurement.database import Database, open_database, open_to_read
-from dbhone.measurement.record import Invocation, Run, Sliced, Step, Subject, Warning
-from dbhone.measurement.recording import (
+from dbhone.measurement.invocation_rows import (
     DONE,
     Described,
     Progress,
@@ -35,6 +34,7 @@ from dbhone.measurement.recording import (
     record,
     sliced_of,
 )
+from dbhone.measurement.record import Invocation, Run, Sliced, Step, Subject, Warning
 from dbhone.measurement.rows import (
     Done,
     NewRun,

@@ -39,7 +39,7 @@ from dbhone.package.proof import (
 )
 from dbhone.package.repetition import public_part, why_private
 from dbhone.verification.outcome import Outcome
-from dbhone.verification.records import Records
+from dbhone.verification.outcome_store import OutcomeStore
 
 SAMPLES = "proof/samples.csv"
 _EPOCH = "SOURCE_DATE_EPOCH"
@@ -55,7 +55,7 @@ _RULES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
+class EnclosedMeasurement:
     """The run that measured a build, its samples, and the build as its subject."""
 
     run: Run
@@ -92,7 +92,7 @@ class Package:
 def make_package(
     build: Build,
     home: Home,
-    measurement: Measurement | None,
+    measurement: EnclosedMeasurement | None,
     key: SigningKey | None,
     make_image: Callable[[Draft], Image] | None = None,
     again: Build | None = None,
@@ -139,8 +139,8 @@ def passed_outcome(build: Build, home: Home) -> Outcome:
 
     Raises UsageError if it passed none, or failed one.
     """
-    records = Records(home, build.digest)
-    failed, outcome = records.failed(), records.best()
+    outcomes = OutcomeStore(home, build.digest)
+    failed, outcome = outcomes.failed(), outcomes.best()
     if failed is not None:
         raise UsageError(
             f"the build {build.digest[:12]} does not pass the grade {failed.grade.value}:"
@@ -262,7 +262,7 @@ def _differing(first: Content, second: Content) -> tuple[str, ...]:
     return tuple(sorted({name for name, _, _ in own ^ other}))
 
 
-def _measurement(measurement: Measurement) -> dict[str, Any]:
+def _measurement(measurement: EnclosedMeasurement) -> dict[str, Any]:
     run = measurement.run
     measured = Measured.of_run(run)
     # Of the file, not of the array that it was made of: so it is found again to the digit.

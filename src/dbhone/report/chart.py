@@ -12,7 +12,7 @@ from typing import Any
 
 import altair as alt
 
-from dbhone.analysis.verdict import Direction, Effect, Summary, tone
+from dbhone.analysis.verdict import Direction, Effect, Summary, direction_of
 from dbhone.measurement.record import Group, Role
 from dbhone.report.context import label
 from dbhone.report.drawing import LEAST_REACH, Picture, named_axis, panel_header, svg
@@ -152,7 +152,7 @@ def _point(effect: Effect | Summary) -> dict[str, Any]:
         "ratio": effect.ratio,
         "low": effect.low if effect.low is not None else effect.ratio,
         "high": effect.high if effect.high is not None else effect.ratio,
-        "tone": tone(effect).value,
+        "tone": direction_of(effect).value,
     }
 
 

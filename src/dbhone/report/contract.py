@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from dbhone.analysis.ceiling import Ceiling, find_ceilings
-from dbhone.analysis.history import Change, History, Segment, Series
+from dbhone.analysis.history import Change, History, Segment, VersionTrend
 from dbhone.analysis.levels import Level
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.verdict import Summary, likely
@@ -135,23 +135,23 @@ def _history(history: History) -> dict[str, Any]:
     return {
         "versions": list(history.versions),
         "least_change": history.least,
-        "steps": [_series(step) for step in history.steps],
-        "groups": [_series(group) for group in history.groups],
+        "steps": [_trend(step) for step in history.steps],
+        "groups": [_trend(group) for group in history.groups],
     }
 
 
-def _series(series: Series) -> dict[str, Any]:
-    group = series.group.value if series.group is not None else "all"
+def _trend(trend: VersionTrend) -> dict[str, Any]:
+    group = trend.group.value if trend.group is not None else "all"
     return {
-        "step": series.step,
+        "step": trend.step,
         "group": group,
-        "in_sample": series.in_sample,
-        "versions": list(series.versions),
-        "segments": [_segment(segment) for segment in series.segments],
-        "changes": [_change(change) for change in series.changes],
-        "gradual": _change(series.overall) if series.overall is not None else None,
-        "seemingly": series.seemingly,
-        "findable": _number(series.findable),
+        "in_sample": trend.in_sample,
+        "versions": list(trend.versions),
+        "segments": [_segment(segment) for segment in trend.segments],
+        "changes": [_change(change) for change in trend.changes],
+        "gradual": _change(trend.overall) if trend.overall is not None else None,
+        "seemingly": trend.likely_cause,
+        "findable": _number(trend.findable),
     }
 
 

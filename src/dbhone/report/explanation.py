@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from dbhone.analysis.ceiling import ceiling_ratio
 from dbhone.analysis.stacks import (
+    CodeOrigin,
     Difference,
     FunctionDifference,
     Mean,
-    Part,
     Round,
     by_function,
     by_module,
@@ -75,7 +75,7 @@ def _function_rows(functions: Sequence[FunctionDifference]) -> Iterator[Row]:
         for it in functions:
             if it.call.module == module:
                 name = Cell(text=it.call.function or "(no name)")
-                callers = Cell(text=" < ".join(it or "?" for it in it.callers))
+                callers = Cell(text=" < ".join(caller or "?" for caller in it.callers))
                 yield Row(cells=(name, *_cells(it.difference), callers))
 
 
@@ -106,8 +106,8 @@ def _ceiling(
     times = {it.name: (it.base, it.subject)[which].value for it in whole}
     return ceiling_ratio(
         throughput=sum(it.operations for it in rounds) / sum(it.seconds for it in rounds),
-        user=times[Part.OWN.value] + times[Part.LIBRARY.value],
-        system=times[Part.KERNEL.value],
+        user=times[CodeOrigin.OWN.value] + times[CodeOrigin.LIBRARY.value],
+        system=times[CodeOrigin.KERNEL.value],
         client=times["CPU of the client"],
         threads=threads,
         cores=cores,
@@ -144,7 +144,10 @@ def speedscope(names: tuple[str, str], rounds: tuple[Sequence[Round], Sequence[R
     profiles = []
     for name, own in zip(names, rounds, strict=True):
         stacks = folded(own)
-        samples = [[frames.setdefault(it or "?", len(frames)) for it in it] for it in stacks]
+        samples = [
+            [frames.setdefault(function or "?", len(frames)) for function in stack]
+            for stack in stacks
+        ]
         weights = [round(seconds * _MICRO, 4) for seconds in stacks.values()]
         profiles.append(
             {

@@ -10,8 +10,8 @@ import numpy as np
 from dbhone.analysis.comparison import CONFIDENCE, analyse
 from dbhone.analysis.history import History, Lineage
 from dbhone.analysis.indirect import ONE_RUN, Links
+from dbhone.analysis.joinable_run import joinable
 from dbhone.analysis.joining import Joined, join
-from dbhone.analysis.parts import part
 from dbhone.analysis.sample_size import SampleSize, needs
 from dbhone.analysis.trust import Trust, trust
 from dbhone.analysis.verdict import Analysis
@@ -88,7 +88,7 @@ def findings_of(run: Run, samples: SampleArray) -> Findings:
 
 def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
     """Analyse runs that add up as one. Raises UsageError for those that do not."""
-    whole = join([part(*run) for run in runs])
+    whole = join([joinable(*run) for run in runs])
     alone = [_analysis(one_run.run, one_run.samples, ONE_RUN) for one_run in whole.parts]
     analysis = _analysis(whole.run, whole.samples, whole.lineage.links)
     warnings = (*_warnings(whole, alone), _how(whole))
@@ -179,11 +179,11 @@ def unmeasured(
 ) -> tuple[Warning, ...]:
     """Return a note on what was not measured at all, nothing if there is nothing to report.
 
-    ``drawn`` are the courses over time that were made from what was ``observed``.
+    ``drawn`` are the median series that were made from what was ``observed``.
     """
     if not _known(samples, THROUGHPUT):
         return ()
-    missing = [*_metrics(run, samples), *_courses(run, observed, drawn)]
+    missing = [*_metrics(run, samples), *_median_series(run, observed, drawn)]
     if not missing:
         return ()
     return (Warning(code="not-measured", text=f"not measured: {', '.join(missing)}"),)
@@ -200,10 +200,10 @@ def _known(samples: SampleArray, metric: Metric) -> bool:
     return bool(np.isfinite(samples.of(metric)).any())
 
 
-def _courses(
+def _median_series(
     run: Run, observed: Sequence[Observation], drawn: Sequence[ServerSection]
 ) -> Iterator[str]:
-    """Yield why there is no course over time."""
+    """Yield why there is no median series."""
     if serves(run.steps) and not run.declared.observes:
         yield "the course over time ([observe] is off)"
     elif observed and not drawn:

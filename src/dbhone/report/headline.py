@@ -34,7 +34,7 @@ from dbhone.units import count_of
 _NAMED = 2
 
 
-def apart(run: Run, analysis: Analysis, score: Summary) -> str:
+def dissenting_steps(run: Run, analysis: Analysis, score: Summary) -> str:
     """Return a sentence on the steps whose verdict is another difference than the score's.
 
     ``score`` is the figure over all steps by which a subject is judged. A step counts if its own
@@ -72,7 +72,7 @@ _BY_CHANCE = "one of several comparisons can show that by chance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Story:
+class _HeadlineData:
     """What the headline is written from."""
 
     run: Run
@@ -117,23 +117,23 @@ def headline(findings: Findings, *, control_differs: bool, history: str | None =
     if run.base.broken is not None:
         return f"There is no verdict: the base {run.base.name} broke ({run.base.broken})."
     candidates = [subject for subject in run.subjects if subject.role is Role.CANDIDATE]
-    story = _Story(run=run, base=run.base, analysis=findings.analysis, needs=findings.needs)
+    data = _HeadlineData(run=run, base=run.base, analysis=findings.analysis, needs=findings.needs)
     versions = findings.history.versions if findings.history else ()
-    text = _of_versions(story, versions, history) if history else _finding(story, candidates)
+    text = _of_versions(data, versions, history) if history else _finding(data, candidates)
     if control_differs:
         return f"Not to be trusted, since {run.base.name} differs from itself here: {text}"
     return text
 
 
-def _finding(story: _Story, candidates: list[Subject]) -> str:
-    controls = [subject for subject in story.run.subjects if subject.role is Role.CONTROL]
+def _finding(data: _HeadlineData, candidates: list[Subject]) -> str:
+    controls = [subject for subject in data.run.subjects if subject.role is Role.CONTROL]
     compared = candidates or controls
     if not compared:
-        return f"There is no verdict: nothing was compared with {story.base.name}."
+        return f"There is no verdict: nothing was compared with {data.base.name}."
     whole = [subject for subject in compared if subject.broken is None]
     if not whole:
-        return f"There is no verdict: every build but {story.base.name} broke."
-    scores = [overall(story.analysis, subject.name) for subject in whole]
+        return f"There is no verdict: every build but {data.base.name} broke."
+    scores = [overall(data.analysis, subject.name) for subject in whole]
     known = [score for score in scores if score is not None]
     judged = [score for score in known if score.verdict != Verdict.NOT_ENOUGH_DATA]
     if not judged:
@@ -141,65 +141,65 @@ def _finding(story: _Story, candidates: list[Subject]) -> str:
         return (
             f"There is no verdict yet: a verdict needs {MINIMUM_BLOCKS} blocks, "
             f"and {blocks or 'none'} {'was' if blocks == 1 else 'were'} measured: "
-            f"{story.needs.verdict_words}."
+            f"{data.needs.verdict_words}."
         )
     if not candidates:
-        return _of_controls(story, judged)
-    winner = find_winner(story.analysis, whole)
+        return _of_controls(data, judged)
+    winner = find_winner(data.analysis, whole)
     best = winner or max(judged, key=lambda score: score.ratio)
-    strays = apart(story.run, story.analysis, best)
+    dissent = dissenting_steps(data.run, data.analysis, best)
     # What noise may hide is of use where no step shows a difference.
-    noise = controls_of(story.analysis, story.run.subjects)
-    hidden = () if strays else tuple(_open(best, judged, noise))
+    noise = controls_of(data.analysis, data.run.subjects)
+    hidden = () if dissent else tuple(_open(best, judged, noise))
     if winner is not None:
         subject = next(subject for subject in whole if subject.name == winner.subject)
-        text = f"{_winner(story, subject, winner)}{_flattery(winner, judged)}"
-        if subject.name in story.run.refused:
-            return f"{text} But it was refused: {story.run.refused[subject.name]}."
+        text = f"{_winner(data, subject, winner)}{_selection_bias_note(winner, judged)}"
+        if subject.name in data.run.refused:
+            return f"{text} But it was refused: {data.run.refused[subject.name]}."
     elif len(candidates) == 1:
-        text = _of_one(story, best, hidden)
+        text = _of_one(data, best, hidden)
         # Where steps dissent, they are what there is to say.
-        text += "" if strays else _cost(story, best)
+        text += "" if dissent else _cost(data, best)
     else:
-        text = _nothing_faster(story, best, judged, hidden)
-    return f"{text} But {strays}" if strays else text
+        text = _nothing_faster(data, best, judged, hidden)
+    return f"{text} But {dissent}" if dissent else text
 
 
-def _of_controls(story: _Story, scores: list[Summary]) -> str:
+def _of_controls(data: _HeadlineData, scores: list[Summary]) -> str:
     """Return the answer of a run that compared its base with nothing but itself."""
-    base = story.base.name
-    text = "; ".join(_control(story, score) for score in scores)
+    base = data.base.name
+    text = "; ".join(_control(data, score) for score in scores)
     return f"Nothing was compared with {base} but {base} itself: {text}."
 
 
-def _control(story: _Story, score: Summary) -> str:
-    judged = story.analysis.judged(score.subject)
+def _control(data: _HeadlineData, score: Summary) -> str:
+    judged = data.analysis.judged(score.subject)
     differing = sum(differs(score) for score in judged)
-    text = f"{score.subject} runs {_where(story)} {_times(score)} as fast ({story.reach(score)})"
+    text = f"{score.subject} runs {_where(data)} {_times(score)} as fast ({data.reach(score)})"
     if score.findable is not None:
         text = f"{text}, where {_would_be_found(score.findable)}"
     verb = "differ" if differing > 1 else "differs"
     return f"{text}, and {differing or 'none'} of {count_of(len(judged), 'figure')} {verb}"
 
 
-def _winner(story: _Story, subject: Subject, score: Summary) -> str:
+def _winner(data: _HeadlineData, subject: Subject, score: Summary) -> str:
     text = (
         f"On this machine {subject.name} ({compiler(subject.compiler)}) runs "
-        f"{_where(story)} {_times(score)} as fast as {story.base.name} ({story.reach(score)})"
+        f"{_where(data)} {_times(score)} as fast as {data.base.name} ({data.reach(score)})"
     )
     which = "it was trained on" if subject.trained_on else "others were trained on"
-    if story.in_sample:
+    if data.in_sample:
         return f"{text}, measured only on what {which}."
-    trained = story.analysis.summary(subject.name, in_sample=True, metric=THROUGHPUT.name)
+    trained = data.analysis.summary(subject.name, in_sample=True, metric=THROUGHPUT.name)
     if trained is None:
         return f"{text}."
-    sets = story.named(in_sample=True)
+    sets = data.named(in_sample=True)
     if trained.verdict in (Verdict.FASTER, Verdict.SLOWER):
         return f"{text}, and {_times(trained)} on {sets}, which {which}."
     return f"{text}; on {sets}, which {which}, the verdict is: {trained.verdict}."
 
 
-def _flattery(winner: Summary, judged: Sequence[Summary]) -> str:
+def _selection_bias_note(winner: Summary, judged: Sequence[Summary]) -> str:
     """Return a sentence if others are so close that chance decided which of them is the winner."""
     if winner.low is None:
         return ""
@@ -209,43 +209,43 @@ def _flattery(winner: Summary, judged: Sequence[Summary]) -> str:
     return f" It is the best of {close} that are close: chance flatters its figure."
 
 
-def _of_one(story: _Story, score: Summary, hidden: Sequence[str]) -> str:
+def _of_one(data: _HeadlineData, score: Summary, hidden: Sequence[str]) -> str:
     """Return the answer for the only candidate, which is not faster; ``hidden`` may hide."""
-    base, subject, reach = story.base.name, score.subject, story.reach(score)
+    base, subject, reach = data.base.name, score.subject, data.reach(score)
     if score.verdict == Verdict.SLOWER:
-        return f"{_is_slower(story, score)}."
+        return f"{_is_slower(data, score)}."
     text = (
-        f"No difference was found between {subject} and {base} on {_where(story)}: "
+        f"No difference was found between {subject} and {base} on {_where(data)}: "
         f"{subject} runs {_times(score)} as fast ({reach})"
     )
     return f"{'; '.join([text, *hidden])}."
 
 
-def _cost(story: _Story, score: Summary) -> str:
+def _cost(data: _HeadlineData, score: Summary) -> str:
     """Return what decides where throughput does not: what an operation costs, if that differs."""
-    spent = certain_cost(story.analysis, story.run.subjects, score.subject)
+    spent = certain_cost(data.analysis, data.run.subjects, score.subject)
     if spent is None or score.verdict != Verdict.NO_DIFFERENCE:
         return ""
-    words = cost_words(spent, story.base.name, server=serves(story.run.steps))
+    words = cost_words(spent, data.base.name, server=serves(data.run.steps))
     return f" But an operation {words}: {spent.verdict}."
 
 
-def _is_slower(story: _Story, score: Summary) -> str:
+def _is_slower(data: _HeadlineData, score: Summary) -> str:
     return (
-        f"{score.subject} is slower than {story.base.name} on {_where(story)}: "
-        f"{_times(score)} as fast ({story.reach(score)})"
+        f"{score.subject} is slower than {data.base.name} on {_where(data)}: "
+        f"{_times(score)} as fast ({data.reach(score)})"
     )
 
 
-def _of_versions(story: _Story, versions: Sequence[str], changes: str) -> str:
+def _of_versions(data: _HeadlineData, versions: Sequence[str], changes: str) -> str:
     """Return how the newest version compares with the oldest, and what changed between them."""
     oldest, newest = versions[0], versions[-1]
-    score = overall(story.analysis, newest) if story.base.name == oldest else None
+    score = overall(data.analysis, newest) if data.base.name == oldest else None
     if score is None or score.verdict == Verdict.NOT_ENOUGH_DATA:
-        return f"From {oldest} to {newest} on {_where(story)}, {changes}"
-    where, times, reach = _where(story), f"{_times(score)} as fast", story.reach(score)
+        return f"From {oldest} to {newest} on {_where(data)}, {changes}"
+    where, times, reach = _where(data), f"{_times(score)} as fast", data.reach(score)
     if score.verdict == Verdict.SLOWER:
-        first = _is_slower(story, score)
+        first = _is_slower(data, score)
     elif score.verdict == Verdict.FASTER:
         first = f"{newest} runs {where} {times} as {oldest} ({reach})"
     else:
@@ -256,11 +256,11 @@ def _of_versions(story: _Story, versions: Sequence[str], changes: str) -> str:
 
 
 def _nothing_faster(
-    story: _Story, best: Summary, scores: Sequence[Summary], hidden: Sequence[str]
+    data: _HeadlineData, best: Summary, scores: Sequence[Summary], hidden: Sequence[str]
 ) -> str:
     text = (
-        f"Nothing is faster than {story.base.name} on {_where(story)}: the best, "
-        f"{best.subject}, runs {_times(best)} as fast ({story.reach(best)})"
+        f"Nothing is faster than {data.base.name} on {_where(data)}: the best, "
+        f"{best.subject}, runs {_times(best)} as fast ({data.reach(best)})"
     )
     return f"{'; '.join([text, *hidden, *_slower(scores)])}."
 
@@ -307,17 +307,17 @@ def _times(summary: Summary) -> str:
     return f"{format_ratio(summary.ratio, summary)} times"
 
 
-def _where(story: _Story) -> str:
+def _where(data: _HeadlineData) -> str:
     """Return what was run: ``speedtest1's held-out sets``."""
-    trained, held_out = (story.sets(in_sample=in_sample) for in_sample in (True, False))
-    suite = story.run.suite_name
+    trained, held_out = (data.sets(in_sample=in_sample) for in_sample in (True, False))
+    suite = data.run.suite_name
     if not trained:
-        return f"{suite}{story.threads}"
-    if story.in_sample:
-        return f"{suite}'s {story.named(in_sample=True)}{story.threads}"
+        return f"{suite}{data.threads}"
+    if data.in_sample:
+        return f"{suite}'s {data.named(in_sample=True)}{data.threads}"
     if len(held_out) == 1:
-        return f"{suite}'s held-out set {held_out[0]}{story.threads}"
-    return f"{suite}'s held-out sets{story.threads}"
+        return f"{suite}'s held-out set {held_out[0]}{data.threads}"
+    return f"{suite}'s held-out sets{data.threads}"
 
 
 def one_line(findings: Findings) -> str:

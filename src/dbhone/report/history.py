@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.change_points import LEAST_CHANGE, find_changes
-from dbhone.analysis.history import Change, History, Lineage, Segment, Series
+from dbhone.analysis.history import Change, History, Lineage, Segment, VersionTrend
 from dbhone.analysis.verdict import Direction, Verdict, half_width
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Run
@@ -46,10 +46,10 @@ def history_of(run: Run, samples: SampleArray, lineage: Lineage) -> History | No
 def arrows(history: History) -> dict[tuple[str, str], str]:
     """Return the signs of the steps' changes, by version and step."""
     return {
-        (change.after, series.step): _arrow(change)
-        for series in history.steps
-        for change in series.changes
-        if series.step is not None
+        (change.after, trend.step): _arrow(change)
+        for trend in history.steps
+        for change in trend.changes
+        if trend.step is not None
     }
 
 
@@ -67,16 +67,16 @@ def history_view(context: ReportContext, history: History) -> HistoryView:
 def group_table(context: ReportContext, history: History, in_sample: bool) -> Table:
     """Return one part by group: groups down, versions across."""
     rows = []
-    for series in history.groups:
-        if series.in_sample is in_sample:
-            signs = {change.after: _arrow(change) for change in series.changes}
+    for trend in history.groups:
+        if trend.in_sample is in_sample:
+            signs = {change.after: _arrow(change) for change in trend.changes}
             figures = (
                 signed(
-                    figure(context.find(other, in_sample, series.group)), signs.get(other.name, "")
+                    figure(context.find(other, in_sample, trend.group)), signs.get(other.name, "")
                 )
                 for other in context.others
             )
-            rows.append(Row(cells=(Cell(text=_group(series)), *figures)))
+            rows.append(Row(cells=(Cell(text=_group(trend)), *figures)))
     return Table(
         title=f"{context.part_title(in_sample)} by group",
         caption=f"{context.part_words(in_sample)} Geometric means of the ratios to {context.base}, "
@@ -86,15 +86,15 @@ def group_table(context: ReportContext, history: History, in_sample: bool) -> Ta
     )
 
 
-def _group(series: Series) -> str:
-    return series.group.value if series.group is not None else "all"
+def _group(trend: VersionTrend) -> str:
+    return trend.group.value if trend.group is not None else "all"
 
 
 def _arrow(change: Change) -> str:
     return "↓" if change.ratio < 1 else "↑"
 
 
-def _change_words(change: Change, series: Series, *, alone: bool = False) -> str:
+def _change_words(change: Change, trend: VersionTrend, *, alone: bool = False) -> str:
     """Return a change in words: ``fell to 0.55 between 5.7.22 and 8.0.12``.
 
     The figures are the versions' own, to the oldest. The former is added where the new one alone
@@ -103,11 +103,11 @@ def _change_words(change: Change, series: Series, *, alone: bool = False) -> str
     """
     verb = "fell" if change.ratio < 1 else "rose"
     words = f"to {_figure(change.end.ratio)}"
-    if change is series.overall:
-        how = f"seemingly with {series.seemingly}" if series.seemingly else "little by little"
+    if change is trend.overall:
+        how = f"seemingly with {trend.likely_cause}" if trend.likely_cause else "little by little"
         return f"{verb} {words} in all, {how}"
     contrary = (change.ratio < 1) is not (change.end.ratio < 1)
-    first = change is series.changes[0]
+    first = change is trend.changes[0]
     if contrary or _has_moved(change.start) if first else alone:
         words = f"from {_figure(change.start.ratio)} {words}"
     return f"{verb} {words} between {change.before} and {change.after}"
@@ -138,7 +138,9 @@ def _sentence(history: History, short: Mapping[str, str]) -> str | None:
             f"no change was found in {count_of(len(known), 'step')} "
             f"(half of such runs would have found one of {_findable(known)})."
         )
-    texts = [f"{short[change.step or '']} {_life(change)}" for change in changed[:_MOST_TOLD]]
+    texts = [
+        f"{short[change.step or '']} {_all_changes_text(change)}" for change in changed[:_MOST_TOLD]
+    ]
     more = len(changed) - len(texts)
     if more:
         texts.append(f"and {more} more")
@@ -146,16 +148,16 @@ def _sentence(history: History, short: Mapping[str, str]) -> str | None:
     return f"{count} changed: {'; '.join(texts)}."
 
 
-def _largest(series: Series) -> float:
-    return max(change.size for change in series.shown_changes)
+def _largest(trend: VersionTrend) -> float:
+    return max(change.size for change in trend.shown_changes)
 
 
-def _life(series: Series) -> str:
-    """Return all changes of a series in words."""
-    return joined([_change_words(change, series) for change in series.shown_changes])
+def _all_changes_text(trend: VersionTrend) -> str:
+    """Return all changes of a trend in words."""
+    return joined([_change_words(change, trend) for change in trend.shown_changes])
 
 
-def _findable(known: Sequence[Series]) -> str:
+def _findable(known: Sequence[VersionTrend]) -> str:
     """Return how large a change would have been found: ``5 %``, ``5 to 16 %``."""
     sizes = [step.findable for step in known if step.findable is not None]
     low, high = (f"{size * 100:.0f}" for size in (min(sizes), max(sizes)))
@@ -181,46 +183,46 @@ def _table(context: ReportContext, history: History, short: Mapping[str, str]) -
     )
 
 
-def _group_rows(context: ReportContext, series: Series) -> Iterator[Row]:
-    part = "" if len(context.parts()) == 1 else f"{context.part_title(series.in_sample).lower()} "
-    name = f"{_group(series)} {part}steps{' together' if series.group is None else ''}"
-    for change in series.shown_changes:
-        yield _change_row(name, change, series)
-    if not series.shown_changes:
-        yield _unchanged_row(name, [series])
+def _group_rows(context: ReportContext, trend: VersionTrend) -> Iterator[Row]:
+    part = "" if len(context.parts()) == 1 else f"{context.part_title(trend.in_sample).lower()} "
+    name = f"{_group(trend)} {part}steps{' together' if trend.group is None else ''}"
+    for change in trend.shown_changes:
+        yield _change_row(name, change, trend)
+    if not trend.shown_changes:
+        yield _unchanged_row(name, [trend])
 
 
 def _step_rows(history: History, short: Mapping[str, str]) -> Iterator[Row]:
     place = {name: at for at, name in enumerate(history.versions)}
     changes = sorted(
-        ((change, series) for series in history.steps for change in series.shown_changes),
+        ((change, trend) for trend in history.steps for change in trend.shown_changes),
         key=lambda pair: (pair[1].overall is pair[0], place[pair[0].after], -pair[0].size),
     )
-    for change, series in changes:
-        yield _change_row(short[series.step or ""], change, series)
+    for change, trend in changes:
+        yield _change_row(short[trend.step or ""], change, trend)
     others = [step for step in history.steps if not step.shown_changes]
     if others:
         yield _unchanged_row(count_of(len(others), "other step" if changes else "step"), others)
 
 
-def _unchanged_row(name: str, series: Sequence[Series]) -> Row:
-    known = [step for step in series if step.findable is not None]
+def _unchanged_row(name: str, trends: Sequence[VersionTrend]) -> Row:
+    known = [step for step in trends if step.findable is not None]
     text = f"no change found in {name}" if known else f"{name}: {Verdict.NOT_ENOUGH_DATA.value}"
     least = Cell(text=f"from {_findable(known)}") if known else EMPTY
     return Row(cells=(Cell(text=text), EMPTY, least))
 
 
-def _change_row(name: str, change: Change, series: Series) -> Row:
+def _change_row(name: str, change: Change, trend: VersionTrend) -> Row:
     falls = change.ratio < 1
-    verdict, tone = (
+    verdict, direction = (
         (Verdict.SLOWER, Direction.WORSE) if falls else (Verdict.FASTER, Direction.BETTER)
     )
     return Row(
         cells=(
-            Cell(text=f"{name} {_change_words(change, series, alone=True)}"),
+            Cell(text=f"{name} {_change_words(change, trend, alone=True)}"),
             # How far it is from the oldest is no verdict: only the change is tested.
             _ratio_cell(change.end),
-            replace(_ratio_cell(change), verdict=verdict.value, tone=tone),
+            replace(_ratio_cell(change), verdict=verdict.value, direction=direction),
         )
     )
 

@@ -61,8 +61,8 @@ class Page:
     What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
     threads, ``operations`` (what an operation takes, over all steps, and by group),
     ``latencies`` (percentiles of each step), ``step_metrics`` (single steps in other metrics),
-    ``observations`` (what was observed while they were measured), ``server_sections`` (its courses
-    on some steps), ``method``, ``settings``.
+    ``observations`` (what was observed while they were measured), ``server_sections`` (its median
+    series on some steps), ``method``, ``settings``.
     ``trust`` is how far the verdicts can be trusted; ``overview`` says so in words, after what was
     compared and what moved most. It is empty without a base;
     ``differences`` are None where no two subjects differ.
@@ -303,8 +303,8 @@ def tables(page: Page) -> tuple[Table, ...]:
 
     The many tables of single steps in other metrics than throughput are not among them.
     """
-    swept = (chart for sweep in page.sweeps for chart in (sweep.throughput, sweep.latency))
-    charts = (
+    swept = (table for sweep in page.sweeps for table in (sweep.throughput, sweep.latency))
+    shown = (
         page.summary,
         page.search.waterfall if page.search else None,
         page.search.candidates if page.search else None,
@@ -325,7 +325,7 @@ def tables(page: Page) -> tuple[Table, ...]:
         page.defaults,
         page.subjects,
     )
-    return _present(charts)
+    return _present(shown)
 
 
 def _present(tables: Iterable[Table | None]) -> tuple[Table, ...]:

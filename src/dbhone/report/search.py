@@ -15,17 +15,17 @@ from dbhone.report.wording import margin, ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """One candidate: its ratio to the base while choosing, in so many blocks, and its fate."""
+class CandidateResult:
+    """One candidate: its ratio to the base while choosing, in so many blocks, and its status."""
 
     name: str
     ratio: float | None
     blocks: int
-    fate: str
+    status: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
+class StageGain:
     """What one stage brought: the ratio to the stage before it, and the interval of that.
 
     ``low`` and ``high`` are None where too few blocks have both.
@@ -37,7 +37,7 @@ class Brought:
     high: float | None
 
     @property
-    def tone(self) -> Direction:
+    def direction(self) -> Direction:
         """Which way its interval points."""
         if self.low is None or self.high is None:
             return Direction.UNKNOWN
@@ -50,8 +50,8 @@ class Brought:
 class Search:
     """All that was ``tried``, the best first, and the ``stages`` from the base to the winner."""
 
-    tried: tuple[Tried, ...]
-    stages: tuple[Brought, ...]
+    tried: tuple[CandidateResult, ...]
+    stages: tuple[StageGain, ...]
 
     @property
     def waterfall(self) -> Table | None:
@@ -74,13 +74,13 @@ class Search:
             after = before * stage.ratio
             way = Interval(low=min(before, after), ratio=after, high=max(before, after))
             own = Cell(text=ratio(stage.ratio), margin=margin(half_width(stage)))
-            so_far = Cell(text=ratio(after), tone=stage.tone, interval=way)
+            so_far = Cell(text=ratio(after), direction=stage.direction, interval=way)
             yield Row(cells=(Cell(text=stage.stage), own, so_far))
             before = after
 
     @property
     def candidates(self) -> Table:
-        """All that was tried, with its fate."""
+        """All that was tried, with its status."""
         return Table(
             title="What was tried",
             caption="Candidates as ratios to the base in the runs that chose: these figures flatter"
@@ -95,7 +95,7 @@ class Search:
                         Cell(text=one.name),
                         Cell(text="" if one.ratio is None else ratio(one.ratio)),
                         Cell(text=str(one.blocks or "")),
-                        Cell(text=one.fate),
+                        Cell(text=one.status),
                     )
                 )
                 for one in self.tried

@@ -1,4 +1,4 @@
-"""What the servers did meanwhile: courses of the steps whose effects are the largest."""
+"""What the servers did meanwhile: median series of the steps whose effects are the largest."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-from dbhone.analysis.median_series import MOST_POINTS, Course, find_courses
-from dbhone.analysis.verdict import Direction, tone
+from dbhone.analysis.median_series import MOST_POINTS, MedianSeries, find_median_series
+from dbhone.analysis.verdict import Direction, direction_of
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Step, wholes
 from dbhone.measurement.series import CPU, MEMORY, OF_ALL, PACE, READ, WRITTEN, Observation
@@ -33,12 +33,12 @@ _UNITS = {"1/s": "per second", "1": "", "s/s": "threads waiting"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One quantity, a course for each subject; figures times ``factor`` have this unit."""
+    """One quantity, a median series for each subject; figures times ``factor`` have this unit."""
 
     title: str
     unit: str
     factor: float
-    courses: tuple[Course, ...]
+    series: tuple[MedianSeries, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +57,15 @@ def server_sections(
     observed = {observation.set for observation in observations}
     steps = [step for step in _by_effect(context) if step.set in observed][:_MOST_STEPS]
     points = max(_LEAST_POINTS, min(MOST_POINTS, _POINTS_OF_ALL // max(1, len(context.subjects))))
-    courses = [
-        course
-        for course in find_courses(observations, [step.set for step in steps], most_points=points)
-        if len(course.at) >= _LEAST_SECONDS
+    median_series = [
+        one_series
+        for one_series in find_median_series(
+            observations, [step.set for step in steps], most_points=points
+        )
+        if len(one_series.at) >= _LEAST_SECONDS
     ]
     sections = (
-        _section(step, [step_course for step_course in courses if step_course.set == step.set])
+        _section(step, [one_series for one_series in median_series if one_series.set == step.set])
         for step in steps
     )
     return tuple(section for section in sections if section.panels)
@@ -71,10 +73,13 @@ def server_sections(
 
 def server_series_note(context: ReportContext, sections: Sequence[ServerSection]) -> str:
     """Return how the pictures are read."""
-    courses = (
-        course for section in sections for panel in section.panels for course in panel.courses
+    median_series = (
+        one_series
+        for section in sections
+        for panel in section.panels
+        for one_series in panel.series
     )
-    blocks = max((course.blocks for course in courses), default=0)
+    blocks = max((one_series.blocks for one_series in median_series), default=0)
     some = len(sections) < len({step.set for step in wholes(context.run.steps)})
     which = "These are the steps whose throughput differs most from the base's. " if some else ""
     return (
@@ -94,18 +99,20 @@ def _by_effect(context: ReportContext) -> list[Step]:
             if other.role is not Role.CONTROL
         ]
         known_effects = [effect for effect in effects if effect is not None]
-        sure = any(tone(move) in {Direction.BETTER, Direction.WORSE} for move in known_effects)
-        size = max((abs(math.log(move.ratio)) for move in known_effects), default=0.0)
+        sure = any(
+            direction_of(effect) in {Direction.BETTER, Direction.WORSE} for effect in known_effects
+        )
+        size = max((abs(math.log(effect.ratio)) for effect in known_effects), default=0.0)
         return not sure, -size
 
     # Servers are observed for a whole set: its parts would all have the same pictures.
     return sorted(wholes(context.run.steps), key=rank)
 
 
-def _section(step: Step, courses: Sequence[Course]) -> ServerSection:
-    panels = [_panel(group) for group in _by_quantity(courses) if _moves(group)]
-    general = [panel for panel in panels if panel.courses[0].quantity in OF_ALL]
-    general.sort(key=lambda section: OF_ALL.index(section.courses[0].quantity))
+def _section(step: Step, median_series: Sequence[MedianSeries]) -> ServerSection:
+    panels = [_panel(group) for group in _by_quantity(median_series) if _moves(group)]
+    general = [panel for panel in panels if panel.series[0].quantity in OF_ALL]
+    general.sort(key=lambda panel: OF_ALL.index(panel.series[0].quantity))
     counters = _in_turn([panel for panel in panels if panel not in general])
     return ServerSection(
         step=step,
@@ -114,22 +121,23 @@ def _section(step: Step, courses: Sequence[Course]) -> ServerSection:
     )
 
 
-def _by_quantity(courses: Sequence[Course]) -> list[list[Course]]:
-    quantities = dict.fromkeys(course.quantity for course in courses)
+def _by_quantity(median_series: Sequence[MedianSeries]) -> list[list[MedianSeries]]:
+    quantities = dict.fromkeys(one_series.quantity for one_series in median_series)
     return [
-        [course for course in courses if course.quantity == quantity] for quantity in quantities
+        [one_series for one_series in median_series if one_series.quantity == quantity]
+        for quantity in quantities
     ]
 
 
-def _moves(courses: Sequence[Course]) -> bool:
-    return any(bound for course in courses for bound in course.high)
+def _moves(median_series: Sequence[MedianSeries]) -> bool:
+    return any(bound for one_series in median_series for bound in one_series.high)
 
 
-def _panel(courses: Sequence[Course]) -> Panel:
-    quantity = courses[0].quantity
+def _panel(median_series: Sequence[MedianSeries]) -> Panel:
+    quantity = median_series[0].quantity
     plain = (quantity.name, _UNITS.get(quantity.unit, quantity.unit), 1.0)
     title, unit, factor = _TITLES.get(quantity, plain)
-    return Panel(title=title, unit=unit, factor=factor, courses=tuple(courses))
+    return Panel(title=title, unit=unit, factor=factor, series=tuple(median_series))
 
 
 def _in_turn(panels: Sequence[Panel]) -> list[Panel]:
@@ -142,4 +150,4 @@ def _in_turn(panels: Sequence[Panel]) -> list[Panel]:
 
 
 def _height(panel: Panel) -> float:
-    return max(value for course in panel.courses for value in course.values)
+    return max(value for one_series in panel.series for value in one_series.values)

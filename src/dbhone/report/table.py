@@ -23,15 +23,15 @@ class Cell:
     """One field of a table.
 
     ``text`` is the figure, ``margin`` its ± if it has one, ``verdict`` its verdict in words and
-    ``tone`` which way that points; ``detail`` says more where there is room. ``strength`` is how
-    large a certain difference is, from 1 to 3, where a table shows it; else 0. ``interval`` is what
-    a ratio can be drawn by.
+    ``direction`` which way that points; ``detail`` says more where there is room. ``strength`` is
+    how large a certain difference is, from 1 to 3, where a table shows it; else 0. ``interval`` is
+    what a ratio can be drawn by.
     """
 
     text: str
     margin: str = ""
     verdict: str = ""
-    tone: Direction | None = None
+    direction: Direction | None = None
     detail: str = ""
     strength: int = 0
     interval: Interval | None = None
@@ -94,5 +94,5 @@ def signed(cell: Cell, sign: str) -> Cell:
 
 def plain(cell: Cell) -> str:
     """Return a cell as plain text: ``1.07 ±1.8% +``."""
-    mark = MARKS[cell.tone] if cell.tone is not None else ""
+    mark = MARKS[cell.direction] if cell.direction is not None else ""
     return " ".join(part for part in (cell.text, cell.margin, mark) if part)

@@ -136,7 +136,7 @@ def _piece(table: Table, columns: list[int]) -> RichTable:
 
 
 def _cell(cell: Cell) -> Text:
-    style = _STYLES.get(cell.tone, "") if cell.tone is not None else ""
+    style = _STYLES.get(cell.direction, "") if cell.direction is not None else ""
     return _text(plain(cell), style=style)
 
 

@@ -45,7 +45,7 @@ class Whiskers:
 
     def draw(self, column: int, cell: Cell) -> str:
         """Return the picture of a cell's interval as SVG, nothing for a cell that has none."""
-        if cell.interval is None or cell.tone is None:
+        if cell.interval is None or cell.direction is None:
             return ""
         band, own = self._bands[column], cell.interval
         return (
@@ -53,7 +53,7 @@ class Whiskers:
             f"{self._bar('band', band.low, band.high, _HEIGHT) if band else ''}"
             f'<line x1="{_CENTRE:g}" x2="{_CENTRE:g}" y2="{_HEIGHT}"/>'
             f"{self._bar('reach', own.low, own.high, 2)}"
-            f'<polygon points="{_SHAPES[cell.tone]}"'
+            f'<polygon points="{_SHAPES[cell.direction]}"'
             f' transform="translate({self._place(own.ratio):.1f} {_MIDDLE:g})"/></svg>'
         )
 

@@ -13,10 +13,10 @@ from dbhone.analysis.verdict import (
     Effect,
     Summary,
     differs,
+    direction_of,
     half_width,
     likely,
     overall,
-    tone,
 )
 from dbhone.measurement.record import Warning
 from dbhone.report.table import Cell, Interval
@@ -109,7 +109,7 @@ def _cell(effect: Effect | Summary, text: str, half: str) -> Cell:
         text=text,
         margin=half,
         verdict=verdict_words(effect),
-        tone=tone(effect),
+        direction=direction_of(effect),
         interval=Interval(
             low=own if effect.low is None else effect.low,
             ratio=own,

@@ -180,14 +180,14 @@ class App:
 
     def _runs(self, request: Request) -> Response:
         overview = self._library.overview(read_filters(request.args))
-        pending = len(overview.briefs) < len(overview.listing.shown)
+        pending = len(overview.headlines) < len(overview.listing.shown)
         again = 0 if overview.complete else _LOOK_SOON if pending else _LOOK_AGAIN
         return self._page("runs.html", overview=overview, listing=overview.listing, again=again)
 
     def _live(self, number: int) -> Response:
-        look = self._library.look(number)
-        again = _LOOK_AGAIN if look.state is State.RUNNING else 0
-        return self._page("live.html", look=look, again=again)
+        view = self._library.view(number)
+        again = _LOOK_AGAIN if view.state is State.RUNNING else 0
+        return self._page("live.html", view=view, again=again)
 
     def _compare(self, request: Request) -> Response:
         numbers = _numbers(request.args.getlist("runs"))

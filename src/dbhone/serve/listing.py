@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 from dbhone.errors import UsageError
 from dbhone.home import Home, is_alive
+from dbhone.measurement.invocation_rows import Progress
 from dbhone.measurement.record import Run, RunState
-from dbhone.measurement.recording import Progress
 from dbhone.measurement.store import RunSummary
 from dbhone.units import count_of, duration
 

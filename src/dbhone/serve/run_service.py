@@ -34,7 +34,7 @@ class Kept(Generic[T]):
     """Something that was made. ``number`` tells it from all else that its shelf ever had."""
 
     value: T
-    made_of: object
+    version: object
     number: int
 
 
@@ -48,31 +48,31 @@ class Cache(Generic[T]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept: OrderedDict[Hashable, Kept[T]] = OrderedDict()
-        self._looking = threading.Lock()
+        self._lock = threading.Lock()
         self._making = threading.Lock()
         self._numbers = itertools.count(1)
 
-    def find(self, key: Hashable, made_of: object) -> Kept[T] | None:
-        """Return what is kept under ``key`` if it was made of an equal ``made_of``."""
-        with self._looking:
+    def find(self, key: Hashable, version: object) -> Kept[T] | None:
+        """Return what is kept under ``key`` if it was made of an equal ``version``."""
+        with self._lock:
             kept = self._kept.get(key)
-            if kept is None or kept.made_of != made_of:
+            if kept is None or kept.version != version:
                 return None
             self._kept.move_to_end(key)
             return kept
 
-    def get(self, key: Hashable, made_of: object, make: Callable[[], T]) -> Kept[T]:
+    def get(self, key: Hashable, version: object, make: Callable[[], T]) -> Kept[T]:
         """Return what is kept under ``key``, or make it. What ``make`` raises is not kept."""
-        kept_page = self.find(key, made_of)
+        kept_page = self.find(key, version)
         if kept_page is not None:
             return kept_page
         with self._making:
-            kept_page = self.find(key, made_of)  # another thread may have made it meanwhile
-            return kept_page or self._keep(key, made_of, make())
+            kept_page = self.find(key, version)  # another thread may have made it meanwhile
+            return kept_page or self._keep(key, version, make())
 
-    def _keep(self, key: Hashable, made_of: object, value: T) -> Kept[T]:
-        kept = Kept(value=value, made_of=made_of, number=next(self._numbers))
-        with self._looking:
+    def _keep(self, key: Hashable, version: object, value: T) -> Kept[T]:
+        kept = Kept(value=value, version=version, number=next(self._numbers))
+        with self._lock:
             self._kept[key] = kept
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
@@ -83,29 +83,29 @@ class Cache(Generic[T]):
 _MOST_REPORTS = 16
 """A report is up to 3 MB."""
 _MOST_PAGES = 16
-_MOST_BRIEFS = 1000
+_MOST_HEADLINES = 1000
 _PATIENCE = 1.0
 """For how long, in seconds, runs are analysed for a list before it is shown without the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """A page of the list of runs. ``briefs`` has what each found, by number, as far as known."""
+    """A page of the list of runs. ``headlines`` has what each found, by number, as far as known."""
 
     listing: Listing
-    briefs: dict[int, str]
+    headlines: dict[int, str]
 
     @property
     def complete(self) -> bool:
         """Whether all that is shown is known, and nothing of it goes on."""
         listed_runs = self.listing.shown
-        return len(self.briefs) == len(listed_runs) and all(
+        return len(self.headlines) == len(listed_runs) and all(
             run.state is not State.RUNNING for run in listed_runs
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class RunView:
     """A run as it is now. ``page`` is what was found in its complete blocks."""
 
     run: Run
@@ -124,7 +124,7 @@ class RunService:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._briefs: Cache[str] = Cache(_MOST_BRIEFS)
+        self._headlines: Cache[str] = Cache(_MOST_HEADLINES)
         self._pages: Cache[Page] = Cache(_MOST_PAGES)
         self._reports: Cache[bytes] = Cache(_MOST_REPORTS)
 
@@ -138,24 +138,24 @@ class RunService:
             runs = [Listed(run=run, state=state_of(self._home, run)) for run in store.runs()]
             listing = choose(runs, filters)
             until = time.monotonic() + _PATIENCE
-            briefs: dict[int, str] = {}
+            headlines: dict[int, str] = {}
             for run in listing.shown:
-                known = self._briefs.find(run.run.id, run.run)
+                known = self._headlines.find(run.run.id, run.run)
                 if known is None and time.monotonic() > until:
                     continue
-                briefs[run.run.id] = self._brief(store, run.run)
-        return Overview(listing=listing, briefs=briefs)
+                headlines[run.run.id] = self._headline(store, run.run)
+        return Overview(listing=listing, headlines=headlines)
 
-    def look(self, run_id: int) -> Look:
+    def view(self, run_id: int) -> RunView:
         """Return a run as it is now."""
         with self._open() as store:
             run, progress = store.run(run_id), store.progress(run_id)
             state = state_of(self._home, run)
             # While a run goes on, what it found changes as blocks are completed: to analyse it
             # after each slice would keep a machine busy that is being measured.
-            made_of = (state, progress.blocks if state is State.RUNNING else progress)
-            page = self._pages.get(run_id, made_of, lambda: page_of(run, store))
-        return Look(
+            version = (state, progress.blocks if state is State.RUNNING else progress)
+            page = self._pages.get(run_id, version, lambda: page_of(run, store))
+        return RunView(
             run=run,
             state=state,
             doing=doing(run, state, progress),
@@ -193,16 +193,16 @@ class RunService:
         with self._open() as store:
             ids = [store.run(one_id).id for one_id in dict.fromkeys(run_ids)]
             runs = {run.id: run for run in store.runs()}
-            return tuple((runs[run_id], self._brief(store, runs[run_id])) for run_id in ids)
+            return tuple((runs[run_id], self._headline(store, runs[run_id])) for run_id in ids)
 
     def _open(self) -> Store:
         return Store.open_to_read(self._home.database)
 
-    def _brief(self, store: Store, summary: RunSummary) -> str:
+    def _headline(self, store: Store, summary: RunSummary) -> str:
         def make() -> str:
             return one_line(findings_of(*_with_samples(store, store.run(summary.id))))
 
-        return self._briefs.get(summary.id, summary, make).value
+        return self._headlines.get(summary.id, summary, make).value
 
 
 def _with_samples(store: Store, run: Run) -> tuple[Run, SampleArray]:

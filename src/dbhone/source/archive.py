@@ -28,7 +28,7 @@ from typing import IO
 
 from dbhone.errors import HoneError, MachineError, SourceError, disk_full
 from dbhone.requirements import Requirement
-from dbhone.source.fetch import Fetch, failure, perform, require
+from dbhone.source.fetch import FetchJob, failure, perform, require
 from dbhone.units import size
 from dbhone.untrusted_files import walk
 
@@ -42,7 +42,7 @@ _CORRUPT = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EO
 _MALFORMED = (ValueError, OverflowError, RuntimeError, NotImplementedError, LookupError)
 
 
-class _Kind(Enum):
+class _MemberKind(Enum):
     FILE = "file"
     FOLDER = "folder"
     LINK = "symbolic link"
@@ -55,7 +55,7 @@ class _Member:
     """One entry of an archive. ``target`` is what a link leads to, else empty."""
 
     name: str
-    kind: _Kind
+    kind: _MemberKind
     target: str
     size: int
     executable: bool
@@ -63,7 +63,7 @@ class _Member:
     open: Callable[[], IO[bytes] | None]
 
 
-def unpack(archive: Path, job: Fetch) -> None:
+def unpack(archive: Path, job: FetchJob) -> None:
     """Unpack ``archive`` into ``job.into``; a single folder at its top is stripped.
 
     Raises SourceError for a file that is no archive, is truncated, or holds a member that would
@@ -72,7 +72,7 @@ def unpack(archive: Path, job: Fetch) -> None:
     unpack_to(archive, job.into, job, name=job.reference.location)
 
 
-def unpack_to(archive: Path, into: Path, job: Fetch, *, name: str) -> None:
+def unpack_to(archive: Path, into: Path, job: FetchJob, *, name: str) -> None:
     """Unpack as ``unpack`` does, into a folder that is empty or does not exist yet.
 
     ``name`` stands for the archive in errors.
@@ -86,7 +86,7 @@ def unpack_to(archive: Path, into: Path, job: Fetch, *, name: str) -> None:
         draft.rmdir()
 
 
-def unpack_packages(archives: Iterable[Path], job: Fetch) -> None:
+def unpack_packages(archives: Iterable[Path], job: FetchJob) -> None:
     """Unpack archives of packages over each other into ``job.into``, as if it were the root.
 
     Nothing is stripped. A link to ``/x`` becomes one to ``x`` of the tree. Raises what ``unpack``
@@ -118,7 +118,7 @@ def _leads_out(link: Path, root: Path) -> bool:
     return link.readlink().is_absolute() or not target.is_relative_to(root)
 
 
-def _make_draft(job: Fetch) -> Path:
+def _make_draft(job: FetchJob) -> Path:
     draft = job.scratch.resolve() / "unpacked"
     draft.mkdir()
     return draft
@@ -136,7 +136,7 @@ def _extract(draft: Path, members: Iterable[_Member], name: str) -> None:
 
 def _rooted(member: _Member) -> _Member:
     """Return a link to an absolute path as one to the same path below the archive's root."""
-    if member.kind is not _Kind.LINK or not member.target.startswith("/"):
+    if member.kind is not _MemberKind.LINK or not member.target.startswith("/"):
         return member
     folder = "/" / PurePosixPath(member.name).parent
     return dataclasses.replace(member, target=os.path.relpath(member.target, folder))
@@ -147,14 +147,14 @@ def _check_links(root: Path) -> None:
         raise _refused(str(link.relative_to(root)), "is a link that leads out of the archive")
 
 
-def _members_of(archive: Path, job: Fetch, name: str) -> Iterator[_Member]:
+def _members_of(archive: Path, job: FetchJob, name: str) -> Iterator[_Member]:
     plain = _decompress_zstd(archive, job, name)
     yield from _members(plain)
     if plain != archive:
         plain.unlink()
 
 
-def _decompress_zstd(archive: Path, job: Fetch, name: str) -> Path:
+def _decompress_zstd(archive: Path, job: FetchJob, name: str) -> Path:
     with archive.open("rb") as file:
         if file.read(4) != _ZSTD_MAGIC:
             return archive
@@ -181,14 +181,14 @@ def _members(archive: Path) -> Iterator[_Member]:
 
 def _from_tar(tape: tarfile.TarFile, entry: tarfile.TarInfo) -> _Member:
     checks = (
-        (entry.isfile, _Kind.FILE),
-        (entry.isdir, _Kind.FOLDER),
-        (entry.issym, _Kind.LINK),
-        (entry.islnk, _Kind.HARD_LINK),
+        (entry.isfile, _MemberKind.FILE),
+        (entry.isdir, _MemberKind.FOLDER),
+        (entry.issym, _MemberKind.LINK),
+        (entry.islnk, _MemberKind.HARD_LINK),
     )
     return _Member(
         name=entry.name,
-        kind=next((kind for check, kind in checks if check()), _Kind.OTHER),
+        kind=next((kind for check, kind in checks if check()), _MemberKind.OTHER),
         target=entry.linkname,
         size=entry.size,
         executable=bool(entry.mode & stat.S_IXUSR),
@@ -199,9 +199,9 @@ def _from_tar(tape: tarfile.TarFile, entry: tarfile.TarInfo) -> _Member:
 
 def _from_zip(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Member:
     mode = info.external_attr >> 16
-    kind = _Kind.FOLDER if info.is_dir() else _Kind.FILE
+    kind = _MemberKind.FOLDER if info.is_dir() else _MemberKind.FILE
     if not info.is_dir() and stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        kind = _Kind.OTHER
+        kind = _MemberKind.OTHER
     return _Member(
         name=info.filename,
         kind=kind,
@@ -225,16 +225,16 @@ def _extract_member(member: _Member, root: Path) -> None:
     path = _path_of(member, root)
     if path == root:
         return
-    if member.kind is _Kind.FOLDER:
+    if member.kind is _MemberKind.FOLDER:
         path.mkdir(exist_ok=True)
         return
     if path.is_symlink() or path.is_file():
         path.unlink()
-    if member.kind is _Kind.FILE:
+    if member.kind is _MemberKind.FILE:
         _write(member, path)
-    elif member.kind is _Kind.LINK:
+    elif member.kind is _MemberKind.LINK:
         path.symlink_to(member.target)
-    elif member.kind is _Kind.HARD_LINK:
+    elif member.kind is _MemberKind.HARD_LINK:
         _link(member, path, root)
     else:
         raise _refused(member.name, f"is a {member.kind.value}")

@@ -16,7 +16,7 @@ from dbhone.dbms.base import Edit
 from dbhone.errors import SourceError, disk_full
 from dbhone.files import digest_of, make_writable, write_whole
 from dbhone.home import Home, Session
-from dbhone.source.fetch import Fetch, Notify
+from dbhone.source.fetch import FetchJob, Notify
 from dbhone.source.fixes import apply_fix, fix_inputs
 from dbhone.source.kinds.base import parse_reference
 from dbhone.source.prebuilt import (
@@ -97,7 +97,7 @@ def unpack_server(tree: SourceTree, session: Session, notify: Notify) -> SourceT
     if not has_archives(tree.path):
         require_server(tree.path, tree.reference)
     scratch = session.workdir("opened")
-    job = Fetch(
+    job = FetchJob(
         reference=parse_reference(tree.reference),
         into=scratch / "tree",
         scratch=scratch,

@@ -57,7 +57,7 @@ class SourceReference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetch:
+class FetchJob:
     """One fetch that is to be done.
 
     ``into`` is an empty folder that becomes the tree; ``scratch`` an empty folder for anything
@@ -97,7 +97,7 @@ def require(need: Requirement, *, why: str) -> None:
 
 
 def query(
-    job: Fetch,
+    job: FetchJob,
     argv: tuple[str, ...],
     *,
     cwd: Path | None = None,
@@ -123,7 +123,7 @@ def query(
 
 
 def perform(
-    job: Fetch,
+    job: FetchJob,
     argv: tuple[str, ...],
     *,
     cwd: Path,
@@ -139,7 +139,7 @@ def perform(
 
 
 def failure(
-    job: Fetch,
+    job: FetchJob,
     doing: str,
     finished: Finished,
     *,

@@ -20,7 +20,7 @@ from dbhone.dbms.base_server import server_programs
 from dbhone.errors import SourceError
 from dbhone.source.archive import unpack_to
 from dbhone.source.elf import machine_here, read_elf
-from dbhone.source.fetch import Fetch
+from dbhone.source.fetch import FetchJob
 from dbhone.untrusted_files import remove_tree, walk
 
 _FOLDERS = ("bin", "libexec", "sbin")
@@ -77,7 +77,7 @@ def require_server(root: Path, reference: str) -> PrebuiltServer:
     )
 
 
-def unpack_prebuilt(archive: Path, job: Fetch) -> None:
+def unpack_prebuilt(archive: Path, job: FetchJob) -> None:
     """Unpack ``archive`` into ``job.into``, and the archives inside down to a server.
 
     Inner archives without a server stay packed. Programs and scripts become executable. Raises
@@ -87,7 +87,7 @@ def unpack_prebuilt(archive: Path, job: Fetch) -> None:
     unpack_inner_server(job.into, job)
 
 
-def unpack_inner_server(root: Path, job: Fetch) -> None:
+def unpack_inner_server(root: Path, job: FetchJob) -> None:
     """Unpack archives below ``root`` in their places, down to a server.
 
     Archives without a server stay packed. Programs and scripts become executable. Raises what
@@ -150,7 +150,7 @@ def _top(root: Path) -> str:
     return ", ".join([*names[:_MOST_LISTED], *rest]) or "nothing"
 
 
-def _unpack_down(root: Path, job: Fetch, *, depth: int) -> bool:
+def _unpack_down(root: Path, job: FetchJob, *, depth: int) -> bool:
     """Unpack archives below ``root`` until there is a server; return whether there is one."""
     if find_server(root) is not None:
         return True

@@ -22,7 +22,7 @@ from dbhone.home import Home, Session
 from dbhone.process import why_not_enclosed
 from dbhone.sandbox import TRUST_VARIABLE
 from dbhone.source.archive import links_out
-from dbhone.source.fetch import Fetch, Notify, SourceReference, require
+from dbhone.source.fetch import FetchJob, Notify, SourceReference, require
 from dbhone.source.kinds.base import SourceKind, kind_of, parse_reference
 from dbhone.untrusted_files import remove_tree
 
@@ -148,7 +148,7 @@ def _fetch(
     tree.mkdir(parents=True)
     work.mkdir()
     log = home.logs / f"{scratch.name}.log"
-    job = Fetch(
+    job = FetchJob(
         reference=reference,
         into=tree,
         scratch=work,
@@ -167,7 +167,7 @@ def _fetch(
     return published
 
 
-def _run(kind: SourceKind, job: Fetch) -> str:
+def _run(kind: SourceKind, job: FetchJob) -> str:
     """Let the kind fetch. The log stays only if an error points to it."""
     try:
         return kind.fetch(job)

@@ -11,7 +11,7 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.store import Store
 from dbhone.tuner.request import PREFIX
 from dbhone.tuner.space import BASE, Candidate, candidate_of
-from dbhone.tuner.stages import CONTROL, Kind
+from dbhone.tuner.stages import CONTROL, StageKind
 
 _UNKNOWN_BLOCK = 30.0
 
@@ -24,9 +24,9 @@ class Finished:
     samples: SampleArray
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> StageKind:
         """What it was for."""
-        return Kind(self.run.experiment_name.split("-")[2])
+        return StageKind(self.run.experiment_name.split("-")[2])
 
     @property
     def sound(self) -> frozenset[str]:
@@ -45,7 +45,7 @@ class Finished:
         return next(name for name in self.run.declared.subjects if name not in {BASE, CONTROL})
 
 
-def of_kind(finished: Sequence[Finished], kind: Kind) -> list[Finished]:
+def of_kind(finished: Sequence[Finished], kind: StageKind) -> list[Finished]:
     """Return the runs that were for this."""
     return [ended for ended in finished if ended.kind is kind]
 
@@ -81,7 +81,7 @@ def runs_up_to(run: Run, store: Store) -> list[Run]:
     There are none if it is any other run.
     """
     name, _, kind = run.experiment_name.rpartition("-")[0].rpartition("-")
-    if not name.startswith(PREFIX) or kind != Kind.CONFIRM:
+    if not name.startswith(PREFIX) or kind != StageKind.CONFIRM:
         return []
     return [own for own in runs_named(name, store) if own.id <= run.id]
 

@@ -93,7 +93,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class SearchOptions:
     """What a user says of a search; what is empty or None is chosen by hone."""
 
     dbms: str | None
@@ -108,35 +108,35 @@ class Wishes:
 
 
 def make_request(
-    source: str, wishes: Wishes, known: KnownVersions, recognise: Callable[[str], str]
+    source: str, options: SearchOptions, known: KnownVersions, recognise: Callable[[str], str]
 ) -> tuple[Request, Space]:
     """Return the request for a source, the name of a package, or a DBMS; and its space.
 
     ``recognise`` fetches a source whose reference does not tell the DBMS, and returns that. Raises
     UsageError, UnknownName or ToolError for what cannot be meant.
     """
-    reference, dbms = find_source(source, wishes.dbms, known, recognise)
-    suite = wishes.workload.suite or dbms.usual_suite
-    train = wishes.train or suites.load(suite).training
+    reference, dbms = find_source(source, options.dbms, known, recognise)
+    suite = options.workload.suite or dbms.usual_suite
+    train = options.train or suites.load(suite).training
     if not train:
         raise UsageError(
             f"nothing says on which sets of {suite} builds are trained",
             hint="say it: --train SET; 'hone suites' lists the sets",
         )
     suites.full_names(suites.load(suite), train)
-    space = find_space(dbms, wishes.variants, wishes.compilers, wishes.levers)
+    space = find_space(dbms, options.variants, options.compilers, options.levers)
     request = Request(
         dbms=dbms,
         source=reference,
-        workload=wishes.workload,
+        workload=options.workload,
         train=train,
         design=dataclasses.replace(
-            wishes.design, budget=wishes.design.budget or usual_budget(dbms)
+            options.design, budget=options.design.budget or usual_budget(dbms)
         ),
         candidates=space.candidates,
         levers=space.levers,
-        grade=wishes.grade,
-        tolerated=wishes.tolerated,
+        grade=options.grade,
+        tolerated=options.tolerated,
     )
     return request, space
 

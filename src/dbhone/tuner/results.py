@@ -15,11 +15,11 @@ from dbhone.measurement.record import Run
 from dbhone.measurement.series import Observation
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page, build_page
-from dbhone.report.search import Brought, Search, Tried
+from dbhone.report.search import CandidateResult, Search, StageGain
 from dbhone.tuner.finished import Finished, of_kind, tried
 from dbhone.tuner.search import Decision, ranking, scores, search_of
 from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
-from dbhone.tuner.stages import Kind
+from dbhone.tuner.stages import StageKind
 
 _LEFT_OUT = "left-out"
 _ORDER = ("lto", "cspgo", "pgo", "bolt")
@@ -43,38 +43,41 @@ def results(
 
 def all_tried(
     finished: Sequence[Finished], decision: Decision, left_out: Mapping[str, str]
-) -> tuple[Tried, ...]:
+) -> tuple[CandidateResult, ...]:
     """Return all candidates, the best first, and then those that were not measured.
 
     ``left_out`` are those that were no candidates on this machine, with the reasons.
     """
-    choosing = of_kind(finished, Kind.CHOOSE)
+    choosing = of_kind(finished, StageKind.CHOOSE)
     ranked = ranking(choosing)
     fates = {
-        standing.name: _fate(standing.name, standing.beaten, choosing, decision)
+        standing.name: _status(standing.name, standing.beaten, choosing, decision)
         for standing in ranked
     }
     rows = [
-        Tried(
+        CandidateResult(
             name=standing.name,
             ratio=standing.ratio,
             blocks=standing.blocks,
-            fate=fates[standing.name],
+            status=fates[standing.name],
         )
         for standing in ranked
     ]
     unmeasured = {**left_out, **dict(_absent(choosing, fates))}
-    rows += [Tried(name=name, ratio=None, blocks=0, fate=why) for name, why in unmeasured.items()]
+    rows += [
+        CandidateResult(name=name, ratio=None, blocks=0, status=why)
+        for name, why in unmeasured.items()
+    ]
     return tuple(rows)
 
 
-def waterfall(finished: Sequence[Finished], best: Candidate) -> tuple[Brought, ...]:
+def waterfall(finished: Sequence[Finished], best: Candidate) -> tuple[StageGain, ...]:
     """Return what each stage brought on the way from the base to a candidate, as far as measured.
 
     Each stage is a candidate that has one word more; what was not measured by itself is one stage
     with what comes after it.
     """
-    choosing = of_kind(finished, Kind.CHOOSE)
+    choosing = of_kind(finished, StageKind.CHOOSE)
     known = scores(choosing)
     if best.name not in known:
         return ()
@@ -82,7 +85,7 @@ def waterfall(finished: Sequence[Finished], best: Candidate) -> tuple[Brought, .
         candidate: known[name] for name, candidate in tried(choosing).items() if name in known
     }
     zero = known[best.name] * 0.0
-    stages: list[Brought] = []
+    stages: list[StageGain] = []
     before, told = zero, frozenset[str]()
     for words in _prefixes(best):
         stages_of = (candidate for candidate in measured if _is_stage(candidate, best, words))
@@ -97,12 +100,12 @@ def waterfall(finished: Sequence[Finished], best: Candidate) -> tuple[Brought, .
         if added and not told and not stages and best.compiler != BASE_COMPILER:
             title = f"{stage.compiler}, {title}"
         reach = (None, None) if half is None else (ratio / math.exp(half), ratio * math.exp(half))
-        stages.append(Brought(stage=title, ratio=ratio, low=reach[0], high=reach[1]))
+        stages.append(StageGain(stage=title, ratio=ratio, low=reach[0], high=reach[1]))
         before, told = measured[stage], frozenset(words)
     return tuple(stages)
 
 
-def _fate(name: str, beaten: bool, choosing: Sequence[Finished], decision: Decision) -> str:
+def _status(name: str, beaten: bool, choosing: Sequence[Finished], decision: Decision) -> str:
     if name in decision.refused:
         return f"refused: {decision.refused[name]}"
     if decision.winner is not None and name == decision.winner.name:

@@ -41,7 +41,7 @@ from dbhone.tuner.finished import (
 )
 from dbhone.tuner.request import Request
 from dbhone.tuner.space import BASE, Candidate
-from dbhone.tuner.stages import Kind, Stage, confirmation, rung
+from dbhone.tuner.stages import Stage, StageKind, confirmation, rung
 from dbhone.verification.verify import expected_seconds
 
 _RUNGS = 3
@@ -72,7 +72,9 @@ class Decision:
 
 def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decision:
     """Return the run that comes next, or how the search ended. ``finished`` are in their order."""
-    choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
+    choosing, confirming = (
+        of_kind(finished, kind) for kind in (StageKind.CHOOSE, StageKind.CONFIRM)
+    )
     left = request.budget - sum(ended.run.seconds for ended in finished)
     if not choosing:
         return rung(request, request.candidates, 0, request.for_choosing)
@@ -223,7 +225,7 @@ def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> flo
 def keep_refusal(request: Request, run: Run, store: Store) -> Run:
     """Return a run that has ended, with a warning if the candidate that it measured is refused."""
     ended = Finished(run=run, samples=store.samples(run.id))
-    if ended.kind is not Kind.CONFIRM:
+    if ended.kind is not StageKind.CONFIRM:
         return run
     reason = objection(ended, ended.confirmed, request.tolerated)
     if reason is None:
@@ -241,7 +243,9 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
     if not runs:
         return None
     finished = finished_of(runs, store)
-    choosing, confirming = (of_kind(finished, kind) for kind in (Kind.CHOOSE, Kind.CONFIRM))
+    choosing, confirming = (
+        of_kind(finished, kind) for kind in (StageKind.CHOOSE, StageKind.CONFIRM)
+    )
     last = confirming[-1]
     candidate = tried(choosing)[last.confirmed]
     refused = {
@@ -286,7 +290,7 @@ def run_search(
             return stage
         experiment = recorded(parse(stage.text, name=stage.name), session.home)
         run = begin(experiment, session, store)
-        complete(experiment, run, refresh and stage.kind is Kind.CHOOSE)
+        complete(experiment, run, refresh and stage.kind is StageKind.CHOOSE)
 
 
 def _check_source(runs: Sequence[Run]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dbhone.compilation.toolchain import Compiler, check_name, find_compiler
-from dbhone.compilation.transforms.base import Family
+from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.compilation.variant import parse_variant
 from dbhone.dbms.base import Dbms
 from dbhone.dbms.base_server import ServerDbms
@@ -132,11 +132,11 @@ def _levers_of(dbms: Dbms, words: tuple[str, ...]) -> tuple[str, ...]:
 
 def usual_compilers() -> tuple[str, ...]:
     """Return the newest gcc and the newest clang of this machine, as far as it has them."""
-    newest = (_newest(family) for family in Family)
+    newest = (_newest(family) for family in CompilerFamily)
     return tuple(name for name in newest if name is not None)
 
 
-def _newest(family: Family) -> str | None:
+def _newest(family: CompilerFamily) -> str | None:
     """Return the shortest name of a family's newest compiler."""
     names = {family.value}
     for folder in filter(None, (shutil.which(family.value), "/usr/bin/-")):

@@ -21,7 +21,7 @@ _CONFIRMING_BLOCKS = 60
 _OTHER_SEED = 1000
 
 
-class Kind(StrEnum):
+class StageKind(StrEnum):
     """What a run of a search is for."""
 
     CHOOSE = "choose"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 class Stage:
     """A run that is to be made: an experiment file's text under the name of its run."""
 
-    kind: Kind
+    kind: StageKind
     name: str
     text: str
     candidates: tuple[Candidate, ...]
@@ -50,7 +50,7 @@ def rung(
     design = _design(request, budget, target=_FINE, seed=request.design.seed + number)
     return _stage(
         request,
-        Kind.CHOOSE,
+        StageKind.CHOOSE,
         number,
         f"choosing among {len(candidates)} candidates",
         candidates,
@@ -68,7 +68,7 @@ def confirmation(request: Request, candidate: Candidate, number: int, budget: fl
     blocks = {"min": MINIMUM_BLOCKS, "max": _CONFIRMING_BLOCKS}
     return _stage(
         request,
-        Kind.CONFIRM,
+        StageKind.CONFIRM,
         number,
         f"{candidate.name} measured afresh",
         (candidate,),
@@ -81,15 +81,15 @@ def confirmation(request: Request, candidate: Candidate, number: int, budget: fl
 
 def _stage(
     request: Request,
-    kind: Kind,
+    kind: StageKind,
     number: int,
     what: str,
     candidates: tuple[Candidate, ...],
     last: Mapping[str, Mapping[str, Any]],
 ) -> Stage:
-    controls = {CONTROL: {"like": BASE}} if kind is Kind.CONFIRM else {}
+    controls = {CONTROL: {"like": BASE}} if kind is StageKind.CONFIRM else {}
     sections = {candidate.name: candidate.section() for candidate in candidates}
-    if kind is Kind.CONFIRM:
+    if kind is StageKind.CONFIRM:
         sections = {name: {**section, "optional": False} for name, section in sections.items()}
     base = {"dbms": request.dbms.name, "source": request.dbms.name, "variant": BASE}
     text = file_text(

@@ -23,7 +23,7 @@ from dbhone.sandbox import Sandbox
 from dbhone.verification.checks.base import GeneratedQueries, TestList
 from dbhone.verification.harness import TestHarness, running
 from dbhone.verification.outcome import ListResult, Status, TestResult, compare
-from dbhone.verification.records import Records
+from dbhone.verification.outcome_store import OutcomeStore
 
 _FORMAT = 1
 _SEED = 20261124
@@ -52,7 +52,7 @@ class QueryRun:
     def of_base(self, base: Build) -> Queries:
         """Return the queries that a base makes, and its answers."""
         self.harness.check_needs(self.check)
-        records = Records(self.harness.session.home, base.digest)
+        outcomes = OutcomeStore(self.harness.session.home, base.digest)
         parts = [
             _FORMAT,
             self.check.schema,
@@ -61,22 +61,22 @@ class QueryRun:
             sorted(self.check.server_settings.items()),
         ]
         name = f"{self.check.name}-made-{digest_of(parts)[:12]}"
-        known = None if self.again else records.find(name)
+        known = None if self.again else outcomes.find(name)
         if known is not None:
-            texts = json.loads(records.log(name).read_text(encoding="utf-8"))
+            texts = json.loads(outcomes.log(name).read_text(encoding="utf-8"))
             return Queries(texts=tuple(texts), base=known)
         queries = self.harness.exclusively(lambda: self._make(base))
-        records.keep(name, queries.base, json.dumps(queries.texts, indent=1).encode())
+        outcomes.keep(name, queries.base, json.dumps(queries.texts, indent=1).encode())
         return queries
 
     def of_candidate(self, candidate: Build, queries: Queries) -> ListResult:
         """Return a candidate's answers to a base's queries."""
-        records = Records(self.harness.session.home, candidate.digest)
+        outcomes = OutcomeStore(self.harness.session.home, candidate.digest)
         name = f"{self.check.name}-answered-{digest_of([_FORMAT, queries.texts])[:12]}"
-        known = None if self.again else records.find(name)
+        known = None if self.again else outcomes.find(name)
         if known is None:
             known = self.harness.exclusively(lambda: self._answers_twice(candidate, queries))
-            records.keep(name, known, b"")
+            outcomes.keep(name, known, b"")
         return known
 
     def _answers_twice(self, candidate: Build, queries: Queries) -> ListResult:

@@ -1,6 +1,7 @@
 """What checks found: grades, the results of tests, and how a candidate's compare with the base's.
 
-Nothing is run here. The records are kept as JSON (``records.py``) and become part of packages.
+Nothing is run here. The records are kept as JSON (``outcome_store.py``) and become part of
+packages.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def compare(base: ListResult, candidate: ListResult) -> ListComparison:
     )
 
 
-def settle(first: ListResult, second: ListResult) -> ListResult:
+def merge_retry(first: ListResult, second: ListResult) -> ListResult:
     """Return the results of a list that was run twice: what failed only once is undecided."""
     passed = {test.name for test in second.tests if test.status is Status.PASSED}
     tests = tuple(

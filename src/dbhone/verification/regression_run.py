@@ -21,8 +21,8 @@ from dbhone.tenant import tenancy
 from dbhone.untrusted_files import read_untrusted, remove_tree
 from dbhone.verification.checks.base import RegressionTests, TestCommand, TestJob, TestList
 from dbhone.verification.harness import TestHarness, running
-from dbhone.verification.outcome import ListResult, Status, TestResult, settle
-from dbhone.verification.records import Records
+from dbhone.verification.outcome import ListResult, Status, TestResult, merge_retry
+from dbhone.verification.outcome_store import OutcomeStore
 
 _FORMAT = 1
 """Counts up when results of an older hone do not count any more."""
@@ -51,12 +51,12 @@ class RegressionRun:
         harness.check_needs(self.regression)
         tests = harness.tests_of(self.regression, self.build)
         name = self._name(tests)
-        records = Records(harness.session.home, self.build.digest)
-        known = None if again else records.find(name)
+        outcomes = OutcomeStore(harness.session.home, self.build.digest)
+        known = None if again else outcomes.find(name)
         if known is not None and known.tests:
             return known
         result, printed = harness.exclusively(lambda: self._run(harness, tests))
-        records.keep(name, result, printed)
+        outcomes.keep(name, result, printed)
         return result
 
     def base_result(self, harness: TestHarness, *, again: bool = False) -> ListResult:
@@ -64,7 +64,7 @@ class RegressionRun:
         result = self.result(harness, again=again)
         if not result.tests:
             name = self._name(harness.tests_of(self.regression, self.build))
-            log = Records(harness.session.home, self.build.digest).log(name)
+            log = OutcomeStore(harness.session.home, self.build.digest).log(name)
             message = f"{self.regression.title} gave no result for {self.list.name} with the base"
             raise DriverError(message, log=log)
         return result
@@ -72,11 +72,11 @@ class RegressionRun:
     def repeat(self, harness: TestHarness, first: ListResult) -> ListResult:
         """Run the list once more; return, and keep, what is certain of both results."""
         tests = harness.tests_of(self.regression, self.build)
-        name, records = self._name(tests), Records(harness.session.home, self.build.digest)
+        name, outcomes = self._name(tests), OutcomeStore(harness.session.home, self.build.digest)
         second, printed = harness.exclusively(lambda: self._run(harness, tests))
-        settled = settle(first, second)
-        records.keep(name, settled, records.log(name).read_bytes() + printed)
-        return settled
+        merged = merge_retry(first, second)
+        outcomes.keep(name, merged, outcomes.log(name).read_bytes() + printed)
+        return merged
 
     def _name(self, tests: Path) -> str:
         """Return under which name the results are kept: it tells what was run."""

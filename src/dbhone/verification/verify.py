@@ -20,7 +20,7 @@ from dbhone.verification.checks.base import (
 from dbhone.verification.differential import QueryRun
 from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import Grade, ListComparison, Outcome, compare
-from dbhone.verification.records import Records
+from dbhone.verification.outcome_store import OutcomeStore
 from dbhone.verification.regression_run import RegressionRun
 
 
@@ -58,7 +58,7 @@ class Verification:
             finished_at=datetime.now(UTC),
         )
         if not self.names:
-            Records(harness.session.home, self.candidate.digest).keep_outcome(outcome)
+            OutcomeStore(harness.session.home, self.candidate.digest).keep_outcome(outcome)
         return outcome
 
     def _check_base(self) -> None:

@@ -12,7 +12,7 @@ from dbhone import process
 from dbhone.account import Tenant
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, MachineError
-from dbhone.measurement import counters, process_stats
+from dbhone.measurement import perf_events, process_stats
 from dbhone.sandbox import Sandbox
 from dbhone.workload.drivers.base import Chunk, Driver, DriverReport, DriverRequest
 from dbhone.workload.task import Task
@@ -99,9 +99,9 @@ def drive(command: DriverCommand) -> DriverResult:
     Raises MachineError when the disk is full: that is nobody's slow result.
     """
     process_command = command.process_command()
-    with _Watch() as watch:
-        finished = process.run(process_command, on_chunk=watch.chunk)
-        return watch.result(command, process_command, finished, finished.seconds)
+    with _UsageRecorder() as recorder:
+        finished = process.run(process_command, on_chunk=recorder.chunk)
+        return recorder.result(command, process_command, finished, finished.seconds)
 
 
 class PausableRun:
@@ -114,7 +114,7 @@ class PausableRun:
     def __init__(self, command: DriverCommand) -> None:
         self._command = command
         self._process_command = dataclasses.replace(command.process_command(), timeout=None)
-        self._watch = _Watch()
+        self._usage = _UsageRecorder()
         self._output = bytearray()
         self._result: DriverResult | None = None
         self._paused_at = 0.0
@@ -129,7 +129,7 @@ class PausableRun:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._watch.close()
+        self._usage.close()
         self._process.close()
 
     @property
@@ -144,7 +144,7 @@ class PausableRun:
         """
         if self._result is not None:
             return self._result
-        self._watch.paused += time.monotonic() - self._paused_at
+        self._usage.paused += time.monotonic() - self._paused_at
         self._process.signal(signal.SIGCONT)
         if not self._read_until(time.monotonic() + seconds):
             self._pause()
@@ -155,7 +155,7 @@ class PausableRun:
         return self._result
 
     def _running_seconds(self) -> float:
-        return time.monotonic() - self._process.started - self._watch.paused
+        return time.monotonic() - self._process.started - self._usage.paused
 
     def _pause(self) -> None:
         """Stop it; wait until it stands still, so that nobody else runs beside it."""
@@ -172,7 +172,7 @@ class PausableRun:
                 self._finish()
                 return True
             # What is read after it stopped was printed before.
-            self._watch.chunk(chunk, min(time.monotonic(), deadline), self._process.pid)
+            self._usage.chunk(chunk, min(time.monotonic(), deadline), self._process.pid)
             self._output += chunk
             if len(self._output) > process.CAPTURE_LIMIT:
                 self._process.end()
@@ -183,22 +183,22 @@ class PausableRun:
     def _finish(self, *, overflowed: bool = False) -> None:
         running = self._running_seconds()
         finished = self._process.finish(output=bytes(self._output), overflowed=overflowed)
-        self._result = self._watch.result(self._command, self._process_command, finished, running)
+        self._result = self._usage.result(self._command, self._process_command, finished, running)
 
 
-class _Watch:
+class _UsageRecorder:
     """Notes what the program had used whenever it printed."""
 
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
         self.paused = 0.0
-        self._counter: counters.Counter | None = None
+        self._counter: perf_events.Counter | None = None
         self._opened = False
 
     def chunk(self, data: bytes, at: float, pid: int) -> None:
         if not self._opened:
             self._opened = True
-            self._counter = counters.open_counter(pid)
+            self._counter = perf_events.open_counter(pid)
         cpu = process_stats.cpu_seconds(pid)
         memory = process_stats.peak_memory(pid)
         self.chunks.append(
@@ -252,7 +252,7 @@ class _Watch:
             )
         )
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> _UsageRecorder:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -296,5 +296,5 @@ def failure(command: DriverCommand, finished: process.Finished) -> DriverError:
     exceeded = None if command.tenant is None else command.tenant.exceeded()
     if exceeded:
         return DriverError(f"{name} {finished.ending()}, and {exceeded}", hint=_LIMITED)
-    known = command.driver.complaint(finished.text())
+    known = command.driver.error_in_output(finished.text())
     return known or DriverError(f"{name} {finished.ending()}: {last}")

@@ -39,7 +39,7 @@ _LONGEST_HEADER = 256 << 20
 _LONGEST_LINE = 256 << 20
 _COMPRESSION = 1
 
-Kind = Literal["text", "bound", "named"]
+StatementKind = Literal["text", "bound", "named"]
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -57,7 +57,7 @@ class Template(_Model):
     """
 
     pieces: Annotated[tuple[str, ...], Field(min_length=1, strict=False)]
-    kind: Kind
+    kind: StatementKind
     executions: Count
     microseconds: Count
     errors: Count

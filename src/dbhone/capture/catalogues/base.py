@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbhone import registry
-from dbhone.capture.made_up import Catalogue, Dialect, ForeignKey
+from dbhone.capture.made_up import Catalogue, ForeignKey, RowDialect
 from dbhone.capture.servers.base import Address, Connection
 
 DRAWER = "dbhone.capture.catalogues"
@@ -21,7 +21,7 @@ class CatalogueReader(ABC):
     """Reads the catalogue of servers of one protocol."""
 
     protocol: str
-    dialect: Dialect
+    dialect: RowDialect
 
     @abstractmethod
     def read(self, connection: Connection, address: Address, password: str | None) -> Catalogue:

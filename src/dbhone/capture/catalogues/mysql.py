@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dbhone.capture.catalogues.base import CatalogueReader, by_table, foreign_keys
-from dbhone.capture.made_up import Catalogue, Column, Dialect, Table
+from dbhone.capture.made_up import Catalogue, Column, RowDialect, Table
 from dbhone.capture.servers.base import Address, Connection
 from dbhone.errors import UsageError
 
@@ -102,7 +102,7 @@ _OWN: Mapping[str, Callable[[Column, str], str]] = {
 """Types whose values depend on more than the number."""
 
 
-class MysqlDialect(Dialect):
+class MysqlDialect(RowDialect):
     """The SQL of MySQL and MariaDB, of all versions: rows come from a table of numbers."""
 
     def quoted(self, name: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dbhone import process
 from dbhone.capture.catalogues.base import CatalogueReader, by_table, foreign_keys
-from dbhone.capture.made_up import Catalogue, Column, Dialect, Table
+from dbhone.capture.made_up import Catalogue, Column, RowDialect, Table
 from dbhone.capture.servers.base import Address, Connection
 from dbhone.errors import MachineError
 from dbhone.workload.client_programs import postgresql_program
@@ -108,7 +108,7 @@ _SINCE_GENERATED, _SINCE_INCLUDED = 120000, 110000
 """The versions, as server_version_num has them, since which columns can be so."""
 
 
-class PostgresqlDialect(Dialect):
+class PostgresqlDialect(RowDialect):
     """PostgreSQL's SQL."""
 
     inserting = " OVERRIDING SYSTEM VALUE"

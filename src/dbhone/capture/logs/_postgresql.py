@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dbhone.capture.sessions import Sessions, Value
-from dbhone.workload.workload_file import Kind
+from dbhone.workload.workload_file import StatementKind
 
 _DURATION = "duration: "
 _STATEMENT = "statement: "
@@ -59,7 +59,7 @@ class Messages:
             return
         if database:
             self._databases[database] += 1
-        kind: Kind = "bound" if message.startswith(_UNNAMED, 8) else "named"
+        kind: StatementKind = "bound" if message.startswith(_UNNAMED, 8) else "named"
         self._sessions.statement(
             key, at, message[colon + 2 :], self._parameters(detail), duration, kind
         )

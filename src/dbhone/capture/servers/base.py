@@ -90,7 +90,7 @@ class Connection(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class LoggingStatements:
     """What makes a server log, and what puts its settings back: statements, in their order."""
 
     switch_on: tuple[str, ...]
@@ -114,7 +114,7 @@ class LoggedServer(ABC):
         """Return a connection. Raises MachineError where the server lets nobody in."""
 
     @abstractmethod
-    def change(self, connection: Connection) -> Change:
+    def logging_statements(self, connection: Connection) -> LoggingStatements:
         """Return what must change. Raises MachineError where the log could not be read then."""
 
     @abstractmethod

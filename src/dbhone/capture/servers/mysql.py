@@ -17,7 +17,13 @@ from typing import BinaryIO
 import pymysql
 from pymysql.cursors import SSCursor
 
-from dbhone.capture.servers.base import Address, Change, Connection, LoggedServer, ServerLog
+from dbhone.capture.servers.base import (
+    Address,
+    Connection,
+    LoggedServer,
+    LoggingStatements,
+    ServerLog,
+)
 from dbhone.errors import MachineError
 
 _RIGHTS = (
@@ -127,12 +133,12 @@ class MysqlServer(LoggedServer):
         """Return a connection."""
         return _PyMySql(address, password)
 
-    def change(self, connection: Connection) -> Change:
+    def logging_statements(self, connection: Connection) -> LoggingStatements:
         """Return the two global variables, and their values now."""
         before = {name: connection.value(f"SELECT @@GLOBAL.{name}") for name in _VARIABLES}
         outputs = [word for word in before["log_output"].split(",") if word != "NONE"]
         output = ",".join(dict.fromkeys([*outputs, "TABLE"]))
-        return Change(
+        return LoggingStatements(
             switch_on=(f"SET GLOBAL log_output = '{output}'", "SET GLOBAL general_log = 1"),
             put_back=(
                 f"SET GLOBAL general_log = {before['general_log']}",

@@ -15,7 +15,13 @@ from typing import BinaryIO
 
 from pg8000 import dbapi as pg8000
 
-from dbhone.capture.servers.base import Address, Change, Connection, LoggedServer, ServerLog
+from dbhone.capture.servers.base import (
+    Address,
+    Connection,
+    LoggedServer,
+    LoggingStatements,
+    ServerLog,
+)
 from dbhone.errors import MachineError, UsageError
 
 _CHUNK = 1 << 20
@@ -128,7 +134,7 @@ class PostgresqlServer(LoggedServer):
         """Return a connection."""
         return _Pg8000(address, password)
 
-    def change(self, connection: Connection) -> Change:
+    def logging_statements(self, connection: Connection) -> LoggingStatements:
         """Return the settings that are not as they must be, by ALTER SYSTEM and back."""
         messages = connection.value("SHOW lc_messages")
         if not re.match(r"(?:C|POSIX|en)\b|en_|$", messages):
@@ -160,7 +166,7 @@ class PostgresqlServer(LoggedServer):
             else f"ALTER SYSTEM RESET {name}"
             for name in changed
         )
-        return Change(
+        return LoggingStatements(
             switch_on=(
                 *(f"ALTER SYSTEM SET {name} = {_quoted(value)}" for name, value in changed.items()),
                 reload,

@@ -119,13 +119,13 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
             if not variants[source].ready_made:
                 _prepare(context, session.home, source, chosen, variants[source])
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
-        workshop = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
-        products = [_product(workshop, source, chosen, variants[source]) for source in sources]
-    builds = [product.build for product in products]
-    for product in products:
-        context.err.print(_facts(product))
-        if chosen.slowest and not chosen.timings and product.build.commands():
-            context.err.print(_slowest(product.build, chosen.slowest))
+        service = BuildService(session, listen, refresh=chosen.refresh, jobs=chosen.jobs)
+        results = [_result(service, source, chosen, variants[source]) for source in sources]
+    builds = [result.build for result in results]
+    for result in results:
+        context.err.print(_facts(result))
+        if chosen.slowest and not chosen.timings and result.build.commands():
+            context.err.print(_slowest(result.build, chosen.slowest))
     if chosen.timings:
         context.out.print(side_by_side(builds, chosen.slowest))
     if chosen.trace is not None:
@@ -206,15 +206,13 @@ def _prepare(context: Context, home: Home, source: str, chosen: _Options, varian
     ensure_installed(context, lacking, f"building {load_dbms(dbms).title}", home)
 
 
-def _product(
-    workshop: BuildService, source: str, chosen: _Options, variant: Variant
-) -> BuildResult:
+def _result(service: BuildService, source: str, chosen: _Options, variant: Variant) -> BuildResult:
     if variant.ready_made:
-        return workshop.prebuilt_server(source)
-    subject = _subject(source, recognise(workshop.tree(source).path), chosen, variant)
-    plan = plan_builds((subject,), BuildEstimator(workshop.session.home))
-    workshop.perform_all(plan.steps)
-    return workshop.build(plan.builds[source])
+        return service.prebuilt_server(source)
+    subject = _subject(source, recognise(service.tree(source).path), chosen, variant)
+    plan = plan_builds((subject,), BuildEstimator(service.session.home))
+    service.perform_all(plan.steps)
+    return service.build(plan.builds[source])
 
 
 def _subject(source: str, dbms: str, chosen: _Options, variant: Variant) -> SubjectDeclaration:
@@ -251,17 +249,17 @@ def _training(chosen: _Options, suite: str) -> Training:
     )
 
 
-def _facts(product: BuildResult) -> Table:
-    manifest = product.build.manifest
-    how = "found, made before in" if product.reused else "made in"
+def _facts(result: BuildResult) -> Table:
+    manifest = result.build.manifest
+    how = "found, made before in" if result.reused else "made in"
     phases = ", ".join(
         f"{name} {duration(seconds)}" for name, seconds in manifest.phase_seconds.items()
     )
     rows = {
-        "build": f"{manifest.dbms} {manifest.version}, {product.build.label}",
+        "build": f"{manifest.dbms} {manifest.version}, {result.build.label}",
         "took": f"{how} {duration(manifest.seconds)}" + (f" ({phases})" if phases else ""),
         "source": manifest.source,
-        "flags": " ".join(product.build.shown_flags),
+        "flags": " ".join(result.build.shown_flags),
     }
     if manifest.profile is not None:
         use = manifest.profile

@@ -10,7 +10,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
+from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import answer, dbms_of_tree, tolerance_option
 from dbhone.errors import UsageError
@@ -60,7 +60,7 @@ class _Options(GeneratedOptions):
     "--stop-early", is_flag=True, help="Stop as soon as the difference is clear (p < 0.001)."
 )
 @tolerance_option
-@asks
+@generated_options
 @pass_context
 def command(context: Context, /, first: str, second: str, **options: Any) -> int:
     """Say whether B is slower than A, side by side on this machine.

@@ -12,7 +12,7 @@ from rich.table import Table
 from dbhone.analysis.cross_training import CrossTraining, cross_training
 from dbhone.analysis.verdict import Summary, half_width
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
+from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import listing, words
 from dbhone.cli.running import Percent, dbms_of_tree
@@ -61,7 +61,7 @@ class _Options(GeneratedOptions):
     show_default=True,
     help="What a training may lose against a workload's own.",
 )
-@asks
+@generated_options
 @pass_context
 def command(context: Context, /, what: str, **options: Any) -> None:
     """Train on each of several workloads, test on all, and find the smallest training that will do.

@@ -29,7 +29,7 @@ from dbhone.instance.applied_levers import survey
 from dbhone.instance.levers.base import LeverContext
 from dbhone.instance.page_cache import check_evictable
 from dbhone.instance.place import opened_place
-from dbhone.measurement import counters
+from dbhone.measurement import perf_events
 from dbhone.measurement.conditions import Condition, between, read_conditions
 from dbhone.measurement.machine import read_machine
 from dbhone.process import why_not_enclosed
@@ -255,7 +255,7 @@ def _terms(session: Session) -> Iterator[_Finding]:
 
 def _machine(session: Session) -> Iterator[_Finding]:
     machine = read_machine(session.home.root)
-    support = counters.probe()
+    support = perf_events.probe()
     yield _Finding(
         what="processor",
         good=machine.cores >= 2,

@@ -9,7 +9,7 @@ import click
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
-from dbhone.cli.generated import GeneratedOptions, asks, write_or_execute
+from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import words
 from dbhone.errors import UsageError
@@ -61,7 +61,7 @@ class _Options(GeneratedOptions):
     metavar="VARIANT",
     help="How versions are compiled, such as rel+lto.  [default: rel]",
 )
-@asks
+@generated_options
 @click.option("--join", metavar="RUN", help="Let the versions join this run's history.")
 @click.option(
     "--anchor", metavar="VERSION", help="Version of that run to measure again.  [default: nearest]"

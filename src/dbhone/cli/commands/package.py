@@ -26,7 +26,7 @@ from dbhone.package.forms.base import DRAWER, Form, ImageForm
 from dbhone.package.image import Image
 from dbhone.package.packing import (
     Draft,
-    Measurement,
+    EnclosedMeasurement,
     Package,
     make_package,
     passed_outcome,
@@ -150,12 +150,12 @@ def _image(context: Context, form: ImageForm, draft: Draft) -> Image:
         return form.image(draft, session)
 
 
-def _measurement(context: Context, chosen: ChosenBuild) -> Measurement | None:
+def _measurement(context: Context, chosen: ChosenBuild) -> EnclosedMeasurement | None:
     if chosen.run is None or chosen.subject is None:
         return None
     with open_store(context) as store:
         samples = store.samples(chosen.run.id)
-    return Measurement(run=chosen.run, samples=samples, subject=chosen.subject)
+    return EnclosedMeasurement(run=chosen.run, samples=samples, subject=chosen.subject)
 
 
 def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bool) -> None:

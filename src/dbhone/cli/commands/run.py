@@ -12,7 +12,7 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import (
     design_options,
     execute_new,
-    hopeless_option,
+    force_small_budget_option,
     source_option,
     with_design,
 )
@@ -38,7 +38,7 @@ from dbhone.source.known_versions import known_versions
 @source_option
 @design_options
 @click.option("--refresh", is_flag=True, help="Look whether there are newer sources.")
-@hopeless_option
+@force_small_budget_option
 @pass_context
 def command(
     context: Context,

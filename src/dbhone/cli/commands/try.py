@@ -9,7 +9,7 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.running import design_options, execute_new, hopeless_option, with_design
+from dbhone.cli.running import design_options, execute_new, force_small_budget_option, with_design
 from dbhone.dbms.base import system_names
 from dbhone.errors import UnknownName
 from dbhone.experiment.load import load_shipped, shipped_names
@@ -32,7 +32,7 @@ _BUILDS = "-builds"
 @click.argument("dbms", default=_SQLITE, shell_complete=completing.completing(completing.systems))
 @design_options
 @click.option("--refresh", is_flag=True, help="Look whether there is a newer source.")
-@hopeless_option
+@force_small_budget_option
 @pass_context
 def command(context: Context, /, dbms: str, *, refresh: bool, force: bool, **design: Any) -> None:
     """Build your distribution's SQLite in many ways and say which is fastest here.

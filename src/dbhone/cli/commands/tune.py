@@ -11,7 +11,7 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.commands.plan import print_plan
 from dbhone.cli.context import Context, open_store, pass_context
-from dbhone.cli.generated import GeneratedOptions, asks_but_budget
+from dbhone.cli.generated import GeneratedOptions, generated_options_without_budget
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.progress import shown
@@ -31,7 +31,7 @@ from dbhone.report.search import Search
 from dbhone.report.terminal import show_table
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.finished import finished_of, has_ended, runs_named
-from dbhone.tuner.request import Request, Wishes, check_budget, check_room, make_request
+from dbhone.tuner.request import Request, SearchOptions, check_budget, check_room, make_request
 from dbhone.tuner.results import results
 from dbhone.tuner.search import Decision, keep_refusal, run_search
 from dbhone.tuner.space import Space
@@ -56,9 +56,9 @@ class _Options(GeneratedOptions):
     plan: bool
 
     @property
-    def wishes(self) -> Wishes:
+    def search_options(self) -> SearchOptions:
         """What is wished of the search."""
-        return Wishes(
+        return SearchOptions(
             dbms=self.dbms,
             workload=self.workload,
             train=self.train,
@@ -127,7 +127,7 @@ class _Options(GeneratedOptions):
     help="The loss that the winner may have for certain on a step; 99% is any.",
 )
 @click.option("--plan", is_flag=True, help="Tell what would be done, and how long; do nothing.")
-@asks_but_budget
+@generated_options_without_budget
 @pass_context
 def command(context: Context, /, source: str, **options: Any) -> int:
     """Build SOURCE in many ways and find the build that is fastest for a workload.
@@ -142,7 +142,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     """
     chosen = _Options(**options)
     request, space = make_request(
-        source, chosen.wishes, known_versions(context.home), partial(dbms_of_tree, context)
+        source, chosen.search_options, known_versions(context.home), partial(dbms_of_tree, context)
     )
     if not chosen.force:
         check_budget(request, _choosing(context, request))

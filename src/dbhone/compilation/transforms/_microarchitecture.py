@@ -5,7 +5,7 @@ The levels and their flags are those of the psABI, section "Micro-Architecture L
 LAHF-SAHF ``lahf_lm`` and LZCNT ``abm``.
 """
 
-from dbhone.compilation.transforms.base import Family, Slot, Transform
+from dbhone.compilation.transforms.base import CompilerFamily, Slot, Transform
 
 V2_FLAGS = frozenset({"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"})
 V3_FLAGS = V2_FLAGS | {"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}
@@ -25,9 +25,9 @@ class Microarchitecture(Transform):
         self.cpu_flags = cpu_flags
         self.compile_flags = (f"-march=x86-64-{name}",)
 
-    def refusal(self, family: Family, major: int) -> str | None:
+    def refusal(self, family: CompilerFamily, major: int) -> str | None:
         """Refuse a compiler that does not know the levels."""
-        first = _FIRST_GCC if family is Family.GCC else _FIRST_CLANG
+        first = _FIRST_GCC if family is CompilerFamily.GCC else _FIRST_CLANG
         if major >= first:
             return None
         return f"it does not know x86-64-{self.name}; {family.value} {first} or newer does"

@@ -13,7 +13,7 @@ from dbhone.dbms.base import ProfileOptions
 DRAWER = "dbhone.compilation.transforms"
 
 
-class Family(StrEnum):
+class CompilerFamily(StrEnum):
     """A family of compilers that take the same flags."""
 
     GCC = "gcc"
@@ -76,7 +76,7 @@ _NOTES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class FlagContext:
     """The facts that flags can depend on.
 
     ``profile`` is the folder or file that the compiler reads in the USE pass; ``build_folder`` the
@@ -84,7 +84,7 @@ class Context:
     of the home folder.
     """
 
-    family: Family
+    family: CompilerFamily
     major: int
     pass_: Pass
     profile: str
@@ -140,17 +140,17 @@ class Transform:
     conflicts: tuple[str, ...] = ()
     compile_flags: tuple[str, ...] = ()
 
-    def flags(self, context: Context) -> Flags:
+    def flags(self, context: FlagContext) -> Flags:
         """Return the flags of this transform in one pass of a build."""
         del context
         return Flags(compile=self.compile_flags, proof=self.compile_flags[:1])
 
-    def programs(self, family: Family) -> tuple[str, ...]:
+    def programs(self, family: CompilerFamily) -> tuple[str, ...]:
         """Return the programs, besides the compiler, that this transform needs."""
         del family
         return ()
 
-    def refusal(self, family: Family, major: int) -> str | None:
+    def refusal(self, family: CompilerFamily, major: int) -> str | None:
         """Return why this compiler cannot apply it, None if it can."""
         del family, major
         return None

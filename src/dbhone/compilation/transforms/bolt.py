@@ -9,7 +9,14 @@ which took the place of ``hfsort+``. Folding of identical functions is left out:
 the addresses of two functions that a program compares.
 """
 
-from dbhone.compilation.transforms.base import Context, Family, Flags, Pass, Slot, Transform
+from dbhone.compilation.transforms.base import (
+    CompilerFamily,
+    FlagContext,
+    Flags,
+    Pass,
+    Slot,
+    Transform,
+)
 
 _WHOLE_FUNCTIONS = "-fno-reorder-blocks-and-partition"
 _KEEP_RELOCATIONS = "-Wl,-q"
@@ -34,7 +41,7 @@ class Bolt(Transform):
     post_link = True
     conflicts = ("g",)
 
-    def flags(self, context: Context) -> Flags:
+    def flags(self, context: FlagContext) -> Flags:
         """Return what prepares the link, or what BOLT is told.
 
         What only compiles to be trained is left as it is, so that others can share it.
@@ -45,7 +52,7 @@ class Bolt(Transform):
             return Flags(post_link=_OPTIMISE)
         if context.pass_.trains:
             return Flags()
-        if context.family is Family.CLANG:
+        if context.family is CompilerFamily.CLANG:
             return Flags(primary_link=(_KEEP_RELOCATIONS,))
         return Flags(
             compile=(_WHOLE_FUNCTIONS,),

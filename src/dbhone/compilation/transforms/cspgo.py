@@ -6,7 +6,14 @@ inlined in several places has counts for each. The third takes both profiles. So
 35d2d513 of llvm-project, which brought it.
 """
 
-from dbhone.compilation.transforms.base import Context, Family, Flags, Pass, Slot, Transform
+from dbhone.compilation.transforms.base import (
+    CompilerFamily,
+    FlagContext,
+    Flags,
+    Pass,
+    Slot,
+    Transform,
+)
 from dbhone.compilation.transforms.pgo import clang_flags
 
 
@@ -20,7 +27,7 @@ class CsPgo(Transform):
     profile_guided = True
     passes = (Pass.INSTRUMENT, Pass.REINSTRUMENT, Pass.USE)
 
-    def flags(self, context: Context) -> Flags:
+    def flags(self, context: FlagContext) -> Flags:
         """Return what ``pgo`` has, and in the pass between, what uses one profile and counts."""
         if context.pass_ is not Pass.REINSTRUMENT:
             return clang_flags(context)
@@ -31,10 +38,10 @@ class CsPgo(Transform):
             proof=(use, generate),
         )
 
-    def refusal(self, family: Family, major: int) -> str | None:
+    def refusal(self, family: CompilerFamily, major: int) -> str | None:
         """Refuse gcc, which has nothing like it."""
         del major
-        return "gcc has no such thing; clang has" if family is Family.GCC else None
+        return "gcc has no such thing; clang has" if family is CompilerFamily.GCC else None
 
 
 PLUGIN = CsPgo()

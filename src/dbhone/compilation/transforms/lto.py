@@ -1,6 +1,13 @@
 """Link-time optimisation: the whole program is optimised at once."""
 
-from dbhone.compilation.transforms.base import Context, Family, Flags, Pass, Slot, Transform
+from dbhone.compilation.transforms.base import (
+    CompilerFamily,
+    FlagContext,
+    Flags,
+    Pass,
+    Slot,
+    Transform,
+)
 
 
 class Lto(Transform):
@@ -15,20 +22,20 @@ class Lto(Transform):
     order = 30
     slot = Slot.LTO
 
-    def flags(self, context: Context) -> Flags:
+    def flags(self, context: FlagContext) -> Flags:
         """Return the flags for compiling and, with the level of the compile, for linking."""
         if context.pass_ is Pass.INSTRUMENT:
             return Flags()
-        if context.family is Family.GCC:
+        if context.family is CompilerFamily.GCC:
             # -fno-fat-lto-objects: nothing reads the objects but the link-time optimiser.
             compile_flags = ("-flto", "-fno-fat-lto-objects")
             return Flags(compile=compile_flags, link=("-flto=auto",), proof=("-flto",))
         link = ("-flto=thin", "-fuse-ld=lld")
         return Flags(compile=("-flto=thin",), link=link, proof=("-flto=thin",))
 
-    def programs(self, family: Family) -> tuple[str, ...]:
+    def programs(self, family: CompilerFamily) -> tuple[str, ...]:
         """Return lld for clang; gcc brings its own plugin for the system's linker."""
-        return ("ld.lld",) if family is Family.CLANG else ()
+        return ("ld.lld",) if family is CompilerFamily.CLANG else ()
 
 
 PLUGIN = Lto()

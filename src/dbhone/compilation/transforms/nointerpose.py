@@ -1,6 +1,6 @@
 """A shared library whose functions call each other directly."""
 
-from dbhone.compilation.transforms.base import Context, Flags, Slot, Transform
+from dbhone.compilation.transforms.base import FlagContext, Flags, Slot, Transform
 
 _COMPILE = "-fno-semantic-interposition"
 
@@ -18,7 +18,7 @@ class NoInterpose(Transform):
     slot = Slot.INTERPOSITION
     for_library = True
 
-    def flags(self, context: Context) -> Flags:
+    def flags(self, context: FlagContext) -> Flags:
         """Return the compiler's flag, and the linker's for what is not inlined."""
         del context
         return Flags(

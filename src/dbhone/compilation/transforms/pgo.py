@@ -10,8 +10,8 @@ names the folder of its counters when the server starts, and the option would on
 
 from dbhone.compilation.transforms.base import (
     SYMBOLIC_PROFILE,
-    Context,
-    Family,
+    CompilerFamily,
+    FlagContext,
     Flags,
     Pass,
     Slot,
@@ -30,20 +30,20 @@ class Pgo(Transform):
     profile_guided = True
     passes = (Pass.INSTRUMENT, Pass.USE)
 
-    def flags(self, context: Context) -> Flags:
+    def flags(self, context: FlagContext) -> Flags:
         """Return the flags of the instrumented or of the profile-using pass."""
-        if context.family is Family.GCC:
+        if context.family is CompilerFamily.GCC:
             return _gcc(context)
         return clang_flags(context)
 
-    def refusal(self, family: Family, major: int) -> str | None:
+    def refusal(self, family: CompilerFamily, major: int) -> str | None:
         """Refuse a gcc that cannot name profiles independently of the build folder."""
-        if family is Family.GCC and major < 11:
+        if family is CompilerFamily.GCC and major < 11:
             return f"gcc {major} lacks -fprofile-prefix-path; gcc 11 or newer has it"
         return None
 
 
-def _gcc(context: Context) -> Flags:
+def _gcc(context: FlagContext) -> Flags:
     # Names of profile files are relative to this folder, so that both passes agree on them.
     prefix = f"-fprofile-prefix-path={context.build_folder}"
     if context.pass_ is Pass.INSTRUMENT:
@@ -69,7 +69,7 @@ def _gcc(context: Context) -> Flags:
     )
 
 
-def clang_flags(context: Context) -> Flags:
+def clang_flags(context: FlagContext) -> Flags:
     """Return clang's flags of the instrumented or of the profile-using pass."""
     if context.pass_ is Pass.INSTRUMENT:
         generate = "-fprofile-generate"

@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from dbhone.compilation.transforms.base import Context, Flags, Slot, Transform
+from dbhone.compilation.transforms.base import FlagContext, Flags, Slot, Transform
 
 _HUGE_PAGE = 2 * 1024 * 1024
 
@@ -22,7 +22,7 @@ class Thp(Transform):
     kernel_options = ("CONFIG_READ_ONLY_THP_FOR_FS",)
     kernel_settings = MappingProxyType({"sys/kernel/mm/transparent_hugepage/enabled": "[always]"})
 
-    def flags(self, context: Context) -> Flags:
+    def flags(self, context: FlagContext) -> Flags:
         """Return the linker's page sizes."""
         del context
         sizes = (f"-Wl,-z,{which}-page-size={_HUGE_PAGE:#x}" for which in ("max", "common"))

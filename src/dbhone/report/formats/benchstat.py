@@ -17,9 +17,9 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.measurement.metric import METRICS, Metric
 from dbhone.measurement.record import Step, Subject
+from dbhone.report.figures import UNITS, scaled
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.report.slices import UNITS, scaled
 from dbhone.safe_text import flat
 
 _GAP = "  "

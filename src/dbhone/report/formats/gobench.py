@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from dbhone.measurement.metric import METRICS
 from dbhone.report.context import workload
+from dbhone.report.figures import UNITS, BlockFigures, block_figures
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.report.slices import UNITS, Slice, slices
 from dbhone.safe_text import flat, printable
 
 _PARTING = re.compile(r"[\s/]+")
@@ -44,14 +44,14 @@ def _lines(page: Page) -> Iterator[str]:
     for metric in METRICS:
         yield f"Unit {UNITS[metric]} better={metric.better.value}"
     part: bool | None = None
-    for measured in slices(page):
+    for measured in block_figures(page):
         if measured.step.in_sample is not part:
             part = measured.step.in_sample
             yield f"part: {'in-sample' if part else 'held-out'}"
         yield _result(measured)
 
 
-def _result(measured: Slice) -> str:
+def _result(measured: BlockFigures) -> str:
     """Return one line. How many operations there were is not kept: the count is always 1."""
     step = measured.step
     key = f"/key={_word(step.key)}" if step.key else ""

@@ -11,11 +11,11 @@ from jinja2 import Template
 
 from dbhone.report.chart import step_picture, summary_picture
 from dbhone.report.contract import report
-from dbhone.report.courses import course_picture
 from dbhone.report.curves import sweep_pictures
 from dbhone.report.distributions import latency_picture
 from dbhone.report.drawing import Picture
 from dbhone.report.formats.base import Format
+from dbhone.report.median_series import median_series_picture
 from dbhone.report.page import Page
 from dbhone.report.table import Table
 from dbhone.report.templating import page_style, templates
@@ -77,7 +77,7 @@ class _Pictures:
     sweeps: list[list[Picture]]
     steps: dict[str, Picture]
     latencies: list[Picture | None]
-    courses: list[Picture]
+    median_series: list[Picture]
 
     def in_room(self, room: _Room) -> _Pictures:
         """Return those that there is room for."""
@@ -134,8 +134,8 @@ def _pictures(page: Page) -> _Pictures:
         latencies=[
             latency_picture(page, in_sample=latency.in_sample) for latency in page.latencies
         ],
-        courses=[
-            course_picture(page, section, index=index)
+        median_series=[
+            median_series_picture(page, section, index=index)
             for index, section in enumerate(page.server_sections)
         ],
     )

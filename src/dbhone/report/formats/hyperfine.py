@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from dbhone.report.figures import Timing, timings
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.report.slices import Timing, timings
 
 
 class Hyperfine(Format):

@@ -25,7 +25,7 @@ from typing import TypeVar
 from dbhone.errors import HoneError, SourceError, ToolError, nearest_of_many
 from dbhone.files import digest_of, publish
 from dbhone.process import output_of
-from dbhone.source.fetch import CHECK_NETWORK, Fetch, failure, perform, query, throttled
+from dbhone.source.fetch import CHECK_NETWORK, FetchJob, failure, perform, query, throttled
 from dbhone.source.kinds._apt_sources import (
     PackageType,
     SourceEntry,
@@ -64,7 +64,7 @@ class PackageIndex:
     is_new: bool
     errors: tuple[str, ...]
 
-    def config(self, job: Fetch, *, automatic: bool = False) -> Path:
+    def config(self, job: FetchJob, *, automatic: bool = False) -> Path:
         """Return apt's private configuration file for this index.
 
         With ``automatic`` it leaves out the suites that apt uses only if they are named, such as
@@ -75,14 +75,14 @@ class PackageIndex:
         path.write_text(_configuration(self.folder / "lists", parts, job.scratch))
         return path
 
-    def versions(self, package: str, job: Fetch, *, automatic: bool = False) -> tuple[str, ...]:
+    def versions(self, package: str, job: FetchJob, *, automatic: bool = False) -> tuple[str, ...]:
         """Return the versions of a package, in no order; none if it is unknown."""
         config = self.config(job, automatic=automatic)
         show = ("show",) if self.type is PackageType.BINARY else ("showsrc", "--only-source")
         argv = ("apt-cache", "-c", str(config), *show, package)
         return tuple(dict.fromkeys(_fields("Version", _answer(job, argv))))
 
-    def newest_first(self, package: str, job: Fetch) -> list[str]:
+    def newest_first(self, package: str, job: FetchJob) -> list[str]:
         """Return the versions to choose from when none is named; none if it is unknown.
 
         A suite that apt uses only if it is named counts only if no other suite has a version.
@@ -93,12 +93,12 @@ class PackageIndex:
             versions = self.versions(package, job)
         return list(reversed(sorted_versions(versions)))
 
-    def source_of(self, binary: str, job: Fetch) -> str | None:
+    def source_of(self, binary: str, job: FetchJob) -> str | None:
         """Return the name of the source package that makes a binary package, if any does."""
         argv = ("apt-cache", "-c", str(self.config(job)), "showsrc", binary)
         return next(iter(_fields("Package", _answer(job, argv))), None)
 
-    def download(self, doing: str, arguments: tuple[str, ...], folder: Path, job: Fetch) -> None:
+    def download(self, doing: str, arguments: tuple[str, ...], folder: Path, job: FetchJob) -> None:
         """Run apt-get in ``folder``, where it downloads to. Raises SourceError if it fails."""
         job.notify(doing)
         notify = throttled(job.notify)
@@ -115,7 +115,7 @@ class PackageIndex:
         if not finished.ok:
             raise failure(job, doing, finished, hint=CHECK_NETWORK)
 
-    def missing_error(self, package: str, version: str | None, job: Fetch) -> HoneError:
+    def missing_error(self, package: str, version: str | None, job: FetchJob) -> HoneError:
         """Return the error to raise for a package or a version that the index does not have."""
         noun = "source package" if self.type is PackageType.SOURCE else "package"
         versions = sorted_versions(self.versions(package, job))
@@ -133,7 +133,7 @@ class PackageIndex:
             return SourceError(message, hint=f"it is made from the source package: apt:{source}")
         return SourceError(message, hint=nearest_of_many(package, self.names(job)))
 
-    def names(self, job: Fetch) -> frozenset[str]:
+    def names(self, job: FetchJob) -> frozenset[str]:
         """Return the names of all packages; slow, for hints."""
         files = [str(file) for _, file in _index_files(self, job)]
         if not files or not _HELPER.is_file():
@@ -152,7 +152,7 @@ def sorted_versions(versions: tuple[str, ...]) -> list[str]:
 
 
 def search(
-    job: Fetch, type: PackageType, select: Callable[[PackageIndex], list[T]]
+    job: FetchJob, type: PackageType, select: Callable[[PackageIndex], list[T]]
 ) -> tuple[PackageIndex, list[T]]:
     """Return the index, and what ``select`` selects from it.
 
@@ -166,7 +166,7 @@ def search(
     return index, selected
 
 
-def open_index(job: Fetch, type: PackageType, *, refresh: bool) -> PackageIndex:
+def open_index(job: FetchJob, type: PackageType, *, refresh: bool) -> PackageIndex:
     """Return the cached index unless it is outdated; a new one then, or with ``refresh``.
 
     Raises SourceError if the machine has no package sources, ToolError if apt does not work.
@@ -179,7 +179,7 @@ def open_index(job: Fetch, type: PackageType, *, refresh: bool) -> PackageIndex:
     return _update(entries, type, name, job)
 
 
-def _answer(job: Fetch, argv: tuple[str, ...]) -> str:
+def _answer(job: FetchJob, argv: tuple[str, ...]) -> str:
     """Return the output of a query, an empty text if it fails."""
     finished = query(job, argv)
     return finished.text() if finished.ok else ""
@@ -204,7 +204,7 @@ def _fetch_time(folder: Path) -> float:
 
 
 def _update(
-    entries: tuple[SourceEntry, ...], type: PackageType, name: str, job: Fetch
+    entries: tuple[SourceEntry, ...], type: PackageType, name: str, job: FetchJob
 ) -> PackageIndex:
     adjective = "source" if type is PackageType.SOURCE else "binary"
     job.notify(f"fetching the lists of {adjective} packages")
@@ -242,13 +242,13 @@ def _write_entries(folder: Path, entries: tuple[SourceEntry, ...]) -> None:
         path.write_text(entry.content, encoding="utf-8")
 
 
-def _drop_not_automatic(index: PackageIndex, job: Fetch) -> None:
+def _drop_not_automatic(index: PackageIndex, job: FetchJob) -> None:
     for entry, file in _index_files(index, job):
         if _is_not_automatic(file):
             (index.folder / _AUTOMATIC / entry).unlink(missing_ok=True)
 
 
-def _index_files(index: PackageIndex, job: Fetch) -> Iterator[tuple[str, Path]]:
+def _index_files(index: PackageIndex, job: FetchJob) -> Iterator[tuple[str, Path]]:
     """Yield the name of each entry's file, and the index file that apt fetched for it."""
     layout = "$(SOURCESENTRY)\t$(FILENAME)"
     target = "Sources" if index.type is PackageType.SOURCE else "Packages"
@@ -271,7 +271,7 @@ def _is_not_automatic(file: Path) -> bool:
     return bool(_NOT_AUTOMATIC.search(releases[suite].read_text("utf-8", "replace")))
 
 
-def _machine_entries(job: Fetch, type: PackageType) -> tuple[SourceEntry, ...]:
+def _machine_entries(job: FetchJob, type: PackageType) -> tuple[SourceEntry, ...]:
     entries: list[SourceEntry] = []
     for path in _machine_files(job):
         read = read_sources if path.suffix == ".sources" else read_list
@@ -287,7 +287,7 @@ def _machine_entries(job: Fetch, type: PackageType) -> tuple[SourceEntry, ...]:
     return distinct(tuple(entries))
 
 
-def _machine_files(job: Fetch) -> tuple[Path, ...]:
+def _machine_files(job: FetchJob) -> tuple[Path, ...]:
     """Return the files that apt reads its package sources from: see sources.list(5)."""
     argv = (
         "apt-config",

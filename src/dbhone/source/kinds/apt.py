@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from dbhone.errors import SourceError, UsageError
 from dbhone.requirements import Requirement
-from dbhone.source.fetch import Fetch, SourceReference, failure, perform
+from dbhone.source.fetch import FetchJob, SourceReference, failure, perform
 from dbhone.source.kinds._apt_index import (
     PACKAGE,
     VERSION,
@@ -44,7 +44,7 @@ def _parse(text: str) -> SourceReference:
     )
 
 
-def _fetch(job: Fetch) -> str:
+def _fetch(job: FetchJob) -> str:
     index, candidates = search(job, PackageType.SOURCE, lambda index: _candidates(index, job))
     if not candidates:
         raise index.missing_error(job.reference.location, job.reference.revision, job)
@@ -59,7 +59,7 @@ class _Candidate:
     version: str
 
 
-def _candidates(index: PackageIndex, job: Fetch) -> list[_Candidate]:
+def _candidates(index: PackageIndex, job: FetchJob) -> list[_Candidate]:
     package, version = job.reference.location, job.reference.revision
     if version is not None:
         known = version in index.versions(package, job)
@@ -67,12 +67,12 @@ def _candidates(index: PackageIndex, job: Fetch) -> list[_Candidate]:
     return _newest_first(index, package, job) or _of_series(index, package, job)
 
 
-def _newest_first(index: PackageIndex, package: str, job: Fetch) -> list[_Candidate]:
+def _newest_first(index: PackageIndex, package: str, job: FetchJob) -> list[_Candidate]:
     versions = index.newest_first(package, job)
     return [_Candidate(package=package, version=version) for version in versions]
 
 
-def _of_series(index: PackageIndex, package: str, job: Fetch) -> list[_Candidate]:
+def _of_series(index: PackageIndex, package: str, job: FetchJob) -> list[_Candidate]:
     """Return the packages with the highest number behind the name, such as postgresql-17."""
     numbers = {
         match[1]
@@ -86,7 +86,7 @@ def _of_series(index: PackageIndex, package: str, job: Fetch) -> list[_Candidate
     return []
 
 
-def _download_first(index: PackageIndex, candidates: list[_Candidate], job: Fetch) -> _Candidate:
+def _download_first(index: PackageIndex, candidates: list[_Candidate], job: FetchJob) -> _Candidate:
     """Download the first candidate whose files the package source really has.
 
     A mirror may list a version whose files it does not have yet, or has no longer. Then the version
@@ -106,7 +106,7 @@ def _download_first(index: PackageIndex, candidates: list[_Candidate], job: Fetc
     return last
 
 
-def _download(index: PackageIndex, candidate: _Candidate, job: Fetch) -> None:
+def _download(index: PackageIndex, candidate: _Candidate, job: FetchJob) -> None:
     package = f"{candidate.package}={candidate.version}"
     folder = job.scratch / "package"
     if folder.exists():
@@ -116,7 +116,7 @@ def _download(index: PackageIndex, candidate: _Candidate, job: Fetch) -> None:
     index.download(f"downloading the source package {package}", arguments, folder, job)
 
 
-def _extract(job: Fetch) -> None:
+def _extract(job: FetchJob) -> None:
     descriptions = list((job.scratch / "package").glob("*.dsc"))
     if len(descriptions) != 1:
         raise SourceError(f"apt left no description of {job.reference.text}", log=job.log)

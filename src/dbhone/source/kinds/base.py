@@ -15,7 +15,7 @@ from pathlib import Path
 from dbhone import registry
 from dbhone.errors import UsageError
 from dbhone.requirements import Requirement
-from dbhone.source.fetch import Fetch, SourceReference
+from dbhone.source.fetch import FetchJob, SourceReference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +23,8 @@ class SourceKind:
     """A way to get a tree.
 
     ``syntax`` is shown to users. ``parse`` reads a whole reference of this kind, or raises
-    UsageError; it does not use the network. ``fetch`` fills ``Fetch.into`` and returns the resolved
-    reference: text that ``parse`` accepts and that means the same tree for ever. It raises
+    UsageError; it does not use the network. ``fetch`` fills ``FetchJob.into`` and returns the
+    resolved reference: text that ``parse`` accepts and that means the same tree for ever. It raises
     SourceError, ToolError or MachineError. A kind that is ``always_fresh`` is fetched each time,
     and its references may change their meaning; the trees of other kinds are remembered by their
     references. A kind that is ``ready_made`` brings programs, not their source. What comes by a
@@ -37,7 +37,7 @@ class SourceKind:
 
     syntax: str
     parse: Callable[[str], SourceReference]
-    fetch: Callable[[Fetch], str]
+    fetch: Callable[[FetchJob], str]
     always_fresh: bool = False
     ready_made: bool = False
     trusted: bool = False

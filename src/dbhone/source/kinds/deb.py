@@ -15,7 +15,7 @@ from dbhone.errors import HoneError, SourceError, UsageError
 from dbhone.process import Command, run
 from dbhone.requirements import Requirement
 from dbhone.source.archive import unpack_packages
-from dbhone.source.fetch import DOWNLOAD_TIMEOUT, Fetch, SourceReference
+from dbhone.source.fetch import DOWNLOAD_TIMEOUT, FetchJob, SourceReference
 from dbhone.source.kinds._apt_index import (
     PACKAGE,
     VERSION,
@@ -62,7 +62,7 @@ def _packages(text: str) -> list[_Package]:
     ]
 
 
-def _fetch(job: Fetch) -> str:
+def _fetch(job: FetchJob) -> str:
     packages = _packages(job.reference.location)
     index, resolved = search(
         job, PackageType.BINARY, lambda index: _with_versions(index, packages, job)
@@ -74,26 +74,26 @@ def _fetch(job: Fetch) -> str:
     return f"deb:{','.join(package.text for package in resolved)}"
 
 
-def _with_versions(index: PackageIndex, packages: list[_Package], job: Fetch) -> list[_Package]:
+def _with_versions(index: PackageIndex, packages: list[_Package], job: FetchJob) -> list[_Package]:
     """Return each package with its version; nothing unless all are known."""
     resolved = [_with_version(index, package, job) for package in packages]
     known = [package for package in resolved if package is not None]
     return known if len(known) == len(packages) else []
 
 
-def _with_version(index: PackageIndex, package: _Package, job: Fetch) -> _Package | None:
+def _with_version(index: PackageIndex, package: _Package, job: FetchJob) -> _Package | None:
     if package.version is not None:
         return package if package.version in index.versions(package.name, job) else None
     newest = next(iter(index.newest_first(package.name, job)), None)
     return None if newest is None else _Package(name=package.name, version=newest)
 
 
-def _missing_error(index: PackageIndex, packages: list[_Package], job: Fetch) -> HoneError:
+def _missing_error(index: PackageIndex, packages: list[_Package], job: FetchJob) -> HoneError:
     missing = next(package for package in packages if _with_version(index, package, job) is None)
     return index.missing_error(missing.name, missing.version, job)
 
 
-def _download(index: PackageIndex, package: _Package, job: Fetch) -> Path:
+def _download(index: PackageIndex, package: _Package, job: FetchJob) -> Path:
     folder = job.scratch / "packages" / package.name
     folder.mkdir(parents=True)
     arguments = ("download", package.text)
@@ -104,7 +104,7 @@ def _download(index: PackageIndex, package: _Package, job: Fetch) -> Path:
     return files[0]
 
 
-def _content(package: Path, job: Fetch) -> Path:
+def _content(package: Path, job: FetchJob) -> Path:
     """Return the tar archive of a package's files."""
     job.notify(f"unpacking {package.name}")
     content = job.scratch / f"{package.stem}.tar"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dbhone.errors import HoneError, SourceError, UsageError, disk_full
 from dbhone.files import absolute_path
-from dbhone.source.fetch import Fetch, Notify, SourceReference
+from dbhone.source.fetch import FetchJob, Notify, SourceReference
 from dbhone.source.kinds.base import SourceKind
 
 
@@ -21,7 +21,7 @@ def _parse(text: str) -> SourceReference:
     return SourceReference(text=text, kind="dir", location=str(path), revision=None, sha256=None)
 
 
-def _fetch(job: Fetch) -> str:
+def _fetch(job: FetchJob) -> str:
     root = _look(job.reference)
     if job.into.resolve().is_relative_to(root.resolve()):
         raise UsageError(

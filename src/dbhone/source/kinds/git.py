@@ -17,7 +17,7 @@ from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
     CHECK_NETWORK,
     QUERY_TIMEOUT,
-    Fetch,
+    FetchJob,
     SourceReference,
     error_line,
     failure,
@@ -80,7 +80,7 @@ def _is_local(location: str) -> bool:
     return colon < 0 or 0 <= slash < colon
 
 
-def _fetch(job: Fetch) -> str:
+def _fetch(job: FetchJob) -> str:
     location, revision = job.reference.location, job.reference.revision
     assert revision is not None
     job.notify(f"asking {location} for {revision}")
@@ -128,7 +128,7 @@ def _argv(location: str, *arguments: str) -> tuple[str, ...]:
     )
 
 
-def _environment(job: Fetch) -> dict[str, str]:
+def _environment(job: FetchJob) -> dict[str, str]:
     """Return variables that forbid questions, and name the repository.
 
     hone may run in a hook of another repository, which sets these variables, too.
@@ -141,7 +141,7 @@ def _environment(job: Fetch) -> dict[str, str]:
     }
 
 
-def _run(job: Fetch, *arguments: str) -> Finished:
+def _run(job: FetchJob, *arguments: str) -> Finished:
     notify = throttled(job.notify)
 
     def notify_progress(line: str) -> None:
@@ -153,13 +153,13 @@ def _run(job: Fetch, *arguments: str) -> Finished:
     return perform(job, argv, cwd=job.into, env=_environment(job), on_line=notify_progress)
 
 
-def _git(job: Fetch, *arguments: str) -> None:
+def _git(job: FetchJob, *arguments: str) -> None:
     finished = _run(job, *arguments)
     if not finished.ok:
         raise failure(job, f"'git {arguments[0]}' of {job.reference.location}", finished)
 
 
-def _refs(job: Fetch) -> tuple[str, ...]:
+def _refs(job: FetchJob) -> tuple[str, ...]:
     """Return the full names of all refs that the repository has."""
     location = job.reference.location
     finished = query(job, _argv(location, "ls-remote", "origin"), env=_environment(job))
@@ -169,7 +169,7 @@ def _refs(job: Fetch) -> tuple[str, ...]:
     return tuple(line.partition("\t")[2] for line in finished.text().splitlines())
 
 
-def _resolve(revision: str, refs: tuple[str, ...], job: Fetch) -> str:
+def _resolve(revision: str, refs: tuple[str, ...], job: FetchJob) -> str:
     """Return the ref or commit to fetch. Raises SourceError if the repository does not have it."""
     for candidate in (revision, f"refs/tags/{revision}", f"refs/heads/{revision}"):
         if candidate in refs:
@@ -179,7 +179,7 @@ def _resolve(revision: str, refs: tuple[str, ...], job: Fetch) -> str:
     raise _unknown(revision, refs, job)
 
 
-def _unknown(revision: str, refs: tuple[str, ...], job: Fetch) -> HoneError:
+def _unknown(revision: str, refs: tuple[str, ...], job: FetchJob) -> HoneError:
     short = {
         ref.removeprefix("refs/tags/").removeprefix("refs/heads/")
         for ref in refs
@@ -191,7 +191,7 @@ def _unknown(revision: str, refs: tuple[str, ...], job: Fetch) -> HoneError:
     )
 
 
-def _fetch_commit(job: Fetch, ref: str) -> None:
+def _fetch_commit(job: FetchJob, ref: str) -> None:
     """Fetch a commit to FETCH_HEAD; without its history if the server sends it so."""
     alone = ref.startswith(("refs/", "HEAD")) or _WHOLE_COMMIT.fullmatch(ref)
     if alone and _run(job, "fetch", "--progress", "--depth=1", "--no-tags", "origin", ref).ok:
@@ -205,7 +205,7 @@ def _fetch_commit(job: Fetch, ref: str) -> None:
     _git(job, "fetch", "--quiet", ".", commit.text().strip())
 
 
-def _fetch_submodules(job: Fetch) -> None:
+def _fetch_submodules(job: FetchJob) -> None:
     if not (job.into / ".gitmodules").is_file():
         return
     job.notify("fetching submodules")

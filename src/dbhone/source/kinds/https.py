@@ -20,7 +20,7 @@ import urllib3
 from dbhone import __version__
 from dbhone.errors import SourceError, UsageError
 from dbhone.source.archive import unpack
-from dbhone.source.fetch import CHECK_NETWORK, Fetch, SourceReference, throttled
+from dbhone.source.fetch import CHECK_NETWORK, FetchJob, SourceReference, throttled
 from dbhone.source.kinds.base import SourceKind
 from dbhone.source.prebuilt import find_server, restore_execute_bits
 from dbhone.units import size
@@ -64,7 +64,7 @@ def _split(url: str) -> SplitResult | None:
         return None
 
 
-def _fetch(job: Fetch) -> str:
+def _fetch(job: FetchJob) -> str:
     archive = job.scratch / "archive"
     sha256 = _download(job, archive)
     if sha256 != job.reference.sha256:
@@ -79,7 +79,7 @@ def _fetch(job: Fetch) -> str:
     return f"{job.reference.location}#sha256={sha256}"
 
 
-def _download(job: Fetch, target: Path) -> str:
+def _download(job: FetchJob, target: Path) -> str:
     """Download the archive to ``target``; return its SHA-256."""
     digest = hashlib.sha256()
     try:
@@ -151,14 +151,14 @@ def _reason(error: BaseException) -> str:
     return _reason(inner) if isinstance(inner, BaseException) else str(error)
 
 
-def _file_name(job: Fetch) -> str:
+def _file_name(job: FetchJob) -> str:
     return Path(urlsplit(job.reference.location).path).name
 
 
 class _Progress:
     """Reports the progress of a download."""
 
-    def __init__(self, job: Fetch, length: str | None) -> None:
+    def __init__(self, job: FetchJob, length: str | None) -> None:
         self._notify = throttled(job.notify)
         self._doing = f"downloading {_file_name(job)}"
         self._total = size(int(length)) if length and length.isdigit() else ""

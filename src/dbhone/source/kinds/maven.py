@@ -23,7 +23,7 @@ from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
     CHECK_NETWORK,
     CORRUPT,
-    Fetch,
+    FetchJob,
     SourceReference,
     failure,
     perform,
@@ -69,7 +69,7 @@ def _parse(text: str) -> SourceReference:
     )
 
 
-def _fetch(job: Fetch) -> str:
+def _fetch(job: FetchJob) -> str:
     client = _Client(job)
     location, _, extension = job.reference.location.partition("@")
     group, artifact, *classifier = location.split(":")
@@ -88,7 +88,7 @@ def _fetch(job: Fetch) -> str:
     raise _missing(job, extension, client.classifiers(group, artifact))
 
 
-def _check_known(known: tuple[str, ...], name: str, version: str, job: Fetch) -> None:
+def _check_known(known: tuple[str, ...], name: str, version: str, job: FetchJob) -> None:
     if not known:
         raise SourceError(
             f"the repositories that mvn uses have no {name}",
@@ -101,7 +101,7 @@ def _check_known(known: tuple[str, ...], name: str, version: str, job: Fetch) ->
         )
 
 
-def _missing(job: Fetch, extension: str, classifiers: tuple[str, ...]) -> HoneError:
+def _missing(job: FetchJob, extension: str, classifiers: tuple[str, ...]) -> HoneError:
     tried = extension or ", ".join(_EXTENSIONS)
     known = f"; its POM names {', '.join(classifiers)}" if classifiers else ""
     return SourceError(
@@ -134,7 +134,7 @@ def _texts(path: Path, name: str) -> list[str]:
 class _Client:
     """The user's mvn, with a private repository; a cached one has mvn's plug-in already."""
 
-    def __init__(self, job: Fetch) -> None:
+    def __init__(self, job: FetchJob) -> None:
         assert job.reference.revision is not None
         self.version = job.reference.revision
         self._job = job

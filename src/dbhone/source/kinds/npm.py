@@ -24,7 +24,7 @@ from dbhone.requirements import Requirement
 from dbhone.source.fetch import (
     CHECK_NETWORK,
     CORRUPT,
-    Fetch,
+    FetchJob,
     SourceReference,
     failure,
     perform,
@@ -61,7 +61,7 @@ def _parse(text: str) -> SourceReference:
     return SourceReference(text=text, kind="npm", location=package, revision=version, sha256=None)
 
 
-def _fetch(job: Fetch) -> str:
+def _fetch(job: FetchJob) -> str:
     name = f"{job.reference.location}@{job.reference.revision}"
     folder = job.scratch / "npm"
     folder.mkdir()
@@ -91,7 +91,7 @@ class _Checksum:
         return base64.b64encode(digest).decode()
 
 
-def _published_checksum(job: Fetch, name: str) -> _Checksum:
+def _published_checksum(job: FetchJob, name: str) -> _Checksum:
     """Return the strongest checksum of the registry. Raises SourceError if there is none."""
     job.notify(f"asking npm for {name}")
     answer = query(job, _argv(job, "view", name, "dist", "--json"), cwd=job.scratch / "npm")
@@ -122,7 +122,7 @@ def _checksums(text: str) -> Iterator[_Checksum]:
         yield _Checksum(algorithm="sha1", value=base64.b64encode(bytes.fromhex(shasum)).decode())
 
 
-def _download(job: Fetch, name: str) -> Path:
+def _download(job: FetchJob, name: str) -> Path:
     doing = f"downloading {name} with npm"
     job.notify(doing)
     folder = job.scratch / "npm"
@@ -133,7 +133,7 @@ def _download(job: Fetch, name: str) -> Path:
     return tarballs[0]
 
 
-def _missing(job: Fetch) -> HoneError:
+def _missing(job: FetchJob) -> HoneError:
     package = job.reference.location
     argv = _argv(job, "view", package, "versions", "--json")
     answer = query(job, argv, cwd=job.scratch / "npm")
@@ -159,12 +159,12 @@ def _json(text: str) -> object:
         return None
 
 
-def _argv(job: Fetch, *arguments: str) -> tuple[str, ...]:
+def _argv(job: FetchJob, *arguments: str) -> tuple[str, ...]:
     settings = ("--loglevel=error", "--no-update-notifier", "--prefer-online")
     return ("npm", *arguments, f"--cache={job.scratch / 'npm-cache'}", *settings)
 
 
-def _failed(job: Fetch, doing: str, finished: Finished) -> HoneError:
+def _failed(job: FetchJob, doing: str, finished: Finished) -> HoneError:
     match = _REASON.search(finished.text())
     hint = CORRUPT if "EINTEGRITY" in finished.text() else CHECK_NETWORK
     return failure(job, doing, finished, reason=match[1] if match else None, hint=hint)

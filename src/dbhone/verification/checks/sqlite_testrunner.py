@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe, load_dbms
-from dbhone.requirements import Kind, Requirement
+from dbhone.requirements import Requirement, RequirementKind
 from dbhone.verification.checks.base import (
     Read,
     RegressionTests,
@@ -99,7 +99,9 @@ class SqliteTestRunner(RegressionTests):
     title = "SQLite's test runner"
     systems = frozenset({"sqlite"})
     evidence = Evidence.FLAGS
-    requirements = (Requirement(name="usr/include/tcl[.0-9]*", package="tcl-dev", kind=Kind.FILE),)
+    requirements = (
+        Requirement(name="usr/include/tcl[.0-9]*", package="tcl-dev", kind=RequirementKind.FILE),
+    )
     lists = (
         TestList(name="veryquick", grades=frozenset({Grade.SMOKE}), seconds=90),
         TestList(name="full", grades=frozenset({Grade.FULL}), seconds=1200),

@@ -18,7 +18,7 @@ _ROLE = re.compile(
 )
 _NO_ROLES = frozenset({"PUBLIC", "public", "CURRENT_USER", "SESSION_USER", "dbhone"})
 _MOST_ROLES = 500
-_COMPLAINTS = (
+_ERRORS = (
     re.compile(r"^psql:[^\n]*?: (?:ERROR|FATAL|error): +(.*)$", re.MULTILINE),
     re.compile(r"^psql: error: +(.*)$", re.MULTILINE),
     re.compile(r"^pg_restore: error: +(.*)$", re.MULTILINE),
@@ -63,9 +63,9 @@ def load_command(endpoint: Endpoint, dump: Path) -> tuple[str, ...]:
     )
 
 
-def dump_complaint(printed: str) -> DriverError | None:
+def error_of_dump(printed: str) -> DriverError | None:
     """Return the first error of a program that restores, None if it says of none."""
-    for pattern in _COMPLAINTS:
+    for pattern in _ERRORS:
         found = pattern.search(printed)
         if found is not None:
             hint = _NEWER_HINT if _NEWER.search(found[1]) else _HINT

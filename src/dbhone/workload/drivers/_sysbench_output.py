@@ -63,10 +63,10 @@ _BANNER = re.compile(r"sysbench \d\S+ \(using \w+ LuaJIT .*\)")
 _FIRST = re.compile(rb"^\[ \d+s \] thds:", re.MULTILINE)
 _ANSWER = re.compile(r"answer \S+ .+|sound \S+")
 _VERIFIED = "verified"
-_COMPLAINT = re.compile(r"(?:FATAL|ALERT|PANIC): (.*)")
+_ERROR = re.compile(r"(?:FATAL|ALERT|PANIC): (.*)")
 _VAGUE = re.compile(r"unable to connect to MySQL server|.* function failed: .*connection creation")
 """Lines beside the one that names the cause."""
-_LONGEST_COMPLAINT = 300
+_LONGEST_ERROR = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class _Lines:
 
 def read_summary(text: str) -> Summary:
     """Return the summary in ``text``, all that sysbench printed. Raises DriverError."""
-    failure = complaint(text)
+    failure = error_in_output(text)
     if failure is not None:
         raise failure
     lines = _Lines()
@@ -192,7 +192,7 @@ class _KnownComplaint:
     hint: str
 
 
-_KNOWN_COMPLAINTS = (
+_KNOWN_ERRORS = (
     _KnownComplaint(
         sign=re.compile(r".*it is already loaded.*"),
         message="sysbench's client library loaded the plugin for the server's authentication"
@@ -234,21 +234,21 @@ _KNOWN_COMPLAINTS = (
 )
 
 
-def complaint(printed: str) -> DriverError | None:
+def error_in_output(printed: str) -> DriverError | None:
     """Return what went wrong by sysbench's own words, None if it complains of nothing.
 
     The words are those of the client library that it is linked with: MariaDB's in Debian, MySQL's
     elsewhere, and PostgreSQL's libpq.
     """
-    lines = [match.group() for match in _COMPLAINT.finditer(printed)]
+    lines = [match.group() for match in _ERROR.finditer(printed)]
     if not lines:
         return None
-    for known in _KNOWN_COMPLAINTS:
+    for known in _KNOWN_ERRORS:
         line = next((line for line in lines if known.sign.fullmatch(line)), None)
         if line is not None:
-            return DriverError(f"{known.message}: {line[:_LONGEST_COMPLAINT]}", hint=known.hint)
+            return DriverError(f"{known.message}: {line[:_LONGEST_ERROR]}", hint=known.hint)
     specific = [line for line in lines if not _VAGUE.match(line.partition(": ")[2])]
-    return DriverError(f"sysbench failed: {(specific or lines)[0][:_LONGEST_COMPLAINT]}")
+    return DriverError(f"sysbench failed: {(specific or lines)[0][:_LONGEST_ERROR]}")
 
 
 def digest_of_answers(printed: str, program: str = "sysbench") -> str:

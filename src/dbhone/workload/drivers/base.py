@@ -210,7 +210,7 @@ class Driver(ABC):
         del task
         return None
 
-    def complaint(self, printed: str) -> DriverError | None:
+    def error_in_output(self, printed: str) -> DriverError | None:
         """Return the driver's own error in its output, with a hint where the cause is known.
 
         None if the output has no error that this driver knows.
@@ -292,7 +292,9 @@ class ServerDriver(Driver):
         return ()
 
     @abstractmethod
-    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def finish_background_work(
+        self, program: Path, endpoint: Endpoint, data: DataSet
+    ) -> tuple[str, ...]:
         """Return the command that lets the server finish work that a load or writes left behind."""
 
     @abstractmethod

@@ -51,9 +51,7 @@ _RATE = re.compile(
 _SCRIPT = re.compile(r"^SQL script \d+: ", re.MULTILINE)
 _OF_SCRIPT = re.compile(r"^ - (\d{1,15}) transactions \(", re.MULTILINE)
 _LATENCY = re.compile(r"^ - latency average = (\d+\.\d+) ms$", re.MULTILINE)
-_COMPLAINT = re.compile(
-    r"^(?:pgbench|psql)(?::[^\n:]*)*: (?:error|fatal|ERROR|FATAL): +(.*)$", re.M
-)
+_ERROR = re.compile(r"^(?:pgbench|psql)(?::[^\n:]*)*: (?:error|fatal|ERROR|FATAL): +(.*)$", re.M)
 _FIRST = re.compile(rb"^progress: \d", re.MULTILINE)
 
 
@@ -160,7 +158,7 @@ class Pgbench(ServerDriver):
         """
         run = request.run
         text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
-        failure = self.complaint(text)
+        failure = self.error_in_output(text)
         if failure is not None:
             raise failure
         whole, *scripts = _SCRIPT.split(text)
@@ -196,9 +194,9 @@ class Pgbench(ServerDriver):
         parts = part_results(run.parts, figures)
         return DriverReport(version=None, steps=(step, *parts), verification=None)
 
-    def complaint(self, printed: str) -> DriverError | None:
+    def error_in_output(self, printed: str) -> DriverError | None:
         """Return the first error that pgbench or psql tells, None if there is none."""
-        found = _COMPLAINT.search(printed)
+        found = _ERROR.search(printed)
         return None if found is None else DriverError(f"pgbench failed: {found[1][:300]}")
 
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
@@ -221,7 +219,9 @@ class Pgbench(ServerDriver):
         own = _accounts_of(data)
         return (own.folder, *((own.script,) if own.script else ()))
 
-    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def finish_background_work(
+        self, program: Path, endpoint: Endpoint, data: DataSet
+    ) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
         script = f"--file={_accounts_of(data).folder / 'settle.sql'}"
         return (str(program), "--no-vacuum", "--transactions=1", script, *_reach(endpoint))

@@ -20,12 +20,12 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.units import size
 from dbhone.untrusted_files import walk
-from dbhone.workload.drivers._dump import dump_complaint, load_command
+from dbhone.workload.drivers._dump import error_of_dump, load_command
 from dbhone.workload.drivers._sysbench_command import command_line, with_used
 from dbhone.workload.drivers._sysbench_output import (
     PERCENTILE,
-    complaint,
     digest_of_answers,
+    error_in_output,
     intervals_began,
     read_parts,
     read_summary,
@@ -271,9 +271,9 @@ class Replay(ServerDriver):
         )
         return DriverReport(version=None, steps=(whole, *parts), verification=None)
 
-    def complaint(self, printed: str) -> DriverError | None:
+    def error_in_output(self, printed: str) -> DriverError | None:
         """Return what sysbench, or a program that restores dumps, says of its failure."""
-        return dump_complaint(printed) or complaint(printed)
+        return error_of_dump(printed) or error_in_output(printed)
 
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that restores the dump. Raises UsageError, ToolError."""
@@ -297,7 +297,9 @@ class Replay(ServerDriver):
         dump = () if own.data_folder else (own.source,)
         return (_SCRIPTS, *dump, *((own.prepared,) if own.prepared else ()))
 
-    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def finish_background_work(
+        self, program: Path, endpoint: Endpoint, data: DataSet
+    ) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
         return command_line(program, _users(data).scripts / "settle.lua", endpoint, {}, "settle")
 

@@ -21,8 +21,8 @@ from dbhone.workload.drivers._sysbench_command import command_line, with_used
 from dbhone.workload.drivers._sysbench_output import (
     PERCENTILE,
     Summary,
-    complaint,
     digest_of_answers,
+    error_in_output,
     intervals_began,
     read_parts,
     read_summary,
@@ -206,9 +206,9 @@ class Sysbench(ServerDriver):
         )
         return DriverReport(version=None, steps=(step, *parts), verification=None)
 
-    def complaint(self, printed: str) -> DriverError | None:
+    def error_in_output(self, printed: str) -> DriverError | None:
         """Return the line of its output that says why it failed, and what to do."""
-        return complaint(printed)
+        return error_in_output(printed)
 
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that makes the tables, several at once."""
@@ -231,7 +231,9 @@ class Sysbench(ServerDriver):
         """Return the scripts, of which those of a suite use those of others."""
         return (_SUITES, _tables_of(data).scripts)
 
-    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def finish_background_work(
+        self, program: Path, endpoint: Endpoint, data: DataSet
+    ) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
         del data
         return command_line(program, _SETTLE, endpoint, {}, "settle")

@@ -33,7 +33,7 @@ from dbhone.workload.task import DataSet, Task
 _LOADERS = 4
 _VERIFIED_TRANSACTIONS = 200
 _WEIGHTS = r"\d{1,3}(,\d{1,3}){4}"
-_COMPLAINT = re.compile(r"^(?:tpcc|panic): (.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^(?:tpcc|panic): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class Tpcc(ServerDriver):
         try:
             counted = TypeAdapter(_Summary).validate_json(printed)
         except ValidationError as error:
-            raise self.complaint(printed.decode("utf-8", "replace")) or DriverError(
+            raise self.error_in_output(printed.decode("utf-8", "replace")) or DriverError(
                 f"tpcc printed what is no summary: {error.errors()[0]['msg']}"
             ) from None
         if len(counted.parts) != len(run.parts) or sum(counted.buckets) != counted.finished:
@@ -169,9 +169,9 @@ class Tpcc(ServerDriver):
         parts = part_results(run.parts, counted.parts)
         return DriverReport(version=None, steps=(whole, *parts), verification=None)
 
-    def complaint(self, printed: str) -> DriverError | None:
+    def error_in_output(self, printed: str) -> DriverError | None:
         """Return the first error that the program tells, None if there is none."""
-        said = _COMPLAINT.search(printed)
+        said = _ERROR.search(printed)
         return None if said is None else DriverError(f"tpcc failed: {said[1][:300]}")
 
     def load(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
@@ -183,7 +183,9 @@ class Tpcc(ServerDriver):
         del data
         return tuple(self.module / name for name in ("main.go", "go.sum"))
 
-    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def finish_background_work(
+        self, program: Path, endpoint: Endpoint, data: DataSet
+    ) -> tuple[str, ...]:
         """Return the command that has statistics made and changed pages written."""
         return _command(program, endpoint, data, "settle")
 

@@ -127,7 +127,9 @@ class Keybench(ServerDriver):
         del data
         return (_SCRIPT,)
 
-    def settle(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
+    def finish_background_work(
+        self, program: Path, endpoint: Endpoint, data: DataSet
+    ) -> tuple[str, ...]:
         """There is nothing to wait for."""
         return self._command(program, endpoint, data, "settle")
 

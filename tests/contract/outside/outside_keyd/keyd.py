@@ -142,7 +142,7 @@ class Keyd(ServerDbms):
             protocol=self.protocol, socket=place.sockets / "keyd", user="nobody", database=""
         )
 
-    def complaint(self, log: str) -> str | None:
+    def error_in_log(self, log: str) -> str | None:
         """Return the last line."""
         return log.strip().rpartition("\n")[2] or None
 

@@ -18,7 +18,7 @@ from dbhone.verification.outcome import Grade, ListResult, Outcome
 T = TypeVar("T", bound=BaseModel)
 
 
-class Records:
+class OutcomeStore:
     """What was found of one build, by its digest."""
 
     def __init__(self, home: Home, build: str) -> None:

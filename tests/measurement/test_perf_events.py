@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.measurement import counters
-from dbhone.measurement.counters import Event, open_counter, probe, scaled, why_not
+from dbhone.measurement import perf_events
+from dbhone.measurement.perf_events import Event, open_counter, probe, scaled, why_not
 
 PAGES = 5000  # more than an interpreter needs to start
 TOUCH = """
@@ -80,7 +80,7 @@ def test_the_task_clock_never_goes_back() -> None:
 def test_a_closed_counter_may_be_closed_again() -> None:
     reader, writer = os.pipe()
     os.close(writer)
-    counter = counters.Counter(reader)
+    counter = perf_events.Counter(reader)
     counter.close()
     counter.close()
     with pytest.raises(OSError, match="Bad file descriptor"):

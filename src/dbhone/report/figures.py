@@ -31,7 +31,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
+class BlockFigures:
     """What was measured of one subject on one step in one block, in the metrics compared.
 
     ``block`` is the block's number; ``figures`` are as many as are known, one at least.
@@ -83,7 +83,7 @@ class Timing:
         return statistics.stdev(self.seconds) if len(self.seconds) > 1 else None
 
 
-def slices(page: Page) -> Iterator[Slice]:
+def block_figures(page: Page) -> Iterator[BlockFigures]:
     """Yield what was measured, by part (held-out first), block, step and subject as shown."""
     rows = _Rows(page)
     for part in page.in_sample:
@@ -93,13 +93,13 @@ def slices(page: Page) -> Iterator[Slice]:
                 for subject in page.ordered:
                     figures = rows.figures(subject, step, block)
                     if figures:
-                        yield Slice(subject=subject, step=step, block=block, figures=figures)
+                        yield BlockFigures(subject=subject, step=step, block=block, figures=figures)
 
 
 def timings(page: Page) -> Iterator[Timing]:
     """Yield how long operations took, by step in the run's order and subject as shown."""
-    by_step: dict[tuple[str, str], list[Slice]] = {}
-    for measured in slices(page):
+    by_step: dict[tuple[str, str], list[BlockFigures]] = {}
+    for measured in block_figures(page):
         if measured.value(THROUGHPUT):
             by_step.setdefault((measured.step.name, measured.subject.name), []).append(measured)
     for step in page.run.steps:
@@ -109,7 +109,7 @@ def timings(page: Page) -> Iterator[Timing]:
                 yield _timing(subject, step, measurements)
 
 
-def _timing(subject: Subject, step: Step, measured: list[Slice]) -> Timing:
+def _timing(subject: Subject, step: Step, measured: list[BlockFigures]) -> Timing:
     rates = [measurement.value(THROUGHPUT) or 0.0 for measurement in measured]
     return Timing(
         subject=subject,
@@ -120,7 +120,7 @@ def _timing(subject: Subject, step: Step, measured: list[Slice]) -> Timing:
     )
 
 
-def _whole(measured: list[Slice], metric: Metric) -> tuple[float, ...]:
+def _whole(measured: list[BlockFigures], metric: Metric) -> tuple[float, ...]:
     """Return the values of a metric, none if any is missing."""
     values = [measurement.value(metric) for measurement in measured]
     known = tuple(value for value in values if value is not None)

@@ -7,7 +7,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import Family
+from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.dbms.base import Dbms
 from dbhone.errors import SourceError, ToolError, UsageError
 
@@ -33,7 +33,7 @@ def check_packaging(inputs: BuildInputs, dbms: Dbms, tree: Path, compiler: Compi
             " rules do not let it",
             hint="take a variant without bolt",
         )
-    if compiler.family is not Family.GCC:
+    if compiler.family is not CompilerFamily.GCC:
         raise UsageError(
             f"a distribution's flags are gcc's, and {compiler.label} does not take them all",
             hint="name gcc as the compiler",

@@ -32,14 +32,14 @@ class Answer(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunAnswer:
     """An answer, and one sentence that says why."""
 
     answer: Answer
     sentence: str
 
 
-def outcome(page: Page, *, tolerance: float | None = None) -> Outcome:
+def run_answer(page: Page, *, tolerance: float | None = None) -> RunAnswer:
     """Return whether the one candidate of a page is slower than its base.
 
     With a ``tolerance``, a fraction, it is "not slower" only if no larger loss could hide. The
@@ -49,51 +49,51 @@ def outcome(page: Page, *, tolerance: float | None = None) -> Outcome:
     """
     broken = next((subject for subject in page.run.subjects if subject.broken is not None), None)
     if broken is not None:
-        return Outcome(answer=Answer.BROKEN, sentence=f"{broken.name} broke: {broken.broken}")
+        return RunAnswer(answer=Answer.BROKEN, sentence=f"{broken.name} broke: {broken.broken}")
     candidate = next(
         (subject for subject in page.run.subjects if subject.role is Role.CANDIDATE), None
     )
     if page.run.base is None or candidate is None:
-        return Outcome(answer=Answer.NOT_KNOWN, sentence="nothing was compared")
+        return RunAnswer(answer=Answer.NOT_KNOWN, sentence="nothing was compared")
     score = overall(page.analysis, candidate.name)
     if page.trust.grade is TrustGrade.NONE and score and score.verdict != Verdict.NOT_ENOUGH_DATA:
         sentence = f"not to be trusted: {page.trust.reason}"
-        return Outcome(answer=Answer.NOT_KNOWN, sentence=sentence)
+        return RunAnswer(answer=Answer.NOT_KNOWN, sentence=sentence)
     if score is None:
         sentence = f"{candidate.name} and {page.run.base.name} were not measured together"
-        return Outcome(answer=Answer.NOT_KNOWN, sentence=sentence)
+        return RunAnswer(answer=Answer.NOT_KNOWN, sentence=sentence)
     return _judged(page, candidate, score, tolerance)
 
 
-def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float | None) -> Outcome:
+def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float | None) -> RunAnswer:
     base = page.analysis.base
     pair = f"{candidate.name} runs {format_ratio(summary.ratio, summary)} times as fast as {base}"
     match summary.verdict:
         case Verdict.FASTER:
             sentence = f"{pair}: faster{_though(page, candidate)}"
-            return Outcome(answer=Answer.NOT_SLOWER, sentence=sentence)
+            return RunAnswer(answer=Answer.NOT_SLOWER, sentence=sentence)
         case Verdict.SLOWER:
-            return Outcome(answer=Answer.SLOWER, sentence=f"{pair}: slower")
+            return RunAnswer(answer=Answer.SLOWER, sentence=f"{pair}: slower")
         case Verdict.NO_DIFFERENCE:
             spent = certain_cost(page.analysis, page.run.subjects, candidate.name)
             if spent is not None and spent.ratio > 1 + (tolerance or 0.0):
                 words = cost_words(spent, base, server=serves(page.run.steps))
                 sentence = f"{pair}, where no difference was found; but an operation {words}: more"
-                return Outcome(answer=Answer.SLOWER, sentence=sentence)
+                return RunAnswer(answer=Answer.SLOWER, sentence=sentence)
             controls = controls_of(page.analysis, page.run.subjects)
             loss = max(0.0, 1 - possible_range(summary, controls)[0])
             alone = max(0.0, 1 - possible_range(summary, ())[0])
             whose = ", as far as the control may read" if loss > alone else ""
             hides = tolerance is not None and loss > tolerance
             much = f", more than the {tolerance:.1%} that are tolerated" if hides else ""
-            return Outcome(
+            return RunAnswer(
                 answer=Answer.NOT_KNOWN if hides else Answer.NOT_SLOWER,
                 sentence=f"no difference found between {candidate.name} and {base}; the largest"
                 f" loss that could hide is {loss * 100:.1f} %{whose}{much}"
                 f"{_though(page, candidate)}",
             )
         case _:
-            return Outcome(
+            return RunAnswer(
                 answer=Answer.NOT_KNOWN,
                 sentence=f"not enough data: {count_of(summary.blocks, 'block')}, and a verdict"
                 f" needs {MINIMUM_BLOCKS}; {page.needs.verdict_words}",

@@ -17,7 +17,7 @@ _FIGURE = "format(datum.value, datum.value < 1000 ? '.3~r' : '~s')"
 """How an axis shows a figure, in Vega's words: 20k, but 0.2 and no 200m."""
 
 
-def course_picture(page: Page, section: ServerSection, *, index: int) -> Picture:
+def median_series_picture(page: Page, section: ServerSection, *, index: int) -> Picture:
     """Draw the panels of one step; ``index`` tells the pictures of one page apart."""
     names = {subject.name: printable(label(subject)) for subject in page.ordered}
     heads = {_head(panel): panel for panel in section.panels}
@@ -46,16 +46,16 @@ def _head(panel: Panel) -> str:
 def _points(panel: Panel, names: dict[str, str]) -> list[dict[str, Any]]:
     return [
         {
-            "name": names[course.subject],
+            "name": names[one_series.subject],
             "at": round(at, 2),
             "value": _short(value * panel.factor),
             "low": _short(low * panel.factor),
             "high": _short(high * panel.factor),
         }
-        for course in panel.courses
-        if course.subject in names
+        for one_series in panel.series
+        if one_series.subject in names
         for at, value, low, high in zip(
-            course.at, course.values, course.low, course.high, strict=True
+            one_series.at, one_series.values, one_series.low, one_series.high, strict=True
         )
     ]
 

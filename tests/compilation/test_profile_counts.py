@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbhone import process
-from dbhone.compilation.counters import (
+from dbhone.compilation.profile_counts import (
     GccCounters,
     ProfileCounts,
     counters_of,
@@ -19,7 +19,7 @@ from dbhone.compilation.counters import (
     total_variation,
 )
 from dbhone.compilation.toolchain import Compiler, find_compiler, installed
-from dbhone.compilation.transforms.base import Family, Pass
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.errors import ProfileError
 
@@ -110,7 +110,9 @@ def test_what_is_no_profile_is_reported(tmp_path: Path) -> None:
 
 
 def test_gcc_reads_the_counters_where_they_are(tmp_path: Path) -> None:
-    gcc = Compiler(family=Family.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc")
+    gcc = Compiler(
+        family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc"
+    )
     assert GccCounters(tmp_path, gcc).merge() == tmp_path
 
 

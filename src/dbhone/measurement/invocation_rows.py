@@ -22,7 +22,7 @@ from dbhone.measurement.rows import (
     measurement_values,
     step_of,
 )
-from dbhone.measurement.series import Kind, Observation, Quantity, Series
+from dbhone.measurement.series import Observation, Quantity, Series, SeriesKind
 from dbhone.measurement.tables import (
     COUNTS,
     INVOCATIONS,
@@ -64,7 +64,7 @@ def observation_of(rows: Sequence[sa.RowMapping]) -> Observation:
 
 def _series_of(row: sa.RowMapping) -> Series:
     return Series(
-        quantity=Quantity(name=row["quantity"], unit=row["unit"], kind=Kind(row["kind"])),
+        quantity=Quantity(name=row["quantity"], unit=row["unit"], kind=SeriesKind(row["kind"])),
         at=tuple(row["seconds"]),
         values=tuple(float(reading) for reading in row["readings"]),
     )

@@ -3,7 +3,7 @@
 This is a program of its own, which builds call in the compiler's place. It imports nothing of
 dbhone, because it starts once for each compile command.
 
-Usage: ``python -I -S recorder.py RECORD COMPILER [ARGUMENT ...]``, with the phase of the
+Usage: ``python -I -S compiler_wrapper.py RECORD COMPILER [ARGUMENT ...]``, with the phase of the
 build in DBHONE_PHASE and the build's folder in DBHONE_FOLDER. It appends one line of JSON to
 the file RECORD and ends as the compiler did. A record that cannot be written does not fail
 the build; a build without records does (``builder.py``).

@@ -10,7 +10,7 @@ from dbhone.measurement.sample_array import SampleArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class JoinableRun:
     """A run that is to be joined.
 
     ``compared`` are the measured subjects without controls: the versions of a ``history`` in their
@@ -28,7 +28,7 @@ class Part:
         return f"run {self.run.id}"
 
 
-def part(run: Run, samples: SampleArray) -> Part:
+def joinable(run: Run, samples: SampleArray) -> JoinableRun:
     """Return a run as a part of several that are to be joined."""
     present = samples.measured_subjects()
     known = {subject.name: subject for subject in run.subjects}
@@ -38,7 +38,7 @@ def part(run: Run, samples: SampleArray) -> Part:
         key=lambda name: known[name].role is not Role.BASE,
     )
     compared = {name: known[name] for name in names if name in present}
-    return Part(run=run, samples=samples, compared=compared, history=bool(order))
+    return JoinableRun(run=run, samples=samples, compared=compared, history=bool(order))
 
 
 def differences(one: Subject, other: Subject) -> tuple[str, ...]:
@@ -52,24 +52,24 @@ def differences(one: Subject, other: Subject) -> tuple[str, ...]:
     return tuple(what for what, differs in parts if differs)
 
 
-def numbered(name: str, part: Part) -> str:
+def numbered(name: str, part: JoinableRun) -> str:
     """Return the name of a subject whose own name means something else in another run."""
     return f"{name} of {part.title}"
 
 
-def named_alike(parts: Sequence[Part]) -> tuple[Part, ...]:
+def named_alike(parts: Sequence[JoinableRun]) -> tuple[JoinableRun, ...]:
     """Return the parts, the oldest run first, with a unique name for each server.
 
     Experiments name their subjects as they like. The same server gets the name that it has in the
     first run. Another server under a name that is taken gets its run's number added.
     """
-    named: list[Part] = []
+    named: list[JoinableRun] = []
     for earlier in sorted(parts, key=lambda part: part.run.id):
         named.append(_renamed(earlier, _names(earlier, named)))
     return tuple(named)
 
 
-def _names(part: Part, earlier: Sequence[Part]) -> dict[str, str]:
+def _names(part: JoinableRun, earlier: Sequence[JoinableRun]) -> dict[str, str]:
     known = {
         name: known_subject for before in earlier for name, known_subject in before.compared.items()
     }
@@ -87,7 +87,7 @@ def _names(part: Part, earlier: Sequence[Part]) -> dict[str, str]:
     return called
 
 
-def _renamed(part: Part, called: Mapping[str, str]) -> Part:
+def _renamed(part: JoinableRun, called: Mapping[str, str]) -> JoinableRun:
     def renamed(subject: Subject) -> Subject:
         return replace(subject, name=called.get(subject.name, subject.name))
 

@@ -10,8 +10,8 @@ import pytest
 from dbhone.analysis.verdict import Verdict, overall
 from dbhone.measurement.metric import CPU_SECONDS
 from dbhone.measurement.record import Role, Run
-from dbhone.report.outcome import Answer, outcome
 from dbhone.report.page import Page, build_page
+from dbhone.report.run_answer import Answer, run_answer
 from tests.analysis.columns import columns, with_values
 from tests.report.sample_servers import Shape, a_server_run, server_samples
 
@@ -55,24 +55,24 @@ def told(page: Page) -> str:
 
 def test_cost_decides_where_throughput_does_not() -> None:
     dear = page_where_operations_cost(1.05)
-    found = outcome(dear)
+    found = run_answer(dear)
     assert found.answer is Answer.SLOWER
     assert "no difference was found; but an operation takes 1.05" in found.sentence
-    assert outcome(dear, tolerance=0.1).answer is Answer.NOT_SLOWER
+    assert run_answer(dear, tolerance=0.1).answer is Answer.NOT_SLOWER
     assert "the server CPU time of rel: more." in dear.headline
     assert told(dear).endswith("more, which decides, since no difference in throughput is certain.")
     cheap = page_where_operations_cost(0.9)
-    assert outcome(cheap).answer is Answer.NOT_SLOWER
+    assert run_answer(cheap).answer is Answer.NOT_SLOWER
     assert "But an operation takes 0.90" in cheap.headline
 
 
 def test_cost_decides_nothing_where_a_control_differs_in_it_or_throughput_decides() -> None:
     noisy = page_where_operations_cost(1.05, control=0.95)
-    assert outcome(noisy).answer is Answer.NOT_SLOWER
+    assert run_answer(noisy).answer is Answer.NOT_SLOWER
     assert "But an operation" not in noisy.headline
     assert "a control differs from its base in it" in told(noisy)
     faster = page_where_operations_cost(1.3, speed=1.2)
-    assert outcome(faster).answer is Answer.NOT_SLOWER
+    assert run_answer(faster).answer is Answer.NOT_SLOWER
     assert told(faster).endswith("and not as its throughput says.")
 
 
@@ -105,7 +105,7 @@ def test_cost_decides_nothing_where_a_control_differs_in_it_or_throughput_decide
     ],
 )
 def test_answer_follows_the_overall_verdict(page: Page, answer: Answer, said: str) -> None:
-    found = outcome(page)
+    found = run_answer(page)
     assert found.answer is answer
     assert said in found.sentence
 
@@ -115,7 +115,7 @@ def test_a_run_without_a_candidate_has_no_answer() -> None:
     run = replace(
         run, subjects=tuple(each for each in run.subjects if each.role is not Role.CANDIDATE)
     )
-    assert outcome(build_page(run, server_samples(run))).answer is Answer.NOT_KNOWN
+    assert run_answer(build_page(run, server_samples(run))).answer is Answer.NOT_KNOWN
 
 
 def test_the_loss_that_could_hide_is_the_intervals_end_or_the_controls() -> None:
@@ -124,7 +124,7 @@ def test_the_loss_that_could_hide_is_the_intervals_end_or_the_controls() -> None
     assert found is not None and control is not None
     assert found.low is not None and control.low is not None and control.high is not None
     loss = max(1 - found.low, 1 - control.low, 1 - 1 / control.high)
-    assert f"{loss * 100:.1f} %" in outcome(page).sentence
+    assert f"{loss * 100:.1f} %" in run_answer(page).sentence
 
 
 def test_a_control_that_reads_further_off_than_the_candidate_limits_the_answer() -> None:
@@ -132,18 +132,18 @@ def test_a_control_that_reads_further_off_than_the_candidate_limits_the_answer()
     control = overall(page.analysis, "control")
     assert control is not None and control.low is not None
     said = f"could hide is {(1 - control.low) * 100:.1f} %, as far as the control may read"
-    assert said in outcome(page).sentence
-    assert outcome(page, tolerance=0.99 * (1 - control.low)).answer is Answer.NOT_KNOWN
+    assert said in run_answer(page).sentence
+    assert run_answer(page, tolerance=0.99 * (1 - control.low)).answer is Answer.NOT_KNOWN
 
 
 def test_a_larger_loss_than_is_tolerated_is_no_answer() -> None:
     page = compared_page(1.0)
-    loss = float(outcome(page).sentence.rpartition("hide is ")[2].split(" ")[0]) / 100
-    assert outcome(page, tolerance=loss + 0.001).answer is Answer.NOT_SLOWER
-    found = outcome(page, tolerance=loss - 0.001)
+    loss = float(run_answer(page).sentence.rpartition("hide is ")[2].split(" ")[0]) / 100
+    assert run_answer(page, tolerance=loss + 0.001).answer is Answer.NOT_SLOWER
+    found = run_answer(page, tolerance=loss - 0.001)
     assert found.answer is Answer.NOT_KNOWN
     assert f"more than the {loss - 0.001:.1%} that are tolerated" in found.sentence
-    assert outcome(compared_page(0.8), tolerance=0.5).answer is Answer.SLOWER
+    assert run_answer(compared_page(0.8), tolerance=0.5).answer is Answer.SLOWER
 
 
 def test_steps_that_are_slower_are_named_though_all_together_are_not() -> None:
@@ -153,7 +153,7 @@ def test_steps_that_are_slower_are_named_though_all_together_are_not() -> None:
         for each in page.analysis.effects
     )
     changed = replace(page, analysis=replace(page.analysis, effects=effects))
-    found = outcome(changed)
+    found = run_answer(changed)
     assert found.answer is Answer.NOT_SLOWER
     assert found.sentence.endswith("; but slower on update-one")
 

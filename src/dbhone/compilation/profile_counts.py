@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from dbhone import process
-from dbhone.compilation.bolt import Bolt, find_usable_bolt
+from dbhone.compilation.bolt import BoltTool, find_usable_bolt
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.toolchain import Compiler
-from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, Family
+from dbhone.compilation.transforms.base import SYMBOLIC_PROFILE, CompilerFamily
 from dbhone.errors import ProfileError, ToolError
 from dbhone.untrusted_files import open_untrusted, walk
 
@@ -169,7 +169,7 @@ class GccCounters(Counters):
     @property
     def environment(self) -> dict[str, str]:
         """The variables that replace the folder that was compiled in."""
-        return training_environment(Family.GCC, self.folder)
+        return training_environment(CompilerFamily.GCC, self.folder)
 
     def merge(self) -> Path:
         """Return the folder."""
@@ -201,7 +201,7 @@ class ClangCounters(Counters):
     @property
     def environment(self) -> dict[str, str]:
         """The variable that names the files."""
-        return training_environment(Family.CLANG, self.folder)
+        return training_environment(CompilerFamily.CLANG, self.folder)
 
     def merge(self) -> Path:
         """Return the file that llvm-profdata makes of them."""
@@ -239,7 +239,7 @@ class BoltCounters(Counters):
 
     suffix = ".fdata"
 
-    def __init__(self, folder: Path, bolt: Bolt, functions_in_all: int) -> None:
+    def __init__(self, folder: Path, bolt: BoltTool, functions_in_all: int) -> None:
         super().__init__(folder)
         self._bolt = bolt
         self._functions_in_all = functions_in_all
@@ -309,14 +309,14 @@ def counters_of_build(
 
 def counters_of(compiler: Compiler, folder: Path, earlier: Path | None = None) -> Counters:
     """Return the counters that what this compiler instrumented writes below ``folder``."""
-    if compiler.family is Family.GCC:
+    if compiler.family is CompilerFamily.GCC:
         return GccCounters(folder, compiler)
     return ClangCounters(folder, compiler, earlier)
 
 
-def training_environment(family: Family, folder: Path) -> dict[str, str]:
+def training_environment(family: CompilerFamily, folder: Path) -> dict[str, str]:
     """Return the variables that make an instrumented program write its counters to ``folder``."""
-    if family is Family.GCC:
+    if family is CompilerFamily.GCC:
         strip = len(SYMBOLIC_PROFILE.parts) - 1
         return {"GCOV_PREFIX": str(folder), "GCOV_PREFIX_STRIP": str(strip)}
     # %m: one file for each instrumented binary; a number before it makes processes share files.
