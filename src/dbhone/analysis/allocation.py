@@ -100,8 +100,9 @@ class Allocation:
 class Bounds:
     """The bounds of a choice.
 
-    ``seconds`` are left; at least ``restarts`` more have to be made; a restart has at most so many
-    ``rounds`` of each step; no interval needs a smaller half-width than ``wanted``, of a logarithm.
+    ``seconds`` are left; at least ``restarts`` more have to be made; a restart has at most
+    ``rounds`` rounds of each step; no interval needs a smaller half-width than ``wanted``, of a
+    logarithm.
     """
 
     seconds: float
@@ -113,7 +114,7 @@ class Bounds:
 def allocate(
     known: Mapping[str, Known], cost: Cost, before: int, bounds: Bounds
 ) -> Allocation | None:
-    """Return how to go on after some restarts, None if the time is too short for any more.
+    """Return how to continue after some restarts, None if the time is too short for any more.
 
     It is the shortest way to the wanted half-width. If the time is too short for that, it is the
     way that comes nearest to it.

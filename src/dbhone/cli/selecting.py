@@ -40,7 +40,7 @@ def choose(context: Context, selector: str) -> ChosenBuild:
         page = build_page(run, store.samples(run.id))
     if page.winner is None or run.base is None:
         raise UsageError(
-            f"run {run.id} has no winner: no candidate was faster than its base for certain",
+            f"run {run.id} has no winner: no candidate was certainly faster than its base",
             hint="name a build by its digest: 'hone builds' lists them",
         )
     return ChosenBuild(

@@ -122,7 +122,7 @@ def _identify(installation: Installation, session: Session) -> _Identity:
             if version is not None:
                 return _Identity(dbms=dbms, version=version)
     raise SourceError(
-        f"{installation.server.name} is no server that hone knows: asked for its version it said"
+        f"{installation.server.name} is not a server that hone knows: asked for its version it said"
         f" '{output.splitlines()[-1]}'"
     )
 

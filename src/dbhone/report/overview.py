@@ -53,7 +53,7 @@ def overview(findings: Findings, notes: int) -> tuple[OverviewItem, ...]:
     costs = _costs(findings) if findings.history is None else ""
     answer = f"{_ANSWERS[findings.trust.grade]}: {findings.trust.reason}."
     if notes:
-        answer += f" {count_of(notes, 'note')} below say{'s' if notes == 1 else ''} what to mind."
+        answer += f" See the {count_of(notes, 'note')} below."
     return (
         OverviewItem(name="Compared", text=_compared(findings, findings.run.base)),
         OverviewItem(name="Measured", text=_measured(findings)),

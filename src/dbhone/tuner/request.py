@@ -91,7 +91,7 @@ def make_request(
     """Return the request for a source, the name of a package, or a DBMS; and its space.
 
     ``recognise`` fetches a source whose reference does not tell the DBMS, and returns that. Raises
-    UsageError, UnknownName or ToolError for what cannot be meant.
+    UsageError, UnknownName or ToolError for invalid input.
     """
     reference, dbms = find_source(source, wishes.dbms, known, recognise)
     suite = wishes.workload.suite or dbms.usual_suite
@@ -121,7 +121,7 @@ def make_request(
 def find_source(
     source: str, dbms: str | None, known: KnownVersions, recognise: Callable[[str], str]
 ) -> tuple[str, Dbms]:
-    """Return the reference of a source that can be built, and of which DBMS it is.
+    """Return the reference of a source that can be built, and which DBMS it is.
 
     ``source`` is a reference, the name of a package, or a DBMS; ``dbms`` is what the user says of
     it. ``recognise`` is as for ``make_request``. Raises UsageError, UnknownName.
@@ -150,7 +150,7 @@ def check_budget(request: Request) -> None:
         raise UsageError(
             f"the budget of {duration(request.budget)} is too small: to verify the winner and to"
             f" measure it afresh takes {duration(request.reserve)}",
-            hint=f"'--budget {enough}' would do, or a lower --grade; --force begins nevertheless",
+            hint=f"'--budget {enough}' would do, or a lower --grade; --force begins anyway",
         )
 
 

@@ -58,7 +58,7 @@ class GeneralReader(RecordReader):
                 self.sessions.counted.databases[found[1]] += 1
 
     def not_read(self, text: str, start: int, end: int) -> None:
-        """Note what could not be read; the heading at each start of the server is no such thing."""
+        """Note what could not be read; ignore the heading at each start of the server."""
         if _HEADING.fullmatch(text[start:end].rstrip("\n")):
             return
         super().not_read(text, start, end)

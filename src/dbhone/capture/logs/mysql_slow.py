@@ -83,7 +83,7 @@ class SlowReader(RecordReader):
         return int(stamp[1]) * 1_000_000 if stamp is not None else 0
 
     def not_read(self, text: str, start: int, end: int) -> None:
-        """Note what could not be read; the heading at each start of the server is no such thing."""
+        """Note what could not be read; ignore the heading at each start of the server."""
         if not _HEADING.fullmatch(text[start:end].rstrip("\n")):
             super().not_read(text, start, end)
 

@@ -38,15 +38,15 @@ from dbhone.tuner.results import page_of
     type=click.Choice(formats()),
     default="text",
     show_default=True,
-    help="How to say it.",
+    help="Output format.",
 )
 @output_option
 @click.option(
     "--beside",
     multiple=True,
     metavar="NAME",
-    help="Published results to set beside, such as hiroi10-pgo; may be repeated. Who stands for"
-    " whom can be said: NAME:THEIRS=MINE.",
+    help="Published results to compare with, such as hiroi10-pgo; may be repeated. Subjects can be"
+    " paired by name: NAME:THEIRS=MINE.",
 )
 @force_option
 @pass_context
@@ -60,7 +60,7 @@ def command(
 ) -> None:
     """Say what RUN (a number, or `last`) found; the last run if none is named.
 
-    Several RUNs are told as one where they add up: they share a subject that each of them
+    Several RUNs are reported as one where they add up: they share a subject that each of them
     measured, on the same machine and at the same work.
     """
     check_output(output, force=force)
