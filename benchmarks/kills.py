@@ -12,7 +12,7 @@ that
 - every process of the session has ended, within a few seconds of hone's end;
 - the next hone leaves neither scratch, nor a session's file, nor a control group of a dead one;
 - no measurement that was in the store has gone;
-- hone never ends in a traceback or in a fault of its own, and ``hone resume`` goes on.
+- hone never ends in a traceback or in a bug of its own, and ``hone resume`` continues.
 
 The kills by stage and by victim are printed, and what was found wrong; the exit code is 1 if
 anything was. The home must be a new one, or one of this command: all that is in it may go.
@@ -92,7 +92,7 @@ blocks = {{ min = 6, max = 6 }}
 """
 _GONE_WITHIN = 10.0
 _NOBODY_LEFT = "nothing is left to compare with"
-_ENDED = re.compile(r"Traceback|fault of hone")
+_ENDED = re.compile(r"Traceback|bug in hone")
 _STAGE = re.compile(r"^\W*(?:\[?[\d:]+\]?\s+)?(\w+)")
 _VICTIMS = {"hone": 50, "supervisor": 15, "bubblewrap": 15, "program": 20}
 _EARLY, _LATE = (0.3, 1.0, 3.0, 10.0), 0.05

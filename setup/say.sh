@@ -33,7 +33,7 @@ fail() {
 fail_with_log() {
     _close_line
     tail -n 15 "$2" | sed 's/^/    /' >&2
-    fail "$1" "The whole log is $2. Running the same again goes on from here."
+    fail "$1" "The whole log is $2. Running the same again continues from here."
 }
 
 # now: nanoseconds, for seconds_since.
@@ -56,4 +56,4 @@ _close_line() {
     _line_is_open=
 }
 
-trap 'printf "\nstopped: running the same again goes on from here\n" >&2; exit 130' INT
+trap 'printf "\nstopped: running the same again continues from here\n" >&2; exit 130' INT

@@ -20,7 +20,7 @@ from dbhone.untrusted_files import walk
 NAME = "dbhone"
 """The name of every lent account; without sandboxes, that of the one account of all servers."""
 LENT = range(60707, 61184)
-"""Ids of users and groups that are lent. systemd, Debian, Fedora give them to nobody, neither to
+"""Ids of users and groups that are lent. systemd, Debian, Fedora assign them to no one, neither to
 users (up to 60000) nor to services (from 61184 on), and containers with 65,536 ids have them, see
 systemd's "Users, Groups, UIDs and GIDs on systemd Systems"."""
 SHARED_GROUP = LENT.start - 1
@@ -60,7 +60,7 @@ class Tenant:
     group: ControlGroup | None = None
 
     def exceeded(self) -> str | None:
-        """Return in words which limit was struck, None if none was or nobody knows."""
+        """Return in words which limit was exceeded, None if none was or if that is unknown."""
         return None if self.group is None else self.group.exceeded()
 
 

@@ -115,7 +115,7 @@ class ControlGroup:
 
     ``folders`` are its folders, one in each of the kernel's trees. Processes join it when they are
     started (``supervisor.py``), and all that they start is in it, too. ``locks`` are descriptors
-    of the folders, which are locked as long as hone lives: what is not locked is a dead hone's.
+    of the folders, which are locked while hone lives: an unlocked one was left by a killed hone.
     """
 
     folders: tuple[Path, ...]
@@ -124,17 +124,17 @@ class ControlGroup:
     locks: list[int] = field(default_factory=list, compare=False)
 
     def exceeded(self) -> str | None:
-        """Return in words which limit was struck, None if neither was."""
+        """Return in words which limit was exceeded, None if neither was."""
         if self.out_of_memory():
-            return f"it took more than the {size(self.memory)} of memory that it may have"
+            return f"it used more than the {size(self.memory)} of memory that it may use"
         if self._count("pids.events", "max"):
             return (
-                f"it wanted more than the {self.processes} processes and threads that it may have"
+                f"it needed more than the {self.processes} processes and threads that it may have"
             )
         return None
 
     def out_of_memory(self) -> bool:
-        """Return whether the kernel killed a process because the limit on memory was struck."""
+        """Return whether the kernel killed a process because the limit on memory was exceeded."""
         return any(
             self._count(name, "oom_kill") for name in ("memory.events", "memory.oom_control")
         )
@@ -184,7 +184,7 @@ def refusal(root: Path = Path("/")) -> str | None:
     """Return why no control groups can be made, None if they can; it is tried."""
     group = make_group(f"trial{os.getpid()}", memory=_RESERVE, processes=1, root=root)
     if group is None:
-        return "hone may make no control groups here"
+        return "hone may not create control groups here"
     group.remove()
     return None
 
@@ -250,7 +250,7 @@ def _limit(folder: Path, memory: int, processes: int) -> None:
         "memory.memsw.limit_in_bytes": memory,  # with swap; after the one above, see memory.txt
         "memory.max": memory,
         "memory.swap.max": 0,
-        "memory.oom.group": 1,  # all or nothing: a part of a server is no server
+        "memory.oom.group": 1,  # all or nothing: a part of a server is not a server
         "pids.max": processes,
     }
     for name, value in limits.items():
@@ -276,7 +276,7 @@ def _remove(folder: Path) -> None:
 
 
 def _groups_below(top: Path) -> Iterator[Path]:
-    """Yield all groups; those that go meanwhile are passed over."""
+    """Yield all groups; those that go meanwhile are skipped."""
     waiting = [top]
     while waiting:
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:

@@ -160,7 +160,7 @@ def nearest_of_many(name: str, known: Collection[str]) -> str:
     """Return a hint that names the closest of ``known``; all of them only if they are few."""
     hint = nearest(name, known)
     if len(known) > _FEW and not hint.startswith("did you mean"):
-        return f"none of its {len(known)} names is like it"
+        return f"no similar name among the {len(known)} known ones"
     return hint
 
 

@@ -171,7 +171,7 @@ class Session:
 def locate(chosen: Path | None) -> Home:
     """Return the home: ``chosen``, else DBHONE_HOME, else the platform's data folder.
 
-    For root that is /var/lib/dbhone, unless XDG_DATA_HOME is set: nobody else may enter /root.
+    For root that is /var/lib/dbhone, unless XDG_DATA_HOME is set: other users may not enter /root.
     """
     named = os.environ.get("DBHONE_HOME")
     if chosen is not None:
@@ -191,13 +191,13 @@ def locate(chosen: Path | None) -> Home:
         ) from None
     if any(character.isspace() for character in str(root)):
         raise UsageError(
-            f"the home folder '{root}' has a space in its name, which build systems cannot bear",
+            f"the home folder '{root}' has a space in its name, which build systems do not support",
             hint="choose another with --home or DBHONE_HOME",
         )
     if (chosen is not None or named) and not root.exists() and not root.parent.is_dir():
         raise UsageError(
             f"there is no folder {root.parent}, in which the home folder {root.name} would be made",
-            hint=f"mend --home or DBHONE_HOME, or make it: mkdir -p {root.parent}",
+            hint=f"correct --home or DBHONE_HOME, or make the folder: mkdir -p {root.parent}",
         )
     return Home(root)
 
@@ -318,7 +318,7 @@ def _claim_alone(home: Home, name: str) -> int:
                 return _claim(home.sessions / name)
         if time.monotonic() > deadline:
             raise MachineError(
-                f"another hone works in {home.fixed_workdir(name)}",
+                f"another hone uses {home.fixed_workdir(name)}",
                 hint="wait until it has finished, or choose another home with --home",
             )
         time.sleep(_POLL)

@@ -11,7 +11,7 @@ and keeps it until it has the lock. The last holder finds the head taken, and qu
 
 The holder of a socket listens on it, but accepts no connection. The kernel tells a process that
 connects who the holder is (SO_PEERCRED in unix(7)). Every user can take an abstract socket: another
-user's process that is no hone is named at once, and nobody is waited for longer than a day.
+user's process that is not hone is named at once, and no holder is waited for longer than a day.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NAMES = ("hone", "dbhone", "__main__.py")
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """The process that holds the lock; the words of its command are empty if nobody may see them.
+    """The process that holds the lock; the words of its command are empty if they cannot be read.
 
     ``pid`` is 0 if it is unknown, or if the lock is free by now.
     """
@@ -63,13 +63,13 @@ class _Holder:
         return f"{_UNKNOWN} (process {self.pid}{command})"
 
     def check(self) -> None:
-        """Raise MachineError if it is another user's process and looks like no hone."""
+        """Raise MachineError if it is another user's process and does not look like hone."""
         if not self.pid or self.uid == os.geteuid() or not self.words or self._name() is not None:
             return
         command = " ".join(" ".join(self.words).split())[:80]
         raise MachineError(
-            f"process {self.pid} of user {_user(self.uid)} ({command}) holds hone's host lock, and"
-            " is no hone",
+            f"process {self.pid} of user {_user(self.uid)} ({command}) holds hone's host lock but"
+            " is not hone",
             hint="end that process, or ask its user to",
         )
 
@@ -79,7 +79,7 @@ class _Holder:
 
 
 class _Waiting:
-    """Waits for the lock's holder: tells of it once, and looks at it now and then."""
+    """Waits for the lock's holder: reports it once, and checks it now and then."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.began = time.monotonic()
@@ -99,7 +99,7 @@ class _Waiting:
             if now - self.began > _PATIENCE:
                 raise MachineError(
                     f"{holder.describe()} has held hone's host lock for a day",
-                    hint="look what it does; end it if it hangs",
+                    hint="check what it is doing; kill it if it hangs",
                 )
         time.sleep(_POLL)
 
@@ -110,7 +110,7 @@ def hold_host_lock(waiting: Callable[[str], None]) -> Iterator[float]:
 
     If another hone holds it, ``waiting`` is called once with a description of that hone, such as
     "another hone (process 4711: hone run mysql-builds)". Yields the seconds spent waiting. Raises
-    MachineError after a day, and at once if another user's process that is no hone holds it.
+    MachineError after a day, and at once if another user's process that is not hone holds it.
     """
     patience = _Waiting(waiting)
     with _socket() as lock:

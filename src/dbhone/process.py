@@ -153,7 +153,7 @@ class Finished:
         if self.timed_out:
             return f"did not end within {self.seconds:.0f} s and was stopped"
         if self.overflowed:
-            return "printed without end and was stopped"
+            return "produced more output than allowed and was stopped"
         if self.status < 0:
             with contextlib.suppress(ValueError):
                 return f"was ended by {signal.Signals(-self.status).name}"
@@ -227,7 +227,7 @@ class Process:
             raise ToolError(f"cannot run {program}: {os.strerror(int(rest))}")
         if word == "unenclosed":
             raise MachineError(f"the sandbox of {program} cannot be made", log=self.command.log)
-        raise MachineError(f"cannot run {program}: its supervisor ended at once")
+        raise MachineError(f"cannot run {program}: its supervisor ended immediately")
 
     def _status_line(self) -> str:
         while b"\n" not in self._status:

@@ -49,7 +49,7 @@ def load(drawer: str, name: str, kind: type[T], *, what: str) -> T:
     """Return the plug-in ``name`` of ``drawer``.
 
     Raises UnknownName (saying that there is no such ``what``) when there is none of that name,
-    and HoneError when it cannot be loaded or is no plug-in of type ``kind``.
+    and HoneError when it cannot be loaded or is not a plug-in of type ``kind``.
     """
     origin = _modules_and_entry_points(drawer).get(name)
     if origin is None:
@@ -128,7 +128,7 @@ def _loaded(entry_point: EntryPoint, place: str) -> object:
 
 def _unloadable(place: str, error: Exception) -> HoneError:
     return HoneError(
-        f"the plug-in {place} cannot be loaded: {error}", hint="mend it, or uninstall it"
+        f"the plug-in {place} cannot be loaded: {error}", hint="fix it, or uninstall it"
     )
 
 

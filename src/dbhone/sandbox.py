@@ -1,4 +1,4 @@
-"""Shuts a program in: what it sees of the machine, and what it may do there.
+"""Sandboxes a program: what it sees of the machine, and what it may do there.
 
 A stranger's program gets namespaces of its own for processes, mounts, network and IPC, which
 bubblewrap makes (bwrap(1)). It sees the system's programs and libraries, the files that it is
@@ -96,7 +96,7 @@ class Sandbox:
         return (options, *user_database(account))
 
     def _options(self, cwd: Path, account: Account | None) -> tuple[str, ...]:
-        # What holds the mounts together is a file system in memory, which nobody needs to write to.
+        # What holds the mounts together is a file system in memory, which need not be writable.
         folder = MOVED if cwd == self.moved else cwd
         begin = ("--remount-ro", "/", "--chdir", str(folder), "--info-fd", str(INFO_FD))
         return (*_namespaces(account), *_system(), *_users(), *self._mounts(), *begin)
@@ -210,7 +210,7 @@ def program_folders(programs: Iterable[Path | str]) -> tuple[Path, ...]:
     """Return the folders that programs need to run, where they are not the system's.
 
     It is the prefix above a ``bin`` folder, but never a whole home folder: then only ``bin``.
-    Programs that PATH does not lead to are passed over.
+    Programs that PATH does not lead to are skipped.
     """
     return tuple(dict.fromkeys(folder for program in programs for folder in _folders_of(program)))
 

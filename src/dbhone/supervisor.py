@@ -16,7 +16,7 @@ nothing else uses. With ``lasting`` as its LIFETIME it comes to its end, and wha
 stays; otherwise all of it ends with hone. LIMITS,
 ``RLIMIT_CORE=0,…``, say that the program is bubblewrap, which makes a sandbox by the options and
 files in INPUT_FDS, ``12,13,14``: then it is the enclosed program that has these limits, gets the
-signals, and whose process id is told. ``-`` leaves each as it is.
+signals, and whose process id is given. ``-`` leaves each as it is.
 
 Over CONTROL_FD hone sends one byte for each signal to the program. Over STATUS_FD the supervisor
 sends lines: ``pid N`` when the program runs, ``failed ERRNO`` when it could not be started,
@@ -42,7 +42,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _INFO_FD, _GO_FD = 8, 9  # as in sandbox.py
 _INPUT_FDS = (7, 10, 11)  # options, users and groups, as there
 _CHILD_PID = re.compile(rb'"child-pid": *([0-9]+)')
-_OUT_OF_MEMORY_SCORE = "500"  # the kernel rather ends an enclosed program than anything else
+_OUT_OF_MEMORY_SCORE = "500"  # the OOM killer prefers sandboxed programs
 _FREE_FD = 32  # above the numbers that a program gets
 _POLL = 0.001
 _SIGNALLED = 128  # bubblewrap's exit code for a program that a signal ended is this and its number

@@ -1,4 +1,4 @@
-"""Gives each tenant, while its programs run, an account and a control group that nobody else has.
+"""Gives each tenant, while its programs run, an account and a control group of its own.
 
 A tenant is a subject or a build. The limits that the kernel has for an account or for a control
 group then hold for it alone, and what it writes is its own.
@@ -102,7 +102,7 @@ def _lent() -> Iterator[Account]:
         claims = os.open(CLAIMS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise MachineError(
-            f"cannot open {CLAIMS}, by which accounts are lent: {error.strerror}",
+            f"cannot open {CLAIMS}, by which user ids are reserved: {error.strerror}",
             hint="run hone as an ordinary user, which needs none",
         ) from error
     try:
@@ -111,8 +111,8 @@ def _lent() -> Iterator[Account]:
         )
         if uid is None:
             raise MachineError(
-                f"none of the user ids {LENT[0]} to {LENT[-1]} is free, which hone lends to"
-                " strangers' programs",
+                f"none of the user ids {LENT[0]} to {LENT[-1]} is free, and strangers'"
+                " programs run as one of them",
                 hint="end other hones, or remove users with these ids from the machine",
             )
         yield lendable(uid)

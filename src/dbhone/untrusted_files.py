@@ -46,13 +46,13 @@ def open_untrusted(path: Path) -> BinaryIO:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise _error(path, mode) or OSError(f"{path} is no regular file")
+        raise _error(path, mode) or OSError(f"{path} is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
 def _error(path: Path, mode: int) -> UntrustedFileError | None:
     kind = _KINDS.get(stat.S_IFMT(mode))
-    return UntrustedFileError(f"{path} is {kind} and no ordinary file") if kind else None
+    return UntrustedFileError(f"{path} is {kind}, not an ordinary file") if kind else None
 
 
 def read_untrusted(path: Path, *, start: int = 0, limit: int = LIMIT) -> bytes:
@@ -75,8 +75,8 @@ def walk(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
     """Yield each folder from ``root`` down, with the names of its folders and of all else in it.
 
     A link counts as no folder and is not followed. The caller may take names out of the list of
-    folders, which are then passed over. Depth costs no stack, as that of os.walk does before Python
-    3.12, and no error is passed over. Raises UntrustedFileError for folders that are nested deeper
+    folders, which are then skipped. Depth costs no stack, as that of os.walk does before Python
+    3.12, and no error is ignored. Raises UntrustedFileError for folders that are nested deeper
     than a path may be long, and other OSErrors.
     """
     waiting = [root]

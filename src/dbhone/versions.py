@@ -29,7 +29,7 @@ def age(name: str) -> tuple[tuple[int, int, str], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionRange:
-    """The versions from ``since`` on and before ``until``; an empty text is no limit."""
+    """The versions from ``since`` on and before ``until``; an empty text is not a limit."""
 
     since: str = ""
     until: str = ""

@@ -228,7 +228,9 @@ class TestWhatDoesNotAddUp:
         said = self.refused(
             a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4", workload="rows = 5\nsets = ['scan']")
         )
-        assert said.startswith("run 2 did other work than run 1: their [workload] differ in rows")
+        assert said.startswith(
+            "run 2 did different work from run 1: their [workload] differ in rows"
+        )
         assert "run 2 ran sysbench:micro (full)" in self.refused(
             a_run(1, "5.6", "8.0"), a_run(2, "8.0", "8.4", size="full")
         )
@@ -236,12 +238,12 @@ class TestWhatDoesNotAddUp:
     def test_another_machine(self) -> None:
         run = a_run(2, "8.0", "8.4")
         elsewhere = replace(run, machine=replace(run.machine, fingerprint="elsewhere"))
-        assert "another machine" in self.refused(a_run(1, "5.6", "8.0"), elsewhere)
+        assert "a different machine" in self.refused(a_run(1, "5.6", "8.0"), elsewhere)
 
     def test_a_run_twice_and_a_history_of_one_version(self) -> None:
         run = a_run(1, "5.6", "8.0")
         assert "run 1 is named twice" in self.refused(run, run)
-        assert "run 2 measured less than two versions" in self.refused(run, a_run(2, "8.0"))
+        assert "run 2 measured fewer than two versions" in self.refused(run, a_run(2, "8.0"))
 
     def test_cpus_that_were_kept_awake_in_one_run_only(self) -> None:
         other = a_run(2, "8.0", "8.4", workload="rows = 1000\n[design]\nawake = true")
@@ -335,7 +337,9 @@ class TestRunsThatAreNoHistories:
             joined(one, replace(two, subjects=(base, *two.subjects[1:])))
         assert "run 2 shares no subject with run 1" in caught.value.message
         differing = next(iter(change)).removesuffix("_digest")
-        assert f"(rel of run 1 is another one: they differ in {differing})" in caught.value.message
+        assert (
+            f"(rel of run 1 is a different one: they differ in {differing})" in caught.value.message
+        )
         assert "the same build, settings and levers" in str(caught.value.hint)
 
     def test_a_run_that_measured_nothing_says_so(self) -> None:

@@ -44,7 +44,7 @@ def test_starts_that_are_fast_or_slow_by_chance_are_told_as_two_humps() -> None:
     values = noise(20)
     values[1, 0, ::2] *= 0.8
     text = told(values)["two-humped"]
-    assert text.startswith("the ratios of b on 0 come in two humps, 0.799 in 10")
+    assert text.startswith("the ratios of b on 0 are bimodal, 0.799 in 10")
     values[1, 1, ::3] *= 0.8
     assert "So do those of b on" in told(values)["two-humped"]
 

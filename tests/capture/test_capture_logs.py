@@ -204,9 +204,12 @@ def test_a_log_may_be_packed_and_in_parts(tmp_path: Path) -> None:
     ("log", "message"),
     [
         ("", "is empty"),
-        ("root:x:0:0:root:/root:/bin/bash\n", "is no log that hone can read"),
+        ("root:x:0:0:root:/root:/bin/bash\n", "is not a log that hone can read"),
         ("2026-11-24 21:38:45.160 UTC [1] LOG:  Anweisung: SELECT 1\n", "no statement to replay"),
-        ("<7> x 21:38 LOG:  statement: SELECT 1\n", "begin as none of the usual values"),
+        (
+            "<7> x 21:38 LOG:  statement: SELECT 1\n",
+            "log_line_prefix of this log was not recognised",
+        ),
     ],
 )
 def test_a_log_that_cannot_be_read_is_told(tmp_path: Path, log: str, message: str) -> None:
@@ -222,7 +225,7 @@ def test_another_prefix_can_be_given(tmp_path: Path) -> None:
         [["SELECT 1"]],
         [["SELECT 2"]],
     ]
-    with pytest.raises(UsageError, match="does not tell sessions apart"):
+    with pytest.raises(UsageError, match="does not identify sessions"):
         captured(tmp_path, log, line_prefix="%m ")
 
 

@@ -201,8 +201,8 @@ def test_fixes_and_options_are_part_of_what_is_built(tmp_path: Path, service: Fa
     ("words", "said"),
     [
         (("dir:mysql", "--fix", "log-sis"), "there is no fix 'log-sis'"),
-        (("deb:mariadb-server", "--fix", "log-sys"), "--fix means nothing: a ready-made server"),
-        (("deb:mariadb-server", "--option", "lean"), "--option means nothing: a ready-made"),
+        (("deb:mariadb-server", "--fix", "log-sys"), "--fix has no effect: a ready-made server"),
+        (("deb:mariadb-server", "--option", "lean"), "--option has no effect: a ready-made"),
     ],
 )
 def test_fixes_that_cannot_be_meant_are_refused_before_anything_is_fetched(

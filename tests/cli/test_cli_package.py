@@ -32,12 +32,12 @@ def test_a_package_is_checked_where_there_is_no_home(hone: Hone) -> None:
     file = hone.folder / "server.tar.zst"
     file.write_bytes(package())
     shown = hone("package", "--check", str(file)).stdout
-    assert "server-1.0, 4 files, all whole" in shown
-    assert "none: nobody vouches for it" in shown
+    assert "server-1.0, 4 files, all intact" in shown
+    assert "none: the package is unsigned" in shown
     assert "sqlite 3.40.1, o3: -O3" in shown
     assert "lacks      TLS; JIT" in shown
     assert "grade smoke: passes what its base passes of testrunner veryquick (99 of 100)" in shown
-    assert "o3 over its base, computed anew from 8 blocks: held-out +" in shown
+    assert "o3 over its base, recomputed from 8 blocks: held-out +" in shown
     assert "faster" in shown
     assert not hone.home.exists()
 
@@ -45,9 +45,9 @@ def test_a_package_is_checked_where_there_is_no_home(hone: Hone) -> None:
 def test_it_is_told_what_a_second_build_has_otherwise(hone: Hone) -> None:
     file = hone.folder / "server.tar.zst"
     for differing, words in (
-        (None, "nobody built it a second time"),
+        (None, "reproducibility was not checked"),
         ([], "has the same files, byte for byte"),
-        (["bin/server"], "has otherwise: bin/server"),
+        (["bin/server"], "differs in: bin/server"),
     ):
         file.write_bytes(package(differing=differing))
         assert words in hone("package", "--check", str(file)).stdout
@@ -73,5 +73,5 @@ def test_what_a_package_asks_for_is_held_to_the_same_rules(hone: Hone) -> None:
 
 def test_what_is_no_package_is_told(hone: Hone) -> None:
     (hone.folder / "text").write_text("hello")
-    assert "no package of hone's" in hone("package", "--check", "text", code=1).stderr
+    assert "not a package of hone's" in hone("package", "--check", "text", code=1).stderr
     assert "cannot read missing" in hone("package", "--check", "missing", code=2).stderr

@@ -86,12 +86,12 @@ def test_the_version_is_told(home: Path) -> None:
         (("versions", "mysq"), "there is no DBMS 'mysq'\n next: did you mean 'mysql'?"),
         (("history", "mysql", "--versions", "8.0.12"), "a history needs two versions or more"),
         (("history", "mysql", "--versions", "5.7,8.0.13"), "known version of mysql '8.0.13'"),
-        (("history", "mysql", "--threads", "four"), "'four' is not numbers of clients"),
+        (("history", "mysql", "--threads", "four"), "'four' is not a list of numbers of clients"),
         (("history", "mysql", "--versions", ",,"), "',,' names nothing\n next: write A,B"),
         (("history", "mysql", "--join", "1", "--versions", ",,"), "',,' names nothing"),
         (("history", "mysql", "--join", "1", "--threads", ""), "--threads cannot be chosen"),
         (("history", "mysql", "--sets", ", "), "', ' names nothing"),
-        (("history", "mysql", "--threads", ",,"), "',,' is not numbers of clients"),
+        (("history", "mysql", "--threads", ",,"), "',,' is not a list of numbers of clients"),
         (("compare", "apt:sqlite3", "apt:sqlite3#o3", "--sets", ""), "'' names nothing"),
         (("history", "mysql", "--sets", "point-qery"), "did you mean 'point-query"),
         (("history", "sqlite"), "known of sqlite: none"),
@@ -102,7 +102,7 @@ def test_the_version_is_told(home: Path) -> None:
         (("compare", "apt:sqlite3", "sqlite3"), "'sqlite3' is not a source reference"),
         (("compare", "apt:sqlite3", "apt:sqlite3#rel"), "there is nothing to compare"),
         (("compare", "apt:sqlite3", "apt:sqlite3#pgo"), "must be trained"),
-        (("compare", "npm:a@1.0.0", "npm:b@1.0.0"), "next: say it: --dbms mysql"),
+        (("compare", "npm:a@1.0.0", "npm:b@1.0.0"), "next: name it, such as --dbms mysql"),
         (("report", "1", "2"), "there are no runs yet"),
         (("serve", "--port", "x"), "'x' is not a valid integer range"),
         (
@@ -192,7 +192,10 @@ def test_a_home_below_a_file_is_refused(tmp_path: Path) -> None:
 def test_a_home_is_not_made_in_folders_that_do_not_exist(tmp_path: Path) -> None:
     done = hone(tmp_path / "other", "--home", str(tmp_path / "typo" / "home"), "doctor")
     assert done.returncode == 2
-    assert f"next: mend --home or DBHONE_HOME, or make it: mkdir -p {tmp_path}/typo" in done.stderr
+    assert (
+        f"next: correct --home or DBHONE_HOME, or make the folder: mkdir -p {tmp_path}/typo"
+        in done.stderr
+    )
     assert not (tmp_path / "typo").exists()
 
 
@@ -214,17 +217,17 @@ def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
     assert (tmp_path / "x.toml").read_text() != "mine"
 
 
-def test_a_hyphen_names_no_file(tmp_path: Path) -> None:
+def test_a_hyphen_is_refused(tmp_path: Path) -> None:
     refused = hone(tmp_path / "home", "compare", "known:mysql@5.7", "known:mysql@8.0", "-o", "-")
     assert refused.returncode == 2
-    assert "next: /dev/stdout is what the terminal or a pipe gets" in refused.stderr
+    assert "next: name a file, or /dev/stdout" in refused.stderr
 
 
 def test_a_hopeless_budget_is_refused_before_anything_begins(tmp_path: Path) -> None:
     done = hone(tmp_path / "home", "try", "--budget", "5")
     assert done.returncode == 2
     assert "the budget of 5.0 s leaves no time for measuring" in done.stderr
-    assert "would do; --force begins nevertheless" in done.stderr
+    assert "would do; --force begins anyway" in done.stderr
     assert not list((tmp_path / "home" / "sources").iterdir())
 
 
@@ -279,7 +282,7 @@ def test_values_beyond_all_measure_are_wrong_use(
     for words in (("plan", "x.toml"), ("plan", "x.toml", "--source", "a=dir:.")):
         done = hone(home, *words)
         assert done.returncode in {1, 2}
-        assert "a fault of hone" not in done.stderr
+        assert "a bug in hone" not in done.stderr
     assert told in hone(home, "plan", "x.toml").stderr
 
 
@@ -337,7 +340,7 @@ def test_what_is_listed_is_json_for_programs(home: Path) -> None:
 
 def test_help_lists_commands_by_task_with_whole_summaries(home: Path) -> None:
     told = hone(home, "--help").stdout
-    assert "Measure versions of DBMS side by side and tell where it became faster or slower." in (
+    assert "Measure versions of DBMS side by side and report where it became faster or slower." in (
         " ".join(told.split())
     )
     headings = [line for line in told.splitlines() if line.endswith(":") and line[0] != " "]

@@ -29,7 +29,7 @@ def test_a_fault_is_told_and_its_traceback_kept_in_the_chosen_home(
     (log,) = (tmp_path / "chosen" / "logs").iterdir()
     assert "KeyError: '[/oops]'" in log.read_text()
     told = capsys.readouterr().err
-    assert told.startswith("error: a fault of hone itself: KeyError: '[/oops]'\n")
+    assert told.startswith("error: a bug in hone: KeyError: '[/oops]'\n")
     assert f"log: {log}\n" in told
 
 
@@ -39,5 +39,5 @@ def test_a_fault_is_told_where_no_home_can_keep_its_traceback(
     monkeypatch.setenv("DBHONE_HOME", str(tmp_path / "jane doe"))
     assert main._run(["runs"]) == 1
     told = capsys.readouterr().err
-    assert "a fault of hone itself" in told
+    assert "a bug in hone" in told
     assert "log:" not in told

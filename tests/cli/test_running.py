@@ -11,4 +11,6 @@ def test_what_goes_on_to_a_verdict_has_time_for_the_missing_blocks(
     seconds: float, missing: float, minutes: int
 ) -> None:
     run = replace(a_run(), id=3, seconds=seconds)
-    assert resume_hint(run, missing) == f"'hone resume 3 --budget {minutes}m' goes on to a verdict."
+    assert (
+        resume_hint(run, missing) == f"'hone resume 3 --budget {minutes}m' continues to a verdict."
+    )

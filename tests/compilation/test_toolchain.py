@@ -77,7 +77,7 @@ def test_a_compiler_may_be_named_by_its_path(tmp_path: Path, name: str) -> None:
 def test_a_path_without_a_compiler_is_told(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="is not installed") as caught:
         find_compiler(str(tmp_path / "gcc"))
-    assert caught.value.hint == "is the path right, and may it be executed?"
+    assert caught.value.hint == "check that the path is right and may be executed"
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def test_what_the_machine_lacks_is_named(tmp_path: Path) -> None:
     put(tmp_path / "proc/cpuinfo", f"processor : 0\nflags\t\t: fpu {flags}\n")
     assert host.lack(v3, tmp_path) == "this machine's processor lacks avx2"
     assert host.lack(TRANSFORMS["v2"], tmp_path) is None
-    assert host.lack(thp, tmp_path) == "this machine's kernel does not tell its configuration"
+    assert host.lack(thp, tmp_path) == "this machine's kernel does not expose its configuration"
     config = tmp_path / "boot" / f"config-{platform.release()}"
     put(config, "CONFIG_A=y\n# CONFIG_READ_ONLY_THP_FOR_FS is not set\n")
     wrong = "this machine's kernel was built without CONFIG_READ_ONLY_THP_FOR_FS"
@@ -218,7 +218,7 @@ def test_what_the_machine_lacks_is_named(tmp_path: Path) -> None:
     put(config, "CONFIG_READ_ONLY_THP_FOR_FS=y\n")
     mode = tmp_path / "sys/kernel/mm/transparent_hugepage/enabled"
     put(mode, "always [madvise] never\n")
-    assert "does not say [always]" in str(host.lack(thp, tmp_path))
+    assert "does not contain [always]" in str(host.lack(thp, tmp_path))
     put(mode, "[always] madvise never\n")
     assert host.lack(thp, tmp_path) is None
 

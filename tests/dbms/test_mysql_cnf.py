@@ -86,7 +86,7 @@ def test_everything_is_known_to_be_from_a_file() -> None:
     [
         ("[mysqld]\n!includedir /etc/mysql/conf.d\n", "line 2: '!includedir"),
         ("max_connections = 5\n", "line 1: 'max_connections = 5' stands before"),
-        ("[mysqld]\n= 5\n", "line 2: '= 5' is no setting"),
+        ("[mysqld]\n= 5\n", "line 2: '= 5' is not a setting"),
         ("[mysqld-8.0]\nmax_connections = 5\n", "line 1: hone does not read \\[mysqld-8.0\\]"),
         ("[mysqld]\nmax connections = 5\n", "line 2"),
     ],

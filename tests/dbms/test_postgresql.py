@@ -283,7 +283,7 @@ def test_everything_is_known_to_be_from_a_file() -> None:
     ("text", "said"),
     [
         ("\ninclude_dir = 'conf.d'\n", "line 2: 'include_dir"),
-        ("work_mem = 4 MB\n", "line 1: 'work_mem = 4 MB' is no setting"),
+        ("work_mem = 4 MB\n", "line 1: 'work_mem = 4 MB' is not a setting"),
         ("work_mem\n", "line 1"),
         ("work_mem = 'open\n", "line 1"),
     ],

@@ -117,7 +117,7 @@ class TestOrder:
         [
             ('["5.6.14", "5.7.22", "8.0.13"]', "there is no version '8.0.13'"),
             ('["5.6.14", "control"]', "there is no version 'control'"),
-            ('["5.6.14", "5.7.22"]', "8.0.12 has no place in it"),
+            ('["5.6.14", "5.7.22"]', "8.0.12 is missing"),
             ('["5.6.14", "5.7.22", "8.0.12", "5.7.22"]', "a version is named twice"),
             ('["5.7.22", "5.6.14", "8.0.12"]', "the oldest version, 5.7.22, has to be the base"),
             ('["5.6.14"]', "should have at least 2 items"),

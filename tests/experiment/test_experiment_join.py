@@ -133,8 +133,8 @@ def test_what_would_keep_the_runs_apart_is_taken_over_from_its_design() -> None:
     ("asked", "said"),
     [
         (request("5.7.22"), "run 7 has 5.7.22 already"),
-        (request(), "no version is named that should join run 7"),
-        (request("8.0.12", run=a_run(experiment="")), "run 7 is no history"),
+        (request(), "no version to join run 7 is named"),
+        (request("8.0.12", run=a_run(experiment="")), "run 7 is not a history"),
         (request("8.0.12", anchor="5.5"), "there is no version in run 7 '5.5'"),
         (replace(request("8.0.12"), dbms="mariadb"), "run 7 is of mysql, not of mariadb"),
     ],

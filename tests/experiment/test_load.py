@@ -126,7 +126,7 @@ CASES = [
     ('source = "sqlite" }', 'source = "sqlit" }', ("there is no source 'sqlit'", "'sqlite'")),
     ('"clang"', '"icc"', ("'icc' is not a compiler that hone knows", "gcc-12")),
     ('like = "rel", rebuild', 'like = "reel", rebuild', ("there is no subject 'reel'", "'rel'")),
-    ('control = { like = "rel"', 'control = { like = "control"', ("'like' goes in a circle", None)),
+    ('control = { like = "rel"', 'control = { like = "control"', ("'like' forms a cycle", None)),
     (
         "rebuild = true",
         'rebuild = "yes"',

@@ -45,8 +45,8 @@ def test_other_options_make_a_candidate_and_are_told() -> None:
 @pytest.mark.parametrize(
     ("subject", "said"),
     [
-        ('{ dbms = "postgresql", source = "pg", options = ["-DX=1"] }', "postgresql is built"),
-        ('{ dbms = "mysql", source = "ready", options = ["no-psi"] }', "'options' means nothing"),
+        ('{ dbms = "postgresql", source = "pg", options = ["-DX=1"] }', "takes no build options"),
+        ('{ dbms = "mysql", source = "ready", options = ["no-psi"] }', "'options' has no effect"),
         ('{ like = "rel", options = [""] }', "at least 1 character"),
     ],
 )

@@ -128,7 +128,7 @@ def test_levers_that_cannot_be_meant_are_refused(levers: str, said: str) -> None
 
 
 def test_an_embedded_dbms_has_no_levers() -> None:
-    with pytest.raises(UsageError, match="sqlite is no server and has no levers"):
+    with pytest.raises(UsageError, match="sqlite is not a server and has no levers"):
         parse(EMBEDDED.replace('"o3" }', '"o3", levers = ["jemalloc"] }'), name="x.toml")
 
 
@@ -171,9 +171,9 @@ def test_slices_are_chosen_by_themselves_unless_it_is_said_how() -> None:
 def test_short_slices_are_refused_where_that_cannot_be_done(word: str) -> None:
     warm = GOOD.replace("os-cached", "cached")
     assert designed(word, warm).slices is Slices.SHORT
-    with pytest.raises(ExperimentError, match="no two servers are up at once"):
+    with pytest.raises(ExperimentError, match="only one server is up at a time"):
         designed(word, GOOD.replace("os-cached", "cold"))
-    with pytest.raises(ExperimentError, match="no two servers are up at once"):
+    with pytest.raises(ExperimentError, match="only one server is up at a time"):
         designed(f'{word}"\nservers = "one', warm)
 
 
@@ -411,5 +411,5 @@ def test_one_line_varies_settings_and_keeps_the_others() -> None:
 
 def test_a_name_that_varying_makes_twice_is_refused() -> None:
     text = GOOD.replace(VARIED.splitlines(keepends=True)[0], VARIED)
-    with pytest.raises(ExperimentError, match="there are two of more-on-8MB"):
+    with pytest.raises(ExperimentError, match="two subjects would be named more-on-8MB"):
         parse(text.replace("control =", '"more-on-8MB" ='), name="x.toml")

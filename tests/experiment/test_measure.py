@@ -321,7 +321,7 @@ def test_a_subject_that_fails_twice_running_takes_no_further_part(
     builds["pgo"] = pretended_build(tmp_path / "builds" / "bad", GARBAGE)
     measuring = bench.measure(builds)
     assert measuring.run() == "blocks"
-    assert "never prints" in measuring.broken["pgo"]
+    assert "printed an unexpected" in measuring.broken["pgo"]
     failed = [each for each in bench.store.done(bench.run.id) if each.failure]
     assert [each.subject for each in failed] == ["pgo", "pgo"]
     samples = bench.store.samples(bench.run.id)

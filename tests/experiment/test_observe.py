@@ -52,8 +52,8 @@ def test_servers_are_observed_each_second_unless_it_is_said_otherwise() -> None:
         ('every = "100ms"', "greater than or equal to 0.5"),
         ("every = 1", "in quotes"),
         ('counter = ["x.y"]', "no such key"),
-        ('counters = ["xact_commit"]', "'xact_commit' is no counter"),
-        ('counters = ["pg_stat_wal."]', "is no counter"),
+        ('counters = ["xact_commit"]', "'xact_commit' is not a counter"),
+        ('counters = ["pg_stat_wal."]', "is not a counter"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(section: str, said: str) -> None:
@@ -128,7 +128,7 @@ class Counters:
     def read(self) -> Readings:
         self.asked.set()
         if self.fails:
-            raise ServerError("the server refuses the question: gone")
+            raise ServerError("the server rejected the query: gone")
         return {}
 
     def close(self) -> None:
@@ -202,7 +202,7 @@ class TestRunObservation:
         assert observer is not None
         with observer.observing() as sampler:
             assert counters.asked.wait(60)
-        assert sampler.trouble == "the server refuses the question: gone"
+        assert sampler.trouble == "the server rejected the query: gone"
         assert MEMORY in {each.quantity for each in sampler.series()}
 
 

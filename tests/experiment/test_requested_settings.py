@@ -69,5 +69,5 @@ def test_one_that_is_no_text_is_told(tmp_path: Path) -> None:
 def test_an_embedded_dbms_has_no_settings_file() -> None:
     text = EXPERIMENT.replace('"mariadb"', '"sqlite"').replace("sysbench:micro", "speedtest1")
     text = text.replace(", settings = { sync_binlog = 0 }", ', variant = "o3"')
-    with pytest.raises(UsageError, match="sqlite is no server and has no settings"):
+    with pytest.raises(UsageError, match="sqlite is not a server and has no settings"):
         parse(f'{text}file = "my.cnf"\n', name="x.toml")

@@ -73,7 +73,7 @@ def test_it_does_not_go_on_without_more_time(
     run = _ended(store, session, "budget")
     with pytest.raises(UsageError, match=r"has used its budget \(10 m 00 s\)") as caught:
         take_over(run, session, store, budget=budget)
-    assert f"'hone resume {run.id} --budget 15m' measures on" in str(caught.value.hint)
+    assert f"'hone resume {run.id} --budget 15m' measures more" in str(caught.value.hint)
     assert store.run(run.id) == run
 
 
@@ -83,9 +83,9 @@ def test_a_run_that_was_cut_off_is_not_given_less_than_it_has_used(
     run = _ended(store, session, "budget")
     store.update_run(run.id, state=RunState.INTERRUPTED)
     cut = store.run(run.id)
-    with pytest.raises(UsageError, match="has worked 10 m 00 s by now") as caught:
+    with pytest.raises(UsageError, match="has already used 10 m 00 s") as caught:
         take_over(cut, session, store, budget=600.0)
-    assert "--budget 15m' goes on" in str(caught.value.hint)
+    assert "--budget 15m' continues it" in str(caught.value.hint)
     take_over(cut, session, store, budget=601.0)
 
 

@@ -80,7 +80,7 @@ def test_a_changed_script_changes_what_is_trained(tmp_path: Path) -> None:
 def test_an_embedded_dbms_has_no_server_for_a_command() -> None:
     text = EXPERIMENT.replace("apt:postgresql-15", "apt:sqlite3").replace("postgresql", "sqlite")
     text = text.replace('"pgbench"', '"speedtest1"')
-    with pytest.raises(UsageError, match=r"training.command: sqlite is no server"):
+    with pytest.raises(UsageError, match=r"training.command: sqlite is not a server"):
         parse(text, name="x.toml")
 
 

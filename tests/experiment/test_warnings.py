@@ -106,7 +106,7 @@ def test_what_a_settings_file_could_not_decide_is_told_once() -> None:
         {"a": setup("MySQL 5.7", **ignored), "b": setup("MySQL 8.0", **ignored)}
     )
     assert note.subject is None
-    assert note.text.endswith("what it decides itself: datadir, port")
+    assert note.text.endswith("as hone decides them itself: datadir, port")
 
 
 def test_proposals_that_some_versions_lack_are_told_in_one_note() -> None:
@@ -195,9 +195,9 @@ def test_notes_tell_of_slices_and_how_many_rounds_were_left_out() -> None:
     assert set(notes) == {"short-slices"}
     assert "a slice took 0.25 s, and a step had 10 rounds in a block" in notes["short-slices"]
     notes = dict(slice_notes([sliced(0, "a", 2), sliced(0, "b", 2), sliced(1, "a", 1)]))
-    assert notes["unsettled"].startswith("3 of 20 rounds at the beginning of passes were left out")
+    assert notes["unsettled"].startswith("3 of 20 rounds at the start of trials were discarded")
     notes = dict(slice_notes([sliced(0, "a", 1), sliced(0, "b", 1)]))
-    assert notes["unsettled"].startswith("1 of 10 rounds at the beginning of passes was left out")
+    assert notes["unsettled"].startswith("1 of 10 rounds at the start of trials was discarded")
 
 
 def running(subject: str, operations: Sequence[int]) -> Sliced:
@@ -212,8 +212,8 @@ def test_a_subject_that_stands_still_is_told_with_what_that_costs() -> None:
     now_and_then = [*usual[:18], 0, 0]
     (note,) = stall_notes([running("rel", usual), running("pgo", now_and_then)])
     assert (note.code, note.subject) == ("stalls", "pgo")
-    assert "stood still, or nearly, in 2 of 20 slices of insert (0.5 of 5 s)" in note.text
-    assert "which takes 10% of its throughput there" in note.text
+    assert "stalled in 2 of 20 slices of insert (0.5 of 5 s)" in note.text
+    assert "which costs it 10% of its throughput there" in note.text
 
 
 def test_what_stops_all_subjects_is_no_stall_of_one() -> None:

@@ -74,7 +74,7 @@ def test_a_fixed_workdir_is_one_sessions_at_a_time(
         with first.fixed_workdir("build-x") as folder:
             (folder / "object").touch()
             with (
-                pytest.raises(MachineError, match=r"another hone works in .*build-x"),
+                pytest.raises(MachineError, match=r"another hone uses .*build-x"),
                 second.fixed_workdir("build-x"),
             ):
                 pass

@@ -118,7 +118,7 @@ def test_a_stranger_who_holds_the_lock_is_named_at_once(name: str) -> None:
     ) as squatter:
         assert squatter.stdout is not None
         assert squatter.stdout.readline() == b"held\n"
-        says = rf"process {squatter.pid} of user nobody \(/usr/bin/python3 .*is no hone"
+        says = rf"process {squatter.pid} of user nobody \(/usr/bin/python3 .*is not hone"
         with pytest.raises(MachineError, match=says), hold_host_lock(lambda _: None):
             pass
         squatter.communicate()

@@ -164,7 +164,7 @@ def test_who_takes_too_much_memory_is_killed_and_told(session: Session) -> None:
         eater = "exec tail -c 300M <(head -c 300M /dev/zero)"
         finished = run(Command(argv=("bash", "-c", eater), cwd=Path("/"), tenant=found))
         assert finished.status == -signal.SIGKILL
-        assert found.exceeded() == "it took more than the 64.0 MiB of memory that it may have"
+        assert found.exceeded() == "it used more than the 64.0 MiB of memory that it may use"
 
 
 @limiting
@@ -187,7 +187,7 @@ def test_too_many_processes_are_refused_and_told(session: Session) -> None:
         bomb = "i=0; while [ $i -lt 40 ]; do sleep 600 & i=$((i + 1)); done"
         run(Command(argv=("dash", "-c", bomb), cwd=Path("/"), tenant=found))
         assert found.exceeded() == (
-            "it wanted more than the 20 processes and threads that it may have"
+            "it needed more than the 20 processes and threads that it may have"
         )
 
 

@@ -37,7 +37,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 
 def test_a_fifo_does_not_hold_its_reader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pid")
-    with pytest.raises(UntrustedFileError, match="pid is a FIFO and no ordinary file"):
+    with pytest.raises(UntrustedFileError, match="pid is a FIFO, not an ordinary file"):
         read_untrusted(tmp_path / "pid")
 
 

@@ -55,7 +55,7 @@ def test_equal_levers_are_equal_words() -> None:
         (["jemalloc", "tcmalloc"], "jemalloc and tcmalloc exclude each other"),
         (["cpus=0", "cpus=1"], "cpus=0 and cpus=1 exclude each other: both set the server's CPUs"),
         (["jemalloc=2"], "the lever jemalloc takes no value"),
-        (["cpus"], "'' is no list of CPUs"),
+        (["cpus"], "'' is not a list of CPUs"),
         (["numa=bind"], "the lever numa cannot be 'bind'"),
     ],
 )
@@ -257,6 +257,6 @@ def test_equal_lists_have_one_spelling(written: str, shortest: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "a", "-1", "3-1", "0,", "0-", "1.5", "٣", "0-999999999"])
 def test_what_is_no_list_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no list of CPUs") as caught:
+    with pytest.raises(UsageError, match="is not a list of CPUs") as caught:
         parse_cpus(text)
     assert caught.value.hint is not None

@@ -83,11 +83,11 @@ def test_a_folder_that_cannot_be_copied_whole_is_refused(
     place = machine.place()
     empty = open_folder / "empty"
     empty.mkdir()
-    with pytest.raises(UsageError, match="is no data directory"):
+    with pytest.raises(UsageError, match="is not a data directory"):
         data.copy_from(empty, machine.dbms, machine.installation, place, machine.session)
     marker = machine.dbms.take_over(machine.installation, place).marker
     (empty / marker).write_text("15\n")
     (empty / "tablespace").symlink_to("/etc")
-    with pytest.raises(UsageError, match="is a link or no file"):
+    with pytest.raises(UsageError, match="is a link or a special file"):
         data.copy_from(empty, machine.dbms, machine.installation, place, machine.session)
     assert not any(place.data.iterdir())

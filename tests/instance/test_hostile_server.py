@@ -206,7 +206,7 @@ def test_its_fork_bomb_is_its_own_trouble(
         assert is_running(neighbour.pid)  # it starts a process every 50 ms
         assert neighbour.place.tenant.exceeded() is None
         assert server.place.tenant.exceeded() == (
-            "it wanted more than the 100 processes and threads that it may have"
+            "it needed more than the 100 processes and threads that it may have"
         )
     assert "Cannot fork" in server.place.log.read_text()
 
@@ -225,7 +225,7 @@ def test_a_server_that_takes_too_much_memory_is_ended_and_told(
         pass
     assert caught.value.message == (
         "PostgreSQL 1.0 did not start: it was ended by SIGKILL,"
-        " and it took more than the 64.0 MiB of memory that it may have"
+        " and it used more than the 64.0 MiB of memory that it may use"
     )
     assert caught.value.hint == (
         "choose a smaller cache, or fewer subjects: they share the machine's memory"
@@ -247,8 +247,8 @@ def test_a_server_that_loses_a_process_for_want_of_memory_is_ended_and_told(
         server,
     ):
         server.check()
-    assert "it took more than the 64.0 MiB of memory that it may have" in caught.value.message
-    with pytest.raises(ServerError, match="does not run"):
+    assert "it used more than the 64.0 MiB of memory that it may use" in caught.value.message
+    with pytest.raises(ServerError, match="is not running"):
         _ = server.pid
     neighbour.check()
 
@@ -299,6 +299,6 @@ def test_a_driver_that_takes_too_much_memory_is_told(
         )
     assert result.failure == (
         "speedtest1 was ended by SIGKILL,"
-        " and it took more than the 64.0 MiB of memory that it may have"
+        " and it used more than the 64.0 MiB of memory that it may use"
     )
     assert result.hint is not None

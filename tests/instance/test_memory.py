@@ -79,7 +79,7 @@ def test_a_share_is_written_as_the_server_writes_sizes(
     "value", ["50% of ram", "50% of memory at least 1G", "half of memory % of"]
 )
 def test_what_is_nearly_a_share_is_refused(value: str) -> None:
-    with pytest.raises(SettingsError, match="no share of memory") as caught:
+    with pytest.raises(SettingsError, match="not a share of memory") as caught:
         scaled(value, YARDSTICK, Mysql())
     assert caught.value.hint is not None
 

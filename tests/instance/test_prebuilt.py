@@ -98,6 +98,6 @@ def test_a_program_that_only_has_the_name_of_a_server_is_refused(
     program = shutil.which("true")
     assert program is not None
     tree = a_tree(tmp_path / "tree", Path(program))
-    with pytest.raises(SourceError, match="mysqld is no server that hone knows: asked for its"):
+    with pytest.raises(SourceError, match="mysqld is not a server that hone knows: asked for its"):
         prebuilt.adopt(tree, open_session_home)
     assert not list(open_session_home.home.builds.iterdir())

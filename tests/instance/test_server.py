@@ -269,11 +269,11 @@ def test_a_server_that_does_not_stop_cleanly_is_told(session: Session) -> None:
 def test_a_server_that_does_not_get_ready_is_ended(session: Session) -> None:
     server = pretended(Silent(), session)
     server.timeout = 0.2
-    with pytest.raises(ServerError, match="did not get ready within") as caught:
+    with pytest.raises(ServerError, match="did not become ready within") as caught:
         server.__enter__()
     assert caught.value.log is not None
     assert "still thinking" in caught.value.log.read_text()
-    with pytest.raises(ServerError, match="does not run"):
+    with pytest.raises(ServerError, match="is not running"):
         _ = server.pid
 
 

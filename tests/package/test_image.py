@@ -88,7 +88,7 @@ def test_every_altered_byte_is_caught_though_the_seal_is_right(data: st.DataObje
 
 
 def test_a_file_that_belongs_to_no_image_is_caught() -> None:
-    with pytest.raises(PackageError, match="not as hone writes one"):
+    with pytest.raises(PackageError, match="not in hone's own form"):
         check_package(pack([*LAYOUT, Entry(name="blobs/sha256/0", data=b"x")], "", 0))
 
 
@@ -115,5 +115,5 @@ def test_a_package_that_was_taken_out_of_its_image_is_caught() -> None:
 @pytest.mark.parametrize("index", [b"", b"[]", b"{}", b'{"manifests": [{}]}', b"[" * 100_000])
 def test_what_is_no_image_is_told(index: bytes) -> None:
     files = [entry for entry in LAYOUT if entry.name != "index.json"]
-    with pytest.raises(PackageError, match="not as hone writes one"):
+    with pytest.raises(PackageError, match="not in hone's own form"):
         check_package(pack([*files, Entry(name="index.json", data=index)], "", 0))

@@ -129,7 +129,9 @@ def test_the_originals_come_back_if_the_server_does_not_come_up(
     machine: Machine, session: Session
 ) -> None:
     machine.spoiled(NEW)
-    with pytest.raises(PackageError, match=r"pg_isready .*; the originals are back, and serve"):
+    with pytest.raises(
+        PackageError, match=r"pg_isready .*; the originals are restored and running"
+    ):
         install(planned(session), session, ignore)
     assert machine.version == OLD
     assert installed_servers(session) == ()
@@ -171,7 +173,7 @@ def test_what_does_not_fit_this_machine_is_wrong_use(machine: Machine, session: 
     with pytest.raises(UsageError, match="it is for s390x"):
         plan_installation(package_file(), checked(machine="s390x"), session)
     machine.set_version("15.20-1")
-    with pytest.raises(UsageError, match=r"15\.20-1 is installed, and .* is older"):
+    with pytest.raises(UsageError, match=r"15\.20-1 is installed, but .* is older"):
         planned(session)
     (machine.root / "data" / "PG_VERSION").write_text("14\n")
     with pytest.raises(UsageError, match="is of version 14, which a server of 15 cannot read"):

@@ -292,7 +292,9 @@ class TestJoined:
         ]
         (how,) = (each for each in said if "were joined" in each)
         assert "by way of" not in how, "every version was measured by both"
-        assert "5.6.14, 5.7.22, 8.0.12, 8.0.33 and control are told over the blocks of all" in how
+        assert (
+            "5.6.14, 5.7.22, 8.0.12, 8.0.33 and control are computed over the blocks of all" in how
+        )
 
     def test_tells_how_to_repeat_each_run(self, joined: Page) -> None:
         assert [each.name for each in joined.repeat][1:] == ["newer.toml"]

@@ -35,7 +35,8 @@ def test_headline_tells_held_out_and_in_sample_apart() -> None:
     assert _page().headline == (
         "On this machine lto+pgo (gcc 12.2) runs speedtest1's held-out sets 1.06 times as fast "
         "as rel (95 % interval 1.05 to 1.08, 14 blocks), and 1.117 times on main, which it was "
-        "trained on. It is the best of 2 that are close: chance flatters its figure."
+        "trained on. It is the best of 2 that are statistically tied, so its figure is probably a "
+        "little high."
     )
 
 

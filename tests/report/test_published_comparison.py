@@ -111,7 +111,7 @@ class TestWhoStandsForWhom:
         page = build_page(run := replace(run, subjects=subjects), server_samples(run))
         with pytest.raises(UsageError, match="no candidate of run 12 has a variant") as error:
             with_published(page, ["hiroi10-pgo"])
-        assert error.value.hint == "say who stands for whom: --beside hiroi10-pgo:pgo=lto"
+        assert error.value.hint == "pair them by name: --beside hiroi10-pgo:pgo=lto"
         assert _one(page, "hiroi10-pgo:pgo=lto").pair.why == "as you said"
 
     def test_debug_information_makes_no_other_variant(self, server: Page) -> None:
@@ -149,14 +149,14 @@ class TestWhoStandsForWhom:
         with pytest.raises(UsageError, match="no candidate of run 12 has a version") as error:
             with_published(server, ["callaghan-versions-cached"])
         assert error.value.hint == (
-            "say who stands for whom: --beside callaghan-versions-cached:5.7.40=lto"
+            "pair them by name: --beside callaghan-versions-cached:5.7.40=lto"
         )
 
     @pytest.mark.parametrize(
         ("word", "message"),
         [
-            ("hiroi10-pgo:", "cannot be meant"),
-            ("hiroi10-pgo:pgo", "cannot be meant"),
+            ("hiroi10-pgo:", "is not a valid choice"),
+            ("hiroi10-pgo:pgo", "is not a valid choice"),
             ("hiroi10-pgo:normal=lto", "is the base"),
             ("hiroi10-pgo:pgi=lto", "no subject of hiroi10-pgo 'pgi'"),
             ("hiroi10-pgo:pgo=ltoo", "no sound candidate of run 12 'ltoo'"),
@@ -293,7 +293,7 @@ def test_a_run_of_another_kind_matches_nothing_and_says_so() -> None:
     page = with_published(build_page(run, samples(run)), ["hiroi10-pgo:pgo=lto+pgo"])
     (table,) = page.published_tables
     assert table.rows == ()
-    assert f"{len(run.steps)} steps of this run without a like there" in table.caption
+    assert f"{len(run.steps)} steps of this run." in table.caption
 
 
 def test_subjects_that_do_not_differ_in_what_was_compared_stand_for_nobody(server: Page) -> None:

@@ -142,7 +142,7 @@ def test_a_larger_loss_than_is_tolerated_is_no_answer() -> None:
     assert run_answer(page, tolerance=loss + 0.001).answer is Answer.NOT_SLOWER
     found = run_answer(page, tolerance=loss - 0.001)
     assert found.answer is Answer.NOT_KNOWN
-    assert f"more than the {loss - 0.001:.1%} that are tolerated" in found.sentence
+    assert f"more than the tolerated {loss - 0.001:.1%}" in found.sentence
     assert run_answer(compared_page(0.8), tolerance=0.5).answer is Answer.SLOWER
 
 

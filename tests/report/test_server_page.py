@@ -213,7 +213,7 @@ class TestBuilds:
         run = a_server_run(subjects=(*SUBJECTS[:-1], bolted))
         rows = _rows(build_page(run, server_samples(run)).builds[0])
         assert rows["Functions reached"] == ["", "2,452 of 13,622", ""]
-        assert rows["of them laid out anew"][1] == "1,419"
+        assert rows["of them rearranged"][1] == "1,419"
         assert rows["left alone"][1] == "ExecInterpExpr"
         assert rows["Taken branches"] == ["", "-63%", ""]
         assert rows["Hot code"][1] == "459.2 KiB of 4.8 MiB"

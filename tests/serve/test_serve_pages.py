@@ -199,7 +199,7 @@ class TestLive:
         run = running(small(), "c0ffee")
         number = keep(store, run, samples(run, Shape(blocks=1)))
         text = shown(client, f"/runs/{number}/live")
-        assert "the hone that did is gone" in text
+        assert "The process that executed it has died" in text
         assert f"hone resume {number}" in text
         assert '<body data-again="0">' in text
         assert numbers(shown(client, "/?state=cut+off")) == [number]
@@ -218,7 +218,7 @@ class TestComparison:
     @pytest.mark.parametrize("query", ["", "?runs=", "?runs=7", "?runs=7&runs=7", "?runs=,7,"])
     def test_takes_two_runs(self, store: Store, client: Client, query: str) -> None:
         del store
-        assert "To compare takes two runs" in shown(client, f"/compare{query}", status=404)
+        assert "A comparison needs two runs" in shown(client, f"/compare{query}", status=404)
 
     def test_runs_that_share_a_subject_are_one_report(self, store: Store, client: Client) -> None:
         run = small()
@@ -349,7 +349,7 @@ def test_a_fault_ends_one_answer_and_no_more(
     with monkeypatch.context() as patch:
         patch.setattr(run_service, "findings_of", lambda *_: 1 / 0)
         text = shown(client, "/", status=500)
-    assert "A fault of hone itself: ZeroDivisionError" in text
+    assert "A bug in hone: ZeroDivisionError" in text
     assert [type(each) for each in faults] == [ZeroDivisionError]
     assert numbers(shown(client, "/")) == [1]
     assert [each.status for each in said] == [500, 200]

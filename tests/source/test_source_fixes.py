@@ -146,7 +146,7 @@ def test_without_a_clone_the_commit_is_named(
     tree: SourceTree, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(CLONE_VARIABLE)
-    with pytest.raises(MachineError, match="which is taken from a clone of yours"):
+    with pytest.raises(MachineError, match="which hone takes from your clone"):
         fixed(tree, session, "answer")
 
 

@@ -147,7 +147,7 @@ def test_a_proof_has_what_was_found_where_nobody_writes_meanwhile() -> None:
         (LINES[:2], "ran fillrandom"),
         ((*LINES, "put error: IO error: No such file\n"), "reports an error: 'put error"),
         ((*LINES, "key 7 has inconsistent values\n"), "inconsistent"),
-        ((*LINES, LINES[1]), "and ran fillrandom, compact, readwhilewriting"),
+        ((*LINES, LINES[1]), "but ran fillrandom, compact, readwhilewriting"),
     ],
 )
 def test_what_went_wrong_is_told(lines: tuple[str, ...], said: str) -> None:

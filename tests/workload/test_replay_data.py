@@ -48,10 +48,10 @@ def test_a_folder_in_which_anything_changed_is_other_data(folder: Path, name: st
         ({}, "needs the data that its queries are about"),
         ({"dump": "shop.dump", "database": "shop"}, "a dump is given alone"),
         ({"dump": "shop.dump", "folder": "main"}, "a dump is given alone"),
-        ({"dump": "main"}, "is a folder, and no dump"),
+        ({"dump": "main"}, "is a folder, not a dump"),
         ({"dump": "none.dump"}, "there is no dump"),
         ({"folder": "none", "database": "shop"}, "there is no folder"),
-        ({"rows": 5}, "cannot mean 'rows'"),
+        ({"rows": 5}, "'rows' is invalid"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(folder: Path, keys: dict[str, object], said: str) -> None:

@@ -114,14 +114,14 @@ def test_the_verification_is_read_and_newer_lines_are_known() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "its first line"),
-        ("garbage\n", "its first line that it never prints: 'garbage'"),
+        ("", "first line"),
+        ("garbage\n", "an unexpected first line: 'garbage'"),
         (HEADER, "ended before its TOTAL line"),
         (HEADER + TOTAL, "ended before its TOTAL line"),
         (HEADER + name(100, "x") + "   0.004s\n", "ended before its TOTAL line"),
-        (HEADER + name(100, "x") + "fast\n" + TOTAL, "a line that it never prints"),
+        (HEADER + name(100, "x") + "fast\n" + TOTAL, "an unexpected line"),
         (HEADER + name(100, "x") + "   0.004s\nnoise\n" + TOTAL, "'noise'"),
-        (HEADER + TOTAL + name(100, "x") + "   0.004s\n", "a line that it never prints"),
+        (HEADER + TOTAL + name(100, "x") + "   0.004s\n", "an unexpected line"),
     ],
 )
 def test_anything_else_is_refused(text: str, complaint: str) -> None:

@@ -78,9 +78,9 @@ def test_the_answers_prove_what_was_written() -> None:
         ("end\n", "", "ended before"),
         ("version|3.40.1\n", "", "ended before"),
         ("rows|1999", "rows|0", "run-2 did nothing"),
-        ("rows|1999\n", "", "never prints: 'step|run-2"),
-        ("Run Time: real 0.143", "Run Time: real x", "never prints: 'step|run-1"),
-        ("answer|2000\n", "Error: no\n", "never prints: 'Error: no'"),
+        ("rows|1999\n", "", "printed unexpected output: 'step|run-2"),
+        ("Run Time: real 0.143", "Run Time: real x", "printed unexpected output: 'step|run-1"),
+        ("answer|2000\n", "Error: no\n", "printed unexpected output: 'Error: no'"),
     ],
 )
 def test_what_is_cut_off_or_unknown_is_refused(old: str, new: str, complaint: str) -> None:

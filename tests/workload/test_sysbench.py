@@ -295,7 +295,7 @@ def test_garbage_is_refused_and_never_crashes(data: bytes) -> None:
 
 
 def test_the_line_that_is_refused_is_shown() -> None:
-    with pytest.raises(DriverError, match="never prints: 'WARNING: something new'"):
+    with pytest.raises(DriverError, match="an unexpected line: 'WARNING: something new'"):
         read(printed([(0.5, 10)]) + "WARNING: something new\n")
 
 
@@ -413,8 +413,8 @@ def test_the_verification_digests_the_answers_alone() -> None:
         ((), "before it had verified"),
         (("verified",), "before it had verified"),
         (("answer 1/point/1 1 0a",), "before it had verified"),
-        (("answer 1/point/1 1 0a", "noise", "verified"), "no answer: 'noise'"),
-        (("answer 1/a 1 0a", "FATAL: no", "verified"), "no answer: 'FATAL: no'"),
+        (("answer 1/point/1 1 0a", "noise", "verified"), "unexpected line: 'noise'"),
+        (("answer 1/a 1 0a", "FATAL: no", "verified"), "unexpected line: 'FATAL: no'"),
         (("answer 1/a 1 0a", "damage 1/check: error: bad", "verified"), "damaged: 1/check: error"),
         (("answer 1/a 1 0a", "damage 1/primary: 7, not 8"), "damaged: 1/primary: 7, not 8"),
     ],

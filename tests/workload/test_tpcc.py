@@ -67,8 +67,8 @@ def test_all_transactions_are_a_step_and_each_kind_is_a_part() -> None:
         ({"finished": 31}, "contradicts itself"),
         ({"parts": []}, "contradicts itself"),
         ({"finished": 0, "buckets": []}, "not one transaction ended"),
-        ({"seconds": 0}, "no summary: Input should be greater than 0"),
-        ({"seconds": float("inf")}, "no summary: Input should be a finite number"),
+        ({"seconds": 0}, "invalid summary: Input should be greater than 0"),
+        ({"seconds": float("inf")}, "invalid summary: Input should be a finite number"),
     ],
 )
 def test_what_contradicts_itself_is_refused(change: dict[str, object], complaint: str) -> None:

@@ -51,7 +51,7 @@ def test_only_its_user_may_read_it(workload: Path) -> None:
     ("header", "message"),
     [
         ({"version": 2}, "has version 2 of the format"),
-        ({"format": "other"}, "is no workload file: format"),
+        ({"format": "other"}, "is not a workload file: format"),
         ({"cut": -1}, "does not end between"),
         ({"more": 1}, "more"),
         ({"templates": [{"pieces": []}]}, "templates"),

@@ -100,8 +100,8 @@ class Allocation:
 class Limits:
     """The limits of a choice.
 
-    ``seconds`` are left; at least ``blocks`` more have to be made; a block has at most so many
-    ``rounds`` of each step; no interval needs a smaller half-width than ``wanted``, of a logarithm.
+    ``seconds`` are left; at least ``blocks`` more have to be made; a block has at most ``rounds``
+    rounds of each step; no interval needs a smaller half-width than ``wanted``, of a logarithm.
     """
 
     seconds: float
@@ -113,7 +113,7 @@ class Limits:
 def allocate(
     components: Mapping[str, VarianceComponents], cost: BlockCost, before: int, limits: Limits
 ) -> Allocation | None:
-    """Return how to go on after some blocks, None if the time is too short for any more.
+    """Return how to continue after some blocks, None if the time is too short for any more.
 
     It is the shortest way to the wanted half-width. If the time is too short for that, it is the
     way that comes nearest to it.

@@ -30,7 +30,7 @@ from dbhone.measurement.record import Group, Step
 from dbhone.measurement.sample_array import Logs, SampleArray
 
 LEAST_CHANGE = 0.05
-"""A change by less than this is nobody's headline, however surely it is there."""
+"""Smaller changes are not in the headline, however certain they are."""
 _MOST = 2 / 3
 """A version that seems to have brought this share of a change from end to end stands out."""
 
@@ -219,7 +219,7 @@ def _family(rows: Sequence[_Row], least: float, confidence: float) -> Iterator[V
 
 
 def _pairs(count: int) -> Iterator[tuple[int, int]]:
-    """Yield the neighbours among so many versions and, if that is another pair, the ends."""
+    """Yield the neighbours among this many versions and, if that is another pair, the ends."""
     yield from itertools.pairwise(range(count))
     if count > 2:
         yield 0, count - 1

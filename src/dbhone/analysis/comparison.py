@@ -34,7 +34,7 @@ class _ComparisonSetup:
     """What is compared with what: names and kinds, by index.
 
     ``controls`` are the subjects that are the base once more. ``whole`` says of a step whether it
-    is no part of another: summaries are of these. ``hops`` has, for each subject, the comparisons
+    is not part of another: summaries are of these. ``hops`` has, for each subject, the comparisons
     within runs that lead to the base.
     """
 

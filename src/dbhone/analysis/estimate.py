@@ -25,7 +25,7 @@ from scipy.special import stdtr, stdtrit
 from dbhone.measurement.sample_array import Array, Logs
 
 MINIMUM_FOR_INTERVAL = 3
-"""With fewer blocks a spread cannot be told at all."""
+"""With fewer blocks a spread cannot be estimated at all."""
 _ROUNDING = 1e-12
 """Spreads and differences of logarithms below this are rounding, not measurement."""
 _LEAST_P = float(np.finfo(np.float64).tiny)
@@ -55,7 +55,7 @@ class Estimates:
 
 
 def width(blocks: int, confidence: float) -> float:
-    """Return the half-width of an interval over so many equally noisy blocks of spread 1."""
+    """Return the half-width of an interval over this many equally noisy blocks of spread 1."""
     return float(reach(np.array(blocks - 1.0), confidence)) / float(np.sqrt(blocks))
 
 
@@ -130,7 +130,7 @@ def _weighted_squares(values: Array, variances: Array) -> Array:
 def with_repeats(subject: Logs, repeats: Sequence[Logs], confidence: float) -> Logs:
     """Return the mean of a subject and its repeats, steps x blocks: it has less noise than one.
 
-    A repeat that differs from the subject, over all steps, is no repeat and is left out.
+    A repeat that differs from the subject, over all steps, is not a repeat and is left out.
     """
     sound = [
         repeat

@@ -63,7 +63,7 @@ def contrast(
     terms: dict[frozenset[int], Logs] = {}
     for name, weight in weights.items():
         if name == earlier:
-            continue  # it is no distance from itself, and says nothing of any other run
+            continue  # it is not at a distance from itself, and says nothing of any other run
         for above, below in links.hops(name, earlier):
             runs = links.together(above, below)
             term = (rows[above] - rows[below]).times(weight)

@@ -112,13 +112,13 @@ def _check_each(parts: Sequence[JoinableRun], *, history: bool) -> None:
             raise UsageError(f"{part.title} is named twice")
         if history and len(part.compared) < 2:
             raise UsageError(
-                f"{part.title} measured less than two versions, and so is no history yet",
-                hint=f"'hone resume {part.run.id}' goes on with it if it is not complete",
+                f"{part.title} measured fewer than two versions, so it is not a history yet",
+                hint=f"'hone resume {part.run.id}' continues it if it is not complete",
             )
         if not part.compared:
             raise UsageError(
                 f"{part.title} has measured nothing that could be compared",
-                hint=f"'hone show {part.run.id}' tells how far it came",
+                hint=f"'hone show {part.run.id}' shows how far it got",
             )
 
 
@@ -156,7 +156,9 @@ def _namesakes(chained: Sequence[JoinableRun], part: JoinableRun) -> str:
             other = part.compared.get(numbered(name, part))
             if other is not None:
                 differing = listed(differences(subject, other))
-                return f" ({name} of {earlier.title} is another one: they differ in {differing})"
+                return (
+                    f" ({name} of {earlier.title} is a different one: they differ in {differing})"
+                )
     return ""
 
 
@@ -178,7 +180,7 @@ def _check_same(earlier: JoinableRun, part: JoinableRun, one: Subject, other: Su
         raise UsageError(
             f"{one.name} is not the same in {earlier.title} and {part.title}:"
             f" {' and '.join(differing)} differ",
-            hint=f"'hone report {earlier.run.id}' and 'hone report {part.run.id}' tell what they"
+            hint=f"'hone report {earlier.run.id}' and 'hone report {part.run.id}' show what they"
             " are; a version that joins two runs has to be the same in both",
         )
 
@@ -187,7 +189,7 @@ def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
     """Refuse runs that did not do the same work, or not on the same machine."""
     first_run, other = first.run, part.run
     if first_run.machine.fingerprint != other.machine.fingerprint:
-        raise UsageError(f"{part.title} was measured on another machine than {first.title}")
+        raise UsageError(f"{part.title} was measured on a different machine from {first.title}")
     if (first_run.suite, first_run.size) != (other.suite, other.size):
         raise UsageError(
             f"{part.title} ran {other.suite} ({other.size}), {first.title}"
@@ -206,7 +208,7 @@ def _check_alike(first: JoinableRun, part: JoinableRun) -> None:
     ]
     if differing:
         raise UsageError(
-            f"{part.title} did other work than {first.title}: their [workload] differ in"
+            f"{part.title} did different work from {first.title}: their [workload] differ in"
             f" {listed(differing)}"
         )
 
@@ -246,7 +248,7 @@ def _version_order(parts: Sequence[JoinableRun]) -> tuple[str, ...]:
                 if not before:
                     heapq.heappush(ready, (age(later), later))
     if len(order) < len(after):
-        raise UsageError(f"{_titles(parts)} have their versions in orders that contradict")
+        raise UsageError(f"{_titles(parts)} list their versions in contradictory orders")
     return tuple(order)
 
 

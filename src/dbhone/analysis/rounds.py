@@ -10,7 +10,7 @@ extremes, which a single burst would decide.
 
 A subject's level is its operations divided by its seconds, of all its slices that count: a server
 that stands still in some of them is slower by just that. A round has one slice of each subject,
-moments apart, so what a moment does to all of them is in all levels alike. Which slices stood still
+moments apart, so what a moment does to all of them is in all levels alike. Which slices stalled
 is found here, too, so that a reader is told why a level is what it is.
 
 All slices of a restart share some conditions, such as the layout of memory, which no number of
@@ -58,7 +58,7 @@ def _is_far(first: Array, later: Array) -> bool:
 DEVIATION = 1.4826
 """The standard deviation of normal noise, in medians of the distance from its centre."""
 _STANDSTILL = math.log(2)
-"""A slice that is slower than this, as a difference of logarithms, stood still for half of it."""
+"""A slice that is slower than this, as a difference of logarithms, stalled for half of it."""
 
 
 def log_rate(operations: float, seconds: float) -> float:
@@ -87,7 +87,7 @@ def levels(logs: Array) -> Array:
 
 
 def stalled(logs: Array) -> NDArray[np.bool_]:
-    """Return which slices stood still for half of their time or more, rounds x subjects.
+    """Return which slices stalled for half of their time or more, rounds x subjects.
 
     Such a slice has less than half of its subject's usual rate, and the other subjects' slices of
     its round do not: what stops all is the machine's.

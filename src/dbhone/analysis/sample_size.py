@@ -20,7 +20,7 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.units import count_of, duration, listed
 
 _PATIENCE = 24 * 3600.0
-"""For how many seconds of measuring it is of use to be told how many blocks are missing."""
+"""Seconds of measuring up to which it is useful to say how many blocks are missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class SampleSize:
     block_seconds: float | None
 
     def seconds(self, blocks: int | None) -> float | None:
-        """Return how long so many blocks take, None if that is not known."""
+        """Return how long this many blocks take, None if that is not known."""
         if blocks is None or self.block_seconds is None:
             return None
         return blocks * self.block_seconds
@@ -109,8 +109,8 @@ def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterato
         yield Warning(
             code="stopped-early",
             text=f"measuring ended early, after {count_of(analysis.blocks, 'block')}, since every"
-            f" candidate's summary was clear (p < {CLEAR:g}): its ratio is flattered a little, and"
-            " single steps are known less well than by the whole budget",
+            f" candidate's summary was clear (p < {CLEAR:g}): its ratio is biased slightly"
+            " upwards, and single steps are less precise than with the full budget",
         )
     if run.stopped_by not in ("budget", "blocks") or precision(analysis) <= target:
         return
@@ -133,6 +133,6 @@ def _would_do(sample_size: SampleSize) -> str:
     if (sample_size.seconds(sample_size.target_blocks) or 0) <= _PATIENCE:
         return f"; about {sample_size.target_words} would do"
     return (
-        "; blocks for all to be so would take more than a day here: ask for less ('--target'), or"
-        " let each step last longer"
+        "; reaching the target for all of them would take more than a day here: ask for a wider one"
+        " ('--target'), or let each step last longer"
     )

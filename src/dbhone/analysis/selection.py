@@ -26,7 +26,7 @@ from dbhone.measurement.sample_array import Array, Logs, SampleArray
 
 _CONFIDENCE = 0.95
 FIRST_BLOCKS = 3
-"""The blocks of the first rung: the fewest of which a spread can be told."""
+"""The blocks of the first rung: the fewest from which a spread can be estimated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def standings(scores: Mapping[str, Array]) -> tuple[Standing, ...]:
     """Return the candidates' standings, the best first; ``scores`` have one value for each block.
 
     All are compared with the one that was measured in most blocks, in the blocks that both have:
-    a block that was good to all flatters nobody.
+    a block that was good for all favours none.
     """
     known = {name: values for name, values in scores.items() if not np.isnan(values).all()}
     if not known:
@@ -126,7 +126,7 @@ def step_ratio(after: Array, before: Array) -> tuple[float, float | None]:
 
 
 def _is_beaten(difference: Array) -> bool:
-    """Return whether the leader is better for certain, by its lead in each block."""
+    """Return whether the leader is certainly better, by its lead in each block."""
     found = estimate(Logs.without_rounds(difference), _CONFIDENCE)
     return bool(found.centre - found.half > 0)
 

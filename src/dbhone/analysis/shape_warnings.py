@@ -1,11 +1,11 @@
-"""Blocks that do not fit the others of their step: outliers, and noise in two humps.
+"""Blocks that do not fit the others of their step: outliers, and bimodal noise.
 
 The checks look at what the estimate is made of: the logarithm of each block's ratio to the base.
 Nothing is left out here or elsewhere; the footnotes say what the intervals had to cope with.
 
-Two humps are detected by the best split of the sorted ratios (Fisher, JASA 53 (1958) 789-798) and
+Two modes are detected by the best split of the sorted ratios (Fisher, JASA 53 (1958) 789-798) and
 by the distance of the two means in their own spreads, Ashman's D (Ashman, Bird and Zepf,
-Astronomical Journal 108 (1994) 2348-2361). Noise with one hump, normal or heavy-tailed, exceeds a D
+Astronomical Journal 108 (1994) 2348-2361). Noise with one mode, normal or heavy-tailed, exceeds a D
 of 7 in one of 1,000 rows of 12 blocks, and more rarely in longer rows.
 """
 
@@ -29,11 +29,11 @@ _LEAST = 12
 """Fewer blocks do not tell how far their ratios usually are from each other."""
 _APART = 8.0
 _SHARE = 0.25
-"""Of the blocks, at least this many make a hump."""
+"""Of the blocks, at least this many make a mode."""
 
 
 def odd_shapes(base: str, samples: SampleArray) -> Iterator[Warning]:
-    """Yield a footnote on ratios that lie far from the rest, and one on those in two humps."""
+    """Yield a footnote on ratios that lie far from the rest, and one on bimodal ratios."""
     rows = list(_rows(base, samples))
     yield from _outliers(rows)
     yield from _two_humped(rows)
@@ -54,7 +54,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Humps:
-    """Two humps: the ratio of each, and its number of blocks; ``apart`` is Ashman's D."""
+    """Two modes: the ratio of each, and its number of blocks; ``apart`` is Ashman's D."""
 
     ratios: tuple[float, float]
     counts: tuple[int, int]
@@ -112,15 +112,15 @@ def _two_humped(rows: list[_Row]) -> Iterator[Warning]:
     others = [other_row.name for other_row, _ in humped if other_row is not row]
     yield Warning(
         code="two-humped",
-        text=f"the ratios of {row.name} come in two humps, {low:.3f} in {count_of(below, 'block')}"
-        f" and {high:.3f} in {above}, as if something that a start decides were fast or slow by"
-        " chance; the interval is of their mean, which no block may have"
+        text=f"the ratios of {row.name} are bimodal, {low:.3f} in {count_of(below, 'block')}"
+        f" and {high:.3f} in {above}, probably because of something fixed at server start, such as"
+        " the layout of memory; the interval is of their mean, which no block may have"
         + (f". So do those of {listed(others)}" if others else ""),
     )
 
 
 def _humps(logs: Array) -> _Humps:
-    """Return the two humps into which the sorted values split best, None if there are none."""
+    """Return the two modes into which the sorted values split best, None if there are none."""
     count = len(logs)
     least = max(4, int(np.ceil(_SHARE * count)))
     sizes = np.arange(least, count - least + 1)

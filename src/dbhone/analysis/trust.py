@@ -24,7 +24,7 @@ from dbhone.measurement.record import Role, Run, Warning
 from dbhone.units import count_of, listed
 
 _LARGE = 0.1
-"""A difference beyond which nobody needs a laboratory to find it."""
+"""A run that could have missed a larger difference than this has limited trust."""
 
 
 class TrustGrade(StrEnum):

@@ -63,8 +63,8 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
         many = (np.abs(own - of_base) >= _UNLIKE_SHARES) | (own >= _LARGE_SHARE)
         yield Warning(
             code=MANY_REFUSED if many.any() else "refused",
-            text=f"{name}'s server refused {_of_steps(own.max(), steps)}: the time that was taken "
-            "is in the figures, what would have been done is not",
+            text=f"{name}'s server refused {_of_steps(own.max(), steps)}: the figures include "
+            "the time that these took, but not the work that they would have done",
             subject=name,
         )
 
@@ -274,8 +274,8 @@ def _drift(base: _Base | None) -> Iterator[Warning]:
         yield Warning(
             code="base-drift",
             text=f"the machine changed while it measured: from the first block to the last "
-            f"{base.name} became {abs(np.expm1(change)):.0%} {way}; ratios within a block bear "
-            "that, absolute figures do not",
+            f"{base.name} became {abs(np.expm1(change)):.0%} {way}; ratios within a block "
+            "tolerate that, absolute figures do not",
         )
 
 

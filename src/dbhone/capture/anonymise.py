@@ -1,7 +1,7 @@
-"""Replaces values by like ones: of the same type and length, the same value always by the same.
+"""Replaces values by others of the same type and length, equal values by equal ones.
 
 What replaces a value follows from a keyed hash of it (BLAKE2b, RFC 7693). The key is random, and
-is not kept: nobody can tell from the file what a value was, other than by its type and length.
+is not kept: the file does not reveal what a value was, except for its type and length.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _character(one: str, chance: Iterator[int]) -> str:
         if one.isalpha():
             return chr((97 if one.islower() else 65) + _number_below(26, chance))
         return one
-    if 0xD800 <= ord(one) <= 0xDFFF:  # a byte that is no text
+    if 0xD800 <= ord(one) <= 0xDFFF:  # a byte that is not text
         return one
     _, first, count = next(row for row in _LETTERS if ord(one) < row[0])
     return chr(first + _number_below(count, chance))

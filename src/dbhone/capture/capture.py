@@ -135,7 +135,7 @@ def _format_of(path: Path, options: CaptureOptions) -> LogFormat:
     best = max(scores, key=lambda name: scores[name])
     if not scores[best]:
         titles = ", ".join(found.title for found in formats())
-        what = "is empty" if not head.strip() else "is no log that hone can read"
+        what = "is empty" if not head.strip() else "is not a log that hone can read"
         raise UsageError(f"{path} {what}", hint=f"it reads {titles}")
     (chosen,) = (found for found in formats() if found.name == best)
     if options.line_prefix is not None and isinstance(chosen, PostgresqlStderr):
@@ -152,7 +152,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             file.seek(0)
             yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if packed else file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UsageError(f"{path} is no whole gzip file: {error}") from error
+        raise UsageError(f"{path} is not a whole gzip file: {error}") from error
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
 

@@ -1,4 +1,4 @@
-"""Switches logging on at a user's server for a while, and puts every setting back.
+"""Switches logging on at a user's server for a while, and restores every setting.
 
 Whatever ends hone, the settings are put back: by hone itself; if it was killed, by a watcher, a
 process that waits for its end and has a connection of its own; and if both are gone, by the next
@@ -41,7 +41,7 @@ _PATIENCE = 600.0
 _DONE = b"."
 
 Ask = Callable[[str], str | None]
-"""Asks the user for a password; None where nobody can be asked."""
+"""Asks the user for a password; None where there is no terminal to ask at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ def capture_live(
     tell: Callable[[str], None],
     waiting: Callable[[float], None],
 ) -> Captured:
-    """Have a server log for so many seconds, and write the workload to a file.
+    """Have a server log for this many seconds, and write the workload to a file.
 
     ``waiting`` gets the seconds that are left, every second. Raises MachineError where the server
     refuses, with its settings put back.
@@ -115,7 +115,7 @@ def capture_live(
             begin()
             tell(f"the server logs all statements for {seconds:.0f} s")
             _wait(log, seconds, waiting)
-        tell("its settings are as they were")
+        tell("its settings are restored")
         log.fetch(spool)
         spool.flush()
         if log.remains is not None:

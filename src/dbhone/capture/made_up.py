@@ -1,4 +1,5 @@
-"""Dumps with made-up rows: a user's tables, as many rows, as many different values, none of his.
+"""Dumps with made-up rows: a user's tables, as many rows, as many different values, none of the
+originals.
 
 Every value is computed from the number of its row. A column's values are counted from 1 to the
 number of different ones; which of them a row has is drawn by a hash of the row's number. Unique
@@ -112,7 +113,7 @@ class RowDialect(ABC):
 
     @abstractmethod
     def numbers(self, first: int, last: int) -> str:
-        """Return what stands behind FROM so that ``i`` has these numbers."""
+        """Return what follows FROM so that ``i`` has these numbers."""
 
     @abstractmethod
     def end(self) -> Iterator[str]:
@@ -208,7 +209,7 @@ class _Maker:
     def _value(self, plan: _Plan, name: str, row: str, depth: int) -> str | None:
         """Return what a column has in the row of this number."""
         if depth > _DEEPEST:
-            raise UsageError(f"the foreign keys of {plan.table.name} lead in a circle")
+            raise UsageError(f"the foreign keys of {plan.table.name} form a cycle")
         unit = plan.units[name]
         number = self._number(plan, unit, row)
         if unit.foreign is None:

@@ -191,7 +191,7 @@ class Sessions:
         duration: int | None = None,
         kind: StatementKind = "text",
     ) -> None:
-        """Take a statement of the session ``key``; one that is no text may have parameters."""
+        """Take a statement of the session ``key``; one that is not text may have parameters."""
         session = self._sessions.get(key) or self._new_session(key)
         values: Sequence[Value] = ()
         template = self._whole[kind].get(sql)

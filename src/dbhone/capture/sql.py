@@ -26,7 +26,7 @@ _NESTED = r"/\*(?![+!])(?:[^*/]|\*(?!/)|/(?!\*)|/\*(?:[^*]|\*(?!/))*\*/)*\*/"
 _COMMENT = r"/\*(?![+!])[^*]*(?:\*(?!/)[^*]*)*\*/"
 # Each begins with one set of characters: that is what makes the search for it fast.
 _SIGNED = r"(?<=-)(?:(?<=[(,=<>+*/-]-)|(?<=[(,=<>+*/-][ ]-))[0-9][\w.]*(?:(?<=[eE])[+-]\d+)?"
-"""What follows a minus that belongs to a number: it stands behind an operator."""
+"""What follows a minus that belongs to a number: such a minus comes after an operator."""
 _POSTGRESQL_LITERAL = rf"[0-9'-](?:(?<=')(?:(?<=\b[eE]'){_ESCAPED}|{_PLAIN})|{_NUMBER}|{_SIGNED})"
 _MYSQL_LITERAL = rf"""[0-9'"-](?:(?<='){_ESCAPED}|(?<="){_ESCAPED_DOUBLE}|{_NUMBER}|{_SIGNED})"""
 
@@ -108,7 +108,7 @@ MYSQL = _rules(
     parameter=r"\?",
     no_values=(
         "executions without their values: the server logs no values of what clients prepared before"
-        " it logged, so let them connect anew meanwhile"
+        " it logged, so let them reconnect meanwhile"
     ),
 )
 LEXICAL_RULES = {rules.protocol: rules for rules in (POSTGRESQL, MYSQL)}

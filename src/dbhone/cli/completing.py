@@ -1,4 +1,4 @@
-"""What a shell completes: runs, experiments, suites, goals and the like, as they are here and now.
+"""What a shell completes: runs, experiments, suites, goals and the like that exist here.
 
 A shell waits for the answer while its user types: nothing heavy is imported before it is needed,
 and whatever goes wrong completes to nothing.

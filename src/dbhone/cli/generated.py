@@ -31,15 +31,15 @@ _OPTIONS = (
         "--workload",
         "suite",
         shell_complete=completing.completing(completing.suites),
-        help="What they do.  [default: sysbench:micro, for SQLite speedtest1]",
+        help="Suite or workload file.  [default: sysbench:micro, for SQLite speedtest1]",
     ),
     click.option(
         "--data",
         metavar="DUMP",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="The dump on which a workload file is replayed, given as --suite.",
+        help="Dump on which a workload file, given as --suite, is replayed.",
     ),
-    click.option("--size", help=f"How large it is.  [default: {_SIZE}]"),
+    click.option("--size", help=f"Size of the suite.  [default: {_SIZE}]"),
     click.option("--sets", metavar="A,B,…", help="Sets of the suite.  [default: all]"),
     click.option("--threads", metavar="N,M,…", help="Numbers of clients.  [default: the size's]"),
     click.option(
@@ -47,12 +47,12 @@ _OPTIONS = (
         type=Percent(),
         default="2%",
         show_default=True,
-        help="Stop when every effect is known this well.",
+        help="Stop when every effect is known this precisely.",
     ),
     click.option(
         "--seed", type=int, default=1, show_default=True, help="Seed of the random order."
     ),
-    click.option("--refresh", is_flag=True, help="Look whether there are newer sources."),
+    click.option("--refresh", is_flag=True, help="Check for newer sources."),
     click.option(
         "--output",
         "-o",

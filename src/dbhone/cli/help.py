@@ -11,7 +11,7 @@ import click
 
 
 class Task(StrEnum):
-    """What a user wants when he takes a command; help lists the commands of each together."""
+    """What a user wants from a command; help lists the commands of each together."""
 
     START = "Start"
     MEASURE = "Measure"
@@ -37,7 +37,7 @@ class HoneCommand(click.Command):
 
 
 def write_commands(formatter: click.HelpFormatter, commands: Mapping[str, click.Command]) -> None:
-    """Write the list of commands by task. A summary that is long goes on below itself."""
+    """Write the list of commands by task. A long summary continues below itself."""
     width = max(len(name) for name in commands)
     room = max(20, formatter.width - width - 6)
     for task in Task:

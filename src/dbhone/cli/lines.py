@@ -45,7 +45,9 @@ def numbers(text: str | None) -> tuple[int, ...]:
     """Return the numbers of clients of ``1,4,16``; none for None. Raises UsageError."""
     parts = _split(text)
     if text is not None and not (parts and all(word.isdecimal() for word in parts)):
-        raise UsageError(f"'{text}' is not numbers of clients", hint="write them as 1,4,16")
+        raise UsageError(
+            f"'{text}' is not a list of numbers of clients", hint="write them as 1,4,16"
+        )
     return tuple(int(word) for word in parts)
 
 
@@ -98,11 +100,11 @@ force_option = click.option(
 def check_output(path: Path | None, *, force: bool) -> None:
     """Raise UsageError if a file that is to be written exists, unless it may be overwritten.
 
-    What is no regular file, such as /dev/stdout, may be written to. A hyphen names no file.
+    Anything but a regular file, such as /dev/stdout, may be written to. A hyphen is refused.
     """
     if path == _HYPHEN:
         raise UsageError(
-            "a hyphen names no file", hint="/dev/stdout is what the terminal or a pipe gets"
+            "'-' (standard output) is not supported", hint="name a file, or /dev/stdout"
         )
     if path is not None and path.is_file() and not force:
         raise UsageError(

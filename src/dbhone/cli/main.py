@@ -75,7 +75,7 @@ class _Commands(click.Group):
 @click.option(
     "--trust",
     is_flag=True,
-    help="Run programs of sources from the net even where no sandbox can shut them in.",
+    help="Run programs of sources from the network even where no sandbox can be made.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print results and errors only.")
 @click.option("--verbose", "-v", is_flag=True, help="Print every step as a line that stays.")
@@ -89,7 +89,7 @@ def hone(
     Begin with `hone try`: it takes your distribution's SQLite from source to a verdict.
     """
     if quiet and verbose:
-        raise click.UsageError("--quiet and --verbose say the opposite: give one of them")
+        raise click.UsageError("--quiet and --verbose exclude each other: give one of them")
     if trust:
         os.environ[TRUST_VARIABLE] = "1"
     ctx.obj = Context(
@@ -145,7 +145,7 @@ def _run(arguments: list[str]) -> int:
         error.show()
         return 2
     except _READER_GONE:
-        # There is nobody to tell.
+        # Nothing reads the output any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except BaseException as error:  # noqa: BLE001 - the last resort: no user ever sees a traceback
@@ -178,9 +178,9 @@ def _tell(error: HoneError, *, debug: bool) -> int:
 
 
 def _unexpected(error: BaseException, home: Path | None) -> HoneError:
-    """Return the error for a fault of hone itself, its traceback kept in a file."""
+    """Return the error for a bug in hone, its traceback kept in a file."""
     failure = HoneError(
-        f"a fault of hone itself: {type(error).__name__}: {error}",
+        f"a bug in hone: {type(error).__name__}: {error}",
         hint="please report it with the log; what was finished is kept",
         log=_kept_traceback(error, home),
     )

@@ -67,7 +67,7 @@ class _Lines:
 
 
 class _Display:
-    """Finished things as lines, and below them one live line for what is going on."""
+    """Finished things as lines, and below them one live line for what is being done."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -107,7 +107,7 @@ class _Display:
         self._what, self._detail, self._expected = what, "", expected
 
     def _go_on(self) -> None:
-        """Let the clocks go on that stood while another hone had the machine."""
+        """Restart the clocks that were stopped while another hone had the machine."""
         if self._waits_since is None:
             return
         waited = time.monotonic() - self._waits_since

@@ -75,7 +75,9 @@ def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> 
 
 _DESIGN = (
     click.option("--budget", type=Duration(), help="Time for everything, such as 8m."),
-    click.option("--target", type=Percent(), help="Stop when every effect is known this well: 1%."),
+    click.option(
+        "--target", type=Percent(), help="Stop when every effect is known this precisely: 1%."
+    ),
     click.option("--seed", type=int, help="Seed of the random order."),
 )
 
@@ -127,7 +129,7 @@ def with_design(
 def execute_new(context: Context, experiment: Experiment, *, refresh: bool, force: bool) -> Page:
     """Begin a run of the experiment, execute it and print what it found.
 
-    Raises UsageError for a budget that gives no verdict as far as can be told, unless ``force``.
+    Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``.
     """
     with context.session() as session, open_store(context) as store:
         short = check(context, experiment, session, force=force)
@@ -145,7 +147,7 @@ def check(
 ) -> Shortage | None:
     """Check before anything begins that the machine and the budget are enough.
 
-    Raises UsageError for a budget that gives no verdict as far as can be told, unless ``force``;
+    Raises UsageError for a budget that is unlikely to give a verdict, unless ``force``;
     then the shortage is returned.
     """
     estimator = BuildEstimator(session.home)
@@ -156,7 +158,7 @@ def check(
     check_room(experiment, plan, session.home)
     short = shortage(plan, experiment)
     if short is not None and not force:
-        raise UsageError(short.reason, hint=f"{short.remedy}; --force begins nevertheless")
+        raise UsageError(short.reason, hint=f"{short.remedy}; --force begins anyway")
     return short
 
 
@@ -193,9 +195,9 @@ def perform(
             execution.execute()
         except KeyboardInterrupt:
             message = f"run {run.id} was interrupted; what is finished is kept"
-            raise Interrupted(message, hint=f"'hone resume {run.id}' goes on") from None
+            raise Interrupted(message, hint=f"'hone resume {run.id}' continues it") from None
         except HoneError as error:
-            error.hint = error.hint or f"'hone resume {run.id}' goes on from what is finished"
+            error.hint = error.hint or f"'hone resume {run.id}' continues from what is finished"
             error.hint = error.hint.replace("RUN", str(run.id))
             raise
     return store.run(run.id)
@@ -227,9 +229,9 @@ def save_reports(
 
 
 def resume_hint(run: Run, missing: float) -> str:
-    """Say how a run comes to its verdict that lacks so many seconds of measuring."""
+    """Say how a run comes to its verdict that lacks this many seconds of measuring."""
     budget = whole_minutes(run.seconds + missing * _CAUTION)
-    return f"'hone resume {run.id} --budget {budget}' goes on to a verdict."
+    return f"'hone resume {run.id} --budget {budget}' continues to a verdict."
 
 
 def write_reports(page: Page, folder: Path) -> tuple[Path, ...]:

@@ -42,7 +42,7 @@ def choose(context: Context, selector: str) -> ChosenBuild:
     if page.winner is None or run.base is None:
         raise UsageError(
             f"run {run.id} has no winner: {_why_none(page)}",
-            hint="name a build by its digest to use it nevertheless: 'hone builds' lists them",
+            hint="name a build by its digest to use it anyway: 'hone builds' lists them",
         )
     return ChosenBuild(
         build=find_build(context.home, page.winner.build_digest),
@@ -59,7 +59,7 @@ def _why_none(page: Page) -> str:
         return "it ended before anything was measured"
     if page.trust.grade is TrustGrade.NONE:
         return f"its figures are not to be trusted ({page.trust.reason})"
-    return "no candidate was faster than its base for certain"
+    return "no candidate was certainly faster than its base"
 
 
 def find_build(home: Home, word: str) -> Build:

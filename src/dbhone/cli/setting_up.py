@@ -15,7 +15,8 @@ from dbhone.requirements import Missing, install, installable
 def ensure_installed(context: Context, lacking: Missing, what: str, home: Home) -> None:
     """Have what ``what`` needs: install what is missing if the user agrees.
 
-    Raises ToolError, with the one line to run, if he does not, or if hone may not or cannot ask.
+    Raises ToolError, with the one line to run, if the user does not, or if hone may not or cannot
+    ask.
     """
     if not lacking:
         return
@@ -42,11 +43,13 @@ def install_with_message(context: Context, lacking: Missing, home: Home) -> None
 
 
 def agree(what: str, *, yes: bool) -> None:
-    """Have the user agree to something. Raises UsageError where he cannot be asked."""
+    """Have the user agree to something. Raises UsageError where there is no terminal to ask at."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"nobody can be asked whether to {what}", hint="say it with --yes")
+        raise UsageError(
+            f"cannot ask whether to {what}: this is not a terminal", hint="agree with --yes"
+        )
     click.confirm(f"{what[0].upper()}{what[1:]}?", abort=True, err=True)
 
 

@@ -1,7 +1,7 @@
 """Copies the artifacts of a build out of the folder in which it was compiled.
 
 A server may run as another account than hone, so all accounts can read the copies. The folder is a
-stranger's: its links must not lead to what is nobody else's business.
+stranger's: its links must not lead to private files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def copy_tree(source: Path, target: Path, *origins: Path) -> None:
 
     A link stays a link if it leads to a file or folder inside ``source``. A link to a file outside
     becomes a copy of the file, if that is in one of the folders ``origins``, from which the folder
-    was made, or if everybody may read it. Other links, and what is no ordinary file, are left out.
+    was made, or if everybody may read it. Other links and special files are left out.
     """
     root = source.resolve()
     roots = (root, *(origin.resolve() for origin in origins))

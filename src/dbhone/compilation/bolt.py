@@ -1,7 +1,7 @@
 """BOLT, LLVM's post-link optimiser: which one is used, what it needs, and what it says it did.
 
 BOLT changes a linked program or library. It adds counters, or it reads what they counted and lays
-the code out anew. The text that it prints is the only account of what it did.
+the code out again. The text that it prints is the only account of what it did.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def find_usable_bolt() -> BoltTool:
         )
     match = _VERSION.search(process.output_of((str(path), "--version")) or "")
     if match is None:
-        raise ToolError(f"{path} does not tell its version", hint="is it a working BOLT?")
+        raise ToolError(
+            f"{path} does not report its version", hint="check that it is a working BOLT"
+        )
     if int(match[1]) < OLDEST:
         raise ToolError(
             f"BOLT {match[1]} is too old: hone needs {OLDEST} or newer",
@@ -72,7 +74,7 @@ def find_usable_bolt() -> BoltTool:
 
 
 def check_memory(text_bytes: int) -> None:
-    """Raise MachineError if the free memory is too small for BOLT on so many bytes of code.
+    """Raise MachineError if the free memory is too small for BOLT on this many bytes of code.
 
     Without the check the kernel would kill BOLT, which then cannot say why.
     """

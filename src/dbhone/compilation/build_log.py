@@ -1,4 +1,4 @@
-"""What the log of a build tells: how far compiling is, and why it failed."""
+"""What the log of a build shows: how far compiling is, and why it failed."""
 
 from __future__ import annotations
 

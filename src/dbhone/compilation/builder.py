@@ -42,8 +42,8 @@ from dbhone.untrusted_files import read_untrusted
 
 _COMPILER_WRAPPER = Path(__file__).with_name("compiler_wrapper.py")
 _OBJECTS = "objects"
-_GLANCE = 2.0
-"""Seconds after which it is told again how far compiling is."""
+_POLL_SECONDS = 2.0
+"""Seconds between two reports of how far compiling is."""
 _UPSETTING = re.compile(r"[^\w/.@+~-]")
 _NO_SPACE = ("no space left on device", "file too large")
 _LONGEST_LOG = 1 << 28
@@ -140,7 +140,7 @@ def _check_folder(folder: Path) -> None:
     strange = sorted(set(_UPSETTING.findall(str(folder))))
     if strange:
         raise MachineError(
-            f"the folder {folder} has {' '.join(strange)} in its name, which upsets builds",
+            f"the folder {folder} contains {' '.join(strange)}, which breaks build systems",
             hint="choose another home with --home or DBHONE_HOME",
         )
 
@@ -158,7 +158,7 @@ def keep_build(result: Path, manifest: Manifest, session: Session) -> Build:
     publish(result, final)
     build = read_build(final)
     if build is None:
-        raise BuildError(f"the build in {final} is damaged", hint="is the disk in order?")
+        raise BuildError(f"the build in {final} is damaged", hint="check the disk")
     return build
 
 
@@ -270,7 +270,7 @@ class _Making:
             "DBHONE_FOLDER": str(self.seen.resolve()),
             # ccache does not know gcc's -fprofile-partial-training and hides the real compiler.
             "CCACHE_DISABLE": "1",
-            # What a build runs of its own while it is instrumented is no training.
+            # What a build runs of its own while it is instrumented is not training.
             **training_environment(self.spec.compiler.family, self.work / "tmp"),
         }
         command = process.Command(
@@ -283,7 +283,7 @@ class _Making:
             tenant=self.tenant,
         )
         with process.Process(command, capture=False) as running:
-            while not running.wait(_GLANCE):
+            while not running.wait(_POLL_SECONDS):
                 if step.phase is Phase.COMPILE and (done := advance(self.log, self.commands)):
                     self.notify(f"{step.phase.value}, {done}")
             finished = running.finish()
@@ -308,7 +308,10 @@ class _Making:
 
     def _advice(self, step: BuildStep, cause: str, log: Path | None) -> str | None:
         if self.tenant.exceeded():
-            return "let fewer compile commands run at once: --jobs"
+            return (
+                "compile with fewer processes ('hone build --jobs 1'),"
+                " or give the machine more memory"
+            )
         needs = self.spec.dbms.requirements
         libraries = Missing(
             requirements=tuple(need for need in needs if need.kind is RequirementKind.HEADER)

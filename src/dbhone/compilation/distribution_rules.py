@@ -30,7 +30,7 @@ def check_packaging(inputs: BuildInputs, dbms: Dbms, tree: Path, compiler: Compi
     if inputs.variant.post_link:
         raise UsageError(
             f"the variant {inputs.variant.name} changes what was linked, which a distribution's"
-            " rules do not let it",
+            " rules do not allow",
             hint="take a variant without bolt",
         )
     if compiler.family is not CompilerFamily.GCC:

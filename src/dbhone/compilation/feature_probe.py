@@ -38,7 +38,7 @@ def try_variant(
 ) -> FeatureProbe:
     """Make a program as ``name`` and run it; train it as well, if the variant is trained.
 
-    A flag that the compiler passes over with a warning counts as one that it does not know.
+    A flag that the compiler ignores with a warning counts as one that it does not know.
     """
     try:
         variant = parse_variant(name)

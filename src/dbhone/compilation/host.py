@@ -22,13 +22,13 @@ def lack(transform: Transform, root: Path = _ROOT) -> str | None:
     if transform.kernel_options:
         configured = _kernel_options(root)
         if not configured:
-            return "this machine's kernel does not tell its configuration"
+            return "this machine's kernel does not expose its configuration"
         absent = [name for name in transform.kernel_options if name not in configured]
         if absent:
             return f"this machine's kernel was built without {', '.join(absent)}"
     for name, word in transform.kernel_settings.items():
         if word not in _words(root / name):
-            return f"/{name} does not say {word}"
+            return f"/{name} does not contain {word}"
     return None
 
 

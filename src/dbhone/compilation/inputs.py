@@ -49,7 +49,7 @@ class BuildInputs(BuildKeys):
     """Everything that a user decides of one build.
 
     ``source`` is a source reference. ``copy_number`` tells apart builds of the same inputs: a
-    control that is built anew has 1.
+    control that is built again has 1.
     """
 
     source: str

@@ -264,7 +264,7 @@ class Build:
     def shown_flags(self) -> tuple[str, ...]:
         """Everything that tells this build from others of its tree and compiler, for people.
 
-        What is told to the compiler and to the linker stands there once.
+        What is given to the compiler and to the linker stands there once.
         """
         manifest = self.manifest
         flags = (

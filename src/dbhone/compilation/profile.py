@@ -119,7 +119,7 @@ def collect(training: FinishedTraining, session: Session) -> Profile:
     if counts.functions_executed == 0:
         raise ProfileError(
             "the training executed no instrumented function: the profile is empty",
-            hint="does the driver run the instrumented build?",
+            hint="check that the driver runs the instrumented build",
         )
     data = training.counters.merge()
     if data.is_file():

@@ -28,11 +28,11 @@ MERGED = "merged"
 """The stem of the file that counters are merged into, where they are."""
 _GATHERED = "gathered"
 _FDATA_WORDS = 8
+"""The words of a line: whether each place has a name, its function and offset; two counts."""
 _LONGEST_COUNT = 21
 """The digits of 64 bits, and a sign."""
 _MOST_COUNTERS = 10_000_000
 """Of one function."""
-"""The words of a line: whether each place has a name, its function and offset; two counts."""
 _BATCH = 200
 """How many files one gcov-dump reads; a command line has no room for all files of a server."""
 _TIMEOUT = 600.0
@@ -118,7 +118,7 @@ class Counters(ABC):
     def files(self) -> tuple[Path, ...]:
         """Return the files of counters, sorted.
 
-        Raises UntrustedFileError if one is no regular file: the trained server made them.
+        Raises UntrustedFileError if one is not a regular file: the trained server made them.
         """
         paths = (parent / name for parent, _, names in walk(self.folder) for name in names)
         files = sorted(path for path in paths if path.name.endswith(self.suffix))
@@ -391,7 +391,7 @@ def _tool(
     if path is None:
         raise ToolError(
             f"{program} is missing: profiles of {compiler.label} cannot be read",
-            hint="'hone doctor' tells what to install",
+            hint="'hone doctor' says what to install",
         )
     command = process.Command(
         argv=(str(path), *arguments), cwd=folder, env={"LC_ALL": "C"}, timeout=_TIMEOUT

@@ -188,8 +188,8 @@ class BuildSpec:
         """
         if self.inputs.options and not self.dbms.takes_options:
             raise UsageError(
-                f"{self.dbms.title} is built without options of yours:"
-                f" '{self.inputs.options[0]}' means nothing",
+                f"{self.dbms.title} takes no build options:"
+                f" '{self.inputs.options[0]}' has no effect",
                 hint="leave the options out",
             )
         request = BuildRequest(
@@ -256,7 +256,7 @@ def _version_line(program: str) -> str | None:
 def library_folder() -> Path | None:
     """Return the user's folder of libraries for old trees, None if there is none.
 
-    Raises MachineError if what is named is no folder.
+    Raises MachineError if what is named is not a folder.
     """
     named = os.environ.get(LIBRARIES_VARIABLE)
     if not named:
@@ -264,7 +264,7 @@ def library_folder() -> Path | None:
     folder = Path(named).expanduser().absolute()
     if not folder.is_dir():
         raise MachineError(
-            f"{LIBRARIES_VARIABLE} names {folder}, which is no folder",
+            f"{LIBRARIES_VARIABLE} names {folder}, which is not a folder",
             hint="set it to the folder that holds boost_1_59_0 and the like, or unset it",
         )
     return folder

@@ -84,7 +84,7 @@ def find_compiler(name: str) -> Compiler:
     if path is None:
         raise ToolError(
             f"the compiler {name} is not installed",
-            hint="is the path right, and may it be executed?"
+            hint="check that the path is right and may be executed"
             if "/" in name
             else f"install it: {missing(requirements_of(name)).line()}",
         )
@@ -92,7 +92,9 @@ def find_compiler(name: str) -> Compiler:
     number = process.output_of((path, "-dumpfullversion", "-dumpversion"))
     version = _VERSION.search(number or identity or "")
     if identity is None or version is None:
-        raise ToolError(f"{path} does not tell its version", hint="is it a working compiler?")
+        raise ToolError(
+            f"{path} does not tell its version", hint="check that it is a working compiler"
+        )
     return Compiler(
         family=family,
         path=Path(path),

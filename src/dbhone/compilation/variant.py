@@ -141,7 +141,7 @@ class Variant:
                     raise ToolError(
                         f"'{transform.name}' with {compiler.label} needs {program}, which is"
                         " missing",
-                        hint="'hone doctor' tells what to install",
+                        hint="'hone doctor' says what to install",
                     )
 
 
@@ -159,7 +159,8 @@ def parse_variant(text: str) -> Variant:
     known = (*registry.names(DRAWER), *COMPOSITIONS)
     if READY_MADE in words:
         raise VariantError(
-            f"'{text}' is impossible: what is {READY_MADE} is not built", hint="leave the rest out"
+            f"'{text}' is impossible: a {READY_MADE} server is not compiled",
+            hint="leave the rest out",
         )
     for word in words:
         if word not in known:

@@ -8,8 +8,8 @@ to run an instance. The options follow from a few rules:
   RelWithDebInfo would bring -g and, on Debian, a package's flags.
 - Libraries are those that the tree brings, but for TLS: an old tree is built with the versions
   that it was tried with, and nothing is downloaded.
-- The linker, NUMA and the like, which CMake would choose by what it finds, are told.
-- With gcc a profile is told by MySQL's own option since 8.0.19 (FPROFILE_GENERATE, FPROFILE_USE).
+- The linker, NUMA and the like, which CMake would choose by what it finds, are given.
+- With gcc a profile is given by MySQL's own option since 8.0.19 (FPROFILE_GENERATE, FPROFILE_USE).
   What of the flags a tree's option does not give, as the first ones did not all, stays among the
   variant's. The option turns REPRODUCIBLE_BUILD on, which has each file compiled by relative
   paths; so all builds of such a tree have it on, or base and candidate would differ in more than
@@ -55,7 +55,7 @@ def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()
     """Return the recipe of ``mysqld``; ``options`` are a maker's own, besides those of all.
 
     Raises SourceError for a library that the tree wants and that is not there, UsageError and
-    UnknownName for options that cannot be meant.
+    UnknownName for invalid options.
     """
     new = (request.tree / "share" / "messages_to_clients.txt").is_file()
     make = ("ninja", f"-j{request.jobs}", "mysqld", "GenError")

@@ -42,7 +42,7 @@ _ESCAPED = re.compile(r"\\([btnr\\s])")
 _PREFIXES_TO_FILES = frozenset({"log_bin", "relay_log"})
 """Settings whose value is how names of files begin, perhaps with a folder."""
 _NAMELESS = {"log_bin": "binlog"}
-"""What stands for a missing value where that is no switch."""
+"""What stands for a missing value where that is not a switch."""
 
 
 def read_cnf(text: str, sections: frozenset[str]) -> tuple[RequestedSetting, ...]:
@@ -58,7 +58,7 @@ def read_cnf(text: str, sections: frozenset[str]) -> tuple[RequestedSetting, ...
         name, equals, rest = line.partition("=")
         spelling = name.strip().lower().replace("-", "_")
         if not re.fullmatch(r"[a-z][a-z0-9_.]*", spelling):
-            raise SettingsError(f"line {number}: '{line}' is no setting of a my.cnf")
+            raise SettingsError(f"line {number}: '{line}' is not a setting of a my.cnf")
         value = _value(rest) if equals else _NAMELESS.get(spelling, "ON")
         if spelling.removeprefix("loose_") in _PREFIXES_TO_FILES:
             # In the instance's own data directory, wherever the user's are.
@@ -117,7 +117,7 @@ def unskipped(setting: str, value: str, is_setting: Callable[[str], bool]) -> tu
     switched = _SWITCHES.get(value.lower())
     if switched is None:
         raise SettingsError(
-            f"'{setting} = {value}' would turn {name} off all the same",
+            f"'{setting} = {value}' would turn {name} off whatever the value",
             hint=f"write {name} = ON or {name} = OFF",
         )
     return name, switched

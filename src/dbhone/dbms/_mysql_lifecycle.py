@@ -295,7 +295,7 @@ _CONSEQUENCES = re.compile(
     r"^(?:Aborting|Plugin '.*' (?:init function returned error|registration as a .* failed)"
     r"|Unknown/unsupported storage engine|Failed to initialize|Data Dictionary init)"
 )
-"""Errors that follow from one that was told before."""
+"""Errors that follow from one that was reported before."""
 
 
 def is_ready(log: str) -> bool:

@@ -1,4 +1,4 @@
-"""MySQL and what is made of it: told apart by their trees, built alike, initialised alike.
+"""MySQL and its forks: distinguished by their trees, built alike, initialised alike.
 
 Until 5.6 a data directory is made as MariaDB's is; since 5.7 the server makes it by itself.
 """
@@ -80,7 +80,7 @@ class MysqlServer(MysqlLife):
         return next(times, self.build_seconds)
 
     def version(self, tree: Path) -> str:
-        """Return what the tree's own file says; a tree of another maker is told as such."""
+        """Return what the tree's own file says; a tree of another maker is reported as such."""
         return version_of(tree, self.maker)
 
     def required_programs(self, tree: Path) -> tuple[str, ...]:

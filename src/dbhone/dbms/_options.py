@@ -41,8 +41,8 @@ def expand(asked: Iterable[str], sets: Sets, version: str) -> tuple[str, ...]:
     """Return the options on CMake's command line, each name replaced by its options.
 
     ``sets`` are a DBMS's named options; of them those are taken that the version has. Raises
-    UsageError for what is no option and for options that hone decides, UnknownName for a name
-    that is none, and UsageError for one that means nothing in this version.
+    UsageError for what is not an option and for options that hone decides, UnknownName for a name
+    that is none, and UsageError for one that has no effect in this version.
     """
     words: list[str] = []
     for word in asked:
@@ -53,7 +53,7 @@ def expand(asked: Iterable[str], sets: Sets, version: str) -> tuple[str, ...]:
             raise UnknownName("set of build options", word, sets)
         chosen = options_of(sets[word], version)
         if not chosen:
-            raise UsageError(f"the build options '{word}' mean nothing in version {version}")
+            raise UsageError(f"the build options '{word}' have no effect in version {version}")
         words += [f"-D{option.name}={option.value}" for option in chosen]
     return tuple(words)
 
@@ -66,7 +66,7 @@ def _checked(word: str) -> str:
         )
     if _DECIDED.fullmatch(definition[1]):
         raise UsageError(
-            f"'{word}' is for hone to decide: {definition[1]} follows from the variant and the"
+            f"'{word}' is decided by hone: {definition[1]} follows from the variant and the"
             " compiler",
             hint="choose another variant or compiler instead",
         )

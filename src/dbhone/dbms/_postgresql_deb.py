@@ -1,6 +1,6 @@
 """PostgreSQL built by Debian's own rules, as binary packages.
 
-The rules configure it, then the server alone is made with the variant's flags behind those of the
+The rules configure it, then the server alone is made with the variant's flags after those of the
 package, and then the rules make the rest and pack it. debhelper's stamp file tells them then that
 all is built, as it does after a build by themselves. So libpq and the clients stay as they are, and
 so does what ``pg_config`` and the server tell those who build extensions: a profile's flags in

@@ -151,7 +151,7 @@ class PostgresqlLife(ServerDbms):
             "logging_collector": "off",
             "log_destination": "stderr",
             "lc_messages": "C",
-            # After a crash of one process the others would begin anew, slowly and unnoticed.
+            # After a crash of one process the others would restart, slowly and unnoticed.
             "restart_after_crash": "off",
         }
 
@@ -252,7 +252,7 @@ class PostgresqlLife(ServerDbms):
         return f"{size // 1024}kB"
 
     def bytes_of(self, value: str) -> int | None:
-        """Return the bytes in ``8GB``, ``1048576kB`` or in so many blocks."""
+        """Return the bytes in ``8GB``, ``1048576kB`` or in a number of blocks."""
         amount = _AMOUNT.fullmatch(value.strip())
         return int(amount[1]) * _UNITS[amount[2]] if amount else None
 
@@ -313,7 +313,7 @@ def read_conf(text: str) -> tuple[RequestedSetting, ...]:
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise SettingsError(f"line {number}: '{line}' is no setting of a postgresql.conf")
+            raise SettingsError(f"line {number}: '{line}' is not a setting of a postgresql.conf")
         name = match["name"].lower()
         if name in _INCLUDES:
             raise SettingsError(

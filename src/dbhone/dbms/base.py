@@ -23,7 +23,7 @@ LIBRARIES_VARIABLE = "DBHONE_LIBRARIES"
 
 
 class Phase(StrEnum):
-    """What a build step is for; the log and the timings are told apart by it."""
+    """What a build step is for; the log and the timings are divided by it."""
 
     CONFIGURE = "configure"
     COMPILE = "compile"
@@ -179,7 +179,7 @@ class Dbms(ABC):
     text_bytes: int = 0
     """About how many bytes of code what is measured has: a post-link optimiser needs memory."""
     is_library: bool = False
-    """Whether what is measured is a shared library, and no program."""
+    """Whether what is measured is a shared library and not a program."""
     takes_options: bool = False
     """Whether its recipe knows what to do with the build options of a request."""
     packagings: frozenset[str] = frozenset()

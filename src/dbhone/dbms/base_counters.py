@@ -56,7 +56,7 @@ class CounterSource:
         return self.enable.replace("{name}", name)
 
     def read(self, rows: Iterable[Sequence[object]]) -> tuple[Reading, ...]:
-        """Return what an answer says; what is no number is left out."""
+        """Return what an answer says; what is not a number is left out."""
         readings = (self._reading(row) for row in rows)
         return tuple(reading for reading in readings if reading is not None)
 

@@ -88,8 +88,8 @@ class SizingHints:
 class Takeover:
     """What makes a copy of a user's data directory one of hone's.
 
-    ``files`` are written anew, or removed where there is no text; then the ``program`` gives hone's
-    user his rights. ``marker`` is a file that every data directory has.
+    ``files`` are rewritten, or removed where there is no text; then the ``program`` gives hone's
+    user its rights. ``marker`` is a file that every data directory has.
     """
 
     marker: str
@@ -116,7 +116,7 @@ class ServerDbms(Dbms):
     cache_setting: str
     """The setting that says how large the server's own cache is."""
     reserved: frozenset[str] = frozenset()
-    """Settings that nobody may ask for, besides the fixed ones: hone gives them otherwise."""
+    """Settings that an experiment may not set, besides the fixed ones, as hone sets them."""
     foreign_data: re.Pattern[str]
     """What its log says of a data directory that another version has made."""
     own_files: frozenset[str] = frozenset()
@@ -211,10 +211,10 @@ class ServerDbms(Dbms):
     def serve(self, installation: Installation, data: Path) -> Program:
         """Return what runs the server in the foreground on a user's data, by its own settings.
 
-        Raises UsageError for a DBMS of which hone does not know it.
+        Raises UsageError for a DBMS of which hone does not know how.
         """
         del installation, data
-        raise UsageError(f"hone does not know how {self.title} serves another's data")
+        raise UsageError(f"hone does not know how {self.title} serves a user's data")
 
     @abstractmethod
     def is_ready(self, place: InstanceDir, log: str) -> bool:

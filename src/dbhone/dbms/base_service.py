@@ -38,7 +38,7 @@ class DistributionService:
 
     ``package`` has the server of a ``series``, whose servers read each other's data directories.
     ``instances`` reads what the command ``listing`` prints. ``data_series`` is the file of a data
-    directory with its series. ``restart`` starts an instance anew where systemd does not run, by
+    directory with its series. ``restart`` restarts an instance where systemd does not run, by
     whose ``unit`` it is done otherwise; ``ask`` succeeds if it takes connections.
     """
 

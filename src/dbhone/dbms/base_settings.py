@@ -30,9 +30,9 @@ class Origin(StrEnum):
     CONFIG = "config"
     """A named config: what a version lacks is left out."""
     FILE = "file"
-    """A settings file of the user's own: what hone decides itself is passed over."""
+    """A settings file of the user's own: what hone decides itself is ignored."""
     EXPERIMENT = "experiment"
-    """The experiment file, which nobody wrote for another purpose."""
+    """The experiment file, which was written for this purpose only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class RequestedSetting:
         if len(self.value) > _LONGEST_VALUE:
             raise SettingsError(
                 f"the value of {self.name} has {len(self.value):,} characters,"
-                f" and at most {_LONGEST_VALUE:,} make sense"
+                f" but at most {_LONGEST_VALUE:,} are allowed"
             )
 
 
@@ -61,7 +61,7 @@ class SettingHistory(_Section):
     ``since`` is the first version that has it, ``until`` the first that has it no more; both
     are for people. Since ``ignored`` it takes the name and does nothing: as if it had it no more.
     ``became`` is the name for the same thing elsewhere. The value there is this one's times
-    ``factor``, with ``unit`` behind it; or what stands in ``values``, where numbers above
+    ``factor``, with ``unit`` after it; or what stands in ``values``, where numbers above
     ``most`` mean what that means; or ``form`` with this value in place of ``{}``; or the same.
     ``note`` says what people should know.
     """
@@ -149,7 +149,7 @@ def explain_change(change: SettingHistory, version: str, title: str) -> str:
     elif change.since and here < numbers(change.since):
         text = f"{title} has this setting only since {change.since}"
     elif change.ignored and numbers(change.ignored) <= here:
-        text = f"{title} takes it and does nothing since {change.ignored}"
+        text = f"{title} accepts and ignores it since {change.ignored}"
     else:
         text = ""
     return f"{text} ({change.note})" if text and change.note else text

@@ -94,9 +94,9 @@ class BlockServers:
             self._pool.forget()
 
     def ready(self, subjects: tuple[str, ...]) -> None:
-        """Start all servers anew, on fresh data, if one of them is not up.
+        """Restart all servers on fresh data if one of them is not up.
 
-        A server that died must not go on with fresh data beside others whose data is worn. Cold
+        A server that died must not continue with fresh data beside others whose data is worn. Cold
         servers share nothing between slices.
         """
         if self._cold or all(name in self._up for name in subjects):
@@ -170,7 +170,7 @@ class BlockServers:
             self._observation.warn_unobserved(subject, trouble)
 
     def close(self, subject: str) -> None:
-        """End the subject's server and leave its data; the next trial starts all anew."""
+        """End the subject's server and leave its data; the next trial restarts all of them."""
         running = self._up.pop(subject, None)
         if running is not None:
             running.server.kill()  # its data goes: there is nothing to be written

@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 _NAME_READY_MADE = (
     f'say so: variant = "{READY_MADE}" in an experiment, --variant {READY_MADE} with hone build,'
-    f" #{READY_MADE} behind the source with hone compare"
+    f" #{READY_MADE} after the source with hone compare"
 )
 
 
@@ -134,14 +134,14 @@ class BuildService:
 
     @property
     def waited(self) -> float:
-        """The seconds that were waited for other hones so far, also while that goes on."""
+        """The seconds waited for other hones so far, including a wait that still lasts."""
         if self._waits_since is None:
             return self._waited
         return self._waited + time.monotonic() - self._waits_since
 
     def _waiting(self, other: str) -> None:
         if not self._waiting_was_told:
-            self.listen(Note(text=f"{other} is building or measuring here: taking turns"))
+            self.listen(Note(text=f"waiting: {other} is building or measuring on this machine"))
         self._waiting_was_told = True
         self._waiting_is_shown = True
         self.listen(WaitBegan(other=other))
@@ -325,7 +325,7 @@ def recognise(tree: Path) -> str:
 
 @contextlib.contextmanager
 def _naming_ready_made_servers(tree: Path) -> Iterator[None]:
-    """Let an error that a tree is no source tell what to do if it holds a ready-made server."""
+    """Give the error that a tree has no source a hint if the tree holds a ready-made server."""
     try:
         yield
     except SourceError as error:

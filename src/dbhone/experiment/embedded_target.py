@@ -103,7 +103,9 @@ class EmbeddedTarget(Target):
             )
             if not finished.ok or finished.text().strip() != check.expected:
                 output = finished.text().strip()[:200] or finished.ending()
-                raise DriverError(f"the consistency check of {task.set}'s database says: {output}")
+                raise DriverError(
+                    f"the consistency check of {task.set}'s database reports: {output}"
+                )
             return report.verification
 
     def schedule(self) -> Schedule:

@@ -60,7 +60,7 @@ class BuildEstimator:
         inputs = subject.inputs
         if not inputs.variant.ready_made and not installed(inputs.compiler):
             reason = f"the compiler {inputs.compiler} is not installed"
-            return ToolError(reason, hint="'hone doctor' tells what to do")
+            return ToolError(reason, hint="'hone doctor' says what to do")
         if not subject.levers:
             return None
         return lacking(experiment, subject, self.version(inputs))
@@ -111,7 +111,7 @@ class BuildEstimator:
     def _is_there(
         self, inputs: BuildInputs, pass_: Pass, compiler: Compiler, like: Sequence[Build]
     ) -> bool:
-        """Return whether nothing of this pass needs to be built, as far as can be told.
+        """Return whether nothing of this pass needs to be built, as far as is known.
 
         Passes after the first depend on what came before, which is not known yet: a build of the
         same tree counts as there while the first one is.

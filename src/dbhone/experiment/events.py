@@ -1,6 +1,6 @@
 """What an execution tells while it works. The core never prints; it calls a listener.
 
-``left`` is how many seconds are left at most, None where nobody can know.
+``left`` is how many seconds are left at most, None where that is unknown.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class WaitBegan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitEnded:
-    """It is this hone's turn again."""
+    """This hone has the machine again."""
 
 
 Event: TypeAlias = Began | Ended | Detail | Note | SliceStarted | BlockEnded | WaitBegan | WaitEnded
@@ -124,7 +124,7 @@ class Announced(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class StepReport:
-    """What is told when a step ends: whether its result existed before, and what else is known."""
+    """What is reported when a step ends: whether its result existed, and what else is known."""
 
     reused: bool = False
     note: str = ""
@@ -134,7 +134,7 @@ class StepReport:
 class StepReporter:
     """Tells a listener of the beginning and the end of each step of a plan.
 
-    ``clock`` returns seconds; ``left`` the seconds that are left at most, None if nobody can know.
+    ``clock`` returns seconds; ``left`` the seconds that are left at most, None if unknown.
     """
 
     def __init__(

@@ -202,7 +202,7 @@ class Execution:
             case Measure():
                 self._stopped_by = self._measure(tuple(self._active(step)))
             case _:
-                raise TypeError(f"nobody performs {type(step).__name__}")
+                raise TypeError(f"nothing performs {type(step).__name__}")
 
     # Which subjects take part
 
@@ -293,7 +293,7 @@ class Execution:
         )
         if probe.works:
             return _memory_shortage(inputs) if inputs.variant.post_link else None
-        return ToolError(probe.reason or "", hint="'hone doctor' tells what to do")
+        return ToolError(probe.reason or "", hint="'hone doctor' says what to do")
 
     def _recorded_digest(self, step: Fetch) -> str | None:
         """Return the digest of the tree that the run began with, None if it is not known."""
@@ -351,7 +351,7 @@ class Execution:
     def _note_identical(self, builds: dict[str, BuildResult]) -> None:
         """Tell of a candidate that is byte for byte the base, or it puzzles the reader.
 
-        Nobody expects one with levers or settings of its own to be another build.
+        One with levers or settings of its own is not expected to be another build.
         """
         base = self._experiment.base
         for name, build in builds.items():
@@ -362,7 +362,7 @@ class Execution:
                 self._recorder.warn(IDENTICAL, text, subject=name)
 
     def _check_settings(self) -> None:
-        """Refuse to go on under other settings than those that a run began with.
+        """Refuse to continue with settings other than those that a run began with.
 
         A settings file may have been edited since, or a named config changed with hone.
         """

@@ -1,7 +1,7 @@
 """Runs one step on two servers to see where its time goes: nothing of it is a measurement.
 
-Both servers are up with their clients connected, and work in turns. Sampling costs them time, so
-that no figure of it may count towards a verdict: none is stored.
+Both servers are up with their clients connected, and work in alternation. Sampling costs them time,
+so that no figure of it may count towards a verdict: none is stored.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def explain(
     rounds: int,
     seconds: float,
 ) -> Explained:
-    """Run a step on the base and a subject in so many rounds; each subject has so many seconds.
+    """Run a step on the base and a subject in ``rounds`` rounds; each subject has ``seconds``.
 
     Raises what the builds and the servers raise, and DriverError if too little was sampled.
     """
@@ -265,7 +265,7 @@ class _Sampled:
         if min(sum(count.values()) for count in counts) < _FEWEST_SAMPLES:
             raise DriverError(
                 f"fewer than {_FEWEST_SAMPLES} samples were taken in a round:"
-                " the server hardly computes",
+                " the server is almost idle",
                 hint="sample for longer: --seconds",
             )
         return tuple(

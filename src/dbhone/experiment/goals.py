@@ -134,7 +134,7 @@ def missing_for_build(
 
 
 def foresee_dbms(reference: str) -> str | None:
-    """Return of which DBMS a source is, as far as that can be told before it is fetched.
+    """Return which DBMS a source is, as far as that is known before it is fetched.
 
     A folder is looked at. Of other sources the last part counts, and of several names in it the
     longest: ``git:…/percona-server`` is Percona Server. Raises SourceError for a folder that

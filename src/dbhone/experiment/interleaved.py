@@ -34,7 +34,7 @@ from dbhone.workload.task import Task
 
 _SLICE = 0.5
 _MIN_ROUNDS = 4
-"""Rounds in a trial. For fewer, fresh clients were no worse."""
+"""Rounds in a trial. With fewer rounds fresh clients were no worse."""
 _MIN_EVENTS_PER_SLICE = 20
 """Of each client, in each slice. What is under way at a slice's two ends is then a few percent
 of it, and the same for all subjects."""
@@ -43,7 +43,7 @@ _MOST_CLIENTS = 512
 with its memory, at the same time as all others."""
 _PROBE_ROUNDS = 3
 """Slices of each subject before a set's operations are taken for slow, where that is new. A single
-slice may fall into a moment in which the whole machine stood still."""
+slice may fall into a moment in which the whole machine stalled."""
 _SLOWDOWN_FACTOR = 2.0
 """Slices would have to be this many times as long as before for it to be new."""
 
@@ -81,7 +81,7 @@ def interleaved_sets(
 def why_not_interleaved(driver: Driver, task: Task, *, one_by_one: bool = False) -> str | None:
     """Return why a task cannot be measured in short slices, None if it can."""
     if one_by_one:
-        return "short slices take turns, and no two servers are up at once"
+        return "short slices alternate between servers, but only one server is up at a time"
     if not driver.can_pause(task):
         return f"{driver.name} cannot be paused while it executes {task.set}"
     return None

@@ -1,8 +1,8 @@
-"""Trials of an embedded DBMS in short slices: all subjects' drivers are started, one goes on.
+"""Trials of an embedded DBMS in short slices: all subjects' drivers are started, one runs.
 
 A driver executes its steps once and ends, so a trial has no rounds of equal content as on servers
-(``interleaved.py``). But two drivers that take turns every few hundredths of a second come to the
-same step at about the same time, and what the machine does meanwhile strikes both alike. A step's
+(``interleaved.py``). But two drivers that alternate every few hundredths of a second reach the same
+step at about the same time, and what the machine does meanwhile affects both alike. A step's
 time is the sum of the slices in which it was executed.
 """
 
@@ -37,7 +37,7 @@ class InterleavedRuns:
         self._start = start
 
     def measure(self, inhibitor: IdleInhibitor, announce: Announce) -> list[SubjectResult]:
-        """Run all drivers to their ends, in turns; return the subjects' results, in order."""
+        """Run all drivers to their ends, alternating; return the subjects' results, in order."""
         idle_before = inhibitor.cpu_seconds()
         started_at, before = datetime.now(UTC), read_conditions()
         with contextlib.ExitStack() as stack:
@@ -61,7 +61,7 @@ class InterleavedRuns:
         ]
 
     def _take_turns(self, runs: Mapping[str, PausableRun]) -> dict[str, DriverResult]:
-        """Let one driver after the other go on for a slice, in random order, until all ended."""
+        """Let one driver after the other run for a slice, in random order, until all have ended."""
         trial = self._trial
         results: dict[str, DriverResult] = {}
         for round in itertools.count():

@@ -53,12 +53,12 @@ def joining_text(request: JoinRequest) -> str:
     ]
     if not whole:
         raise UsageError(
-            f"run {run.id} is no history with a sound version, and only histories add up",
+            f"run {run.id} is not a history with a sound version, and only histories can be joined",
             hint="'hone runs' lists the runs",
         )
     if not request.versions:
         raise UsageError(
-            f"no version is named that should join run {run.id}", hint="name them by --versions"
+            f"no version to join run {run.id} is named", hint="name them by --versions"
         )
     others = {subject.dbms for subject in run.subjects} - {request.dbms}
     if others:
@@ -71,7 +71,7 @@ def joining_text(request: JoinRequest) -> str:
     names = sorted([anchor, *new], key=age)
     title = load_dbms(request.dbms).title
     return file_text(
-        f"Written by `hone history --join {run.id}`: joins that run by way of {anchor}.",
+        f"Written by `hone history --join {run.id}`: joins that run through {anchor}.",
         {"title": f"{title} {' and '.join(new)} beside {anchor}", "base": names[0]},
         {
             "history": {"order": names},

@@ -1,4 +1,4 @@
-"""Reads an experiment file and refuses, before anything starts, what cannot be meant."""
+"""Reads an experiment file and rejects what is invalid before anything starts."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def with_sources(text: str, given: Sequence[str]) -> str:
 
 
 def _parted(word: str, known: tuple[str, ...]) -> tuple[str, str]:
-    """Return name and reference; a reference, too, may have a ``=``, but only behind a colon."""
+    """Return name and reference; a reference, too, may have a ``=``, but only after a colon."""
     name, sign, reference = word.partition("=")
     if sign and ":" not in name:
         if name not in known:
@@ -281,7 +281,7 @@ def _parted(word: str, known: tuple[str, ...]) -> tuple[str, str]:
     if len(known) > 1:
         names = ", ".join(known)
         raise UsageError(
-            f"'{word}' does not say which source it is instead of: there are {names}",
+            f"'{word}' does not say which source it replaces: there are {names}",
             hint=f"write {known[0]}={word}",
         )
     return known[0], word

@@ -1,9 +1,9 @@
 """Measures: blocks of randomised trials over all subjects, committed as they are made.
 
 A trial is one set on all subjects, one right after the other, in random order. A block is a trial
-of each set. Where one server is up at a time, a subject does all sets before the next one's turn. A
-trial that was cut off is kept but does not count, and is made anew, so that what is compared was
-always measured within seconds.
+of each set. Where one server is up at a time, a subject completes all sets before the next one
+starts. A trial that was cut off is kept but does not count, and is repeated, so that what is
+compared was always measured within seconds.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Measuring:
         )
 
     def _end_block(self, block: int, seconds: float) -> Analysis:
-        """Report a block that took so many seconds; return what is known by now."""
+        """Report a block that took this many seconds; return what is known by now."""
         self._allocate_time(seconds * _CAUTION)
         analysis = self._analysis()
         self.recorder.listen(

@@ -166,7 +166,7 @@ class Experiment:
 
     @property
     def suite_label(self) -> str:
-        """The name of the suite; a user's is told by what is in its files."""
+        """The name of the suite; a user's is named after the contents of its files."""
         return own_suite.label(self.suite, self.files)
 
     @property

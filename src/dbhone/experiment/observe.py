@@ -50,7 +50,7 @@ class ObserveOptions:
             for setting in source.settings.items() if names else ():
                 needing.setdefault(setting, []).extend(names)
         return {
-            # Of names that are no paths, whatever they look like.
+            # Names that are not paths, whatever they look like.
             setting: value.replace("{prefix}", commonprefix(names))  # noqa: RUF071
             for (setting, value), names in needing.items()
         }
@@ -80,7 +80,7 @@ def check_counters(counters: Sequence[str], systems: Iterable[Dbms], *, where: s
         source, dot, name = counter.partition(".")
         if not dot or not name:
             raise ExperimentError(
-                f"{where}: '{counter}' is no counter",
+                f"{where}: '{counter}' is not a counter",
                 hint=f"write SOURCE.NAME; sources are {', '.join(sorted(known))}",
             )
         if source not in known:

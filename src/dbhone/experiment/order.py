@@ -1,6 +1,6 @@
 """In which order blocks are measured, and on which random data.
 
-All of it depends on the arguments alone: a resumed run goes on as it would have gone.
+All of it depends on the arguments alone: a resumed run is as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def block_order(
 
 
 def subject_order(seed: int, block: int, subjects: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the order of the subjects in a block in which each does all sets in its turn."""
+    """Return the order of the subjects in a block where each completes all sets at once."""
     return tuple(random.Random(f"{seed}/{block}/subjects").sample(subjects, len(subjects)))
 
 

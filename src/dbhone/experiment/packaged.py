@@ -25,13 +25,13 @@ def packaged_build(
 ) -> Build:
     """Return the build of a winner's source and variant by the distribution's rules, verified.
 
-    It is trained anew, on the packages' own configuration, and verified at the ``grade`` that the
+    It is trained again, on the packages' own configuration, and verified at the ``grade`` that the
     winner passed, in comparison with what the rules make without a variant. Raises UsageError if it
     must be trained and nothing says on what.
     """
     if winner.manifest.inputs.variant.profile_guided and training is None:
         raise UsageError(
-            f"the variant {winner.manifest.variant} must be trained anew for these packages, and a"
+            f"the variant {winner.manifest.variant} must be trained again for these packages, and a"
             " build alone does not say on what",
             hint="name the run that measured it",
         )

@@ -54,7 +54,7 @@ class PlanStep:
     """One thing that an experiment does, for some of its subjects.
 
     ``needs`` and ``makes`` name results: a step makes one, of those that earlier steps have made.
-    A ``tentative`` step is done if enough of the budget is left when its turn has come.
+    A ``tentative`` step is done if enough of the budget is left when it is reached.
     """
 
     stage: ClassVar[Stage]
@@ -399,8 +399,7 @@ def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[
     """Yield the steps of a subject's build.
 
     One compiles. A profile-guided build has two or three, with training after each but the last.
-    A post-link optimiser adds counters to what came of them, and after another training lays it
-    out anew.
+    A post-link optimiser adds counters to their result, and rearranges it after another training.
     """
     inputs, source = subject.inputs, _source(subject.inputs.source)
     if inputs.variant.ready_made:

@@ -36,7 +36,7 @@ class RunRecorder:
         self._deadline = self._began + budget
 
     def clock(self) -> float:
-        """Return seconds of a clock that stands still while another hone has its turn."""
+        """Return seconds of a clock that stops while another hone has the machine."""
         return time.monotonic() - self._waited()
 
     def left(self) -> float:

@@ -225,7 +225,7 @@ class Resolver:
 
 
 def _check_order(order: Sequence[str], subjects: Sequence[SubjectDeclaration], where: str) -> None:
-    """Refuse an order that cannot be meant: it begins with the base, and has each version once.
+    """Refuse an invalid order: it begins with the base, and has each version once.
 
     Raises UnknownName or ExperimentError, told to be at ``where``.
     """
@@ -238,7 +238,7 @@ def _check_order(order: Sequence[str], subjects: Sequence[SubjectDeclaration], w
     missing = [name for name in versions if name not in order]
     if missing:
         raise ExperimentError(
-            f"{where}: {missing[0]} has no place in it",
+            f"{where}: {missing[0]} is missing",
             hint="name all subjects but the control, the oldest first",
         )
     base = next(subject.name for subject in subjects if subject.role is Role.BASE)

@@ -60,9 +60,9 @@ def take_over(run: Run, session: Session, store: Store, *, budget: float | None 
         _check_raised(run, budget)
     elif budget is not None and budget <= run.seconds:
         raise UsageError(
-            f"run {run.id} has worked {duration(run.seconds)} by now, and a budget counts all of"
-            " that",
-            hint=f"{_with_more(run)} goes on",
+            f"run {run.id} has already used {duration(run.seconds)}, which counts towards the"
+            " budget",
+            hint=f"{_with_more(run)} continues it",
         )
     here = read_machine(session.home.root)
     if here.fingerprint != run.machine.fingerprint:
@@ -81,14 +81,14 @@ def take_over(run: Run, session: Session, store: Store, *, budget: float | None 
 
 
 def _check_raised(run: Run, budget: float | None) -> None:
-    """Refuse to go on with a complete run, but for one that a larger budget lets measure more."""
+    """Refuse to continue a complete run, unless a larger budget lets it measure more."""
     report = f"'hone report {run.id}' shows what it found"
     if run.stopped_by != "budget":
         raise UsageError(f"run {run.id} is complete", hint=report)
     if budget is None or budget <= run.seconds:
         raise UsageError(
             f"run {run.id} is complete: it has used its budget ({duration(run.seconds)})",
-            hint=f"{report}; {_with_more(run)} measures on",
+            hint=f"{report}; {_with_more(run)} measures more",
         )
 
 

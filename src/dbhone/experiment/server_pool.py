@@ -180,7 +180,7 @@ class ServerPool:
                 place,
                 chosen.values,
                 home=self.session.home,
-                # What an instrumented server counts while nobody trains it is thrown away.
+                # What an instrumented server counts outside of training is discarded.
                 env={**prepared_environment(place), **spec.env},
                 levers=spec.levers,
                 counters=spec.counters,
@@ -318,7 +318,7 @@ class ServerPool:
         if not finished.ok:
             raise DriverError(
                 f"the training's command, {training.line}, {finished.ending()}",
-                hint="mend it; [training] timeout says how long it may take",
+                hint="fix it; [training] timeout says how long it may take",
                 log=keep_log(log, self.session.home, "training-command"),
             )
 

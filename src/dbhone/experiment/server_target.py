@@ -50,7 +50,7 @@ _SERVER_STARTS = 5.0
 _USUAL_TRAINING_ROUNDS = 3
 _MOST_TRAINING_ROUNDS = 6
 _USUAL_COMMAND = 60.0
-"""Seconds that a training's command is expected to take; nobody knows."""
+"""Seconds that a training's command is expected to take: a guess."""
 _SETTLED_CHANGE = 0.02
 _SETTLED_NEW_FUNCTIONS = 0.002
 
@@ -237,7 +237,7 @@ class ServerTarget(Target):
 
     def _steps(self, task: Task) -> Iterator[Step]:
         declared = self.suite.sets[task.suite_set]
-        for key in declared.keys():  # noqa: SIM118 - a method of ours, no dict
+        for key in declared.keys():  # noqa: SIM118 - a method of ours, not a dict's
             group = declared.group_of(key)
             assert group is not None
             yield Step(
@@ -291,7 +291,7 @@ class ServerTarget(Target):
         )
 
     def ready(self, subjects: tuple[str, ...]) -> None:
-        """Start all servers anew, on fresh data, if one of them is not up."""
+        """Restart all servers on fresh data if one of them is not up."""
         assert self._servers is not None, "a block is open"
         self._servers.ready(subjects)
 
@@ -309,7 +309,7 @@ class ServerTarget(Target):
 
     def _warn_of_slow_operations(self, set_name: str, lasting: bool) -> None:
         few = f"too few operations of {set_name} end in a short slice"
-        once = "in a pass that stood still for seconds each slice had a new client"
+        once = "the server stalled in a trial, so each of its slices had a new client"
         text = f"{few}: {'each slice has a new client' if lasting else once}"
         self.recorder.warn("slow-operations", text, step=set_name)
 

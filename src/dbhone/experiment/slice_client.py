@@ -22,7 +22,7 @@ from dbhone.workload.pausable_client import PausableClient
 from dbhone.workload.task import Task
 
 SETTLING = 0.1
-"""Seconds after a client goes on that are not counted: what was on its way ends, and caches warm
+"""Seconds after a client resumes that are not counted: what was on its way ends, and caches warm
 up."""
 _CONNECTING = 60.0
 _ENDING = 60.0
@@ -40,7 +40,7 @@ class Totals:
 class SliceReading:
     """What was counted in one slice, and what the client used in it.
 
-    ``before`` is what there was before the client went on. ``began`` is in seconds since the trial
+    ``before`` is what there was before the client resumed. ``began`` is in seconds since the trial
     began, ``client_cpu`` in seconds.
     """
 
@@ -102,7 +102,7 @@ class SliceClient:
             self.client.pause()
 
     def slice(self, round: int, position: int, seconds: float, trial_began: float) -> None:
-        """Measure the server for so many seconds, while the clients of all others are paused."""
+        """Measure the server for this many seconds, while the clients of all others are paused."""
         if self.error is not None:
             return
         before = self._totals()

@@ -46,7 +46,7 @@ def server_workload(experiment: Experiment) -> ServerWorkload:
     if not isinstance(driver, ServerDriver):
         (dbms, *_) = (subject.inputs.dbms for subject in experiment.subjects)
         raise UsageError(
-            f"{dbms} is no server: it is part of the program that uses it",
+            f"{dbms} is not a server: it is part of the program that uses it",
             hint="'hone build' prints where a build's files are",
         )
     return ServerWorkload(

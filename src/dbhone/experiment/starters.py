@@ -123,7 +123,7 @@ def _settings(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
 def _allocator(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     del versions
     if not isinstance(dbms, ServerDbms):
-        raise UsageError(f"{dbms.title} is no server: it has no levers", hint=_ANOTHER)
+        raise UsageError(f"{dbms.title} is not a server: it has no levers", hint=_ANOTHER)
     return _file(
         dbms,
         f"{dbms.title}: is it faster with another memory allocator?",
@@ -166,7 +166,7 @@ sets = {list(suite.training or (usual,))}
 """.replace("'", '"')
     return f"""\
 {_SCHEMA_LINE}
-# 'hone plan FILE' tells what this would do, and how long it would take; 'hone run FILE' does it.
+# 'hone plan FILE' shows what this would do, and how long it would take; 'hone run FILE' does it.
 
 title = "{title}"
 base = "rel" # all other subjects are compared with this one

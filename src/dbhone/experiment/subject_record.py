@@ -84,7 +84,7 @@ def post_link_facts(record: PostLinkRecord) -> str:
     taken = record.taken_after / record.taken_before - 1 if record.taken_before else 0.0
     parts = (
         f"{record.tool}: {_training_facts(record.profile)}",
-        f"laid out {record.moved:,} of {record.profiled:,} anew",
+        f"{record.moved:,} of {record.profiled:,} functions rearranged",
         *left,
         f"taken branches {taken:+.0%}",
         f"{size(record.hot_bytes)} of {size(record.text_bytes)} of code is hot",

@@ -74,7 +74,7 @@ class Subjects:
             return section
         where = self._where.at("subjects", name)
         if section.like in (*seen, name):
-            raise ExperimentError(f"{where}: 'like' goes in a circle")
+            raise ExperimentError(f"{where}: 'like' forms a cycle")
         if section.like not in self._declared.subjects:
             raise UnknownName("subject", section.like, self._declared.subjects, where=where)
         model = self._merged(section.like, (*seen, name))
@@ -123,7 +123,7 @@ class Subjects:
         for key in (*sorted(build_keys), "rebuild"):
             if getattr(section, key):
                 raise ExperimentError(
-                    f"{where}: '{key}' means nothing: a ready-made server is not built"
+                    f"{where}: '{key}' has no effect: a ready-made server is not compiled"
                 )
         return variant
 
@@ -134,7 +134,7 @@ class Subjects:
         if section.options and not load_dbms(section.dbms).takes_options:
             where = self._where.at("subjects", name)
             raise ExperimentError(
-                f"{where}: {section.dbms} is built without options of yours",
+                f"{where}: {section.dbms} takes no build options",
                 hint="leave 'options' out",
             )
         for fix in section.fixes:
@@ -151,7 +151,7 @@ class Subjects:
         """Return the levers of a subject; whether this machine has them is asked when it runs."""
         if section.levers and section.dbms not in server_systems():
             where = self._where.at("subjects", name)
-            raise ExperimentError(f"{where}: {section.dbms} is no server and has no levers")
+            raise ExperimentError(f"{where}: {section.dbms} is not a server and has no levers")
         return self._where.meant(applied_levers.canonical, section.levers, "subjects", name)
 
 
@@ -165,7 +165,9 @@ def with_varied(where: Locator, declared: ExperimentFile) -> ExperimentFile:
         for values in itertools.product(*section.vary.values()):
             varied = "-".join((name, *values))
             if varied in subjects or (values and varied in declared.subjects):
-                raise ExperimentError(f"{where.at('subjects', name)}: there are two of {varied}")
+                raise ExperimentError(
+                    f"{where.at('subjects', name)}: two subjects would be named {varied}"
+                )
             settings = _settings_of(section, declared) | dict(
                 zip(section.vary, values, strict=True)
             )
@@ -206,7 +208,7 @@ class RequestedSettings:
         if merged or self._config.use or self._config.file:
             keys = ("subjects", subject) if section.settings else ("config",)
             where = self._where.at(*keys)
-            raise ExperimentError(f"{where}: {section.dbms} is no server and has no settings")
+            raise ExperimentError(f"{where}: {section.dbms} is not a server and has no settings")
         return ()
 
     def _named(self, dbms: ServerDbms) -> tuple[RequestedSetting, ...]:
@@ -258,7 +260,7 @@ class Trainings:
     def of(self, name: str, section: SubjectSection, variant: Variant) -> Training | None:
         """Return what a subject is trained on, None if it takes no training.
 
-        Raises ExperimentError or UnknownName for what cannot be meant.
+        Raises ExperimentError or UnknownName for invalid input.
         """
         where = self._where.at("subjects", name)
         if not variant.profile_guided:
@@ -335,7 +337,7 @@ class Trainings:
             return None
         if dbms not in server_systems():
             where = self._where.at("training", "command")
-            raise ExperimentError(f"{where}: {dbms} is no server that a command could reach")
+            raise ExperimentError(f"{where}: {dbms} is not a server that a command could reach")
         folder = self._folder.absolute()
         return TrainingCommand(argv=general.command, folder=folder, timeout=general.timeout)
 
@@ -347,7 +349,7 @@ class Trainings:
         where = self._where.at("training", "shares")
         if "seconds" not in suite.adjustable:
             raise ExperimentError(
-                f"{where}: {suite_name} runs each set once: its time cannot be shared out"
+                f"{where}: {suite_name} runs each set once: its time cannot be divided by shares"
             )
         trained = suites.full_names(suite, general.sets or ())
         shared = suites.full_names(suite, tuple(general.shares), where=where)

@@ -156,7 +156,7 @@ class Target(ABC):
     @classmethod
     @abstractmethod
     def block_seconds(cls, experiment: Experiment, subjects: int) -> float | None:
-        """Return about how long a block of so many subjects takes, None if only a trial tells."""
+        """Return about how long a block of this many subjects takes, None before a trial."""
 
     # Work
 

@@ -1,6 +1,6 @@
 """Experiment files that hone writes: what ``hone compare`` and ``hone history`` execute.
 
-A side of a comparison is a source reference, with a variant behind ``#`` if it is to be built in
+A side of a comparison is a source reference, with a variant after ``#`` if it is to be built in
 another way than is usual: ``known:mysql@8.0.12``, ``apt:postgresql#lto+pgo``.
 """
 
@@ -76,7 +76,7 @@ def workload_table(options: WorkloadOptions, dbms: Dbms) -> dict[str, Any]:
 
 
 def design_table(options: DesignOptions, subjects: int) -> dict[str, Any]:
-    """Return the ``[design]`` of an experiment of so many subjects."""
+    """Return the ``[design]`` of an experiment of this many subjects."""
     budget = options.budget or _SUBJECT_SECONDS * subjects
     return {
         "target": f"{options.target * 100:g}%",
@@ -227,17 +227,17 @@ class CompareRequest:
 def parse_side(text: str, known: KnownVersions) -> Side:
     """Return what a word of the command line means. Nothing is fetched.
 
-    Raises UsageError, UnknownName or VariantError for what cannot be meant.
+    Raises UsageError, UnknownName or VariantError for invalid input.
     """
     head, hash_, tail = text.rpartition("#")
-    # What stands behind "#" may belong to the source: https://…#sha256=…
+    # What follows "#" may belong to the source: https://…#sha256=…
     of_source = not hash_ or "=" in tail
     reference, named_variant = (text, None) if of_source else (head, tail)
     version = _known(reference, known)
     parsed = parse_reference(version.source if version else reference)
     word = named_variant or (version.variant if version else None)
     if named_variant == "":
-        raise UsageError(f"'{text}' names no variant behind '#'", hint=f"write it as {SYNTAX}")
+        raise UsageError(f"'{text}' names no variant after '#'", hint=f"write it as {SYNTAX}")
     ready_made = kind_of(parsed.kind).ready_made
     word = word or (READY_MADE if ready_made else _VARIANT)
     variant = parse_variant(word)

@@ -98,7 +98,7 @@ def _kept(profile: TrainedProfile | None, service: BuildService) -> Profile | No
         return None
     kept = find_kept(service.session.home, profile.digest)
     if kept is None:
-        raise ProfileError("the profile of this build is no longer kept", hint="build it anew")
+        raise ProfileError("the profile of this build is no longer kept", hint="build it again")
     return kept
 
 
@@ -190,7 +190,7 @@ def answers_compared(
 ) -> ListComparison:
     """Return how a candidate's answers compare with the base's, as a list of tests.
 
-    A candidate that could not be asked is told by the reason for that.
+    A candidate that could not be asked has the reason instead.
     """
     expected = base.verifications
     if isinstance(candidate, str):

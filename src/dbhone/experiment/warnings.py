@@ -24,7 +24,7 @@ from dbhone.units import count_of, listed
 from dbhone.workload.suite import Regime
 
 _LEAST_LOST = 0.01
-"""The share of a step's throughput that stalls must take to be told."""
+"""The share of a step's throughput that stalls must cost to be reported."""
 _MOST_NAMED = 3
 
 
@@ -55,7 +55,7 @@ _LIMITS = (
         condition=Condition.THROTTLED,
         above=0.001,
         code="throttled",
-        text="a CPU quota held it up for {mean:.3f} s in a driver run on average",
+        text="a CPU quota throttled it for {mean:.3f} s in a driver run on average",
     ),
     _Limit(
         condition=Condition.THERMAL,
@@ -72,13 +72,13 @@ def conditions_notes(experiment: Experiment) -> Iterator[tuple[str, str]]:
         yield (
             COLD,
             "every server was cold: it had just been started, and its data was on the disk only;"
-            " nothing here says how fast a server is that has run for a while",
+            " nothing here says how fast a warm server is",
         )
     if experiment.servers is Servers.ONE:
         yield (
             "one-server",
-            "one server was up at a time, and did everything before the next one's turn: what is"
-            " compared lies minutes apart, so the noise of the machine weighs more",
+            "one server was up at a time, and completed all sets before the next one started: what"
+            " is compared was measured minutes apart, so the noise of the machine weighs more",
         )
     if not can_enclose():
         yield (
@@ -136,7 +136,7 @@ def running_note(subject: str, differing: Mapping[str, tuple[str, str]]) -> Foot
     )
     return Footnote(
         code="setting-not-taken",
-        text=f"{subject} runs with other settings than it was given: {words}",
+        text=f"{subject} runs with settings other than those it was given: {words}",
         subject=subject,
     )
 
@@ -197,7 +197,7 @@ def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
     if ignored:
         yield Footnote(
             code="setting-ignored",
-            text=f"of the settings file, hone passed over what it decides itself:"
+            text=f"these settings of the settings file were ignored, as hone decides them itself:"
             f" {', '.join(ignored)}",
         )
 
@@ -240,7 +240,7 @@ def host_noise_notes(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
 
 @dataclass(slots=True)
 class _StallTotals:
-    """What a subject did on a set, in all slices and in those in which it stood still."""
+    """What a subject did on a set, in all slices and in those in which it stalled."""
 
     slices: int = 0
     seconds: float = 0.0
@@ -265,7 +265,7 @@ class _StallTotals:
 
 
 def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Footnote]:
-    """Yield a footnote on each subject that stood still so often that its figures show it."""
+    """Yield a footnote on each subject that stalled so often that its figures show it."""
     found: dict[str, dict[str, _StallTotals]] = {}
     trials: dict[tuple[int, str], list[Sliced]] = {}
     for entry in sliced:
@@ -282,7 +282,7 @@ def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Footnote]:
 
 
 def _judged_slices(trial: Sequence[Sliced]) -> Iterator[tuple[Sliced, Slice, bool]]:
-    """Yield each slice that counts, with whether its subject stood still in it."""
+    """Yield each slice that counts, with whether its subject stalled in it."""
     rounds = sorted({one.round for entry in trial for one in entry.slices if one.counted})
     rows = {number: row for row, number in enumerate(rounds)}
     logs = np.full((len(rounds), len(trial)), np.nan)
@@ -305,10 +305,10 @@ def _stalls(subject: str, sets: Mapping[str, _StallTotals], told: Sequence[str])
     more = f", and on {listed(also)}" if also else ""
     rest = f" and {len(others) - len(also)} more" if len(others) > len(also) else ""
     return (
-        f"{subject} stood still, or nearly, in {worst.stalled} of"
+        f"{subject} stalled in {worst.stalled} of"
         f" {count_of(worst.slices, 'slice')} of {name} ({worst.stalled_seconds:.1f} of"
-        f" {worst.seconds:.0f} s) while the others went on, which takes {worst.lost:.0%} of its"
-        f" throughput there{more}{rest}; its figures contain that"
+        f" {worst.seconds:.0f} s) while the others continued, which costs it {worst.lost:.0%} of"
+        f" its throughput there{more}{rest}; its figures include that"
     )
 
 
@@ -333,7 +333,7 @@ def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
     if left_out:
         yield (
             "unsettled",
-            f"{left_out} of {count_of(total, 'round')} at the beginning of passes"
-            f" {'was' if left_out == 1 else 'were'} left out: the servers had not settled, or the"
-            " slices were too short for their operations",
+            f"{left_out} of {count_of(total, 'round')} at the start of trials"
+            f" {'was' if left_out == 1 else 'were'} discarded as warm-up: the servers had not"
+            " settled, or the slices were too short for their operations",
         )

@@ -118,7 +118,7 @@ def cache_bytes_of(dbms: ServerDbms, settings: Mapping[str, str], proposed: int)
     for name, value in settings.items():
         if dbms.canonical(name) == dbms.cache_setting:
             size = dbms.bytes_of(value)
-            # The server itself will reject a value that is no size.
+            # The server itself will reject a value that is not a size.
             return proposed if size is None else size
     return proposed
 

@@ -31,7 +31,7 @@ class Client:
             return self._cursor.fetchall()
         except self._errors as error:
             words = self._protocol.words(error)
-            raise ServerError(f"the server refuses the question: {words}") from error
+            raise ServerError(f"the server rejected the query: {words}") from error
 
     def tell(self, statement: str) -> None:
         """Execute a statement that returns no rows. Raises ServerError."""
@@ -39,7 +39,7 @@ class Client:
             self._cursor.execute(statement)
         except self._errors as error:
             words = self._protocol.words(error)
-            raise ServerError(f"the server refuses '{statement}': {words}") from error
+            raise ServerError(f"the server rejected '{statement}': {words}") from error
 
     def close(self) -> None:
         """Close the connection, with a farewell if the server still listens."""
@@ -60,7 +60,7 @@ def connect(endpoint: Endpoint) -> Client:
         return Client(protocol, protocol.connect(endpoint, line, _TIMEOUT), line)
     except _errors_of(protocol) as error:
         _hang_up(line)
-        raise ServerError(f"no connection with the server: {protocol.words(error)}") from error
+        raise ServerError(f"no connection to the server: {protocol.words(error)}") from error
     except BaseException:
         _hang_up(line)
         raise

@@ -76,7 +76,7 @@ class CounterReader:
         count = sum(len(source.names) for source in self._sources)
         if count > MOST:
             raise UsageError(
-                f"[observe] counters means {count} counters of the server; {MOST} can be watched",
+                f"[observe] counters matches {count} counters of the server; {MOST} can be watched",
                 hint="write patterns that fewer names match",
             )
 
@@ -131,5 +131,5 @@ def _nearest(source: CounterSource, name: str, available: Sequence[str]) -> str:
     if close:
         return f"did you mean {' or '.join(repr(spelling[match]) for match in close)}?"
     count = len(available)
-    rest = f"{count} names, and none is like it" if count else "and there is nothing yet"
+    rest = f"{count} names, none of them similar" if count else "and has nothing yet"
     return f"'{source.name}' is {source.counts}, {rest}"

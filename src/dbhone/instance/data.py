@@ -131,7 +131,7 @@ def copy_from(
     takeover = dbms.take_over(installation, place)
     if not (folder / takeover.marker).is_file():
         raise UsageError(
-            f"{folder} is no data directory of {dbms.title}: it has no {takeover.marker}",
+            f"{folder} is not a data directory of {dbms.title}: it has no {takeover.marker}",
             hint="give the folder that the server has in its setting data_directory or datadir",
         )
     check_copyable(folder)
@@ -151,7 +151,7 @@ def check_copyable(folder: Path) -> None:
         for path in (found / name for found, _, names in walk(folder) for name in names):
             if not stat.S_ISREG(path.lstat().st_mode):
                 raise UsageError(
-                    f"{path} is a link or no file: what it stands for would not be copied",
+                    f"{path} is a link or a special file: its contents would not be copied",
                     hint="tablespaces and logs elsewhere cannot be copied; give a dump",
                 )
     except OSError as error:

@@ -37,7 +37,7 @@ class Yardstick:
 
 
 def memory_for(servers: int) -> int:
-    """Return the memory that each of so many servers may have, in bytes."""
+    """Return the memory that each of this many servers may have, in bytes."""
     total = min(float(psutil.virtual_memory().total), cgroup.memory_limit(Path("/")))
     return int(total) // max(servers, 1)
 
@@ -53,7 +53,7 @@ def scaled(value: str, yardstick: Yardstick, dbms: ServerDbms) -> str:
     if share is None:
         if _MEANT.search(value):
             raise SettingsError(
-                f"'{value}' is no share of memory or cache",
+                f"'{value}' is not a share of memory or cache",
                 hint="write it as '50% of memory' or '5% of cache, at least 64M'",
             )
         return value
@@ -66,7 +66,7 @@ def scaled(value: str, yardstick: Yardstick, dbms: ServerDbms) -> str:
 def server_memory_limits(needs: Mapping[str, int]) -> dict[str, int]:
     """Return the most memory that each of these servers may hold, in bytes, with its clients.
 
-    It is what the server needs, and an equal part of what nobody needs. ``needs`` has the size of
+    It is what the server needs, and an equal part of the rest. ``needs`` has the size of
     each one's cache.
     """
     needed = {name: cache + _BESIDE_CACHE for name, cache in needs.items()}

@@ -39,7 +39,7 @@ def evict(folder: Path) -> None:
     if left > whole * _LEFT:
         raise MachineError(
             f"the kernel keeps {size(left)} of the {size(whole)} below {folder} in memory,"
-            " although it was asked to forget them",
+            " although it was asked to drop them",
             hint=_REMEDY,
         )
 

@@ -79,7 +79,7 @@ def _new_folder(session: Session) -> Path:
 
 
 def admit(path: Path, account: Account | None) -> None:
-    """Let the account read our file or pass our folder; nobody else may."""
+    """Let only the account read our file or pass our folder."""
     if account is not None:
         os.chown(path, -1, account.gid)
         path.chmod(0o750 if path.is_dir() else 0o640)

@@ -98,7 +98,7 @@ def _identify(installation: Installation, session: Session) -> tuple[ServerDbms,
             if version is not None:
                 return dbms, version
     raise SourceError(
-        f"{installation.server.name} is no server that hone knows: asked for its version it said"
+        f"{installation.server.name} is not a server that hone knows: asked for its version it said"
         f" '{output.splitlines()[-1]}'"
     )
 

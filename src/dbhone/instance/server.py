@@ -76,7 +76,7 @@ class Server:
     def pid(self) -> int:
         """The server's first process, the parent of any others."""
         if self._process is None:
-            raise ServerError(f"{self.title} does not run")
+            raise ServerError(f"{self.title} is not running")
         return self._process.pid
 
     def __enter__(self) -> Server:
@@ -131,7 +131,7 @@ class Server:
             if self.dbms.is_ready(self.place, self._log()):
                 return
             if time.monotonic() > deadline:
-                raise self._error(f"did not get ready within {self.timeout:.0f} s")
+                raise self._error(f"did not become ready within {self.timeout:.0f} s")
         raise self._error("did not start", process.finish())
 
     def _check_levers(self, process: Process) -> None:
@@ -140,15 +140,15 @@ class Server:
             return
         lever = self.levers.without_effect(read_observed_state(process.pid))
         if lever is not None:
-            error = self._error(f"runs, but the lever {lever.name} has done nothing")
+            error = self._error(f"runs, but the lever {lever.name} had no effect")
             error.hint = lever.remedy
             raise error
 
     def check(self) -> None:
         """Raise ServerError if the server has died, MachineError if it found the disk full.
 
-        One that has lost a process because it took too much memory is killed, which is told, too:
-        what is left of it is not what is measured.
+        One that has lost a process because it took too much memory is killed, which is reported,
+        too: what is left of it is not what is measured.
         """
         if self._process is not None and self._process.wait(0):
             finished = self._process.finish()
@@ -210,7 +210,7 @@ class Server:
         if group is not None and group.out_of_memory():
             return "choose a smaller cache, or fewer subjects: they share the machine's memory"
         if self.dbms.foreign_data.search(text):
-            return f"another version has made this data: remove {self.home.data}, it comes back"
+            return f"another version made this data: remove {self.home.data}, which is made again"
         if finished is not None and finished.status == -signal.SIGKILL:
             return (
                 "the kernel kills what takes too much memory: see dmesg, or choose a smaller cache"

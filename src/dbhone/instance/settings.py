@@ -51,7 +51,7 @@ def _query(dbms: ServerDbms, installation: Installation, place: InstanceDir) -> 
     last_line = lines[-1].strip() if lines else "nothing"
     raise ServerError(
         f"{installation.server} {answers[0].ending()} when asked for its settings,"
-        f" and said: {last_line}"
+        f" and printed: {last_line}"
     )
 
 
@@ -172,9 +172,7 @@ class _Choice:
             canonical.removeprefix(LOOSE), wanted.value, self._is_setting
         )
         if _UNPRINTABLE.search(value):
-            raise SettingsError(
-                f"the value of the setting '{name}' has a character without a shape"
-            )
+            raise SettingsError(f"the value of the setting '{name}' contains a control character")
         return name, value, loose or wanted.origin is Origin.CONFIG
 
     def _is_setting(self, name: str) -> bool:
@@ -187,8 +185,8 @@ class _Choice:
             return name in self.decided | dbms.own_files | dbms.data_settings
         if name in dbms.data_settings:
             raise SettingsError(
-                f"'{name}' decides how a data directory is made, and hone has the server make it"
-                " as it does by itself",
+                f"'{name}' applies when the data directory is initialised, which hone does with"
+                " the server's defaults",
                 hint="leave it out",
             )
         if name not in dbms.reserved and self.fixed.get(name, value) == value:

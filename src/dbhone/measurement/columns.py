@@ -87,7 +87,7 @@ def _within(
     """Return the variance of each measurement's log throughput by its rounds, None without slices.
 
     ``place`` has each measurement's row in ``invocations``, ``step`` its step. What a round does to
-    all subjects alike is no noise of theirs: it is taken out first.
+    all subjects alike is not noise of theirs: it is taken out first.
     """
     slices = _matrix(connection, _slices(run_id))
     if not len(slices):

@@ -190,7 +190,7 @@ def _prepare_sqlite(engine: sa.Engine, *, foreign_keys: bool) -> None:
 
     def on_begin(connection: sa.Connection) -> None:
         # A reader that becomes a writer is refused at once if another has written meanwhile;
-        # who says beforehand that he will write waits for his turn.
+        # one that announces the write beforehand waits for the other.
         writes = connection.get_execution_options().get("hone_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -253,7 +253,7 @@ def _foreign(name: str) -> StoreError:
 
 def _migrate(url: sa.URL) -> None:
     """Bring the tables up to date, in one transaction that has the database for itself."""
-    # To make a table anew is to drop the old one, which foreign keys would forbid.
+    # To rebuild a table is to drop the old one, which foreign keys would forbid.
     engine = _engine(url, foreign_keys=False)
     try:
         with (
@@ -294,13 +294,13 @@ def _check_known(version: str, url: sa.URL) -> None:
     if version < min(known):
         raise StoreError(
             f"the store {place(url)} was written before hone 0.1.0 (its tables are of revision"
-            f" {version}), and no hone reads it any more",
+            f" {version}), which hone no longer reads",
             hint="choose another home with --home or DBHONE_HOME, or move that file away",
         )
     if version not in known:
         raise StoreError(
             f"the store {place(url)} was written by a newer hone (its tables are of revision"
-            f" {version}, this hone knows them up to {SCHEMA})",
+            f" {version}, this hone supports them up to {SCHEMA})",
             hint="update hone, or choose another home with --home or DBHONE_HOME",
         )
 
@@ -380,7 +380,7 @@ _WORDS: dict[int | None, tuple[str, str | None]] = {
     sqlite3.SQLITE_PERM: _FORBIDDEN,
     sqlite3.SQLITE_CANTOPEN: (
         "its file cannot be opened",
-        "see that the folder exists and is yours, or choose another home with --home",
+        "check that the folder exists and is yours, or choose another home with --home",
     ),
     sqlite3.SQLITE_IOERR: (
         "the disk does not read or write (a quota, or a disk that fails)",

@@ -1,4 +1,4 @@
-"""The machine that measures: what it is, how it is set, and by what one tells it from others.
+"""The machine that measures: what it is, how it is set, and what distinguishes it from others.
 
 Everything is read from /proc, /sys and /etc; nothing is started and nothing needs privilege.
 What a machine does not tell is the word ``unknown``, never an error.
@@ -53,7 +53,7 @@ _ARM_PARTS = {
 
 
 def read_machine(home: Path | None = None, *, root: Path = _ROOT) -> Machine:
-    """Return what this machine is. ``home`` is the folder whose file system is told."""
+    """Return what this machine is. ``home`` is the folder whose file system is reported."""
     cpuinfo = _text(root / "proc/cpuinfo")
     model = cpu_model(cpuinfo)
     cores = _cores(root)

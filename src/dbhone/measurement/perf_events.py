@@ -127,7 +127,7 @@ def probe(event: Event = Event.INSTRUCTIONS, *, root: Path = _ROOT) -> CounterSu
 def why_not(error: OSError, root: Path = _ROOT) -> str:
     """Say in words why the kernel refused to count."""
     if error.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
-        return "the CPU shows no counters here, as is usual in a virtual machine"
+        return "the CPU exposes no counters here, as is usual in a virtual machine"
     if error.errno == errno.ENOSYS:
         return "the kernel has no perf_event_open, or this hone does not know it on this CPU"
     if error.errno not in (errno.EACCES, errno.EPERM):
@@ -137,7 +137,7 @@ def why_not(error: OSError, root: Path = _ROOT) -> str:
         if level > 2:
             return (
                 f"kernel.perf_event_paranoid is {level}; 'sudo sysctl"
-                " kernel.perf_event_paranoid=2' allows to count one's own processes"
+                " kernel.perf_event_paranoid=2' allows counting one's own processes"
             )
     return "the kernel forbids it, as is usual in a container (its seccomp profile)"
 

@@ -48,7 +48,7 @@ def cpu_seconds_by_ticks(pid: int, *, proc: Path = _PROC) -> float | None:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process is there and goes on: it is neither stopped nor ended."""
+    """Return whether a process is running: it is neither stopped nor ended."""
     text = read_whole(_PROC / str(pid) / "stat")
     return text is not None and text.rpartition(b")")[2].split()[0] not in _STILL
 

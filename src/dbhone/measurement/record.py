@@ -20,7 +20,7 @@ from dbhone.measurement.series import Series
 class Declared:
     """What an experiment's file declares, as far as reports need it.
 
-    ``history`` is the order of versions, empty if the run is no history. ``workload`` is that
+    ``history`` is the order of versions, empty if the run is not a history. ``workload`` is that
     section of the file. ``subjects`` are all that are declared; some may be missing in the run.
     With ``awake`` no CPU sleeps while something is measured. ``observes`` says whether servers are
     observed meanwhile.
@@ -383,7 +383,7 @@ class Run:
 
     @property
     def version_order(self) -> tuple[str, ...]:
-        """The versions of a history in their order, none if the run is no history."""
+        """The versions of a history in their order, none if the run is not a history."""
         known = {subject.name for subject in self.subjects}
         return tuple(name for name in self.declared.history if name in known)
 

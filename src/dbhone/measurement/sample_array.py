@@ -78,7 +78,7 @@ class SampleArray:
     """What was measured, subjects × steps × metrics × blocks; NaN where nothing was.
 
     ``metrics`` are the names of those of which there is any value. ``blocks`` are the blocks'
-    numbers, ascending; blocks that were cut off and measured anew are not among them. ``within``,
+    numbers, ascending; blocks that were cut off and measured again are not among them. ``within``,
     subjects × steps × blocks, is the variance that the logarithm of a throughput has by the rounds
     of its block, NaN where it has no rounds. ``block_seconds`` is how long a block takes, from its
     beginning to the next one's, None where that is not known.

@@ -1,13 +1,10 @@
-"""Samples a server while it is measured: at fixed moments, or at the ends of slices.
+"""Samples a server while it is measured: at fixed moments, or at the two ends of short slices.
 
-Reads what a server does at fixed moments, in a thread of its own, while a slice runs.
+``Sampler`` reads at fixed moments, in a thread of its own, while a long slice runs.
+``SliceSampler`` reads at the two ends of each short slice, and joins the slices to one series. What
+happens between two slices of a server, while others are measured, is in no series.
 
-It never fails the slice: a probe that fails is not asked again, and what it said is kept.
-
-Reads what a server does at the two ends of short slices, and puts them one after the other.
-
-What happens between two slices of a server, when others are asked, is in no series: the seconds
-of a series are those in which the server itself was asked.
+Neither ever fails a slice: a probe that fails is not asked again, and its message is kept.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ _PATIENCE = 30.0
 
 
 class Sampler:
-    """Asks probes every so many ``seconds``, from the moment at which ``running`` is entered.
+    """Asks probes once in ``every`` seconds, from the moment at which ``running`` is entered.
 
     A moment that has passed because a probe was slow is left out, so that those which are
     there stay multiples of the interval: what was read of two servers can then be laid over
@@ -152,7 +149,7 @@ class _ProbeReadings:
         return None
 
     def _only_sums(self, readings: Readings) -> Readings:
-        """Return where rates begin. A level is told of the slices' ends alone."""
+        """Return where rates begin. A level is read at the slices' ends alone."""
         return {quantity: 0.0 for quantity in readings if quantity.kind is SeriesKind.RATE}
 
     def _add(self, at: float, readings: Readings) -> None:

@@ -73,7 +73,7 @@ def series_of(moments: Sequence[tuple[float, Readings]]) -> tuple[Series, ...]:
     """Return a series for each quantity in one probe's readings at growing moments.
 
     A quantity may be missing at some: a rate's next value is then the mean over the gap, a
-    count is nought. A sum that shrank was begun anew, by a restart or a reset: how fast it grew
+    count is nought. A sum that shrank was reset, as by a restart: how fast it grew
     cannot be known, and that moment is left out, so that no rate is negative.
     """
     quantities = dict.fromkeys(reading for _, readings in moments for reading in readings)

@@ -2,7 +2,7 @@
 
 A server may be one process with many threads, or many processes: PostgreSQL has one for each
 client, which ends with it. What processes used that ended is in the books of the parent that
-waited for them, so that it is counted from then on. All is told by /proc (proc(5)); reading it
+waited for them, so that it is counted from then on. All comes from /proc (proc(5)); reading it
 takes 2 to 3 ms of CPU for a server with 300 threads, 0.1 ms for each process besides. Without
 the context switches, which each thread tells for itself, threads cost nothing.
 """

@@ -1,6 +1,6 @@
-"""Samples the stacks of a running server by perf(1), so many times in each second of CPU.
+"""Samples the stacks of a running server by perf(1), a fixed number of times a second of CPU.
 
-Where the machine has hardware counters, a sample is taken every so many cycles, else by the
+Where the machine has hardware counters, a sample is taken at every N-th cycle, else by the
 kernel's clock of the CPU. Stacks are unwound by the call-frame information that compilers write
 into every program, so that a build needs neither frame pointers nor debugging information. A
 program without a symbol table names only the functions that it exports.

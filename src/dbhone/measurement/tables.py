@@ -24,7 +24,7 @@ class UtcDateTime(sa.TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        """Refuse a moment without a time zone: nobody could say when it was."""
+        """Refuse a moment without a time zone: it would be ambiguous."""
         if value is None:
             return None
         if value.tzinfo is None:

@@ -71,9 +71,9 @@ def unpack(file: bytes) -> tuple[str, int, tuple[Entry, ...]]:
     """
     compressed, seal = file[:-_SEAL_BYTES], file[-_SEAL_BYTES:]
     if seal[:4] != _SEAL_MAGIC or not compressed:
-        raise PackageError("this is no package of hone's, or its end is missing")
+        raise PackageError("this is not a package of hone's, or its end is missing")
     if seal != _seal(compressed):
-        raise PackageError("the package is damaged: its seal does not fit what is in it")
+        raise PackageError("the package is damaged: its seal does not match its contents")
     tar = _decompressed(compressed)
     return read_tar(tar, depth=0 if tar.startswith(_LAYOUT) else 1)
 
@@ -86,7 +86,7 @@ def read_tar(tar: bytes, *, depth: int) -> tuple[str, int, tuple[Entry, ...]]:
     root, moment, entries = _entries(tar, depth)
     # What a reader of tar passes over, such as padding, must be as hone writes it.
     if tar_of(entries, root, moment) != tar:
-        raise PackageError("the package is not as hone writes one")
+        raise PackageError("the package is not in hone's own form")
     return root, moment, entries
 
 
@@ -133,7 +133,7 @@ def _entries(tar: bytes, depth: int) -> tuple[str, int, tuple[Entry, ...]]:
     except (tarfile.TarError, ValueError, IndexError, UnicodeError) as error:
         raise PackageError(f"the package is damaged: {error}") from error
     if len(roots) != 1 or len(moments) != 1:
-        raise PackageError("the package is not as hone writes one")
+        raise PackageError("the package is not in hone's own form")
     return roots.pop(), moments.pop(), tuple(entries)
 
 
@@ -147,5 +147,5 @@ def _entry(reader: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Entry:
         return Entry(name=name, link=info.linkname)
     file = reader.extractfile(info) if info.isreg() else None
     if file is None:
-        raise PackageError(f"the package holds {name}, which is no ordinary file")
+        raise PackageError(f"the package holds {name}, which is not an ordinary file")
     return Entry(name=name, data=file.read(), executable=info.mode == _MODES["program"])

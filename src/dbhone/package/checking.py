@@ -1,4 +1,4 @@
-"""Checks a package on any machine: files, signature, and the verdict, computed anew."""
+"""Checks a package on any machine: files, signature, and the verdict, which is recomputed."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ _TOLERANCE = 1e-5
 class Checked:
     """A package that is what it says.
 
-    ``key`` is the id of the key that signed it, None if nobody did. ``build`` says what was built
-    and how, ``machine`` for which kind of processor. ``grade`` was passed, with so many of so many
-    tests of each of ``lists``. ``found`` is what its samples show of the ``subject``, computed
-    here; both are None without a measurement. Packages by a distribution's rules (``packaging``)
-    were not ``measured`` themselves. ``differing`` are the files that a second build of the same
-    inputs had otherwise, None if nobody made one. ``lacks`` is what a distribution's packages have
-    besides. ``experiment`` is what repeats the measurement, or ``private`` says why others cannot.
+    ``key`` is the id of the key that signed it, None if unsigned. ``build`` says what was built and
+    how, ``machine`` for which kind of processor. ``grade`` was passed; ``lists`` has, for each
+    list, how many of how many tests proved something. ``found`` is what its samples show of the
+    ``subject``, computed here; both are None without a measurement. Packages by a distribution's
+    rules (``packaging``) were not ``measured`` themselves. ``differing`` are the files that a
+    second build of the same inputs differs in, None if there was none. ``lacks`` is what a
+    distribution's packages have besides. ``experiment`` is what repeats the measurement, or
+    ``private`` says why others cannot.
     """
 
     name: str
@@ -136,7 +137,7 @@ def _check_files(entries: Mapping[str, Entry], statements: Statements) -> None:
     files = {name for name in entries if name not in (SIGNED, UNSIGNED)}
     stated = set(statements.subjects)
     for name in sorted(files ^ stated):
-        what = "does not hold" if name in stated else "holds, with no word about it,"
+        what = "lacks" if name in stated else "holds the undeclared file"
         raise PackageError(f"the package {what} {name}")
     for name in sorted(files):
         if (entries[name].digest, entries[name].kind) != statements.subjects[name]:
@@ -164,7 +165,7 @@ def _found_again(measurement: Mapping[str, Any], entries: Mapping[str, Entry]) -
     found = findings(measured, samples)
     where = _difference(said, found, "")
     if where is not None:
-        raise PackageError(f"the samples do not show what the package says of {where}")
+        raise PackageError(f"the samples do not support what the package claims about {where}")
     return found
 
 

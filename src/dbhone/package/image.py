@@ -165,11 +165,11 @@ def read_layout(files: tuple[Entry, ...]) -> tuple[str, int, tuple[Entry, ...], 
             machine=machines[config["architecture"]],
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise PackageError("the package holds an image that is not as hone writes one") from error
+        raise PackageError("the package holds an image that is not in hone's own form") from error
     name = name.removeprefix(f"{_OPT}/")
     written = _layout(image, package, name, moment)
     if {entry.name: entry.data for entry in written} != found or len(found) != len(files):
-        raise PackageError("the package holds an image that is not as hone writes one")
+        raise PackageError("the package holds an image that is not in hone's own form")
     return name, moment, entries, image
 
 

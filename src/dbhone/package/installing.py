@@ -1,7 +1,7 @@
 """Installs a distribution's rebuilt packages on this machine, and goes back to the originals.
 
 The originals are fetched and kept before anything changes. apt installs, and the distribution's own
-means start its service anew. If a server does not take connections then, the originals come back at
+means restart its service. If a server does not take connections then, the originals come back at
 once. The package manager comes to its end however hone ends.
 """
 
@@ -100,7 +100,7 @@ def _check_replaces(plan: Installation) -> None:
     newer = ("dpkg", "--compare-versions", server.version, "ge", server.installed)
     if process.output_of(newer) is None:
         raise UsageError(
-            f"{plan.server} {server.installed} is installed, and {server.version} is older",
+            f"{plan.server} {server.installed} is installed, but {server.version} is older",
             hint="make a package of the newer source: 'hone build --refresh' looks for one",
         )
 
@@ -112,16 +112,16 @@ def install(plan: Installation, session: Session, notify: Notify) -> None:
     with the new packages; then the originals are back.
     """
     if plan.server not in installed_servers(session):
-        notify("fetching the originals, to go back to")
+        notify("fetching the originals, to be able to go back")
         _keep_originals(plan, session)
     _write_record(plan, session.home.root / _FOLDER / plan.server)
     try:
         _apply(plan, session, notify)
     except HoneError as error:
-        notify(f"{error.message}: putting the originals back")
+        notify(f"{error.message}: restoring the originals")
         uninstall(plan.server, session, notify, instances=plan.instances)
         raise PackageError(
-            f"{error.message}; the originals are back, and serve", log=error.log
+            f"{error.message}; the originals are restored and running", log=error.log
         ) from error
 
 
@@ -162,14 +162,14 @@ def uninstall(
 
 
 def _apply(plan: Installation, session: Session, notify: Notify) -> None:
-    """Install packages, start the instances anew, and see that they take connections."""
+    """Install packages, restart the instances, and check that they accept connections."""
     log = session.home.logs / "install.log"
     notify(f"installing {', '.join(package.name for package in plan.packages)}")
     _run((*_INSTALL, *(str(package.file) for package in plan.packages)), log)
     service = _service(plan.dbms)
     systemd = ("systemctl", "restart", service.unit)
     for instance in plan.instances:
-        notify(f"starting {instance.label} anew")
+        notify(f"restarting {instance.label}")
         _run(instance.in_words(systemd if _SYSTEMD.is_dir() else service.restart), log)
         _run(instance.in_words(service.ask), log)
 
@@ -192,8 +192,8 @@ def _keep_originals(plan: Installation, session: Session) -> None:
         command = process.Command(argv=argv, cwd=draft, env=_ENVIRONMENT, timeout=_TIMEOUT)
         if not process.run(command).ok:
             raise MachineError(
-                f"the original {package.name} {package.installed} cannot be had: there would be no"
-                " way back",
+                f"the original {package.name} {package.installed} cannot be obtained: there would"
+                " be no way back",
                 hint="run 'apt-get update', and install the version that your package sources have",
             )
     kept = session.home.root / _FOLDER / plan.server
@@ -216,7 +216,7 @@ def _running(service: DistributionService, series: str) -> tuple[ServiceInstance
     """
     printed = process.output_of(service.listing)
     if printed is None:
-        raise MachineError(f"{service.listing[0]} does not tell which servers there are")
+        raise MachineError(f"{service.listing[0]} does not report which servers there are")
     own = [one for one in service.instances(printed) if one.series == series]
     for instance in own:
         if not instance.data.is_dir():
@@ -259,7 +259,7 @@ def _described(file: Path) -> BinaryPackage:
     printed = process.output_of(("dpkg-deb", "--field", str(file), "Package", "Version"))
     fields = dict(line.split(": ", 1) for line in (printed or "").splitlines() if ": " in line)
     if set(fields) != {"Package", "Version"}:
-        raise PackageError(f"{file.name} is no binary package")
+        raise PackageError(f"{file.name} is not a binary package")
     return BinaryPackage(
         name=fields["Package"],
         version=fields["Version"],

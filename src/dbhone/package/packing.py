@@ -145,12 +145,12 @@ def passed_outcome(build: Build, home: Home) -> Outcome:
         raise UsageError(
             f"the build {build.digest[:12]} does not pass the grade {failed.grade.value}:"
             f" {failed.reason()}",
-            hint="a build that answers wrong is not to be used",
+            hint="a build that gives wrong answers must not be used",
         )
     if outcome is None:
         raise UsageError(
             f"the build {build.digest[:12]} has passed no grade: nothing proves that it is sound",
-            hint=f"'hone verify {build.digest[:12]}' puts it to the tests",
+            hint=f"'hone verify {build.digest[:12]}' tests it",
         )
     return outcome
 
@@ -319,8 +319,8 @@ def _read_me(build: Build, content: Content, outcome: Outcome) -> Entry:
         "",
         *_lacks(content),
         *(_RULES if manifest.inputs.packaging else ("The folder may lie anywhere.",)),
-        "Whether this is what hone packed, and what its measurement shows, says",
-        "'hone package --check FILE' of the whole file, on any machine.",
+        "'hone package --check FILE' of the whole file says, on any machine, whether this is what",
+        "hone packed, and what its measurement shows.",
         "",
     ]
     return Entry(name="README", data="\n".join(lines).encode())

@@ -106,7 +106,7 @@ def read_proof(entries: dict[str, Entry], trusted: SSlibKey | None) -> Statement
     if not signed and UNSIGNED not in entries:
         raise PackageError("the package holds no proof")
     if not signed and trusted is not None:
-        raise PackageError("the package is not signed, and a key is asked for")
+        raise PackageError("the package is not signed, but a key was given")
     key = trusted or (_own_key(entries) if signed else None)
     lines = entries[SIGNED if signed else UNSIGNED].data.splitlines()
     payloads = [_verified(line, key) if key is not None else line for line in lines]
@@ -190,7 +190,7 @@ def _verified(line: bytes, key: SSlibKey) -> bytes:
         if envelope.payload_type != _PAYLOAD_TYPE or len(envelope.signatures) != 1:
             raise PackageError("the package's statements are malformed")
         if _json(envelope.to_dict()) != line:
-            raise PackageError("the package's statements are not as hone writes them")
+            raise PackageError("the package's statements are not in hone's own form")
         payload: bytes = envelope.payload
     except VerificationError as error:
         raise PackageError(

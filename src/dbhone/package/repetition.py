@@ -1,7 +1,7 @@
 """The experiment that measured a package, as far as others may see it, to be executed once more.
 
-A user's experiment may name his folders, queries and settings. One that does is not enclosed, and
-the package says why. What a package encloses comes from outside: it is held to the same rules
+A user's experiment may name private folders, queries and settings. One that does is not enclosed,
+and the package says why. What a package encloses comes from outside: it is held to the same rules
 before it is executed.
 """
 
@@ -22,7 +22,7 @@ _LEFT_OUT = frozenset({"title", "files"})
 _PLAIN_VALUE = re.compile(r"-?\d+(?:\.\d+)?\s?[A-Za-z%]{0,3}|[A-Z_]+|[a-z]{1,8}\d{0,2}")
 """A setting that is a number, a size, a switch or a keyword."""
 _TELLING_NAME = re.compile(r"pass|secret|key|user|conn|host|name|command|librar|path")
-"""A setting whose keyword may be its user's secret all the same."""
+"""A setting whose keyword may nevertheless be a user's secret."""
 
 
 def public_part(declared: Mapping[str, Any]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def _layout_lines(layouts: list[CodeLayout | None]) -> Iterator[tuple[str, list[
     shown: dict[str, Callable[[CodeLayout], str]] = {
         "Post-link optimiser": lambda layout: layout.tool,
         "Functions reached": lambda layout: f"{layout.profiled:,} of {layout.functions:,}",
-        "of them laid out anew": lambda layout: f"{layout.moved:,}",
+        "of them rearranged": lambda layout: f"{layout.moved:,}",
         "of them not movable": lambda layout: f"{layout.unmovable:,}",
         "left alone": lambda layout: ", ".join(layout.skipped),
         "Hot code": lambda layout: f"{size(layout.hot_bytes)} of {size(layout.text_bytes)}",

@@ -146,7 +146,7 @@ def short_names(run: Run) -> dict[str, str]:
 
 
 def label(subject: Subject) -> str:
-    """Return a subject's name, with its role or state if it is no sound candidate."""
+    """Return a subject's name, with its role or state if it is not a sound candidate."""
     notes = {Role.BASE: ["base"], Role.CONTROL: ["A/A"], Role.CANDIDATE: []}[subject.role]
     if subject.broken is not None:
         notes = [*notes, "broken"]
@@ -160,7 +160,7 @@ def subject_row(subject: Subject, cells: Iterable[Cell]) -> Row:
 
 
 def heading(words: str, columns: int) -> Row:
-    """Return a row that names the rows below it, as wide as a table of so many columns."""
+    """Return a row that names the rows below it, as wide as a table of this many columns."""
     return Row(cells=(Cell(text=words), *[EMPTY] * (columns - 1)), heading=True)
 
 

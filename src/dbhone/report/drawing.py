@@ -96,7 +96,7 @@ def svg(chart: alt.FacetChart | alt.LayerChart, *, prefix: str) -> str:
 
 
 def _renamed(svg: str, prefix: str) -> str:
-    """Number the ids anew: the library counts on from picture to picture."""
+    """Number the ids from 1: the library counts on from picture to picture."""
     ids = dict.fromkeys(re.findall(r'(?<= id=")[^"]*', svg))
     for number, old in enumerate(ids):
         new = f"{prefix}-{number}"

@@ -43,7 +43,7 @@ def explanation(
     threads: int,
     cores: int,
 ) -> Explanation:
-    """Return what tells where an operation of a step takes two servers their time."""
+    """Return what shows where two servers spend their time in an operation of a step."""
     base, subject = rounds
     whole = totals(base, subject, threads)
     modules, functions = by_module(base, subject), by_function(base, subject)

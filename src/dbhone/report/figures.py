@@ -1,4 +1,4 @@
-"""The single figures of a page, for formats by which others compute anew what it says."""
+"""The single figures of a page, for formats by which other tools compute its results themselves."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _how(whole: Joined) -> Warning:
     anchors = sorted(set(links.anchors.values()), key=order.index)
     shared = [name for name in order if len(links.runs[name]) > 1]
     what = "versions" if whole.lineage.versions else "subjects"
-    how = f": {joined(shared)} are told over the blocks of all runs that measured them"
+    how = f": {joined(shared)} are computed over the blocks of all runs that measured them"
     if anchors:
         how = (
             f" by way of {joined(anchors)}, measured in both of two runs: ratios of {what} that no"

@@ -67,7 +67,7 @@ def _named(steps: Sequence[Effect], short: Mapping[str, str]) -> str:
 
 _MOST_NAMED = 4
 _LEAST_TOLD = 0.0005
-"""A gain or a loss that is smaller than this share would be told as 0.0 %."""
+"""A gain or a loss that is smaller than this share would be shown as 0.0 %."""
 _BY_CHANCE = "one of several comparisons can show that by chance"
 
 
@@ -206,7 +206,10 @@ def _selection_bias_note(winner: Summary, judged: Sequence[Summary]) -> str:
     close = sum(score.high is not None and score.high > winner.low for score in judged)
     if close < 2:
         return ""
-    return f" It is the best of {close} that are close: chance flatters its figure."
+    return (
+        f" It is the best of {close} that are statistically tied,"
+        " so its figure is probably a little high."
+    )
 
 
 def _of_one(data: _HeadlineData, score: Summary, hidden: Sequence[str]) -> str:

@@ -177,7 +177,7 @@ def _table(context: ReportContext, history: History, short: Mapping[str, str]) -
         "chance would hardly bring one in the whole run (Holm, over all neighbours and steps; "
         "groups are a family of their own). The ratio is the "
         f"later version's own, to {history.versions[0]}'s throughput. Where no change was found, "
-        "the last column tells how large it would have had to be.",
+        "the last column says how large it would have had to be.",
         columns=columns("What was found", (f"Ratio to {history.versions[0]}", "Later ÷ earlier")),
         rows=tuple(rows),
     )
@@ -220,7 +220,7 @@ def _change_row(name: str, change: Change, trend: VersionTrend) -> Row:
     return Row(
         cells=(
             Cell(text=f"{name} {_change_words(change, trend, alone=True)}"),
-            # How far it is from the oldest is no verdict: only the change is tested.
+            # How far it is from the oldest is not a verdict: only the change is tested.
             _ratio_cell(change.end),
             replace(_ratio_cell(change), verdict=verdict.value, direction=direction),
         )

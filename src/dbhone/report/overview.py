@@ -54,7 +54,7 @@ def overview(findings: Findings, winner: Subject | None, notes: int) -> tuple[Ov
     costs = _costs(findings) if findings.history is None else ""
     answer = f"{_ANSWERS[findings.trust.grade]}: {findings.trust.reason}."
     if notes:
-        answer += f" {count_of(notes, 'note')} say{'s' if notes == 1 else ''} what to mind."
+        answer += f" See the {count_of(notes, 'note')} below."
     return (
         OverviewItem(name="Compared", text=_compared(findings, findings.run.base)),
         OverviewItem(name="Measured", text=_measured(findings)),

@@ -133,7 +133,7 @@ def parse_choice(word: str) -> PublishedChoice:
     for part in rest.split(",") if colon else ():
         theirs, equals, own_name = part.strip().partition("=")
         if not (theirs and equals and own_name):
-            raise UsageError(f"'{word}' cannot be meant", hint=f"write it as {SYNTAX}")
+            raise UsageError(f"'{word}' is not a valid choice", hint=f"write it as {SYNTAX}")
         if theirs == publication.base:
             raise UsageError(
                 f"{theirs} is the base of {name}: it stands for your base",
@@ -180,7 +180,7 @@ def pairs(request: PublishedChoice, run: Run) -> tuple[Pair, ...]:
         raise UsageError(
             f"no candidate of run {run.id} has a {_WORDS[publication.by]} that is compared in"
             f" {request.name}",
-            hint=f"say who stands for whom: --beside {request.name}:{theirs}={example}",
+            hint=f"pair them by name: --beside {request.name}:{theirs}={example}",
         )
     return subjects
 
@@ -203,7 +203,7 @@ def _contrasts(publication: Publication, subject: Subject, run: Run) -> bool:
 def _like(publication: Publication, subject: Subject, run: Run) -> bool:
     """Return whether a subject and its base differ as those of the publication do.
 
-    Builds of two versions or servers are no two builds of one, nor are two servers versions of one.
+    Builds of different versions or servers are not two builds of one; nor are servers versions.
     """
     graver = {By.VARIANT: (By.VERSION, By.DBMS), By.VERSION: (By.DBMS,), By.DBMS: ()}
     if run.base is None:

@@ -239,7 +239,7 @@ def published_table(comparison: PublishedComparison, run: Run) -> Table:
         caption=" ".join(_caption(comparison, run)),
         columns=(
             *columns("Step", ("Threads", published, f"here: {mine} ÷ {comparison.base}")),
-            Column(title="theirs lies", numeric=False),
+            Column(title="published vs. interval", numeric=False),
         ),
         rows=tuple(_rows(comparison, run)),
     )
@@ -257,10 +257,11 @@ def _caption(comparison: PublishedComparison, run: Run) -> Iterator[str]:
     yield from _differences(comparison, run)
     matched = count_of(len(comparison.rows), "row")
     yield (
-        f"{matched}; {count_of(comparison.unmatched, 'published ratio')} without a like here"
-        f" and {count_of(comparison.alone, 'step')} of this run without a like there are not shown."
+        f"{matched}; not shown, as they have no counterpart:"
+        f" {count_of(comparison.unmatched, 'published ratio')} and"
+        f" {count_of(comparison.alone, 'step')} of this run."
     )
-    yield "The last column is where the published ratio lies to the interval found here."
+    yield "The last column says whether the published ratio is within the interval found here."
 
 
 def _differences(comparison: PublishedComparison, run: Run) -> Iterator[str]:
@@ -314,4 +315,4 @@ def _row(row: PublishedRow) -> Row:
     )
 
 
-_LIES: Mapping[str, str] = {"within": "within", "above": "above it", "below": "below it"}
+_LIES: Mapping[str, str] = {"within": "within", "above": "above", "below": "below"}

@@ -85,7 +85,7 @@ def _judged(page: Page, candidate: Subject, summary: Summary, tolerance: float |
             alone = max(0.0, 1 - possible_range(summary, ())[0])
             whose = ", as far as the control may read" if loss > alone else ""
             hides = tolerance is not None and loss > tolerance
-            much = f", more than the {tolerance:.1%} that are tolerated" if hides else ""
+            much = f", more than the tolerated {tolerance:.1%}" if hides else ""
             return RunAnswer(
                 answer=Answer.NOT_KNOWN if hides else Answer.NOT_SLOWER,
                 sentence=f"no difference found between {candidate.name} and {base}; the largest"

@@ -1,6 +1,6 @@
-"""What a search tells on the page of its winner: what each stage brought, and all that was tried.
+"""What a search shows on the page of its winner: what each stage brought, and all that was tried.
 
-These figures are of the choosing runs, which flatter whoever did best in them. The gain is the
+These figures are of the choosing runs, which favour whoever did best in them. The gain is the
 confirming run's alone.
 """
 
@@ -16,7 +16,7 @@ from dbhone.report.wording import margin, ratio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateResult:
-    """One candidate: its ratio to the base while choosing, in so many blocks, and its status."""
+    """One candidate: its ratio to the base while choosing, its number of blocks, and its status."""
 
     name: str
     ratio: float | None
@@ -83,7 +83,7 @@ class Search:
         """All that was tried, with its status."""
         return Table(
             title="What was tried",
-            caption="Candidates as ratios to the base in the runs that chose: these figures flatter"
+            caption="Candidates as ratios to the base in the runs that chose: these figures favour"
             " whoever did best. The winner's gain was measured afresh.",
             columns=(
                 *columns("Candidate", ("Ratio", "Blocks")),

@@ -29,7 +29,7 @@ _SPREAD: dict[str, Callable[[Summary], float | None]] = {
     "max": lambda found: found.maximum,
     "stddev": lambda found: found.standard_deviation,
 }
-_OF_LEVERS = " Levers were pulled when the server was started, and seen to have taken effect."
+_OF_LEVERS = " The levers were applied when the server started, and their effect was verified."
 _WOULD_FIND = (
     "Would find: where no difference was found, the one that half of such runs would have found; "
     "where there is not enough data, what a verdict needs."
@@ -280,7 +280,7 @@ def method_note(context: ReportContext) -> str | None:
         "data with random values of the block's own" if is_batch(context.run) else "the same data"
     )
     return (
-        f"Every block starts each subject's server anew, on a fresh copy of {data}, and "
+        f"Every block starts each subject's server again, on a fresh copy of {data}, and "
         "warms it up; the steps of one block share that start. So what a start happens to bring "
         "is part of the spread from block to block, which the intervals are made of."
     )

@@ -1,4 +1,4 @@
-"""The servers' settings: in which the subjects differ, which they share, and which nobody set."""
+"""The servers' settings: where subjects differ, what they share, and what no subject sets."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def defaults_table(context: ReportContext) -> Table | None:
         common,
         lambda subject: subject.defaults,
         title="Defaults that differ",
-        caption="What nobody set, and the subjects' servers take otherwise by themselves, as they"
-        " say before they start: part of what is compared. Some are reckoned anew at the start.",
+        caption="Settings that no subject sets and whose defaults differ, as servers report them"
+        " before they start: part of what is compared. Some are computed again at the start.",
     )
 
 

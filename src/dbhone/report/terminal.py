@@ -26,7 +26,7 @@ class PageView:
     """Shows a page on a rich console. ``full`` adds the single steps and the environment.
 
     Colour marks significant differences only, and never says more than the sign beside it.
-    A table that is wider than the console goes on below, its rows named again.
+    A table that is wider than the console continues below, its rows named again.
     """
 
     def __init__(self, page: Page, *, full: bool = False) -> None:

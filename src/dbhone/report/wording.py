@@ -68,7 +68,7 @@ def short_figure(effect: Effect | Summary | None) -> Cell:
 
 
 def step_figure(effect: Effect | None) -> Cell:
-    """Return the effect on a step as a cell that shows at a glance how large it is."""
+    """Return the effect on a step as a cell whose colour shows how large it is."""
     return figure(effect) if effect is None else _with_strength(figure(effect), effect)
 
 
@@ -90,7 +90,7 @@ def reach(bounded: Bounded) -> str:
 def cost_words(cost: Summary, base: str, *, server: bool) -> str:
     """Return what an operation costs a subject: ``takes 0.87 times the CPU time of rel``.
 
-    A ``server`` is told apart from its clients, whose CPU time is not in it.
+    A ``server`` is distinguished from its clients, whose CPU time is not included.
     """
     whose = "server CPU time" if server else "CPU time"
     interval = f" [{ends(cost)}]" if cost.low is not None else ""

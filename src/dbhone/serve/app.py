@@ -69,7 +69,7 @@ class Hosts:
 
 
 _LOOK_AGAIN = 10
-"""How often, in seconds, the page of a run that goes on looks for news."""
+"""How often, in seconds, the page of an unfinished run looks for updates."""
 _LOOK_SOON = 2
 _NUMBER = "<int(max=999999999):number>"
 _ADDRESSES = Map(
@@ -100,7 +100,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listeners:
-    """Who is told of requests that were answered, and of faults of hone itself."""
+    """Who is told of answered requests, and of bugs in hone."""
 
     access: Callable[[Access], None]
     fault: Callable[[Exception], None]
@@ -149,9 +149,7 @@ class App:
             return self._error_page(error)
         except Exception as error:  # noqa: BLE001 - one page that fails must not end the others
             self._listeners.fault(error)
-            return self._error_page(
-                HoneError(f"a fault of hone itself: {type(error).__name__}: {error}")
-            )
+            return self._error_page(HoneError(f"a bug in hone: {type(error).__name__}: {error}"))
 
     def _refusal(self, request: Request) -> Response | None:
         """Return what is said to those who are not answered, None to others."""
@@ -229,7 +227,8 @@ def _numbers(words: Iterable[str]) -> tuple[int, ...]:
     numbers = tuple(dict.fromkeys(int(word) for word in named))
     if len(numbers) < 2:
         raise UsageError(
-            "to compare takes two runs", hint="choose two or more in the list, or /compare?runs=7,8"
+            "a comparison needs two runs",
+            hint="choose two or more in the list, or /compare?runs=7,8",
         )
     return numbers
 

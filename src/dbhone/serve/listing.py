@@ -69,7 +69,7 @@ class Listing:
 
 
 def read_filters(query: Mapping[str, str]) -> Filters:
-    """Return the filters of an address. Raises UsageError for a page that is no number."""
+    """Return the filters of an address. Raises UsageError for a page that is not a number."""
     page = query.get("page") or "1"
     if not (page.isascii() and page.isdigit() and int(page[:9]) > 0):
         raise UsageError(f"'{page}' is not a page", hint="pages are numbered from 1")
@@ -119,7 +119,7 @@ REASONS: Mapping[str, str] = {
     "target": "every effect is known as precisely as was wanted",
     "clear": "every candidate's summary is clear",
     "budget": "the budget is spent",
-    "blocks": "as many blocks as were wanted are measured",
+    "blocks": "the wanted number of blocks is measured",
 }
 
 
@@ -128,7 +128,7 @@ class State(StrEnum):
 
     RUNNING = "running"
     CUT_OFF = "cut off"
-    """It says that it runs, and nobody executes it."""
+    """It is recorded as running, but its process has died."""
     INTERRUPTED = "interrupted"
     FAILED = "failed"
     DONE = "done"
@@ -152,14 +152,14 @@ def doing(run: Run, state: State, progress: Progress) -> str:
             return f"Preparing: {len(run.subjects)} of {declared} ready so far."
         case State.CUT_OFF:
             return (
-                "Nobody executes it: the hone that did is gone and could not say why."
-                f" 'hone resume {run.id}' goes on from what is finished."
+                "The process that executed it has died."
+                f" 'hone resume {run.id}' continues from what is finished."
             )
         case State.INTERRUPTED:
-            return f"It was interrupted. 'hone resume {run.id}' goes on from what is finished."
+            return f"It was interrupted. 'hone resume {run.id}' continues from what is finished."
         case State.FAILED:
             reason = run.error or "no reason was kept"
-            return f"It failed: {reason}. 'hone resume {run.id}' goes on from what is finished."
+            return f"It failed: {reason}. 'hone resume {run.id}' continues from what is finished."
     return f"It is complete: {REASONS.get(run.stopped_by or '', 'no reason was kept')}."
 
 

@@ -1,6 +1,6 @@
 """What can be read of the runs in a home; what was made of them is kept for a while.
 
-The store is opened anew for each question, only to be read: a hone may write to it meanwhile, or
+The store is opened again for each question, only to be read: a hone may write to it meanwhile, or
 another may bring it up to date. What was made of a run is kept while nothing of it changes.
 """
 
@@ -97,7 +97,7 @@ class Overview:
 
     @property
     def complete(self) -> bool:
-        """Whether all that is shown is known, and nothing of it goes on."""
+        """Whether all that is shown is final."""
         listed_runs = self.listing.shown
         return len(self.headlines) == len(listed_runs) and all(
             run.state is not State.RUNNING for run in listed_runs
@@ -151,7 +151,7 @@ class RunService:
         with self._open() as store:
             run, progress = store.run(run_id), store.progress(run_id)
             state = state_of(self._home, run)
-            # While a run goes on, what it found changes as blocks are completed: to analyse it
+            # While a run lasts, what it found changes as blocks are completed: to analyse it
             # after each slice would keep a machine busy that is being measured.
             version = (state, progress.blocks if state is State.RUNNING else progress)
             page = self._pages.get(run_id, version, lambda: page_of(run, store))

@@ -32,7 +32,7 @@ class Place:
 def take_place(host: str, port: int) -> Place:
     """Listen on an address of this machine; port 0 is any that is free.
 
-    Raises UsageError if ``host`` is no address of this machine, MachineError if the port is
+    Raises UsageError if ``host`` is not an address of this machine, MachineError if the port is
     taken or may not be used.
     """
     try:

@@ -66,7 +66,7 @@ class _Member:
 def unpack(archive: Path, job: FetchJob) -> None:
     """Unpack ``archive`` into ``job.into``; a single folder at its top is stripped.
 
-    Raises SourceError for a file that is no archive, is truncated, or holds a member that would
+    Raises SourceError for a file that is not an archive, is truncated, or holds a member that would
     leave the folder (the error names it), and MachineError when the disk would be full.
     """
     unpack_to(archive, job.into, job, name=job.reference.location)

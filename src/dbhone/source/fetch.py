@@ -27,7 +27,7 @@ DOWNLOAD_TIMEOUT = 4 * 3600.0
 """The seconds that a download may take; programs give up silent servers by themselves."""
 
 CHECK_NETWORK = "check the address and the network, then run the same again"
-CORRUPT = "the file is broken or was changed, on the server or on its way; nothing of it was kept"
+CORRUPT = "the file is broken or was changed, on the server or in transit; nothing of it was kept"
 
 _NOTIFY_INTERVAL = 1.0
 _ENGLISH = {"LC_ALL": "C"}
@@ -161,7 +161,7 @@ def failure(
 
 
 def error_line(output: str) -> str:
-    """Return the first line in which a program tells what went wrong, empty if none does."""
+    """Return the first line in which a program says what went wrong, empty if none does."""
     lines = output.splitlines()
     matches = (pattern.match(line) for pattern in (_REMOTE_ERROR, _LOCAL_ERROR) for line in lines)
     return next((match[1].strip() for match in matches if match), "")

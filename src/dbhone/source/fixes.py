@@ -123,7 +123,7 @@ def _patch_from_clone(fix: str, commit: str, home: Home) -> bytes:
     short = commit[:12]
     if not clone_path:
         raise MachineError(
-            f"the fix '{fix}' is upstream's commit {short}, which is taken from a clone of yours",
+            f"the fix '{fix}' is upstream's commit {short}, which hone takes from your clone",
             hint=f"clone upstream's repository and set {CLONE_VARIABLE} to the clone",
         )
     clone = Path(clone_path).expanduser().absolute()
@@ -132,7 +132,7 @@ def _patch_from_clone(fix: str, commit: str, home: Home) -> bytes:
     if finished is None or not finished.ok:
         log = None if finished is None else _write_log(finished, home, fix)
         raise SourceError(
-            f"{clone} has no commit {short}, which the fix '{fix}' is",
+            f"{clone} has no commit {short}, which is the fix '{fix}'",
             hint=f"set {CLONE_VARIABLE} to a whole clone of upstream's repository, and fetch it",
             log=log,
         )

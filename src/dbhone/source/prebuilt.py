@@ -124,7 +124,7 @@ def _servers(root: Path) -> Iterator[PrebuiltServer]:
 
 
 def _prefix(folder: Path, folders: list[str]) -> Path | None:
-    """Return the prefix of programs in a folder, None if it is no folder for programs."""
+    """Return the prefix of programs in a folder, None if it is not a folder for programs."""
     if folder.name in _FOLDERS:
         return folder.parent
     return folder if "share" in folders else None

@@ -1,7 +1,7 @@
 """Versions out of a repository's tags: what a history of many releases is made of.
 
 Tags are read as projects write them: ``mysql-8.0.36``, ``REL_15_1``, ``version-3.40.1``,
-``v8.1.1``, ``Percona-Server-8.0.30-22``. Those of releases that were not final yet are passed over.
+``v8.1.1``, ``Percona-Server-8.0.30-22``. Those of releases that were not final yet are skipped.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class SourceTree:
 
     ``reference`` is what the user wrote; ``resolved`` a reference that means this tree for ever
     (unless its kind is ``dir``), such as ``git:URL@COMMIT``; ``digest`` that of the content;
-    ``path`` the tree's root, which nobody may write to. Files keep their times of modification:
+    ``path`` the tree's root, which is read-only. Files keep their times of modification:
     copy them with their times.
     """
 
@@ -75,7 +75,7 @@ def acquire(text: str, session: Session, *, refresh: bool = False, notify: Notif
 def check_trust(reference: SourceReference) -> None:
     """Raise MachineError if a stranger's programs would run here with nothing to shut them in.
 
-    They may if they come by a trusted kind, or if the user has said that he trusts them.
+    They may if they come by a trusted kind, or if the user has said --trust.
     """
     if kind_of(reference.kind).trusted or os.environ.get(TRUST_VARIABLE) == "1":
         return
@@ -84,8 +84,8 @@ def check_trust(reference: SourceReference) -> None:
         raise MachineError(
             f"what {reference.text} brings must run in a sandbox, which this machine cannot make:"
             f" {reason}",
-            hint="'hone doctor' says what to install; 'hone --trust …' lets it run as it is,"
-            " with all that its account may do",
+            hint="'hone doctor' says what to install; 'hone --trust …' runs it without one,"
+            " with all rights of its account",
         )
 
 

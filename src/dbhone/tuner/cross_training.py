@@ -41,7 +41,7 @@ class CrossTrainingRequest:
 def cross_training_text(request: CrossTrainingRequest) -> str:
     """Return the experiment file: the plain build is the base, each training a subject.
 
-    Raises UsageError or UnknownName for sets that cannot be meant.
+    Raises UsageError or UnknownName for invalid sets.
     """
     sets = _sets(request.workload, request.dbms)
     trainings = dict.fromkeys((*((name,) for name in sets), *request.mixes, sets))

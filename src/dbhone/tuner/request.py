@@ -113,7 +113,7 @@ def make_request(
     """Return the request for a source, the name of a package, or a DBMS; and its space.
 
     ``recognise`` fetches a source whose reference does not tell the DBMS, and returns that. Raises
-    UsageError, UnknownName or ToolError for what cannot be meant.
+    UsageError, UnknownName or ToolError for invalid input.
     """
     reference, dbms = find_source(source, options.dbms, known, recognise)
     suite = options.workload.suite or dbms.usual_suite
@@ -144,7 +144,7 @@ def make_request(
 def find_source(
     source: str, dbms: str | None, known: KnownVersions, recognise: Callable[[str], str]
 ) -> tuple[str, Dbms]:
-    """Return the reference of a source that can be built, and of which DBMS it is.
+    """Return the reference of a source that can be built, and which DBMS it is.
 
     ``source`` is a reference, the name of a package, or a DBMS; ``dbms`` is what the user says of
     it. ``recognise`` is as for ``make_request``. Raises UsageError, UnknownName.
@@ -188,7 +188,7 @@ def check_budget(request: Request, choosing: Mapping[str, float]) -> None:
         f" to build {name} and the base, and to measure them, takes {duration(promising)}, and to"
         f" measure the winner afresh {duration(enough - promising)}",
         hint=f"'--budget {whole_minutes(enough)}' would do, or a lower --grade; --force begins"
-        " nevertheless",
+        " anyway",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a search tells in the end: all that was tried, and what each stage of the winner brought.
+"""What a search reports in the end: all that was tried, and what each stage of the winner brought.
 
 These figures are of the choosing runs, which flatter whoever did best in them. The gain is the
 confirming run's alone.
@@ -36,7 +36,7 @@ def page_of(run: Run, store: Store, observations: tuple[Observation, ...] = ()) 
 def results(
     finished: Sequence[Finished], decision: Decision, left_out: Mapping[str, str] | None = None
 ) -> Search:
-    """Return what a search tells. ``left_out`` are no candidates on this machine, with reasons."""
+    """Return what a search found; ``left_out`` names what cannot be built here, with reasons."""
     stages = () if decision.winner is None else waterfall(finished, decision.winner)
     return Search(tried=all_tried(finished, decision, left_out or {}), stages=stages)
 
@@ -46,7 +46,7 @@ def all_tried(
 ) -> tuple[CandidateResult, ...]:
     """Return all candidates, the best first, and then those that were not measured.
 
-    ``left_out`` are those that were no candidates on this machine, with the reasons.
+    ``left_out`` are those that could not be candidates on this machine, with the reasons.
     """
     choosing = of_kind(finished, StageKind.CHOOSE)
     ranked = ranking(choosing)
@@ -112,8 +112,8 @@ def _status(name: str, beaten: bool, choosing: Sequence[Finished], decision: Dec
         return "measured afresh"
     last = choosing[-1]
     if name in last.samples.subjects:
-        return "not the best" if not beaten else "worse for certain"
-    return "dropped: worse for certain" if beaten else "dropped: among the worse half"
+        return "not the best" if not beaten else "certainly worse"
+    return "dropped: certainly worse" if beaten else "dropped: among the worse half"
 
 
 def _absent(choosing: Sequence[Finished], measured: Mapping[str, str]) -> Iterator[tuple[str, str]]:

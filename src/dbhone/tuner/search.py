@@ -2,7 +2,7 @@
 
 A search is a chain of ordinary runs. Choosing runs, the rungs, measure fewer and fewer candidates
 in more and more blocks (``analysis/selection.py``). A confirming run measures the best of them and
-the base alone, by another seed; only that tells the gain. Nothing is kept but the runs: to go on
+the base alone, by another seed; only that tells the gain. Nothing is kept but the runs: to continue
 with a search is to ask once more what comes next.
 """
 
@@ -135,7 +135,7 @@ def ranking(choosing: Sequence[Finished]) -> tuple[Standing, ...]:
 def objection(ended: Finished, candidate: str, tolerated: float) -> str | None:
     """Return why a candidate is not to be used, by a run that measured it; None if it may win.
 
-    It broke, or it is slower on a step for certain by more than is tolerated.
+    It broke, or it is certainly slower on a step by more than is tolerated.
     """
     run = ended.run
     for subject in run.subjects:
@@ -260,7 +260,7 @@ def search_of(run: Run, store: Store) -> tuple[list[Finished], Decision] | None:
 def run_search(
     request: Request, session: Session, store: Store, execute: Execute, *, refresh: bool
 ) -> Decision:
-    """Make run after run until the search has ended; one that was cut off goes on first.
+    """Make run after run until the search has ended; one that was cut off is continued first.
 
     ``execute`` executes a run to its end. A run whose builds took all of its budget is given the
     time to measure them. Raises UsageError if the source is another meanwhile.

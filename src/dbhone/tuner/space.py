@@ -115,7 +115,7 @@ def find_space(
             left_out[candidate.name] = reason
     if not candidates:
         reasons = "; ".join(left_out.values())
-        raise UsageError(f"no build can be tried here: {reasons}", hint="'hone doctor' tells more")
+        raise UsageError(f"no build can be tried here: {reasons}", hint="'hone doctor' says more")
     return Space(candidates=tuple(candidates), levers=_levers_of(dbms, levers), left_out=left_out)
 
 
@@ -123,7 +123,9 @@ def _levers_of(dbms: Dbms, words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the levers that are tried one by one, in canonical words."""
     if not isinstance(dbms, ServerDbms):
         if words and words != NO_LEVERS:
-            raise UsageError(f"{dbms.title} is no server and has no levers", hint="leave them out")
+            raise UsageError(
+                f"{dbms.title} is not a server and has no levers", hint="leave them out"
+            )
         return ()
     if words == NO_LEVERS:
         return ()
@@ -180,7 +182,7 @@ def _refusal(candidate: Candidate, dbms: Dbms) -> str | None:
 
 
 def _is_meaningless(candidate: Candidate, dbms: Dbms) -> bool:
-    """Return whether no machine could build it so: nobody expects it, and nobody is told."""
+    """Return whether no machine could build it so: then it is left out without a word."""
     family = check_name(candidate.compiler)
     major = find_compiler(candidate.compiler).major
     return any(

@@ -103,7 +103,7 @@ class TestHarness:
                     hint="verify it with --grade answers",
                 )
             raise SourceError(
-                f"{title} are built of {source}, which this home holds no more",
+                f"{title} are built of {source}, which this home no longer holds",
                 hint="'hone build' with the same source and variant brings it again",
             )
         spec = _fixed(programs, build, tree) if programs.fixed else self._alike(programs, build)
@@ -122,7 +122,7 @@ class TestHarness:
             raise ToolError(
                 f"the build was made by {manifest.compiler_identity}, and {compiler.path} is now"
                 f" {compiler.identity}: its flags can no longer be tested",
-                hint="build it anew",
+                hint="build it again",
             )
         return BuildSpec(
             inputs=manifest.inputs.model_copy(update={"dbms": programs.name, "fixes": ()}),
@@ -140,7 +140,8 @@ class TestHarness:
         found = profile.find_kept(self.session.home, manifest.profile.digest)
         if found is None:
             raise ProfileError(
-                "the profile of this build is no longer kept", hint="build it anew to train again"
+                "the profile of this build is no longer kept",
+                hint="build it again, which trains it, too",
             )
         return found
 

@@ -91,11 +91,11 @@ class Failure(_Record):
 
 
 class ListComparison(_Record):
-    """One list on both builds, in numbers: of ``tests`` tests so many proved something.
+    """One list of ``tests`` tests on both builds, in numbers.
 
     ``proving`` counts the tests that the base passes; ``base_failures`` names those that it fails,
-    which prove nothing. ``undecided`` names those that ended
-    otherwise when the candidate ran them again.
+    which prove nothing. ``undecided`` names those whose result changed when the candidate ran them
+    again.
     """
 
     check: str

@@ -179,7 +179,7 @@ class RegressionRun:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Folders of this machine, which are nobody else's business."""
+    """Folders of this machine, which stay private."""
 
     folder: Path
     tests: Path

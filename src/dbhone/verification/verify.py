@@ -28,7 +28,7 @@ from dbhone.verification.regression_run import RegressionRun
 class Verification:
     """A build to verify against a base at a grade.
 
-    Of regression tests only ``names`` are run, if there are any: such an outcome is no grade, and
+    Of regression tests only ``names`` are run, if there are any: that outcome is not a grade, and
     is not kept. With ``again`` nothing is taken from before.
     """
 
@@ -65,7 +65,7 @@ class Verification:
         dbms = self.candidate.manifest.dbms
         if self.base.manifest.dbms != dbms:
             raise UsageError(
-                f"{self.base.digest[:12]} is no build of {load_dbms(dbms).title}",
+                f"{self.base.digest[:12]} is not a build of {load_dbms(dbms).title}",
                 hint="name a base of the same DBMS with --against",
             )
 
@@ -124,7 +124,7 @@ def requirements_of_checks(dbms: str, grade: Grade) -> tuple[Requirement, ...]:
 
 
 def expected_seconds(dbms: str, grade: Grade, builds: int) -> float:
-    """Return about how long two cores take to verify so many builds, and to make the tests."""
+    """Return about how long two cores take to verify this many builds, and to make the tests."""
     lists = lists_of(dbms, grade)
     programs = {check.name: _programs_of(check) for check, _ in lists}
     making = sum(

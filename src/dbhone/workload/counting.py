@@ -65,7 +65,7 @@ class Counts:
 
 
 class CountFile:
-    """The file of one driver run: so many clients, whose events have ``parts``, all counts zero.
+    """The file of one driver run: this many clients, whose events have ``parts``, all counts zero.
 
     Raises MachineError if it cannot be made.
     """
@@ -87,7 +87,7 @@ class CountFile:
         self._parts = mapped[slots_end:].view("f8").reshape(clients, parts, _PART.itemsize // 8)
 
     def remove(self) -> None:
-        """Remove the file; what has mapped it goes on with it."""
+        """Remove the file; what has mapped it still uses it."""
         self.path.unlink(missing_ok=True)
 
     @property

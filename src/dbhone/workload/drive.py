@@ -96,7 +96,7 @@ class DriverCommand:
 def drive(command: DriverCommand) -> DriverResult:
     """Run the driver to its end. A driver that fails is a result, not an exception.
 
-    Raises MachineError when the disk is full: that is nobody's slow result.
+    Raises MachineError when the disk is full: that is not a result of the subject.
     """
     process_command = command.process_command()
     with _UsageRecorder() as recorder:
@@ -105,7 +105,7 @@ def drive(command: DriverCommand) -> DriverResult:
 
 
 class PausableRun:
-    """A run of an embedded driver that goes on for a while at a time, and is paused in between.
+    """A run of an embedded driver that runs for a while at a time, and is paused in between.
 
     Use it as a context manager. Entering starts the driver and pauses it at once; leaving ends it.
     The pauses are in no figure of its result. Raises ToolError if it cannot be started.
@@ -138,7 +138,7 @@ class PausableRun:
         return bytes(self._output)
 
     def proceed(self, seconds: float) -> DriverResult | None:
-        """Let the driver go on for so many seconds, or to its end; return its result if it ended.
+        """Let the driver run for this many seconds, or to its end; return its result if it ended.
 
         Raises MachineError when the disk is full.
         """
@@ -158,7 +158,7 @@ class PausableRun:
         return time.monotonic() - self._process.started - self._usage.paused
 
     def _pause(self) -> None:
-        """Stop it; wait until it stands still, so that nobody else runs beside it."""
+        """Stop it; wait until it has stopped, so that no two subjects run at once."""
         self._process.signal(signal.SIGSTOP)
         while process_stats.is_running(self._process.pid):
             time.sleep(_STOPPING)
@@ -219,7 +219,7 @@ class _UsageRecorder:
         finished: process.Finished,
         seconds: float,
     ) -> DriverResult:
-        """Return what a run measured that has finished, and ran for so many ``seconds``."""
+        """Return what a run measured that has finished, and ran for this many ``seconds``."""
         self._end(finished)
         report: DriverReport | None = None
         error: DriverError | None = None
@@ -275,7 +275,7 @@ def _report(
     try:
         report = command.driver.read(command.request, chunks)
     except (ValueError, ArithmeticError) as error:
-        raise DriverError(f"{name} printed what makes no sense: {error}") from error
+        raise DriverError(f"{name} printed unexpected output: {error}") from error
     if report.version not in (None, command.version):
         raise DriverError(f"{name} ran {report.version}, but {command.version} was built")
     return report
@@ -290,7 +290,7 @@ def failure(command: DriverCommand, finished: process.Finished) -> DriverError:
     if any(sign in tail for sign in _NO_SPACE):
         raise MachineError(
             f"no space left for the database of {name} in {command.folder}",
-            hint="free some space, then 'hone resume' goes on",
+            hint="free some space, then continue with 'hone resume'",
         )
     last = tail.splitlines()[-1][:200] if tail else "it printed nothing"
     exceeded = None if command.tenant is None else command.tenant.exceeded()

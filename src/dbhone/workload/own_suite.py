@@ -108,7 +108,7 @@ def lay_out(name: str, files: Mapping[str, str], home: Home) -> Path:
     """
     wrong = next((file for file in files if not _NAME.fullmatch(file)), None)
     if wrong is not None or name not in files:
-        raise UsageError(f"[files]: '{wrong or name}' is no name of a file of this suite")
+        raise UsageError(f"[files]: '{wrong or name}' is not the name of a file of this suite")
     folders = {Path(file).parent for file in files if file.endswith(_KINDS)}
     own = {Path(file).stem for file in files}
     shared = [script for script in sorted(SHARED.glob("*.lua")) if script.stem not in own]
@@ -130,7 +130,7 @@ def lay_out(name: str, files: Mapping[str, str], home: Home) -> Path:
 
 
 def label(name: str, files: Mapping[str, str]) -> str:
-    """Return the name by which runs call a suite: a user's is told by what is in its files."""
+    """Return the name by which runs call a suite: a user's is named after what is in its files."""
     return f"{Path(name).name} {digest_of(dict(files))[:8]}" if files else name
 
 
@@ -147,7 +147,9 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {os.strerror(error.errno or 0)}") from None
     if len(data) > _LONGEST or "\0" in text:
-        raise UsageError(f"{path} is no script: it has more than {_LONGEST} bytes, or a zero byte")
+        raise UsageError(
+            f"{path} is not a script: it has more than {_LONGEST} bytes, or a zero byte"
+        )
     return text
 
 

@@ -1,7 +1,7 @@
 """A driver whose clients stay connected, and are paused except in their own slices.
 
 A paused driver gets no CPU time and sends its server no requests. The server still finishes a
-request that was under way, and the client takes the answer when it goes on. That is at most one
+request that was under way, and the client takes the answer when it resumes. That is at most one
 event for each client, and it is not counted. A slice counts after a short while, when those events
 and the work of the subject before are over.
 """

@@ -221,5 +221,5 @@ def _encoded(text: str) -> bytes:
 
 
 def _padded(data: bytes) -> bytes:
-    """Return the bytes with a zero at least behind them, as many as fill up four bytes."""
+    """Return the bytes followed by at least one zero, padded to a multiple of four bytes."""
     return data + bytes(4 - len(data) % 4)

@@ -101,8 +101,8 @@ class ServerSet(_Section):
     All keys that are not fields are the driver's own: see ``ServerDriver.job``. A ``warm_up`` is
     not measured: it only fills caches. One that is ``on_request`` takes part only where an
     experiment names it. ``threads`` fixes the number of clients. With ``events`` the set ends after
-    so many of them, and the size's seconds are an estimate. ``kind`` follows from the group unless
-    it is given.
+    this many of them, and the size's seconds are an estimate. ``kind`` follows from the group
+    unless it is given.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")

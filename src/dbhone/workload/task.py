@@ -95,10 +95,10 @@ class DataSet(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRun:
-    """A run of so many clients on a server, for so many seconds.
+    """A run of ``threads`` clients on a server, for ``seconds`` seconds.
 
     ``job`` is what the clients do, a value of the driver's own. With ``events`` the run ends after
-    so many of them, and ``seconds`` is an estimate. ``parts`` are the keys of the parts of events
+    this many of them, and ``seconds`` is an estimate. ``parts`` are the keys of the parts of events
     that clients count, by their number.
     """
 
@@ -152,7 +152,7 @@ class Task:
         return self._with_run(data=self.run.data.with_materials(folder))
 
     def with_seconds(self, seconds: float | None) -> Task:
-        """Return the task with a run of so many seconds; unchanged with None, or without a run."""
+        """Return the task with a run of this many seconds; unchanged with None or without a run."""
         if self.run is None or seconds is None:
             return self
         return self._with_run(seconds=seconds)

@@ -141,7 +141,7 @@ class Statement(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """One transaction of a session; it began at so many microseconds."""
+    """One transaction of a session; ``began`` is in microseconds."""
 
     session: int
     began: int
@@ -166,7 +166,7 @@ def written(path: Path) -> Iterator[WorkloadWriter]:
                 writer = WorkloadWriter(member)
                 yield writer
             assert writer.header is not None, "a workload file has a header"
-            # ASCII: a text may hold bytes that are no text, as surrogates.
+            # ASCII: a text may hold undecodable bytes, as surrogates.
             file.writestr(_HEADER, json.dumps(writer.header.model_dump(mode="python")))
         draft.replace(path)
     except OSError as error:
@@ -191,11 +191,11 @@ class WorkloadWriter:
 
 
 def read_header(path: Path) -> Header:
-    """Return what a workload is about. Raises UsageError if the file is no workload file."""
+    """Return what a workload is about. Raises UsageError if the file is not a workload file."""
     with _opened(path) as file:
         info = file.getinfo(_HEADER)
         if info.file_size > _LONGEST_HEADER:
-            raise UsageError(f"{path} is no workload file: its header is too long")
+            raise UsageError(f"{path} is not a workload file: its header is too long")
         text = file.read(info)
     try:
         found = json.loads(text)
@@ -204,11 +204,11 @@ def read_header(path: Path) -> Header:
             if version != VERSION:
                 raise UsageError(
                     f"{path} has version {version!s:.9} of the format; this hone reads {VERSION}",
-                    hint="capture the logs again, or take the hone that made it",
+                    hint="capture the logs again, or use the hone that made it",
                 )
         return Header.model_validate(found)
     except (ValidationError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no workload file: {_first_line(error)}") from None
+        raise UsageError(f"{path} is not a workload file: {_first_line(error)}") from None
 
 
 def read_transactions(path: Path, header: Header) -> Iterator[Transaction]:
@@ -229,29 +229,29 @@ def read_transactions(path: Path, header: Header) -> Iterator[Transaction]:
 
 def _checked(found: object, literals: list[tuple[int, bool]]) -> Transaction:
     if type(found) is not list or len(found) != 3 or type(found[2]) is not list or not found[2]:
-        raise ValueError("this is no transaction")
+        raise ValueError("this is not a transaction")
     session, began, statements = found
     if type(session) is not int or type(began) is not int or session < 0:
-        raise ValueError("this is no transaction")
+        raise ValueError("this is not a transaction")
     return Transaction(session, began, [_checked_statement(one, literals) for one in statements])
 
 
 def _checked_statement(found: object, literals: list[tuple[int, bool]]) -> Statement:
     if type(found) is not list or len(found) != 4:
-        raise ValueError("this is no statement")
+        raise ValueError("this is not a statement")
     template, microseconds, failed, values = found
     if type(template) is not int or not 0 <= template < len(literals):
         raise ValueError("a statement has no template")
     if microseconds is not None and (type(microseconds) is not int or microseconds < 0):
         raise ValueError("a statement has no time")
     if type(failed) is not int or type(values) is not list:
-        raise ValueError("this is no statement")
+        raise ValueError("this is not a statement")
     needed, bound = literals[template]
     if len(values) < needed or (len(values) > needed and not bound):
-        raise ValueError("a statement has not the values of its template")
+        raise ValueError("a statement's values do not fit its template")
     for at, value in enumerate(values):
         if type(value) is not str and (value is not None or at < needed):
-            raise ValueError("a value is no text")
+            raise ValueError("a value is not text")
     return Statement(template, microseconds, failed == 1, values)
 
 
@@ -260,11 +260,11 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as file:
             if sorted(file.namelist()) != sorted((_HEADER, _TRANSACTIONS)):
-                raise UsageError(f"{path} is no workload file: it has other members")
+                raise UsageError(f"{path} is not a workload file: it has other members")
             yield file
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
         raise UsageError(
-            f"{path} is no whole workload file: {_first_line(error)}",
+            f"{path} is not a whole workload file: {_first_line(error)}",
             hint="'hone capture' makes workload files",
         ) from None
     except OSError as error:

@@ -19,7 +19,7 @@ from dbhone.errors import MachineError
 from dbhone.workload.client_programs import postgresql_program
 
 _HEADER = 4
-"""Bytes of a number of a type's modifier that are no limit."""
+"""Bytes in a type's modifier that are not part of the limit."""
 _NUMERIC = 16
 _TABLES = """\
 SELECT c.oid, format('%I.%I', n.nspname, c.relname), c.reltuples::bigint, c.relkind = 'p'
@@ -135,7 +135,7 @@ class PostgresqlDialect(RowDialect):
         return f"generate_series({first}::bigint, {last}) AS i"
 
     def end(self) -> Iterator[str]:
-        """Yield what has sequences go on behind the rows."""
+        """Yield what makes sequences continue after the rows."""
         yield _SEQUENCES
 
     def value(self, column: Column, number: str) -> str | None:
@@ -219,7 +219,7 @@ def _tables(connection: Connection) -> tuple[tuple[Table, ...], list[str]]:
             partitioned.append(str(name))
             continue
         rows = int(str(estimate))
-        if rows < 0:  # nobody has counted
+        if rows < 0:  # never analysed
             rows = int(connection.value(f"SELECT count(*) FROM {name}"))
         found.append(
             Table(

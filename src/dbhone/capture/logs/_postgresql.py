@@ -55,7 +55,7 @@ class Messages:
         if colon < 0:
             return
         if message.startswith("execute fetch from "):
-            # The next rows of a portal: the server goes on with what is counted already.
+            # The next rows of a portal: the server continues with what is counted already.
             return
         if database:
             self._databases[database] += 1

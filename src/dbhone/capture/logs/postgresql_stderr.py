@@ -65,7 +65,7 @@ _ESCAPE = re.compile(r"%(-?\d*)(.)", re.DOTALL)
 def prefix_pattern(prefix: str) -> str:
     """Return the regular expression of what ``log_line_prefix`` makes, with groups of our names.
 
-    Raises UsageError for a prefix that does not tell sessions apart.
+    Raises UsageError for a prefix that does not identify sessions.
     """
     pattern, end, optional = "", 0, False
     for match in _ESCAPE.finditer(prefix):
@@ -88,7 +88,7 @@ def prefix_pattern(prefix: str) -> str:
         )
     if "(?P<process>" not in pattern and "(?P<session>" not in pattern:
         raise UsageError(
-            f"the prefix '{prefix}' does not tell sessions apart",
+            f"the prefix '{prefix}' does not identify sessions",
             hint="log with log_line_prefix = '%m [%p] ', or to csvlog or jsonlog",
         )
     return pattern
@@ -114,7 +114,7 @@ class StderrReader(RecordReader):
         self._pending: tuple[str, str, int, str, str] | None = None
 
     def record(self, start: re.Match[str], text: str, end: int) -> None:
-        """Take a line. What some say is known only when the one after it is no detail of it."""
+        """Take a line. What some say is known only when the one after it is not a detail of it."""
         key, level, time, database = start.group(*self._groups)
         message = text[start.end() : end]
         if "\n" in message:
@@ -186,7 +186,7 @@ class PostgresqlStderr(LogFormat):
         return len(_LINE.findall(head))
 
     def reader(self, head: str, sessions: Sessions) -> LogReader:
-        """Return a reader that knows the prefix. Raises UsageError if it cannot be told."""
+        """Return a reader that knows the prefix. Raises UsageError if it is not recognised."""
         if self.prefix is not None:
             return StderrReader(sessions, self.prefix)
         lines = self.score(head)
@@ -194,7 +194,7 @@ class PostgresqlStderr(LogFormat):
         most, prefix = max(fitting, key=lambda pair: pair[0])
         if most * 10 < lines * 9:
             raise UsageError(
-                "the lines of this log begin as none of the usual values of log_line_prefix says",
+                "the log_line_prefix of this log was not recognised",
                 hint="give the server's own: --line-prefix '%m [%p] ' (SHOW log_line_prefix)",
             )
         return StderrReader(sessions, prefix)

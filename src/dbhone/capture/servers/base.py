@@ -45,7 +45,7 @@ def parse_address(text: str) -> Address:
         protocol = known.get(parts.scheme, parts.scheme)
         port = parts.port
     except ValueError:
-        raise UsageError("this is no address of a server", hint=f"write {SYNTAX}") from None
+        raise UsageError("this is not an address of a server", hint=f"write {SYNTAX}") from None
     if parts.password is not None:
         raise UsageError(
             "a password on a command line can be read by everyone on this machine",
@@ -53,7 +53,7 @@ def parse_address(text: str) -> Address:
             " or asks",
         )
     if protocol not in registry.names(DRAWER):
-        raise UsageError(f"'{parts.scheme}' names no kind of server", hint=f"write {SYNTAX}")
+        raise UsageError(f"'{parts.scheme}' is not a kind of server", hint=f"write {SYNTAX}")
     server = load_server(protocol)
     socket = (parse_qs(parts.query).get("socket") or [""])[0]
     return Address(
@@ -111,7 +111,7 @@ class LoggedServer(ABC):
 
     @abstractmethod
     def connect(self, address: Address, password: str | None) -> Connection:
-        """Return a connection. Raises MachineError where the server lets nobody in."""
+        """Return a connection. Raises MachineError if the server refuses it."""
 
     @abstractmethod
     def logging_statements(self, connection: Connection) -> LoggingStatements:

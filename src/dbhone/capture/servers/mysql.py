@@ -48,7 +48,7 @@ class _PyMySql(Connection):
                 charset="utf8mb4",
             )
         except (pymysql.Error, OSError) as error:
-            raise MachineError(f"{address.text} lets nobody in: {_words(error)}") from error
+            raise MachineError(f"cannot connect to {address.text}: {_words(error)}") from error
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Sequence[object]]:
         try:
@@ -56,7 +56,8 @@ class _PyMySql(Connection):
                 cursor.execute(sql, tuple(values) or None)
                 return list(cursor.fetchall())
         except (pymysql.Error, OSError) as error:
-            raise MachineError(f"the server refuses: {_words(error)}", hint=_RIGHTS) from error
+            why = f"the server rejected a query: {_words(error)}"
+            raise MachineError(why, hint=_RIGHTS) from error
 
     def close(self) -> None:
         try:

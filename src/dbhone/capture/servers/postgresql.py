@@ -51,10 +51,10 @@ class _Pg8000(Connection):
                 **where,
             )
         except (pg8000.Error, OSError) as error:
-            raise MachineError(f"{address.text} lets nobody in: {_words(error)}") from error
+            raise MachineError(f"cannot connect to {address.text}: {_words(error)}") from error
         self._connection.autocommit = True
         for setting in ("log_min_duration_statement = -1", "log_statement = 'none'"):
-            # Our own statements are no part of the workload.
+            # Our own statements are not part of the workload.
             with contextlib.suppress(MachineError):
                 self.rows(f"SET {setting}")
 
@@ -64,7 +64,8 @@ class _Pg8000(Connection):
             cursor.execute(sql, tuple(values))
             return list(cursor.fetchall()) if cursor.description else []
         except (pg8000.Error, OSError) as error:
-            raise MachineError(f"the server refuses: {_words(error)}", hint=_RIGHTS) from error
+            why = f"the server rejected a query: {_words(error)}"
+            raise MachineError(why, hint=_RIGHTS) from error
 
     def close(self) -> None:
         try:
@@ -82,8 +83,7 @@ class _Files(ServerLog):
         kinds = [kind for kind in ("csvlog", "jsonlog", "stderr") if kind in destinations]
         if connection.value("SHOW logging_collector") != "on" or not kinds:
             raise MachineError(
-                "the server writes its log to no file that it could be asked for:"
-                " logging_collector is off",
+                "the server writes no log file that hone could read: logging_collector is off",
                 hint="log to a file (docs/guides/captured-workloads.md) and capture that file",
             )
         self._kind = kinds[0]

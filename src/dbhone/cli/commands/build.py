@@ -1,4 +1,4 @@
-"""``hone build SOURCE …``: makes builds, or finds them, and tells where their time went."""
+"""``hone build SOURCE …``: makes builds, or finds them, and shows where their time went."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _VARIANT = "rel"
 )
 @click.option(
     "--suite",
-    help="Whose sets to train on.  [default: speedtest1; for servers sysbench:micro]",
+    help="Suite whose sets to train on.  [default: speedtest1; for servers sysbench:micro]",
 )
 @click.option("--size", default="quick", show_default=True, help="Size of training.")
 @click.option(
@@ -86,11 +86,13 @@ _VARIANT = "rel"
 )
 @click.option("--copy", default=0, help="Build the same once more: give 1, 2, …")
 @click.option("--slowest", default=5, show_default=True, help="How many compile commands to list.")
-@click.option("--refresh", is_flag=True, help="Look whether there is a newer source.")
+@click.option("--refresh", is_flag=True, help="Check for a newer source.")
 @click.option(
-    "--jobs", type=click.IntRange(min=1), help="Compile so many at once.  [default: cores]"
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Number of compile commands at once.  [default: cores]",
 )
-@click.option("--timings", is_flag=True, help="Tell where the time went, a column for each source.")
+@click.option("--timings", is_flag=True, help="Show where the time went, a column for each source.")
 @click.option(
     "--trace",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -168,7 +170,7 @@ def _variant(source: str, asked: str | None) -> Variant:
 
 
 def _check(chosen: _Options, variant: Variant) -> None:
-    """Refuse, before anything is fetched, what cannot be meant."""
+    """Refuse invalid options before anything is fetched."""
     for words, option in (
         (chosen.build_options, "--option"),
         (chosen.fixes, "--fix"),
@@ -176,7 +178,7 @@ def _check(chosen: _Options, variant: Variant) -> None:
     ):
         if variant.ready_made and words:
             raise UsageError(
-                f"{option} means nothing: a ready-made server is not built",
+                f"{option} has no effect: a ready-made server is not compiled",
                 hint=f"leave {option} out",
             )
     for word in chosen.fixes:

@@ -31,8 +31,8 @@ from dbhone.units import duration, size
 def command(context: Context, remove: bool, everything: bool, as_json: bool) -> None:
     """List the builds, oldest first.
 
-    With --prune, builds are removed but for those of runs that could still go on and the
-    best build of each finished run. A removed build comes back when it is wanted.
+    With --prune, builds are removed except those of runs that can still be continued and the
+    best build of each finished run. A removed build is made again when it is needed.
     """
     if everything and not remove:
         raise click.UsageError("--all goes with --prune")
@@ -97,7 +97,7 @@ def _prune(context: Context, *, everything: bool) -> None:
 
 
 def _needed(store: Store) -> frozenset[str]:
-    """Return the builds of runs that could go on, and the winners of those that are done."""
+    """Return the builds of runs that could be continued, and the winners of those that are done."""
     needed: set[str] = set()
     for summary in store.runs():
         run = store.run(summary.id)

@@ -76,7 +76,7 @@ _DUMPS = {
 @click.option(
     "--server",
     metavar="ADDRESS",
-    help=f"Have this server log meanwhile, and put its settings back: {SYNTAX}.",
+    help=f"Have this server log, then restore its settings: {SYNTAX}.",
 )
 @click.option("--for", "seconds", type=Duration(), help="For how long, such as 10m.")
 @click.option(
@@ -86,18 +86,18 @@ _DUMPS = {
     help="Write a dump of this server's tables with made-up rows, by the catalogue's statistics.",
 )
 @click.option(
-    "--put-back", is_flag=True, help="Put settings back that a capture which was killed left."
+    "--put-back", is_flag=True, help="Restore the settings of a server whose capture was killed."
 )
 @force_option
 @pass_context
 def command(context: Context, /, logs: tuple[Path, ...], **options: Any) -> None:
-    """Make a workload file of what a server logged, the oldest LOG first.
+    """Make a workload file from what a server logged, the oldest LOG first.
 
     LOG is PostgreSQL's csvlog, jsonlog or log to stderr with all statements in it, or the general
     log or the slow log of MySQL or MariaDB; gzip may have packed it. The format is recognised.
     With --server a server logs for a while, and no LOG is given; its password comes from
     PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf, or is asked for. With --made-up its tables are
-    written with as many rows, none of which is the server's, for where no data may leave its place.
+    written with as many rows, none of which is the server's, where no data may leave its place.
 
     The workload file is a suite: `suite = "./NAME.workload"` in an experiment's [workload] replays
     it.
@@ -154,7 +154,7 @@ def _make_up(context: Context, file: Path, chosen: _Options) -> None:
 def _output(chosen: _Options) -> Path:
     output = chosen.output
     if output is None:
-        raise UsageError("no file is named to write to", hint=f"-o NAME{SUFFIX}")
+        raise UsageError("no output file is named", hint=f"-o NAME{SUFFIX}")
     if output.suffix != SUFFIX:
         raise UsageError(
             f"a workload file's name ends in {SUFFIX}", hint=f"-o {output.with_suffix(SUFFIX)}"
@@ -174,7 +174,7 @@ def _capture(context: Context, logs: tuple[Path, ...], output: Path, chosen: _Op
     if logs:
         raise UsageError("logs and a --server were named", hint="leave one of them out")
     if chosen.seconds is None:
-        raise UsageError("it is not said how long the server is to log", hint="--for 10m")
+        raise UsageError("--for is missing: it says how long the server logs", hint="add --for 10m")
     status = context.err.status("")
 
     def tell(text: str) -> None:
@@ -212,7 +212,7 @@ def _put_back(context: Context, chosen: _Options) -> bool:
             )
             continue
         put_back(note, _ask)
-        context.err.print(f"{note.address.text}: the settings are as they were", soft_wrap=True)
+        context.err.print(f"{note.address.text}: the settings are restored", soft_wrap=True)
     return chosen.put_back
 
 
@@ -276,8 +276,8 @@ def _warn_of_left_out(context: Context, header: Header) -> None:
     share = left_out / (left_out + header.statements)
     if share > _MUCH:
         context.err.print(
-            f"warning: {share:.0%} of the statements are left out: what is replayed may be like"
-            " nothing that your clients ask",
+            f"warning: {share:.0%} of the statements are left out: what is replayed may differ"
+            " from what your clients ask",
             soft_wrap=True,
         )
 

@@ -48,7 +48,7 @@ class _Options(GeneratedOptions):
 )
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option("--dbms", metavar="DBMS", help="What both are, if their sources do not tell.")
+@click.option("--dbms", metavar="DBMS", help="DBMS of both sources, if it cannot be detected.")
 @click.option(
     "--train",
     multiple=True,
@@ -65,8 +65,8 @@ class _Options(GeneratedOptions):
 def command(context: Context, /, first: str, second: str, **options: Any) -> int:
     """Say whether B is slower than A, side by side on this machine.
 
-    A and B are sources, such as known:mysql@8.0.12 or apt:postgresql, with a variant behind #
-    if they are to be built in another way than plainly: 'apt:postgresql#lto+pgo'. A is the base,
+    A and B are sources, such as known:mysql@8.0.12 or apt:postgresql, with a variant after #
+    if they are not to be built plainly: 'apt:postgresql#lto+pgo'. A is the base,
     and runs twice as the A/A control.
 
     Exit codes: 0 B is not slower; 1 something failed or broke; 2 wrong use; 3 B is slower;
@@ -98,12 +98,12 @@ def _experiment(context: Context, first: str, second: str, options: _Options) ->
 
 
 def _dbms(context: Context, side: Side, request: _Options) -> str:
-    """Return of which DBMS a source is, by its tree if nobody says it."""
+    """Return which DBMS a source is: the named one, else by its tree."""
     if request.dbms is not None:
         return request.dbms
     if side.variant.ready_made:
         raise UsageError(
-            f"nothing tells of which DBMS {side.source} is", hint="say it: --dbms mysql"
+            f"cannot determine the DBMS of {side.source}", hint="name it, such as --dbms mysql"
         )
     return dbms_of_tree(context, side.source, refresh=request.refresh)
 

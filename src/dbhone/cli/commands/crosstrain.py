@@ -47,7 +47,7 @@ class _Options(GeneratedOptions):
     ),
 )
 @click.argument("what", metavar="SOURCE|RUN")
-@click.option("--dbms", metavar="DBMS", help="What it is, if the source does not tell.")
+@click.option("--dbms", metavar="DBMS", help="DBMS of the source, if it cannot be detected.")
 @click.option(
     "--variant", default="pgo", show_default=True, help="The profile-guided variant to train."
 )
@@ -64,11 +64,12 @@ class _Options(GeneratedOptions):
 @generated_options
 @pass_context
 def command(context: Context, /, what: str, **options: Any) -> None:
-    """Train on each of several workloads, test on all, and find the smallest training that will do.
+    """Train on each of several workloads, test on all, and find the smallest training that
+    suffices.
 
     The workloads are sets of a suite, or the templates of a captured workload. A build is trained
-    on each alone, one on all, and one on each --mix. The table tells each build's speed on each
-    workload, as a ratio to the plain build. Of a RUN of this kind it is told once more.
+    on each alone, one on all, and one on each --mix. The table shows each build's speed on each
+    workload, as a ratio to the plain build. For a RUN of this kind the table is shown once more.
     """
     chosen = _Options(**options)
     if RUN.fullmatch(what) is None:

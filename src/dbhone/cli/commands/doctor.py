@@ -1,4 +1,4 @@
-"""``hone doctor``: what one can do on this machine, and what to install for the rest."""
+"""``hone doctor``: what can be done on this machine, and what to install for the rest."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ class _Finding:
 @json_option
 @pass_context
 def command(context: Context, names: tuple[str, ...], as_json: bool) -> int:
-    """Tell what one can do on this machine, and what to install for the rest.
+    """Say what can be done on this machine, and what to install for the rest.
 
     A GOAL is a DBMS, such as postgresql, or another of those that are listed; with one, only
-    that is looked at. The exit code is 0 if every GOAL that is named is ready, without names
+    that is examined. The exit code is 0 if every GOAL that is named is ready, without names
     if at least one is; else 1.
     """
     asked = goals(names)
@@ -162,14 +162,16 @@ def _account(session: Session) -> _Finding:
 
 
 def _sandboxes() -> _Finding:
-    """Say whether strangers' programs can be shut in."""
+    """Say whether strangers' programs can be sandboxed."""
     reason = why_not_enclosed()
     if reason is None:
-        text = "servers, their clients and builds are shut in (tried)"
+        text = "servers, their clients and builds are sandboxed (tested)"
         return _Finding(what="sandboxes", good=True, text=text)
     missing = shutil.which(PROGRAM) is None
-    remedy = f"apt-get install {PACKAGE}" if missing else "allow user namespaces to this account"
-    text = f"sources from the net are refused, unless you say --trust: {reason}"
+    remedy = (
+        f"apt-get install {PACKAGE}" if missing else "allow this account to create user namespaces"
+    )
+    text = f"sources from the network are refused without --trust: {reason}"
     return _Finding(what="sandboxes", good=False, text=text, remedy=remedy)
 
 
@@ -177,13 +179,13 @@ def _limits() -> _Finding:
     """Say whether the memory of a subject or a build can be limited as a whole."""
     reason = cgroup.refusal()
     if reason is None:
-        text = "a subject's or a build's memory and processes are limited as a whole (tried)"
+        text = "a subject's or a build's memory and processes are limited as a whole (tested)"
         return _Finding(what="limits", good=True, text=text)
     return _Finding(
         what="limits",
         good=False,
         text=f"memory is limited for each process only: {reason}",
-        remedy="start hone by: systemd-run --user --scope hone ..., where systemd runs",
+        remedy="start hone with: systemd-run --user --scope hone ..., where systemd runs",
     )
 
 
@@ -260,7 +262,7 @@ def _machine(session: Session) -> Iterator[_Finding]:
         what="processor",
         good=machine.cores >= 2,
         text=f"{machine.cpu_model}, {machine.cores} cores usable",
-        remedy="" if machine.cores >= 2 else "on one core the measurer disturbs the measured",
+        remedy="" if machine.cores >= 2 else "on a single core client and server compete",
     )
     yield _Finding(what="memory", good=True, text=size(machine.memory_bytes))
     yield _Finding(

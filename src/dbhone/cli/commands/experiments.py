@@ -21,7 +21,7 @@ from dbhone.units import duration
 @json_option
 @pass_context
 def command(context: Context, as_json: bool) -> None:
-    """List the experiments that ship: `hone plan NAME` tells what one does."""
+    """List the experiments that ship: `hone plan NAME` shows what one does."""
     shipped = [load_shipped(name) for name in shipped_names()]
     if as_json:
         print_json(context, [_object(experiment) for experiment in shipped])

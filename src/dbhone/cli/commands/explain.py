@@ -56,7 +56,7 @@ _NAMELESS = 0.9
     type=click.IntRange(3, 1000),
     default=10,
     show_default=True,
-    help="How many turns each server has in that time: intervals are over them.",
+    help="Number of rounds; confidence intervals are computed over rounds.",
 )
 @click.option(
     "--output",
@@ -80,9 +80,9 @@ def command(
 ) -> None:
     """Say why SUBJECT of RUN is faster or slower than the base at STEP.
 
-    Both servers run the step anew, in turns, while perf samples their stacks. Without STEP it is
-    the one that differs most; without SUBJECT the one that differs most there. Nothing of it is
-    stored: sampled servers are slower.
+    Both servers run the step once more, in alternating slices, while perf samples their stacks.
+    Without STEP it is the step that differs most; without SUBJECT the subject that differs most
+    there. Nothing of it is stored: sampled servers are slower.
     """
     check_output(output, force=force)
     check_sampling()
@@ -93,7 +93,7 @@ def command(
     chosen, on = _chosen(page, subject, step)
     names = (experiment.base.name, chosen)
     if chosen == experiment.base.name:
-        raise UsageError(f"{chosen} is the base: it is compared with itself")
+        raise UsageError(f"{chosen} is the base, and would be compared with itself")
     task = find_task(experiment, on)
     both = tuple(subject for subject in experiment.subjects if subject.name in names)
     with context.session() as session:
@@ -161,8 +161,8 @@ def _tell(context: Context, title: str, said: Explanation, named: float) -> None
         context.out.print(sentence)
     if named < _NAMELESS:
         context.out.print(
-            f"Of the servers' own code {1 - named:.0%} has no name: these programs have no"
-            " table of symbols, only the functions that they export."
+            f"Of the servers' own code {1 - named:.0%} has no names: these programs have no"
+            " symbol table, only the functions that they export."
         )
 
 

@@ -44,7 +44,9 @@ class _Options(GeneratedOptions):
 )
 @click.argument("dbms", shell_complete=completing.completing(completing.systems), metavar="DBMS")
 @click.option(
-    "--versions", metavar="A,B,…", help="Which; 8.0 is the newest known 8.0.  [default: usual ones]"
+    "--versions",
+    metavar="A,B,…",
+    help="Versions; 8.0 is the newest known 8.0.  [default: usual ones]",
 )
 @click.option(
     "--source", metavar="git:URL", help="Repository whose tags are the versions; A..B is a range."
@@ -54,7 +56,7 @@ class _Options(GeneratedOptions):
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="Of its versions only each N-th, and the last.",
+    help="Take only every N-th version, and the last.",
 )
 @click.option(
     "--variant",
@@ -68,16 +70,17 @@ class _Options(GeneratedOptions):
 )
 @pass_context
 def command(context: Context, /, dbms: str, **options: Any) -> None:
-    """Measure versions of DBMS side by side and tell where it became faster or slower.
+    """Measure versions of DBMS side by side and report where it became faster or slower.
 
     `hone versions` lists the versions that are known. All of them run at the same time and are
-    measured in turn, block by block; the oldest is the base, and runs twice as the A/A control.
+    measured one after the other, block by block; the oldest is the base, and runs twice as the
+    A/A control.
 
     With --source a repository's releases are compiled, all by one compiler; one that cannot be
     compiled is left out, with the reason.
 
     With --join the versions join a history that was measured before, at the same work: beside
-    them a version of that run is measured once more. `hone report RUN last` tells of both as one.
+    them a version of that run is measured once more. `hone report RUN last` reports both as one.
     """
     request = _Options(**options)
     if request.source is None and request.every > 1:
@@ -86,7 +89,7 @@ def command(context: Context, /, dbms: str, **options: Any) -> None:
     page = write_or_execute(context, experiment, request)
     if page is not None and request.join is not None:
         context.err.print(
-            f"'hone report {request.join} last' tells of both runs as one history", soft_wrap=True
+            f"'hone report {request.join} last' reports both runs as one history", soft_wrap=True
         )
 
 

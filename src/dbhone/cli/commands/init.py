@@ -47,7 +47,7 @@ def command(context: Context, dbms: str, question: str, output: Path | None, for
     parse(text, name=str(path.absolute()), versions=known_versions(context.home))
     write_output(path, text, force=force)
     context.err.print(
-        f"wrote {path}: 'hone plan {path}' tells what it would do, 'hone run {path}' does it",
+        f"wrote {path}: 'hone plan {path}' shows what it would do, 'hone run {path}' does it",
         soft_wrap=True,
     )
 

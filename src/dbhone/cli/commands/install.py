@@ -1,4 +1,4 @@
-"""``hone install FILE``: puts a package's server in the place of the distribution's."""
+"""``hone install FILE``: replaces the distribution's server with a package's."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from dbhone.units import listed
 @click.option(
     "--key",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The public key that must have signed.",
+    help="Public key by which FILE must be signed.",
 )
 @click.option("--yes", "-y", is_flag=True, help="Install without asking.")
 @pass_context
 def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:
-    """Put the server in FILE, a package of the form deb, in the place of the distribution's.
+    """Replace the distribution's server with the one in FILE, a package of the form deb.
 
-    The package is checked first. The original packages are kept, and come back at once if a
-    server does not take connections with the new ones. `hone uninstall` goes back.
+    The package is checked first. The original packages are kept, and restored at once if a
+    server does not accept connections with the new ones. `hone uninstall` restores them later.
     """
     data = read_package(file)
     trusted = None if key is None else read_public_key(key)
@@ -46,7 +46,9 @@ def command(context: Context, file: Path, key: Path | None, yes: bool) -> None:
         _tell(context, plan)
         agree("install these packages", yes=yes)
         install(plan, session, lambda text: context.err.print(text, soft_wrap=True))
-    context.err.print(f"{plan.server} is hone's now; 'hone uninstall' goes back", soft_wrap=True)
+    context.err.print(
+        f"{plan.server} is now hone's build; 'hone uninstall' restores the original", soft_wrap=True
+    )
 
 
 def _tell(context: Context, plan: Installation) -> None:

@@ -72,7 +72,7 @@ _MOST_BYTES = 4 << 30
 @click.option(
     "--rebuild",
     is_flag=True,
-    help="Build it a second time of the same inputs, and state which files differ.",
+    help="Build it a second time from the same inputs, and state which files differ.",
 )
 @click.option("--check", is_flag=True, help="Check the package FILE.")
 @click.option(
@@ -95,12 +95,12 @@ def command(
 ) -> int | None:
     """Pack a build, or the winner of RUN, with the proof of what it is.
 
-    Only a build that passed a grade of `hone verify` is packed. With --check, tell whether
-    FILE is what it says: its files, its signature, and the verdict, computed anew from the
-    samples in it. With --again the experiment is executed here, from the sources: exit code 0
-    means that what the package says was found here, too.
+    Only a build that passed a grade of `hone verify` is packed. With --check, verify that FILE is
+    what it claims: its files, its signature, and the verdict, recomputed from the samples in it.
+    With --again the experiment is executed here, from the sources: exit code 0 means that this
+    machine confirms what the package claims.
 
-    With --form deb the distribution's own source package is built anew by its rules, with the
+    With --form deb the distribution's own source package is built again by its rules, with the
     build's flags, and with a profile that is trained on these packages' own configuration.
     """
     if check:
@@ -145,7 +145,7 @@ def _built_again(context: Context, build: Build) -> Build:
 
 
 def _image(context: Context, form: ImageForm, draft: Draft) -> Image:
-    context.err.print("making the image's base of the distribution's packages")
+    context.err.print("making the image's base from the distribution's packages")
     with context.session() as session:
         return form.image(draft, session)
 
@@ -162,7 +162,7 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
     err = context.err
     err.print(labelled("files", f"{count_of(len(package.entries), 'file')} of {package.name}"))
     if chosen.run is None:
-        text = "none: name a run instead of a build, and its samples are enclosed"
+        text = "none: name a run instead of a build, and its samples are included"
         err.print(labelled("measured", text, "bold yellow"), soft_wrap=True)
     err.print(labelled("twice", _twice(package.differing)), soft_wrap=True)
     if package.content.lacks:
@@ -170,7 +170,7 @@ def _tell(context: Context, package: Package, chosen: ChosenBuild, *, signed: bo
         err.print(labelled("lacks", text, "bold yellow"), soft_wrap=True)
     if package.content.masked:
         text = f"in {count_of(package.content.masked, 'file')} this home's path was replaced"
-        err.print(labelled("note", f"{text} by one equally long"), soft_wrap=True)
+        err.print(labelled("note", f"{text} by one of equal length"), soft_wrap=True)
     if not signed:
         text = "not signed: anybody could have made it; --key signs it"
         err.print(labelled("note", text, "bold yellow"), soft_wrap=True)
@@ -197,7 +197,7 @@ def read_package(path: Path) -> bytes:
 def show_checked(context: Context, checked: Checked, *, trusted: bool) -> None:
     """Print what a package says."""
     out = context.out
-    out.print(headed("package  ", f"{checked.name}, {count_of(checked.files, 'file')}, all whole"))
+    out.print(headed("package  ", f"{checked.name}, {count_of(checked.files, 'file')}, all intact"))
     out.print(headed("signature", _signature(checked, trusted=trusted)), soft_wrap=True)
     out.print(headed("build    ", checked.build), soft_wrap=True)
     out.print(headed("twice    ", _twice(checked.differing)), soft_wrap=True)
@@ -206,16 +206,16 @@ def show_checked(context: Context, checked: Checked, *, trusted: bool) -> None:
     out.print(headed("verified ", _verified(checked)), soft_wrap=True)
     out.print(headed("measured ", _measured(checked)), soft_wrap=True)
     if checked.found is not None and not checked.measured:
-        text = "measured was hone's own build of this source and variant, not these packages"
+        text = "hone's own build of this source and variant was measured, not these packages"
         out.print(headed("note     ", text, "bold yellow"), soft_wrap=True)
     if checked.machine != machine_here():
-        text = f"it is for {checked.machine}, and this machine is {machine_here()}"
+        text = f"it is for {checked.machine}, but this machine is {machine_here()}"
         out.print(headed("note     ", text, "bold yellow"))
 
 
 def _signature(checked: Checked, *, trusted: bool) -> str:
     if checked.key is None:
-        return "none: nobody vouches for it"
+        return "none: the package is unsigned"
     if trusted:
         return f"by the key that you named, {checked.key[:16]}"
     return f"by the key {checked.key[:16]}, which --key compares with one that you know"
@@ -223,10 +223,10 @@ def _signature(checked: Checked, *, trusted: bool) -> str:
 
 def _twice(differing: tuple[str, ...] | None) -> str:
     if differing is None:
-        return "nobody built it a second time"
+        return "reproducibility was not checked"
     if not differing:
         return "a second build of the same inputs has the same files, byte for byte"
-    return f"a second build of the same inputs has otherwise: {listed(differing)}"
+    return f"a second build of the same inputs differs in: {listed(differing)}"
 
 
 def _verified(checked: Checked) -> str:
@@ -240,7 +240,7 @@ def _measured(checked: Checked) -> str:
     texts = [f"{gain.steps} {_gain(gain)}, {gain.verdict}" for gain in checked.gains]
     blocks = count_of(checked.found["blocks"], "block")
     said = "; ".join(texts) or "too few blocks for an interval"
-    return f"{checked.subject} over its base, computed anew from {blocks}: {said}"
+    return f"{checked.subject} over its base, recomputed from {blocks}: {said}"
 
 
 def _gain(gain: Gain) -> str:

@@ -1,4 +1,4 @@
-"""``hone plan FILE``: tells what an experiment would do."""
+"""``hone plan FILE``: shows what an experiment would do."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def command(
     budget: float | None,
     as_json: bool,
 ) -> None:
-    """Tell what `hone run FILE` would do, and how long it would take. Does nothing."""
+    """Show what `hone run FILE` would do, and how long it would take. Does nothing."""
     loaded = load_named(experiment, known_versions(context.home), sources)
     declared = with_design(loaded, budget=budget)
     if as_json:
@@ -85,8 +85,8 @@ def print_plan(context: Context, declared: Experiment) -> None:
     )
     if declared.servers is Servers.ONE:
         context.out.print(
-            "One server is up at a time: restarts are its replicates, what is compared lies minutes"
-            " apart, and noise that lasts so long is in every effect."
+            "One server is up at a time: restarts are its replicates, what is compared is"
+            " measured minutes apart, and noise that lasts that long is in every effect."
         )
     measuring = plan.measure.cost.seconds
     if measuring > 0:

@@ -37,15 +37,15 @@ from dbhone.tuner.results import page_of
     "--format",
     "format_name",
     type=click.Choice(formats()),
-    help="How to say it.  [default: as the output's name ends, else text]",
+    help="Output format.  [default: as the output's name ends, else text]",
 )
 @output_option
 @click.option(
     "--beside",
     multiple=True,
     metavar="NAME",
-    help="Published results to set beside, such as hiroi10-pgo; may be repeated. Who stands for"
-    " whom can be said: NAME:THEIRS=MINE.",
+    help="Published results to compare with, such as hiroi10-pgo; may be repeated. Subjects can be"
+    " paired by name: NAME:THEIRS=MINE.",
 )
 @force_option
 @pass_context
@@ -59,7 +59,7 @@ def command(
 ) -> None:
     """Say what RUN (a number, or `last`) found; the last run if none is named.
 
-    Several RUNs are told as one where they add up: they share a subject that each of them
+    Several RUNs are reported as one where they add up: they share a subject that each of them
     measured, on the same machine and at the same work.
     """
     check_output(output, force=force)

@@ -1,4 +1,4 @@
-"""``hone resume RUN``: goes on with a run that was cut off, or whose budget was spent."""
+"""``hone resume RUN``: continues a run that was cut off, or whose budget was spent."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from dbhone.experiment.templates import COMPARISON
 )
 @click.argument("run", default="last", shell_complete=completing.completing(completing.runs))
 @click.option(
-    "--budget", type=Duration(), help="Time for the whole run, what it has used already included."
+    "--budget", type=Duration(), help="Time for the whole run, including what it has already used."
 )
 @tolerance_option
 @pass_context
 def command(
     context: Context, run: str, budget: float | None, tolerance: float | None
 ) -> int | None:
-    """Go on with RUN (a number, or `last`) from what is finished.
+    """Continue RUN (a number, or `last`) from what is finished.
 
     The run keeps its seed and its order, so it ends as if it had not been cut off. One that
-    ended because its budget was spent measures on with a larger one. That of `hone compare`
-    answers with the exit codes of that.
+    ended because its budget was spent measures more with a larger one. A run of `hone compare`
+    ends with the exit codes of that command.
     """
     with open_store(context) as store, context.session() as session:
         chosen_run = find_run(store, run)
         compares = chosen_run.experiment_name == COMPARISON
         if tolerance is not None and not compares:
             raise UsageError(
-                f"run {chosen_run.id} is not of 'hone compare': nothing is to be tolerated"
+                f"run {chosen_run.id} was not made by 'hone compare': --tolerance is only for those"
             )
         take_over(chosen_run, session, store, budget=budget)
         design = chosen_run.design
@@ -54,7 +54,7 @@ def command(
         experiment = as_begun(experiment_of(context, chosen_run), chosen_run)
         experiment = dataclasses.replace(experiment, design=design)
         context.err.print(
-            headed(f"run {chosen_run.id}", f"{chosen_run.title} (goes on)"), soft_wrap=True
+            headed(f"run {chosen_run.id}", f"{chosen_run.title} (continued)"), soft_wrap=True
         )
         page = execute(context, experiment, chosen_run, session=session, store=store)
     return answer(context, page, tolerance) if compares else None

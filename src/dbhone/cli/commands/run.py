@@ -37,7 +37,7 @@ from dbhone.source.known_versions import known_versions
 )
 @source_option
 @design_options
-@click.option("--refresh", is_flag=True, help="Look whether there are newer sources.")
+@click.option("--refresh", is_flag=True, help="Check for newer sources.")
 @force_small_budget_option
 @pass_context
 def command(

@@ -23,7 +23,9 @@ _NEWEST = 20
     task=Task.LOOK,
     examples=("hone runs", "hone runs --all", "hone runs --json"),
 )
-@click.option("--all", "everything", is_flag=True, help=f"List all, not the newest {_NEWEST} only.")
+@click.option(
+    "--all", "everything", is_flag=True, help=f"List all runs, not only the newest {_NEWEST}."
+)
 @json_option
 @pass_context
 def command(context: Context, everything: bool, as_json: bool) -> None:

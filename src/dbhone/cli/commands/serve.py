@@ -22,19 +22,19 @@ from dbhone.units import duration
     type=click.IntRange(0, 65535),
     default=8765,
     show_default=True,
-    help="Port to listen on; 0 is any that is free.",
+    help="Port to listen on; 0 takes a free one.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen on. By default nobody but this machine can reach it.",
+    help="Address to listen on. By default only this machine can reach it.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the page in your browser.")
 @click.option("--verbose", is_flag=True, help="Print a line for each request.")
 @pass_context
 def command(context: Context, port: int, host: str, open_it: bool, verbose: bool) -> None:
-    """Show the runs as web pages: their list, their reports, a run that goes on, comparisons.
+    """Show the runs as web pages: their list, their reports, a run in progress, comparisons.
 
     Nothing can be changed by them. End it with Ctrl-C.
     """
@@ -48,7 +48,7 @@ def command(context: Context, port: int, host: str, open_it: bool, verbose: bool
     context.out.print(f"{place.address}", soft_wrap=True)
     if not place.hosts.loopback:
         context.err.print(
-            f"Whoever can reach {place.address} can read all runs, and what they tell of this"
+            f"Whoever can reach {place.address} can read all runs, and what they reveal of this"
             " machine, its paths and its settings; nobody is asked for a password, nothing is"
             " encrypted, and nothing can be changed.",
             soft_wrap=True,
@@ -72,7 +72,7 @@ def _tell_access(context: Context, access: Access, *, verbose: bool) -> None:
 
 
 def _tell_fault(context: Context, error: Exception) -> None:
-    line = f"a fault of hone itself: {type(error).__name__}: {error}; please report it"
+    line = f"a bug in hone: {type(error).__name__}: {error}; please report it"
     context.err.print(line, soft_wrap=True)
     if context.debug:
         traceback.print_exception(error)

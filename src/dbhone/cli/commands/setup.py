@@ -35,7 +35,7 @@ def command(context: Context, names: tuple[str, ...], yes: bool) -> None:
     """Install the packages that a GOAL needs: a DBMS such as postgresql, or clang.
 
     `hone doctor` lists the goals. Packages are installed as root, or by a sudo that asks for no
-    password. Otherwise the one line is printed that you, or whoever administers the machine, must
+    password. Otherwise hone prints the one line that you, or whoever administers the machine, must
     run.
     """
     chosen = goals(names)

@@ -34,7 +34,7 @@ def command(context: Context, run: str) -> None:
     for warning in warnings:
         out.print(Text.assemble(("warning:", "yellow"), f" {warning.text}"))
     if chosen_run.state is not RunState.DONE:
-        out.print(f"'hone resume {chosen_run.id}' goes on with it.")
+        out.print(f"'hone resume {chosen_run.id}' continues it.")
     elif blocks:
         out.print(f"'hone report {chosen_run.id}' says what it found.")
 

@@ -38,9 +38,9 @@ _POLL = 0.5
 def command(context: Context, run: str, subject: str) -> None:
     """Run the server of one SUBJECT of RUN in the foreground, and print how to connect.
 
-    RUN is a number, `last`, or an experiment that needs not have been run. The server has the
-    subject's build, settings and levers, and a fresh copy of the loaded data, which is thrown
-    away in the end. Ctrl-C ends it.
+    RUN is a number, `last`, or an experiment, which need not have been run. The server has the
+    subject's build, settings and levers, and a fresh copy of the loaded data, which is
+    discarded in the end. Ctrl-C ends it.
     """
     experiment = _experiment(context, run)
     with context.session() as session, contextlib.ExitStack() as stack:

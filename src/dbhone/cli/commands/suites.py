@@ -41,7 +41,7 @@ def command(context: Context, name: str | None, as_json: bool) -> None:
         context.out.print(headed(name, suite.title))
         context.out.print(f"sizes: {', '.join(suite.sizes())}; driver: {suite.driver}")
         if suite.training:
-            context.out.print(f"trained on, unless you say otherwise: {', '.join(suite.training)}")
+            context.out.print(f"trained on by default: {', '.join(suite.training)}")
         context.out.print(_sets(suite))
         on_request = [each for each in suite.measurable() if suite.is_on_request(each)]
         if on_request:

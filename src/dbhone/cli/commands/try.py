@@ -31,7 +31,7 @@ _BUILDS = "-builds"
 )
 @click.argument("dbms", default=_SQLITE, shell_complete=completing.completing(completing.systems))
 @design_options
-@click.option("--refresh", is_flag=True, help="Look whether there is a newer source.")
+@click.option("--refresh", is_flag=True, help="Check for a newer source.")
 @force_small_budget_option
 @pass_context
 def command(context: Context, /, dbms: str, *, refresh: bool, force: bool, **design: Any) -> None:

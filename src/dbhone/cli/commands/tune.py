@@ -82,7 +82,7 @@ class _Options(GeneratedOptions):
     ),
 )
 @click.argument("source", metavar="SOURCE")
-@click.option("--dbms", metavar="DBMS", help="What it is, if the source does not tell.")
+@click.option("--dbms", metavar="DBMS", help="DBMS of the source, if it cannot be detected.")
 @click.option(
     "--budget",
     type=Duration(),
@@ -124,9 +124,11 @@ class _Options(GeneratedOptions):
     type=Percent(),
     default="3%",
     show_default=True,
-    help="The loss that the winner may have for certain on a step; 99% is any.",
+    help="Largest certain loss that the winner may have on a step; 99% allows any.",
 )
-@click.option("--plan", is_flag=True, help="Tell what would be done, and how long; do nothing.")
+@click.option(
+    "--plan", is_flag=True, help="Show what would be done, and how long it takes; do nothing."
+)
 @generated_options_without_budget
 @pass_context
 def command(context: Context, /, source: str, **options: Any) -> int:
@@ -135,10 +137,10 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     SOURCE is a source, such as apt:postgresql, the name of an installed package, or a DBMS.
     What promises most is built first; candidates that are worse are dropped, and those that are
     close are measured longer. Then the best is measured afresh against the plain build, and
-    verified: only that run tells the gain. Exit code 1 means that no build is proved faster.
+    verified: only that run gives the gain. Exit code 1 means that no build is proved faster.
 
-    Whatever ends it, the same command again goes on from what is finished; another --seed
-    begins anew.
+    Whatever ends it, the same command again continues from what is finished; another --seed
+    starts from the beginning.
     """
     chosen = _Options(**options)
     request, space = make_request(
@@ -216,7 +218,7 @@ def _execute(
     try:
         return perform(context, experiment, run, session=session, store=store, refresh=refresh)
     except Interrupted as error:
-        error.hint = "the same command again goes on"
+        error.hint = "run the same command again to continue"
         raise
     except HoneError:
         if not has_ended(store.run(run.id)):
@@ -252,7 +254,7 @@ def _tell_gain(context: Context, page: Page, spent: float) -> int:
     out = context.out
     out.print(f"\nMeasured afresh, in {page.runs} alone: {page.headline}", style="bold")
     out.print(f"Trust: {page.trust.grade.value} ({page.trust.reason}).")
-    out.print(f"The search took {duration(spent)}. 'hone report {page.run.id}' tells more.")
+    out.print(f"The search took {duration(spent)}. 'hone report {page.run.id}' shows more.")
     if page.winner is None:
         return 1
     out.print(f"To deploy it: hone package {page.run.id}", soft_wrap=True)
@@ -265,10 +267,10 @@ def _print_plan(context: Context, request: Request, space: Space, first: Stage) 
         context.out.print(f"Left out: {name}: {reason}.", soft_wrap=True)
     levers = f" With the best build these levers are tried: {', '.join(request.levers)}."
     context.out.print(
-        "Then the better half of them is measured on, twice in twice as many blocks at most, while"
-        f" there is time for choosing.{levers if request.levers else ''} Last the best is verified"
-        f" at the grade {request.grade.value} and measured afresh against the base, for which"
-        f" {duration(request.reserve)} of the budget of {duration(request.budget)} are kept.",
+        "Then the better half of them is measured again, in twice as many blocks, at most two"
+        f" times, while there is time for choosing.{levers if request.levers else ''} Last the best"
+        f" is verified at the grade {request.grade.value} and measured afresh against the base, for"
+        f" which {duration(request.reserve)} of the budget of {duration(request.budget)} are kept.",
     )
 
 

@@ -1,4 +1,4 @@
-"""``hone uninstall [SERVER]``: puts the distribution's own packages back."""
+"""``hone uninstall [SERVER]``: restores the distribution's own packages."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dbhone.package.installing import installed_servers, uninstall
     examples=("hone uninstall", "hone uninstall --yes postgresql-15"),
 )
 @click.argument("server", required=False)
-@click.option("--yes", "-y", is_flag=True, help="Go back without asking.")
+@click.option("--yes", "-y", is_flag=True, help="Restore without asking.")
 @pass_context
 def command(context: Context, server: str | None, yes: bool) -> None:
-    """Put the distribution's packages of SERVER back, which `hone install` has kept."""
+    """Restore the distribution's packages of SERVER, which `hone install` has kept."""
     with context.session() as session:
         known = installed_servers(session)
         if not known or (server is None and len(known) > 1):

@@ -45,7 +45,7 @@ _LINES = 12
 @click.option(
     "--test", "names", multiple=True, metavar="NAME", help="Only this test; may be repeated."
 )
-@click.option("--again", is_flag=True, help="Run what was run before once more.")
+@click.option("--again", is_flag=True, help="Repeat what was run before.")
 @pass_context
 def command(
     context: Context,
@@ -55,11 +55,11 @@ def command(
     names: tuple[str, ...],
     again: bool,
 ) -> int:
-    """Tell whether a build, or the winner of RUN, still answers right.
+    """Say whether a build, or the winner of RUN, still answers right.
 
-    It is put to the same tests as a base. What the base fails proves nothing; a build that
-    fails what the base passes is not to be used, and the exit code is 1. What was found is
-    kept, and no list of tests is run twice for a build.
+    It runs the same tests as a base. What the base fails proves nothing; a build that fails
+    what the base passes must not be used, and the exit code is 1. The results are kept, and
+    no list of tests is run twice for a build.
     """
     chosen = choose(context, what)
     needed = requirements_of_checks(chosen.build.manifest.dbms, Grade(grade))

@@ -1,4 +1,4 @@
-"""Post-link optimisation by BOLT: the linked program is laid out anew, by what it executes.
+"""Post-link optimisation by BOLT: the linked program is rearranged by what it executes.
 
 BOLT moves blocks and functions, so the program keeps the relocations that the linker had. gcc must
 not split a function in two, which BOLT could not put together again. The program's own counters,

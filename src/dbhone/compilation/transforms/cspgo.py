@@ -41,7 +41,7 @@ class CsPgo(Transform):
     def refusal(self, family: CompilerFamily, major: int) -> str | None:
         """Refuse gcc, which has nothing like it."""
         del major
-        return "gcc has no such thing; clang has" if family is CompilerFamily.GCC else None
+        return "gcc does not support it; clang does" if family is CompilerFamily.GCC else None
 
 
 PLUGIN = CsPgo()

@@ -39,7 +39,7 @@ def parse_cpus(text: str) -> frozenset[int]:
         match = _RANGE.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise UsageError(f"'{text}' is no list of CPUs", hint="write it as 0-3 or 0,2")
+            raise UsageError(f"'{text}' is not a list of CPUs", hint="write it as 0-3 or 0,2")
         cpus.update(range(first, last + 1))
     return frozenset(cpus)
 

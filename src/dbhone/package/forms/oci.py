@@ -49,13 +49,13 @@ class Oci(ImageForm):
     def image(self, draft: Draft, session: Session) -> Image:
         """Return the base of the distribution's packages, and how the server starts on ``/data``.
 
-        Raises UsageError for a DBMS that is no server, or a processor that images have no name for,
-        and ToolError without mmdebstrap.
+        Raises UsageError for a DBMS that is not a server or a processor that images have no name
+        for, and ToolError without mmdebstrap.
         """
         dbms = load_dbms(draft.build.manifest.dbms)
         if not isinstance(dbms, ServerDbms):
             raise UsageError(
-                f"{dbms.title} is no server that a container could run: it is part of programs",
+                f"{dbms.title} is not a server that a container could run: it is part of programs",
                 hint="hone package --form tar",
             )
         if draft.content.machine not in ARCHITECTURES:

@@ -143,7 +143,7 @@ def _laid_out(table: _Table) -> Iterator[str]:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Return the cells side by side; a name may go on over the empty cells that follow it."""
+    """Return the cells side by side; a name may continue over the empty cells that follow it."""
     text = ""
     start = 0
     for cell, width in zip(cells, widths, strict=True):

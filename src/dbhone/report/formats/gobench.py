@@ -1,4 +1,4 @@
-"""The single figures as Go's benchmarks print them, so that benchstat can compare them anew."""
+"""The single figures as Go's benchmarks print them, so that benchstat can compare them itself."""
 
 from __future__ import annotations
 

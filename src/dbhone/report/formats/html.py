@@ -41,7 +41,7 @@ class Download:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Room:
     """What a page has room for: the tables of steps in other metrics, the pictures of single
-    steps, all ``rows`` of a table or so many, the data.
+    steps, all ``rows`` of a table or this many, the data.
     """
 
     step_metrics: bool = True

@@ -73,7 +73,7 @@ def _newest_first(index: PackageIndex, package: str, job: FetchJob) -> list[_Can
 
 
 def _of_series(index: PackageIndex, package: str, job: FetchJob) -> list[_Candidate]:
-    """Return the packages with the highest number behind the name, such as postgresql-17."""
+    """Return the packages with the highest number after the name, such as postgresql-17."""
     numbers = {
         match[1]
         for name in index.names(job)

@@ -28,7 +28,7 @@ class SourceKind:
     SourceError, ToolError or MachineError. A kind that is ``always_fresh`` is fetched each time,
     and its references may change their meaning; the trees of other kinds are remembered by their
     references. A kind that is ``ready_made`` brings programs, not their source. What comes by a
-    ``trusted`` kind is the user's own or his distribution's; what comes by others is built and run
+    ``trusted`` kind is the user's own or the distribution's; what comes by others is built and run
     in sandboxes only, unless the user says otherwise. ``requirements`` are the programs that fetch.
     ``look`` is given where the tree lies on this machine already: it returns its folder, or raises
     UsageError if there is none. ``tags`` returns the names of a repository's tags; its reference

@@ -49,7 +49,9 @@ def _parse(text: str) -> SourceReference:
         raise UsageError("a password in a source reference would be written into reports")
     name, _, value = fragment.partition("=")
     if name != "sha256" or not _HEX.fullmatch(value.lower()):
-        raise UsageError(f"'{text}' has no sha256, so what comes could not be trusted", hint=_HINT)
+        raise UsageError(
+            f"'{text}' has no sha256, so the download could not be trusted", hint=_HINT
+        )
     return SourceReference(
         text=text, kind="https", location=url, revision=None, sha256=value.lower()
     )
@@ -69,7 +71,7 @@ def _fetch(job: FetchJob) -> str:
     sha256 = _download(job, archive)
     if sha256 != job.reference.sha256:
         raise SourceError(
-            f"{job.reference.location} has another checksum than it should: sha256 {sha256}",
+            f"{job.reference.location} has a different checksum than expected: sha256 {sha256}",
             hint="the file was changed or the checksum is that of another file; nothing was kept",
         )
     job.notify(f"unpacking {_file_name(job)}")
@@ -118,7 +120,7 @@ def _open(url: str) -> Iterator[urllib3.BaseHTTPResponse]:
                 url = _next(url, response)
             finally:
                 response.close()
-    raise SourceError(f"{url} redirects without end")
+    raise SourceError(f"{url} redirects too many times")
 
 
 def _next(url: str, response: urllib3.BaseHTTPResponse) -> str:

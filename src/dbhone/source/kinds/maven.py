@@ -61,7 +61,8 @@ def _parse(text: str) -> SourceReference:
     group, artifact, version, *classifier = parts
     if _MOVING.fullmatch(version):
         raise UsageError(
-            f"'{version}' means another artifact tomorrow", hint="name a version that was released"
+            f"'{version}' may mean another artifact tomorrow",
+            hint="name a version that was released",
         )
     location = ":".join((group, artifact, *classifier)) + at + extension
     return SourceReference(

@@ -56,7 +56,7 @@ def _parse(text: str) -> SourceReference:
     if not _VERSION.fullmatch(version):
         raise UsageError(
             f"'{version}' is not a whole version, such as 5.6.24",
-            hint="name one version: ranges and tags mean another package tomorrow",
+            hint="name one version: ranges and tags may mean another package tomorrow",
         )
     return SourceReference(text=text, kind="npm", location=package, revision=version, sha256=None)
 
@@ -71,7 +71,7 @@ def _fetch(job: FetchJob) -> str:
     archive = _download(job, name)
     if checksum.of(archive) != checksum.value:
         raise SourceError(
-            f"{name} has another {checksum.algorithm} than the registry says", hint=CORRUPT
+            f"{name} has a different {checksum.algorithm} than the registry says", hint=CORRUPT
         )
     job.notify(f"unpacking {archive.name}")
     unpack_prebuilt(archive, job)

@@ -163,7 +163,7 @@ class GeneratedQueries(Check):
 
     @abstractmethod
     def generator(self, endpoint: Endpoint, seed: int, count: int) -> tuple[str, ...]:
-        """Return the command line that prints so many queries for a server with the schema."""
+        """Return the command line that prints this many queries for a server with the schema."""
 
     @abstractmethod
     def queries(self, printed: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ _STRESS = Path("libdb_stress.so")
 _OPERATIONS = {Grade.SMOKE: 100_000, Grade.FULL: 1_500_000}
 """Operations of each thread."""
 _ENDINGS = {Grade.SMOKE: "", Grade.FULL: "-long"}
-"""What a grade's lists are called behind the name of the mode."""
+"""What a grade's lists are called after the name of the mode."""
 _SECONDS = {Grade.SMOKE: 15.0, Grade.FULL: 225.0}
 _FAULTS = (
     "read_fault_one_in",

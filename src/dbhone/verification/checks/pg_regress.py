@@ -141,7 +141,7 @@ class PgRegress(RegressionTests):
 def _result(match: re.Match[str], differences: dict[str, str]) -> TestResult:
     name = match["name"] or match["tap_name"]
     passed = "ok" in (match["word"], match["tap"])
-    difference = "" if passed else differences.get(name, "its program did not end well")
+    difference = "" if passed else differences.get(name, "its program failed")
     return TestResult(
         name=name,
         status=Status.PASSED if passed else Status.FAILED,

@@ -1,4 +1,4 @@
-"""Generated queries by sqlsmith, put to two builds alike.
+"""Generated queries by sqlsmith, asked of two builds alike.
 
 sqlsmith knows the tables and functions of a running server and writes random queries about them
 (Seltenreich, "Bug squashing with SQLsmith", 2016). Nobody knows what is right; but what a base
@@ -92,7 +92,7 @@ class SqlSmith(GeneratedQueries):
         )
 
     def queries(self, printed: str) -> tuple[str, ...]:
-        """Return the queries that read, of what it printed, and whose answers are no chance."""
+        """Return the printed queries that only read and whose answers do not depend on chance."""
         found = (_SAMPLE.sub("", match).strip() for match in _QUERY.findall(printed))
         return tuple(query for query in found if not _RANDOM.search(query))
 

@@ -36,7 +36,7 @@ _NEWER_HINT = "the dump seems to be of a newer version than the server, or than 
 def load_command(endpoint: Endpoint, dump: Path) -> tuple[str, ...]:
     """Return the command that restores a dump on the server, and stops at the first error.
 
-    Raises UsageError for a file that is no dump, ToolError for a program that is missing.
+    Raises UsageError for a file that is not a dump, ToolError for a program that is missing.
     """
     head = _head(dump)
     if endpoint.protocol.name == "postgresql":
@@ -86,7 +86,7 @@ def _check_text(head: bytes, dump: Path, maker: str) -> None:
         raise UsageError(f"the dump {dump} is empty")
     if b"\0" in head or head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7z")):
         raise UsageError(
-            f"{dump} is no dump that hone can restore",
+            f"{dump} is not a dump that hone can restore",
             hint=f"give what {maker} makes, unpacked: SQL, or PostgreSQL's custom format (-Fc)",
         )
 

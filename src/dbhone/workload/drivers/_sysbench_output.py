@@ -134,7 +134,7 @@ def _read_line(line: str, lines: _Lines) -> None:
     elif _END.fullmatch(line) is not None:
         lines.ended = True
     elif line and _OTHER_LINES.fullmatch(line) is None:
-        raise DriverError(f"sysbench printed a line that it never prints: {line[:120]!r}")
+        raise DriverError(f"sysbench printed an unexpected line: {line[:120]!r}")
 
 
 def _summary(lines: _Lines) -> Summary:
@@ -264,7 +264,7 @@ def digest_of_answers(printed: str, program: str = "sysbench") -> str:
         raise DriverError(f"{program} ended before it had verified all answers")
     for line in answers:
         if _ANSWER.fullmatch(line) is None:
-            raise DriverError(f"{program} printed what is no answer: {line[:120]!r}")
+            raise DriverError(f"{program} printed an unexpected line: {line[:120]!r}")
     return hashlib.sha256("\n".join(answers).encode()).hexdigest()
 
 

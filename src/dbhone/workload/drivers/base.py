@@ -38,7 +38,7 @@ class DriverRequest:
     def run(self) -> ClientRun:
         """The run of clients. Raises DriverError if the task has none."""
         if self.task.run is None:
-            raise DriverError(f"the set {self.task.set} is no run of clients")
+            raise DriverError(f"the set {self.task.set} is not a run of clients")
         return self.task.run
 
     @property
@@ -341,4 +341,4 @@ def validated(model: type[M], keys: Mapping[str, Any], driver: str) -> M:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{driver} cannot mean '{key}': {first['msg']}") from None
+        raise UsageError(f"{driver}: '{key}' is invalid: {first['msg']}") from None

@@ -155,7 +155,7 @@ class DbBench(EmbeddedDriver):
         expected = (*chosen.all, *(_PROOF if request.verify else ()))
         if tuple(match[1] for _, match in ended) != expected:
             done = ", ".join(match[1] for _, match in ended) or "nothing"
-            raise DriverError(f"db_bench was to run {', '.join(expected)}, and ran {done}")
+            raise DriverError(f"db_bench was to run {', '.join(expected)}, but ran {done}")
         return DriverReport(
             version=version[1],
             steps=tuple(_steps(lines, frozenset(chosen.measured))),

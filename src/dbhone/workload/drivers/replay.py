@@ -47,7 +47,7 @@ from dbhone.workload.workload_file import read_header
 _SCRIPTS = Path(__file__).resolve().parents[1] / "suites"
 _REPLAY = "replay.lua"
 _REPLAY_FORMAT = 3
-"""Counts up when files that were written for clients must be written anew."""
+"""Counts up when files that were written for clients must be written again."""
 _SHORTEST_WITH_INTERVALS = 3.0
 _LOADERS = 2
 _REFUSED = re.compile(r"refused: (\d+)\n")
@@ -171,7 +171,7 @@ class Replay(ServerDriver):
         assert source is not None, "one of them is given"
         if given.dump is not None and source.is_dir():
             raise UsageError(
-                f"{source} is a folder, and no dump",
+                f"{source} is a folder, not a dump",
                 hint=f'of a data directory: data = {{ folder = "{source}" }}',
             )
         if not source.exists():

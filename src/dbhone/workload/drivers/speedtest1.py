@@ -68,7 +68,7 @@ class Speedtest1(EmbeddedDriver):
         lines = text.splitlines()
         header = _HEADER.match(lines[0]) if lines else None
         if header is None:
-            raise DriverError(_nonsense("its first line", lines[0] if lines else ""))
+            raise DriverError(_nonsense("first line", lines[0] if lines else ""))
         steps, verification = _read_lines(lines[1:])
         begins = _begins(transcript)
         return DriverReport(
@@ -106,7 +106,7 @@ def _read_lines(lines: list[str]) -> tuple[list[_Line], str | None]:
         elif proof is not None:
             verification = proof.group(1)
         else:
-            raise DriverError(_nonsense("a line", line))
+            raise DriverError(_nonsense("line", line))
     if not ended or not steps:
         raise DriverError("speedtest1 ended before its TOTAL line")
     return steps, verification
@@ -160,7 +160,7 @@ def _result(line: _Line, begin: Chunk | None, end: Chunk | None) -> StepResult:
 
 
 def _nonsense(what: str, line: str) -> str:
-    return f"speedtest1 printed {what} that it never prints: {line[:120]!r}"
+    return f"speedtest1 printed an unexpected {what}: {line[:120]!r}"
 
 
 PLUGIN = Speedtest1()

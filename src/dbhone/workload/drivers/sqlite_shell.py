@@ -95,7 +95,7 @@ def _timed(lines: Iterator[str]) -> Iterator[tuple[re.Match[str], _Timing, int]]
         timer = _TIMER.fullmatch(next(lines, ""))
         rows = _ROWS.fullmatch(next(lines, ""))
         if step is None or timer is None or rows is None:
-            raise DriverError(f"SQLite's shell printed what it never prints: {line[:120]!r}")
+            raise DriverError(f"SQLite's shell printed unexpected output: {line[:120]!r}")
         real, user, system = (float(seconds) for seconds in timer.groups())
         yield step, _Timing(max(real, _SHORTEST), user + system), int(rows[1])
 

@@ -59,7 +59,7 @@ class Statements(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables(DataSet):
-    """So many tables with so many rows in each, loaded by the scripts in a folder.
+    """``tables`` tables with ``rows`` rows in each, loaded by the scripts in a folder.
 
     ``statements`` says how clients send what a script prepares.
     """
@@ -150,7 +150,7 @@ class Sysbench(ServerDriver):
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command. sysbench counts in whole seconds: a slice has at least one.
 
-        A run of so many events has all the time that it takes.
+        A run of a fixed number of events has all the time that it takes.
         """
         run = request.run
         seconds = max(1, round(run.seconds)) if run.events is None else 0

@@ -38,7 +38,7 @@ _ERROR = re.compile(r"^(?:tpcc|panic): (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warehouses(DataSet):
-    """TPC-C's tables for so many warehouses."""
+    """TPC-C's tables for this many warehouses."""
 
     warehouses: int
     seed: int | None = None
@@ -147,10 +147,12 @@ class Tpcc(ServerDriver):
             counted = TypeAdapter(_Summary).validate_json(printed)
         except ValidationError as error:
             raise self.error_in_output(printed.decode("utf-8", "replace")) or DriverError(
-                f"tpcc printed what is no summary: {error.errors()[0]['msg']}"
+                f"tpcc printed an invalid summary: {error.errors()[0]['msg']}"
             ) from None
         if len(counted.parts) != len(run.parts) or sum(counted.buckets) != counted.finished:
-            raise DriverError("tpcc contradicts itself: its parts or latencies are others")
+            raise DriverError(
+                "tpcc contradicts itself: its parts or latencies do not fit its transactions"
+            )
         if counted.finished == 0:
             raise DriverError(
                 "not one transaction ended in the slice: it is too short",
