@@ -12,7 +12,7 @@ from tests.verification.test_outcome import results
 
 
 @pytest.fixture
-def records(tmp_path: Path) -> OutcomeStore:
+def outcomes(tmp_path: Path) -> OutcomeStore:
     home = Home(tmp_path)
     home.verifications.mkdir()
     return OutcomeStore(home, "build")
