@@ -138,7 +138,9 @@ def test_what_is_done_is_what_the_plan_of_a_shipped_experiment_says(
     assert [subject.name for subject in run.subjects] == [each.name for each in ample.subjects]
 
 
-SHORT = GOOD.replace("1m30s", "1s")
+BESIDES = GOOD.replace("pgo = {", 'o1 = { like = "rel", variant = "o1" }\npgo = {', 1)
+"""With a candidate that is not optional."""
+SHORT = BESIDES.replace("1m30s", "1s")
 """No build leaves enough of a second."""
 
 
@@ -146,9 +148,9 @@ def test_an_optional_subject_is_left_out_where_it_would_leave_too_little_time(
     bench: Bench,
 ) -> None:
     run = bench.execute(parse(SHORT, name="x.toml"))
-    assert PretendedMeasuring.subjects == ("rel", "control")
+    assert PretendedMeasuring.subjects == ("rel", "control", "o1")
     assert not any("pgo" in label for _, label in bench.begun())
-    assert [(each.code, each.subject) for each in run.warnings] == [("left-out", "pgo")]
+    assert [each.subject for each in run.warnings if each.code == "left-out"] == ["pgo"]
 
 
 def test_an_optional_subject_is_built_where_the_machine_proves_faster_than_expected(
@@ -156,16 +158,16 @@ def test_an_optional_subject_is_built_where_the_machine_proves_faster_than_expec
 ) -> None:
     """Its steps are in the plan, so that the clock decides and not the forecast."""
     monkeypatch.setattr(BuildEstimator, "cost", lambda *_: Cost(seconds=40.0, guessed=True))
-    experiment = parse(GOOD, name="x.toml")
+    experiment = parse(BESIDES, name="x.toml")
     assert make_plan(experiment, BuildEstimator(bench.session.home)).tentative == ("pgo",)
     bench.execute(experiment)
-    assert PretendedMeasuring.subjects == ("rel", "control", "pgo")
+    assert PretendedMeasuring.subjects == ("rel", "control", "o1", "pgo")
 
 
 def test_an_optional_subject_is_left_out_once_there_is_too_little_time_for_the_rest_of_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment = parse(GOOD, name="x.toml")
+    experiment = parse(BESIDES, name="x.toml")
     budget = experiment.design.budget_seconds
     perform, left = PretendedService.perform, [budget]
 
@@ -179,8 +181,13 @@ def test_an_optional_subject_is_left_out_once_there_is_too_little_time_for_the_r
     monkeypatch.setattr(RunRecorder, "left", lambda _: left[0])
     run = bench.execute(experiment)
     assert ("build", "pgo: rel+lto+pgo with clang, instrumented") in bench.ended()
-    assert PretendedMeasuring.subjects == ("rel", "control")
-    assert [warning.subject for warning in run.warnings] == ["pgo"]
+    assert PretendedMeasuring.subjects == ("rel", "control", "o1")
+    assert [each.subject for each in run.warnings if each.code == "left-out"] == ["pgo"]
+
+
+def test_the_only_candidate_is_built_however_little_time_there_is(bench: Bench) -> None:
+    bench.execute(parse(GOOD.replace("1m30s", "1s"), name="x.toml"))
+    assert PretendedMeasuring.subjects == ("rel", "control", "pgo")
 
 
 def test_a_subject_that_answers_otherwise_is_broken_and_the_others_are_measured(

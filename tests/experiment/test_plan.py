@@ -175,6 +175,27 @@ rel = {dbms = "postgresql", source = "postgresql", variant = "rel"}
     assert set(few.tentative) < set(plan.tentative)
 
 
+def test_the_first_candidate_is_built_however_long_it_takes() -> None:
+    text = """
+title = "Two"
+base = "rel"
+[sources]
+sqlite = "apt:sqlite3"
+[subjects]
+rel = { dbms = "sqlite", source = "sqlite" }
+o3 = { like = "rel", variant = "o3", optional = true }
+o1 = { like = "rel", variant = "o1", optional = true }
+[workload]
+suite = "speedtest1"
+[design]
+budget = "10m"
+"""
+    slow = Known({"o3": 6000.0, "o1": 6000.0})
+    assert planned(text, slow).tentative == ("o1",)
+    later = PlanProgress(broken={"o3": "it crashed"})
+    assert planned(text, slow, later).tentative == ()
+
+
 def test_optional_subjects_that_cannot_be_built_here_are_left_out() -> None:
     plan = planned(LATE, Known(absent=frozenset({"late"})))
     assert plan.left_out == {"late": "it is not there"}

@@ -19,6 +19,7 @@ from dbhone.errors import HoneError
 from dbhone.experiment.events import Stage
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.targets import target_class
+from dbhone.measurement.record import Role
 from dbhone.units import count_of, duration, whole_minutes
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds
@@ -274,6 +275,8 @@ def plan_builds(
         _add(steps, _fetch(subject, estimator))
     builds: dict[str, str] = {}
     tentative: set[str] = set()
+    declared = experiment.subjects if experiment else subjects
+    absent = {subject.name for subject in declared} - {subject.name for subject in subjects}
     for subject in subjects:
         own = tuple(_build_steps(subject, estimator))
         builds[subject.name] = own[-1].makes
@@ -281,7 +284,8 @@ def plan_builds(
         if experiment and subject.optional and subject.name not in measured:
             spent = sum(step.cost.seconds for step in steps.values() if not step.tentative)
             left = experiment.design.budget_seconds - spent
-            if not leaves_time(experiment, subject.name, tentative, left=left, build=seconds):
+            out = absent | tentative
+            if not leaves_time(experiment, subject.name, out, left=left, build=seconds):
                 tentative.add(subject.name)
         for step in own:
             _add(steps, dataclasses.replace(step, tentative=subject.name in tentative))
@@ -296,20 +300,24 @@ def leaves_time(
     A share of the budget is kept for measuring: where it is known how long blocks take, no less
     than the least need and no more than the most. They are blocks of it, of the subjects that are
     not optional, and of those before it that are not ``out``. In seconds: what is ``left`` of the
-    budget, and what the build is expected to take.
+    budget, and what the build is expected to take. There is always time for the first candidate
+    that is not out: without any the base would be measured alone.
     """
     design = experiment.design
     names = [subject.name for subject in experiment.subjects]
-    before = names[: names.index(name) + 1]
-    subjects = sum(
-        subject.name not in out and (not subject.optional or subject.name in before)
+    before = names[: names.index(name)]
+    certain = [
+        subject
         for subject in experiment.subjects
-    )
-    block = target_class(experiment.suite).block_seconds(experiment, subjects)
+        if subject.name not in out and (not subject.optional or subject.name in before)
+    ]
+    if build == 0 or all(subject.role is not Role.CANDIDATE for subject in certain):
+        return True
+    block = target_class(experiment.suite).block_seconds(experiment, len(certain) + 1)
     share = _MEASURING_SHARE * design.budget_seconds
     least, most = (blocks * (block or 0.0) for blocks in (design.min_blocks, design.max_blocks))
     measuring = share if block is None else max(least, min(share, most))
-    return build == 0 or left - build > measuring
+    return left - build > measuring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
