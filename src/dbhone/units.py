@@ -42,7 +42,8 @@ def parse_percent(text: str) -> float:
     except ValueError:
         raise UsageError(f"'{text}' is not a percentage", hint="write it as 2%") from None
     if not 0 < value < 1:
-        raise UsageError(f"a precision must lie between 0% and 100%, not '{text}'")
+        hint = None if stripped.endswith("%") else f"write it as {stripped}%"
+        raise UsageError(f"'{text}' does not lie between 0% and 100%", hint=hint)
     return value
 
 

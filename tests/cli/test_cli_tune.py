@@ -33,6 +33,8 @@ def test_the_space_is_written_to_a_file_that_can_be_run(tmp_path: Path) -> None:
         (("known:mysql@5.7",), "brings a ready-made server"),
         (("apt:sqlite3", "--train", "nope"), "no set 'nope'"),
         (("apt:sqlite3", "--lever", "jemalloc"), "has no levers"),
+        (("mysql",), "give its source tree: git:URL@TAG or dir:PATH"),
+        (("apt:sqlite3", "--target", "5"), "write it as 5%"),
     ],
 )
 def test_what_cannot_end_well_is_refused_before_work(

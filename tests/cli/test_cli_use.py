@@ -65,7 +65,7 @@ def test_the_version_is_told(home: Path) -> None:
     [
         (("tyr",), "there is no command 'tyr'\n next: did you mean 'try'?"),
         (("try", "--budget", "soon"), "'soon' is not a duration"),
-        (("try", "--target", "200%"), "must lie between 0% and 100%"),
+        (("try", "--target", "200%"), "does not lie between 0% and 100%"),
         (("run",), "Missing argument 'FILE'"),
         (("run", "none.toml"), "cannot read none.toml: No such file or directory"),
         (("plan", "tri"), "cannot read tri"),

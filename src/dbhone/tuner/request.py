@@ -20,7 +20,7 @@ from dbhone.source.known_versions import KnownVersions
 from dbhone.tuner.space import Candidate, Space, find_space
 from dbhone.units import count_of, duration, whole_minutes
 from dbhone.verification.outcome import Grade
-from dbhone.verification.verify import expected_seconds
+from dbhone.verification.verify import expected_seconds, usual_grade
 from dbhone.workload import suite as suites
 
 _CONFIRMING_SHARE = 0.3
@@ -103,7 +103,7 @@ class SearchOptions:
     variants: tuple[str, ...]
     compilers: tuple[str, ...]
     levers: tuple[str, ...]
-    grade: Grade
+    grade: Grade | None
     tolerated: float
 
 
@@ -135,7 +135,7 @@ def make_request(
         ),
         candidates=space.candidates,
         levers=space.levers,
-        grade=options.grade,
+        grade=options.grade or usual_grade(dbms.name),
         tolerated=options.tolerated,
     )
     return request, space
@@ -153,7 +153,7 @@ def find_source(
     if side.variant.ready_made or kind_of(parse_reference(side.source).kind).ready_made:
         raise UsageError(
             f"{source} brings a ready-made server, which cannot be built in other ways",
-            hint="name a source that brings the server's source, such as apt:postgresql",
+            hint="give its source tree: git:URL@TAG or dir:PATH",
         )
     name = dbms or side.dbms or foresee_dbms(side.source) or recognise(side.source)
     return side.source, load_dbms(name)

@@ -101,15 +101,19 @@ def lists_of(dbms: str, grade: Grade) -> tuple[tuple[Check, TestList], ...]:
     Raises UsageError if the grade wants regression tests and hone knows none.
     """
     checks = checks_for(dbms)
-    if grade is not Grade.ANSWERS and not any(
-        isinstance(check, RegressionTests) for check in checks
-    ):
+    if grade is not Grade.ANSWERS and usual_grade(dbms) is Grade.ANSWERS:
         raise UsageError(
             f"hone knows no regression tests of {load_dbms(dbms).title}",
             hint=f"verify it with --grade {Grade.ANSWERS.value}",
         )
     found = ((check, tests) for check in checks for tests in check.lists if grade in tests.grades)
     return tuple(sorted(found, key=lambda pair: pair[1].seconds))
+
+
+def usual_grade(dbms: str) -> Grade:
+    """Return the grade at which builds of a DBMS are verified if nobody names one."""
+    has_tests = any(isinstance(check, RegressionTests) for check in checks_for(dbms))
+    return Grade.SMOKE if has_tests else Grade.ANSWERS
 
 
 def check_needs(dbms: str, grade: Grade, harness: TestHarness) -> None:

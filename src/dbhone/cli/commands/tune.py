@@ -16,6 +16,7 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.running import Duration, Percent, check, dbms_of_tree, perform, save_reports
+from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
@@ -24,7 +25,7 @@ from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import make_plan
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
-from dbhone.measurement.record import Run
+from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.store import Store
 from dbhone.report.page import Page
 from dbhone.report.search import Search
@@ -51,7 +52,7 @@ class _Options(GeneratedOptions):
     variants: tuple[str, ...]
     compilers: tuple[str, ...]
     levers: tuple[str, ...]
-    grade: str
+    grade: str | None
     allow_loss: float
     plan: bool
 
@@ -66,7 +67,7 @@ class _Options(GeneratedOptions):
             variants=self.variants,
             compilers=self.compilers,
             levers=self.levers,
-            grade=Grade(self.grade),
+            grade=None if self.grade is None else Grade(self.grade),
             tolerated=self.allow_loss,
         )
 
@@ -115,9 +116,8 @@ class _Options(GeneratedOptions):
 @click.option(
     "--grade",
     type=click.Choice([grade.value for grade in Grade]),
-    default=Grade.SMOKE.value,
-    show_default=True,
-    help="How thoroughly the winner is verified.",
+    help="How thoroughly the winner is verified.  [default: smoke, or answers where hone knows no"
+    " regression tests]",
 )
 @click.option(
     "--allow-loss",
@@ -258,7 +258,19 @@ def _tell_gain(context: Context, page: Page, spent: float) -> int:
     if page.winner is None:
         return 1
     out.print(f"To deploy it: hone package {page.run.id}", soft_wrap=True)
+    if "deb" in load_dbms(page.winner.dbms).packagings:
+        out.print(_as_debian_packages(page.run.id, page.winner), soft_wrap=True)
     return 0
+
+
+def _as_debian_packages(run: int, winner: Subject) -> str:
+    """Return how a winner becomes Debian packages, whose rules take gcc's builds without BOLT."""
+    if winner.compiler.startswith("gcc") and "bolt" not in winner.variant.split("+"):
+        return f"As Debian packages: hone package {run} --form deb"
+    return (
+        "Debian packages are built by gcc and without BOLT: '--compiler gcc --variant lto+pgo'"
+        " searches for a build that becomes one."
+    )
 
 
 def _print_plan(context: Context, request: Request, space: Space, first: Stage) -> None:
