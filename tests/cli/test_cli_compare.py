@@ -46,3 +46,19 @@ def test_an_experiment_is_written_to_a_file_that_can_be_run(tmp_path: Path) -> N
     done = hone(tmp_path / "home", *_WORDS, "--size", "smoke", "--output", "c.toml")
     assert (done.returncode, "wrote c.toml" in done.stderr) == (0, True)
     assert "mysql-8.0.33: ready-made" in hone(tmp_path / "home", "plan", "c.toml").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--suite", "nope"), "error: --suite: there is no suite 'nope'"),
+        (("--threads", "0"), "error: --threads: input should be greater than"),
+        (("--data", "x.dump"), "error: --data: the suite sysbench:micro has no 'dump'"),
+    ],
+)
+def test_what_is_wrong_is_named_by_the_option_that_it_came_from(
+    words: tuple[str, str], message: str, tmp_path: Path
+) -> None:
+    done = hone(tmp_path / "home", *_WORDS, *words, "--output", str(tmp_path / "c.toml"))
+    assert done.returncode == 2
+    assert message in done.stderr

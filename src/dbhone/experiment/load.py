@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import tomlkit
 from pydantic import ValidationError
@@ -99,14 +100,16 @@ def parse(
     shown: str | None = None,
     versions: KnownVersions | None = None,
     home: Home | None = None,
+    options: Mapping[str, str] = MappingProxyType({}),
 ) -> Experiment:
     """Return the experiment that ``text`` declares.
 
     ``name`` is the absolute path of its file, beside which relative folders are looked for,
     or the name under which it ships; messages call it ``shown``. The files that a run recorded of a
-    user's suite are laid out in the ``home``, instead of those beside the experiment.
+    user's suite are laid out in the ``home``, instead of those beside the experiment. A text that a
+    command wrote has keys from its ``options``, which messages name.
     """
-    where = Locator(shown or name, text)
+    where = Locator(shown or name, text, options)
     try:
         declared = ExperimentFile.model_validate(tomllib.loads(text))
     except ValidationError as error:

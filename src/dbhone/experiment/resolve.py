@@ -29,6 +29,8 @@ from dbhone.workload.task import Scale
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
 
+_OF_CAPTURED_DATA = frozenset({"dump", "folder", "database"})
+
 
 class Resolver:
     """Fills in what a declaration leaves out and checks what its words mean."""
@@ -93,9 +95,12 @@ class Resolver:
         refused = (given | data.keys()) - suite.adjustable - load_driver(suite.driver).data_keys
         if refused:
             key = min(refused)
+            path = ("workload", key) if key in given else ("workload", "data")
             raise ExperimentError(
-                f"{self.where.at('workload', key)}: the suite {workload.suite} has no '{key}'",
-                hint="it is for suites that drive a server",
+                f"{self.where.at(*path)}: the suite {workload.suite} has no '{key}'",
+                hint="it is for a captured workload: suite = './shop.workload'"
+                if key in _OF_CAPTURED_DATA
+                else "it is for suites that drive a server",
             )
         fixed = given & {"threads", "tables", "seconds"}
         if fixed and suite.runs_to_the_end:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -265,14 +265,25 @@ SECTIONS: dict[str, type[BaseModel]] = {
 
 
 class Locator:
-    """Says where in a file something stands."""
+    """Says where in a file something stands.
 
-    def __init__(self, name: str, text: str) -> None:
+    What a command wrote of its ``options``, here by the paths of keys, the user gave as an option.
+    """
+
+    def __init__(self, name: str, text: str, options: Mapping[str, str]) -> None:
         self.name = name
         self.text = text
+        self._options = options
 
     def at(self, *keys: str) -> str:
-        """Return ``FILE:LINE: key.path``; the line only when the key stands on just one."""
+        """Return ``FILE:LINE: key.path``, or the option that the key is from.
+
+        The line is named only when the key stands on just one.
+        """
+        paths = (".".join(keys[:length]) for length in range(len(keys), 0, -1))
+        option = next((self._options[path] for path in paths if path in self._options), None)
+        if option is not None:
+            return option
         word = re.escape(keys[-1])
         pattern = re.compile(rf"^\s*\[.*\b{word}\s*\]|(?:^|[{{,])\s*\"?{word}\"?\s*=", re.MULTILINE)
         positions = [match.end() for match in pattern.finditer(self.text)]

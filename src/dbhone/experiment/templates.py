@@ -35,6 +35,20 @@ LONGEST_NAME = 36
 _FOREIGN = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
+OPTIONS: Mapping[str, str] = {
+    "workload.suite": "--suite",
+    "workload.data": "--data",
+    "workload.size": "--size",
+    "workload.sets": "--sets",
+    "workload.threads": "--threads",
+    "training.sets": "--train",
+    "design.budget": "--budget",
+    "design.target": "--target",
+    "design.seed": "--seed",
+}
+"""The options of commands that write an experiment, by the keys that they become."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignOptions:
     """How an experiment is to be measured.

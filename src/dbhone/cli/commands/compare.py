@@ -18,6 +18,7 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import (
     COMPARISON,
+    OPTIONS,
     CompareRequest,
     Side,
     check_together,
@@ -94,7 +95,7 @@ def _experiment(context: Context, first: str, second: str, options: _Options) ->
         workload=options.workload,
         design=dataclasses.replace(options.design, stop_early=options.stop_early),
     )
-    return parse(compare_text(request), name=COMPARISON, versions=known)
+    return parse(compare_text(request), name=COMPARISON, versions=known, options=OPTIONS)
 
 
 def _dbms(context: Context, side: Side, request: _Options) -> str:

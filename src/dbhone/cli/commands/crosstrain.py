@@ -20,6 +20,7 @@ from dbhone.cli.selecting import RUN
 from dbhone.errors import UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
+from dbhone.experiment.templates import OPTIONS
 from dbhone.measurement.record import Role, Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.source.known_versions import known_versions
@@ -95,7 +96,7 @@ def _experiment(context: Context, source: str, options: _Options) -> Experiment:
         mixes=tuple(words(mix) for mix in options.mixes),
         design=options.design,
     )
-    return parse(cross_training_text(request), name="crosstrain")
+    return parse(cross_training_text(request), name="crosstrain", options=OPTIONS)
 
 
 def _cross_training(run: Run, samples: SampleArray) -> CrossTraining:

@@ -16,7 +16,7 @@ from dbhone.errors import UsageError
 from dbhone.experiment.join import JoinRequest, joining_name, joining_text
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import HistoryRequest, choose_versions, history_text
+from dbhone.experiment.templates import OPTIONS, HistoryRequest, choose_versions, history_text
 from dbhone.source.known_versions import KnownVersion, known_versions
 from dbhone.source.tags import tagged_versions
 
@@ -104,7 +104,7 @@ def _new(context: Context, dbms: str, options: _Options) -> Experiment:
         variant=options.variant,
         optional=options.source is not None,
     )
-    return parse(history_text(request), name=f"{dbms}-history")
+    return parse(history_text(request), name=f"{dbms}-history", options=OPTIONS)
 
 
 def _versions(context: Context, dbms: str, options: _Options) -> tuple[KnownVersion, ...]:
@@ -146,7 +146,7 @@ def _joining(context: Context, dbms: str, options: _Options) -> Experiment:
         sets=words(options.sets),
         design=options.design,
     )
-    return parse(joining_text(request), name=joining_name(request))
+    return parse(joining_text(request), name=joining_name(request), options=OPTIONS)
 
 
 PLUGIN = command

@@ -23,6 +23,7 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.plan import make_plan
+from dbhone.experiment.templates import OPTIONS
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
 from dbhone.measurement.record import Run, Subject
@@ -184,7 +185,7 @@ def _choosing(context: Context, request: Request) -> dict[str, float]:
     seconds = {}
     for candidate in request.candidates:
         alone = rung(request, (candidate,), 0, _AMPLE)
-        plan = make_plan(parse(alone.text, name=alone.name), estimator)
+        plan = make_plan(parse(alone.text, name=alone.name, options=OPTIONS), estimator)
         measured = plan.measure.cost.seconds if plan.measure.block_seconds else 0.0
         seconds[candidate.name] = plan.preparing + measured
     return seconds

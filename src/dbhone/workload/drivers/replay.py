@@ -155,7 +155,8 @@ class Replay(ServerDriver):
         if given.dump is None and given.folder is None:
             raise UsageError(
                 "a captured workload needs the data that its queries are about",
-                hint='give data = "./mine.dump" beside the suite, made by pg_dump or mariadb-dump',
+                hint="name a dump by pg_dump or mariadb-dump: --data mine.dump, or"
+                ' data = "./mine.dump" beside the suite',
             )
         source = given.folder or given.dump
         if given.dump and (given.folder or given.database):
