@@ -27,7 +27,14 @@ def command(context: Context, as_json: bool) -> None:
         print_json(context, [_object(experiment) for experiment in shipped])
         return
     figures = ("subjects", "budget")
-    table = listing("experiment", "title", "suite", *figures, right=figures, whole=("budget",))
+    table = listing(
+        "experiment",
+        "title",
+        "suite",
+        *figures,
+        right=figures,
+        whole=("experiment", "suite", "budget"),
+    )
     for experiment in shipped:
         table.add_row(
             experiment.name,

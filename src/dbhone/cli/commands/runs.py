@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import click
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
@@ -15,6 +18,8 @@ from dbhone.serve.listing import state_of
 from dbhone.units import count_of, duration
 
 _NEWEST = 20
+_WIDE = 110
+"""The columns of a terminal in which a table leaves a line for what was found."""
 
 
 @click.command(
@@ -43,7 +48,8 @@ def command(context: Context, everything: bool, as_json: bool) -> None:
     elif not runs:
         context.err.print("There are no runs yet: 'hone try' makes one.")
     else:
-        context.out.print(_table(context, shown, found))
+        wide = context.out.width >= _WIDE
+        context.out.print((_table if wide else _entries)(context, shown, found))
         if len(shown) < len(runs):
             left = count_of(len(runs) - len(shown), "older run")
             context.err.print(f"{left} not shown: --all lists all.")
@@ -70,6 +76,22 @@ def _table(context: Context, runs: tuple[RunSummary, ...], found: dict[int, str]
             f"{run.title}\n  {found[run.id]}" if found[run.id] else run.title,
         )
     return table
+
+
+def _entries(context: Context, runs: tuple[RunSummary, ...], found: dict[int, str]) -> Group:
+    """Return the runs for a narrow terminal: below each line of figures, what was found."""
+    lines: list[RenderableType] = []
+    for run in runs:
+        state = state_of(context.home, run).value
+        lines.append(
+            Text(
+                f"{run.id}  {run.created_at.astimezone():%Y-%m-%d %H:%M}  {state}"
+                f"  {count_of(run.blocks, 'block')}  {duration(run.seconds)}",
+                style="bold",
+            )
+        )
+        lines += [Padding(Text(text), (0, 0, 0, 4)) for text in (run.title, found[run.id]) if text]
+    return Group(*lines)
 
 
 def _object(context: Context, run: RunSummary, found: str) -> dict[str, object]:
