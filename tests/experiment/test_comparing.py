@@ -82,7 +82,7 @@ class TestWords:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("postgresql", "is not a source reference"),
+            ("./postgresql", "is not a source reference"),
             ("apt:postgresql#", "names no variant"),
             ("apt:postgresql#ltoo", "there is no transform 'ltoo'"),
             ("known:mysql@8.0#lto", "cannot be built as lto"),
@@ -104,10 +104,9 @@ class TestTogether:
         with pytest.raises(UsageError, match="nothing to compare"):
             check_together(_side(first), _side(second), ())
 
-    def test_training_and_profile_guided_variants_need_each_other(self) -> None:
+    def test_only_profile_guided_variants_are_trained(self) -> None:
         plain, guided = _side("apt:pg"), _side("apt:pg#pgo")
-        with pytest.raises(UsageError, match="must be trained"):
-            check_together(plain, guided, ())
+        check_together(plain, guided, ())
         with pytest.raises(UsageError, match="neither rel nor o3 takes training"):
             check_together(plain, _side("apt:pg#o3"), ("point-query",))
         check_together(plain, guided, ("point-query",))
@@ -123,6 +122,10 @@ class TestWhatIsWritten:
         }
         assert experiment.suite == "sysbench:micro"
         assert experiment.design.budget_seconds == 45 * 60
+
+    def test_a_dbms_stands_for_its_source_and_another_word_for_a_package(self) -> None:
+        assert parse_side("sqlite#o3", KNOWN).source == "apt:sqlite3"
+        assert parse_side("postgresql-15", KNOWN).source == "apt:postgresql-15"
 
     def test_builds_of_one_source_are_called_by_their_variants(self) -> None:
         experiment = _experiment("apt:postgresql", "apt:postgresql#lto+pgo")

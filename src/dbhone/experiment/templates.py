@@ -10,13 +10,14 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import tomlkit
 from tomlkit.items import InlineTable
 
 from dbhone.compilation.variant import Variant, parse_variant
-from dbhone.dbms.base import Dbms, load_dbms
+from dbhone.dbms.base import Dbms, load_dbms, system_names
 from dbhone.errors import UsageError
 from dbhone.experiment.subjects import CONTROL
 from dbhone.measurement.record import READY_MADE
@@ -32,6 +33,8 @@ COMPARISON = "compare"
 _VARIANT = "rel"
 LONGEST_NAME = 36
 """The letters of a subject's name that come of what it is."""
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]+")
+"""What Debian calls a package."""
 _FOREIGN = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
@@ -238,6 +241,17 @@ class CompareRequest:
     design: DesignOptions
 
 
+def named_reference(word: str) -> str:
+    """Return the source reference that a word means: a DBMS's own, or that of a package's source.
+
+    What is neither the name of a DBMS nor that of a package is returned unchanged.
+    """
+    if word in system_names():
+        return load_dbms(word).reference
+    is_package = _PACKAGE.fullmatch(word) is not None and not Path(word).exists()
+    return f"apt:{word}" if is_package else word
+
+
 def parse_side(text: str, known: KnownVersions) -> Side:
     """Return what a word of the command line means. Nothing is fetched.
 
@@ -248,7 +262,7 @@ def parse_side(text: str, known: KnownVersions) -> Side:
     of_source = not hash_ or "=" in tail
     reference, named_variant = (text, None) if of_source else (head, tail)
     version = _known(reference, known)
-    parsed = parse_reference(version.source if version else reference)
+    parsed = parse_reference(version.source if version else named_reference(reference))
     word = named_variant or (version.variant if version else None)
     if named_variant == "":
         raise UsageError(f"'{text}' names no variant after '#'", hint=f"write it as {SYNTAX}")
@@ -284,11 +298,6 @@ def check_together(first: Side, second: Side, train: tuple[str, ...]) -> None:
             hint="name another version or variant; every comparison has an A/A control already",
         )
     guided = [build for build in (first, second) if build.variant.profile_guided]
-    if guided and not train:
-        raise UsageError(
-            f"the variant {guided[0].word} is profile-guided and must be trained",
-            hint="add --train point-query, or for SQLite --train main",
-        )
     if train and not guided:
         first_word, other = first.word, second.word
         neither = (

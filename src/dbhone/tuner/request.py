@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dbhone.dbms.base import Dbms, load_dbms, system_names
+from dbhone.dbms.base import Dbms, load_dbms
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import UsageError
 from dbhone.experiment.goals import foresee_dbms
@@ -149,7 +149,7 @@ def find_source(
     ``source`` is a reference, the name of a package, or a DBMS; ``dbms`` is what the user says of
     it. ``recognise`` is as for ``make_request``. Raises UsageError, UnknownName.
     """
-    side = parse_side(_reference(source), known)
+    side = parse_side(source, known)
     if side.variant.ready_made or kind_of(parse_reference(side.source).kind).ready_made:
         raise UsageError(
             f"{source} brings a ready-made server, which cannot be built in other ways",
@@ -157,13 +157,6 @@ def find_source(
         )
     name = dbms or side.dbms or foresee_dbms(side.source) or recognise(side.source)
     return side.source, load_dbms(name)
-
-
-def _reference(source: str) -> str:
-    """Return the source reference that a word means: a DBMS's own, or a package's."""
-    if ":" in source:
-        return source
-    return load_dbms(source).reference if source in system_names() else f"apt:{source}"
 
 
 def usual_budget(dbms: Dbms) -> float:

@@ -30,6 +30,7 @@ from dbhone.experiment.model import SubjectDeclaration, Training
 from dbhone.experiment.plan import plan_builds
 from dbhone.experiment.subject_record import post_link_facts
 from dbhone.experiment.target import BuildResult
+from dbhone.experiment.templates import named_reference
 from dbhone.home import Home
 from dbhone.measurement.record import READY_MADE, BuildTimings, Role
 from dbhone.source.fixes import check_fix
@@ -63,7 +64,7 @@ _VARIANT = "rel"
     multiple=True,
     metavar="SET",
     shell_complete=completing.completing(completing.sets),
-    help="Set to train on; may be repeated.",
+    help="Set to train on; may be repeated.  [default: the suite's]",
 )
 @click.option(
     "--suite",
@@ -112,7 +113,7 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     chosen = _Options(**options)
     check_output(chosen.trace, force=chosen.force)
     known = known_versions(context.home)
-    sources = tuple(known.meaning(source) for source in sources)
+    sources = tuple(known.meaning(named_reference(source)) for source in sources)
     variants = {source: _variant(source, chosen.variant) for source in sources}
     for variant in variants.values():
         _check(chosen, variant)
@@ -188,11 +189,6 @@ def _check(chosen: _Options, variant: Variant) -> None:
             f"the variant {variant.name} takes no training",
             hint="add pgo or bolt, or leave --train out",
         )
-    if variant.profile_guided and not chosen.train:
-        raise UsageError(
-            f"the variant {variant.name} is profile-guided and must be trained",
-            hint="add --train main, or for a server --train point-query",
-        )
     if chosen.suite is not None:
         _training(chosen, chosen.suite)
 
@@ -243,10 +239,16 @@ def _training(chosen: _Options, suite: str) -> Training:
     """Return what to train on. Raises UnknownName for what the suite does not have."""
     loaded = suites.load(suite)
     suites.check_size(loaded, chosen.size)
+    sets = chosen.train or loaded.training
+    if not sets:
+        raise UsageError(
+            f"the suite {suite} does not say what profile-guided builds are trained on",
+            hint=f"name it: --train SET; 'hone suites {suite}' lists the sets",
+        )
     return Training(
         suite=suite,
         scale=Scale(size=chosen.size),
-        sets=suites.full_names(loaded, chosen.train),
+        sets=suites.full_names(loaded, sets),
         size=chosen.size,
     )
 

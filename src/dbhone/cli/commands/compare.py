@@ -55,7 +55,7 @@ class _Options(GeneratedOptions):
     multiple=True,
     metavar="SET",
     shell_complete=completing.completing(completing.sets),
-    help="Set to train on; may be repeated.",
+    help="Set to train on; may be repeated.  [default: the suite's]",
 )
 @click.option(
     "--stop-early", is_flag=True, help="Stop as soon as the difference is clear (p < 0.001)."
