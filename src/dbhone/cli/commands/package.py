@@ -46,8 +46,8 @@ _MOST_BYTES = 4 << 30
     examples=(
         "hone package last --key my-key.pem",
         "hone package last --form deb",
-        "hone package --check dbhone-postgresql-15.18-lto+pgo.tar.zst --key my-key.pub",
-        "hone package --check dbhone-postgresql-15.18-lto+pgo.tar.zst --again",
+        "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --key my-key.pub",
+        "hone package --check postgresql-15.18-rel+lto+pgo-1f0c2a7b.tar.zst --again",
     ),
 )
 @click.argument("what", metavar="BUILD|RUN|FILE", default="last")

@@ -41,8 +41,8 @@ def command(context: Context, /, dbms: str, *, refresh: bool, force: bool, **des
     it is installed. Takes 8 minutes on two cores. It is the experiment that `hone plan try`
     shows.
 
-    With DBMS (postgresql or mariadb) it is the distribution's server, in an hour or more:
-    the experiment that `hone plan postgresql-builds` shows.
+    With another DBMS, such as postgresql, it is the experiment that ships for its builds, in an
+    hour or more: `hone plan postgresql-builds` shows it.
     """
     experiment = with_design(_experiment(dbms), **design)
     execute_new(context, experiment, refresh=refresh, force=force)
