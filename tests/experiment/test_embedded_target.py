@@ -8,16 +8,17 @@ import pytest
 
 from dbhone.experiment.embedded_target import EmbeddedTarget
 from dbhone.experiment.recorder import RunRecorder
+from dbhone.measurement.record import Warning
 
 
 class Notes:
     """Keeps warnings."""
 
     def __init__(self) -> None:
-        self.kept: list[tuple[str, str]] = []
+        self.kept: list[Warning] = []
 
-    def warn(self, code: str, text: str) -> None:
-        self.kept.append((code, text))
+    def warn(self, *warnings: Warning) -> None:
+        self.kept += warnings
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,6 @@ def test_steps_that_a_clock_can_hardly_tell_are_named(
     if said is None:
         assert notes.kept == []
     else:
-        ((code, text),) = notes.kept
-        assert code == "short-steps"
-        assert text.startswith(said)
+        (warning,) = notes.kept
+        assert warning.code == "short-steps"
+        assert warning.text.startswith(said)

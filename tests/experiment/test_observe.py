@@ -18,6 +18,7 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.observe import ObserveOptions, RunObservation, pace
 from dbhone.instance.counter_reader import MissingCounter
 from dbhone.instance.server import Server
+from dbhone.measurement.record import Warning
 from dbhone.measurement.series import MEMORY, PACE, Readings, Series
 from dbhone.workload.drivers.base import DriverReport, StepResult
 
@@ -139,8 +140,8 @@ class ObservedProcess:
     """Observes this very process in the place of a server."""
 
     def __init__(self, observe: ObserveOptions) -> None:
-        self.warnings: list[tuple[str, str, str]] = []
-        self.observation = RunObservation(observe, lambda *warning: self.warnings.append(warning))
+        self.warnings: list[Warning] = []
+        self.observation = RunObservation(observe, self.warnings.append)
         self.server = cast(Server, SimpleNamespace(pid=os.getpid()))
 
 
@@ -179,9 +180,9 @@ class TestRunObservation:
         counters.lacks = ()
         process.observation.observer("new", process.server)
         process.observation.check(("old", "new"))
-        assert process.warnings == [
-            ("counter-missing", "old does not count status.a (did you mean 'x'?)", "old")
-        ]
+        (warning,) = process.warnings
+        assert (warning.code, warning.subject) == ("counter-missing", "old")
+        assert warning.text == "old does not count status.a (did you mean 'x'?)"
 
     def test_a_counter_that_all_lack_is_an_error(self, counters: type[Counters]) -> None:
         process = ObservedProcess(WANTED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -19,10 +19,18 @@ from dbhone.experiment.warnings import (
     stall_notes,
 )
 from dbhone.instance.settings import ResolvedSettings, Translated
-from dbhone.measurement.record import Sliced
+from dbhone.measurement.record import Sliced, Warning
 from dbhone.measurement.store import Done
 from tests.experiment.test_load_servers import GOOD
 from tests.measurement.store_records import a_slice
+
+
+def texts(warnings: Iterable[Warning]) -> dict[str, str]:
+    return {each.code: each.text for each in warnings}
+
+
+def codes(warnings: Iterable[Warning]) -> list[str]:
+    return list(texts(warnings))
 
 
 def setup(title: str, **chosen: object) -> ServerSetup:
@@ -148,9 +156,9 @@ PLAIN = parse(GOOD, name="x.toml")
 
 
 def test_a_footnote_names_the_conditions() -> None:
-    assert [code for code, _ in conditions_notes(AWAKE)] == ["awake"]
-    assert [code for code, _ in conditions_notes(COLD)] == ["cold"]
-    assert [code for code, _ in conditions_notes(ONE)] == ["one-server"]
+    assert codes(conditions_notes(AWAKE)) == ["awake"]
+    assert codes(conditions_notes(COLD)) == ["cold"]
+    assert codes(conditions_notes(ONE)) == ["one-server"]
     assert list(conditions_notes(PLAIN)) == []
 
 
@@ -168,7 +176,7 @@ def done(**conditions: float) -> Done:
 
 
 def test_other_load_is_reported_with_its_mean_and_its_most() -> None:
-    found = dict(host_noise_notes([done(others_cores=0.1), done(others_cores=0.9)]))
+    found = texts(host_noise_notes([done(others_cores=0.1), done(others_cores=0.9)]))
     assert found == {
         "other-load": "other processes kept 0.50 cores busy while it was measured (up to 0.90)"
     }
@@ -181,7 +189,7 @@ def test_a_quiet_machine_has_no_footnote() -> None:
 
 
 def test_steal_is_reported() -> None:
-    assert "2.0% of the CPU time" in dict(host_noise_notes([done(steal=0.02)]))["steal"]
+    assert "2.0% of the CPU time" in texts(host_noise_notes([done(steal=0.02)]))["steal"]
 
 
 def sliced(block: int, subject: str, left_out: int) -> Sliced:
@@ -191,12 +199,12 @@ def sliced(block: int, subject: str, left_out: int) -> Sliced:
 
 def test_notes_tell_of_slices_and_how_many_rounds_were_left_out() -> None:
     assert list(slice_notes([])) == []
-    notes = dict(slice_notes([sliced(0, "a", 0), sliced(0, "b", 0)]))
+    notes = texts(slice_notes([sliced(0, "a", 0), sliced(0, "b", 0)]))
     assert set(notes) == {"short-slices"}
     assert "a slice took 0.25 s, and a step had 10 rounds in a block" in notes["short-slices"]
-    notes = dict(slice_notes([sliced(0, "a", 2), sliced(0, "b", 2), sliced(1, "a", 1)]))
+    notes = texts(slice_notes([sliced(0, "a", 2), sliced(0, "b", 2), sliced(1, "a", 1)]))
     assert notes["unsettled"].startswith("3 of 20 rounds at the start of trials were discarded")
-    notes = dict(slice_notes([sliced(0, "a", 1), sliced(0, "b", 1)]))
+    notes = texts(slice_notes([sliced(0, "a", 1), sliced(0, "b", 1)]))
     assert notes["unsettled"].startswith("1 of 10 rounds at the start of trials was discarded")
 
 

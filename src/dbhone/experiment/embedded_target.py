@@ -23,7 +23,7 @@ from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_o
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
 from dbhone.instance.place import fresh_database
-from dbhone.measurement.record import Step
+from dbhone.measurement.record import Step, Warning
 from dbhone.sandbox import Sandbox
 from dbhone.units import duration, listed
 from dbhone.workload.drive import DriverCommand, DriverResult, PausableRun, drive
@@ -137,19 +137,20 @@ class EmbeddedTarget(Target):
             key=took.__getitem__,
         )
         if short:
-            self.recorder.warn(
-                "short-steps",
+            text = (
                 f"{len(short)} of {len(took)} steps take less than {duration(_SHORT_SECONDS)}"
                 f" ({listed(short)}; the shortest takes {took[short[0]] * 1000:.1f} ms):"
-                " a larger size would measure them better",
+                " a larger size would measure them better"
             )
+            self.recorder.warn(Warning(code="short-steps", text=text))
 
     def _known_steps(self, set: str, results: tuple[StepResult, ...]) -> Iterator[Step]:
         for result in results:
             group = self.suite.sets[set].group_of(result.key)
             if group is None:
-                text = f"{set}/{result.key} ({result.title}) has no group in the suite's file"
-                self.recorder.warn("step-unknown", f"{text}: left out", step=f"{set}/{result.key}")
+                name = f"{set}/{result.key}"
+                text = f"{name} ({result.title}) has no group in the suite's file: left out"
+                self.recorder.warn(Warning(code="step-unknown", text=text, step=name))
                 continue
             yield Step(
                 set=set,

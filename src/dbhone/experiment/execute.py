@@ -72,7 +72,7 @@ from dbhone.experiment.warnings import (
     stall_notes,
 )
 from dbhone.home import Session
-from dbhone.measurement.record import IDENTICAL, Role, Run, RunState
+from dbhone.measurement.record import IDENTICAL, Role, Run, RunState, Warning
 from dbhone.measurement.store import Store
 from dbhone.source.tree import kept_tree
 from dbhone.verification.outcome import Grade
@@ -215,7 +215,9 @@ class Execution:
             if isinstance(step, Compile | TakePrebuilt) and not self._is_admitted(name, plan):
                 self._out.add(name)
                 text = f"{name} was left out: building it would leave too little of the budget"
-                self._recorder.warn(_LEFT_OUT, f"{text} for measuring", subject=name)
+                self._recorder.warn(
+                    Warning(code=_LEFT_OUT, text=f"{text} for measuring", subject=name)
+                )
                 self._recorder.note(f"{text} for measuring")
         return any(self._active(step))
 
@@ -241,7 +243,7 @@ class Execution:
         self._out.update(reasons)
         for name, reason in reasons.items():
             text = f"{name} was left out: {reason}"
-            self._recorder.warn(_LEFT_OUT, text, subject=name)
+            self._recorder.warn(Warning(code=_LEFT_OUT, text=text, subject=name))
         if reasons:
             why = "; ".join(dict.fromkeys(reasons.values()))
             self._recorder.note(f"left out: {', '.join(reasons)} ({why})")
@@ -324,8 +326,7 @@ class Execution:
             result = self._service.build(step.makes)
             self._recorder.withdraw(_LEFT_OUT, name)
             self._describe(name, result)
-            for code, text in profile_warnings(name, result.build):
-                self._recorder.warn(code, text, subject=name)
+            self._recorder.warn(*profile_warnings(name, result.build))
             note = profile_note(result.build)
         return note
 
@@ -359,7 +360,7 @@ class Execution:
             alike = subject.role is Role.CANDIDATE and subject.runs_like(base)
             if alike and is_same_binary(build.build, builds[base.name].build):
                 text = f"{name} is byte for byte the same as the base"
-                self._recorder.warn(IDENTICAL, text, subject=name)
+                self._recorder.warn(Warning(code=IDENTICAL, text=text, subject=name))
 
     def _check_settings(self) -> None:
         """Refuse to continue with settings other than those that a run began with.
@@ -412,8 +413,7 @@ class Execution:
             message = f"nothing is left to compare with {base}: all others are broken"
             raise DriverError(message, hint=f"'hone show {self._run.id}' says why")
         schedule = self._schedule or self._target.schedule()
-        for code, text in conditions_notes(self._experiment):
-            self._recorder.warn(code, text)
+        self._recorder.warn(*conditions_notes(self._experiment))
         measuring = Measuring(self._target, subjects, schedule, self._service, self._recorder)
         try:
             return measuring.run()
@@ -424,16 +424,15 @@ class Execution:
 
     def _warn_of_measuring(self) -> None:
         """Keep the footnotes on how the run was measured."""
-        for code, text in host_noise_notes(self._store.done(self._run.id)):
-            self._recorder.warn(code, text)
         sliced = self._store.sliced(self._run.id)
-        for code, text in slice_notes(sliced):
-            self._recorder.warn(code, text)
-        for note in stall_notes(sliced):
-            self._recorder.warn(note.code, note.text, subject=note.subject)
+        self._recorder.warn(
+            *host_noise_notes(self._store.done(self._run.id)),
+            *slice_notes(sliced),
+            *stall_notes(sliced),
+        )
         if self._service.waited > 1:
             text = f"{self._service.waited:.0f} s were spent waiting for another hone"
-            self._recorder.warn("waited", text)
+            self._recorder.warn(Warning(code="waited", text=text))
 
     def _describe(self, name: str, build: BuildResult, broken: str | None = None) -> None:
         """Keep what a subject is, with its settings as soon as they are known."""

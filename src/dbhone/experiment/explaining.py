@@ -169,7 +169,7 @@ def _servers(
     return BlockServers(
         ServerPool(service.session, workload, tell),
         specs,
-        RunObservation(_UNOBSERVED, lambda _code, _text, _subject: None),
+        RunObservation(_UNOBSERVED, lambda _: None),
         tell,
         design_seed=experiment.design.seed if workload.suite.fresh_loads else None,
     )

@@ -14,6 +14,7 @@ from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.errors import ExperimentError, HoneError, ServerError, UnknownName
 from dbhone.instance.counter_reader import CounterReader
 from dbhone.instance.server import Server
+from dbhone.measurement.record import Warning
 from dbhone.measurement.sampler import Probe, Sampler, SliceSampler
 from dbhone.measurement.series import (
     CPU,
@@ -29,7 +30,7 @@ from dbhone.measurement.server_usage import read_usage
 from dbhone.workload.drivers.base import INTERVAL, DriverReport
 
 _WILDCARD = re.compile(r"[*?\[]")
-Warn = Callable[[str, str, str], None]
+Warn = Callable[[Warning], None]
 """Keeps a warning with the run: its code, its text, and the subject that it is about."""
 
 
@@ -111,7 +112,8 @@ class RunObservation:
         lacking = {missing.counter: missing.why for missing in counters.missing}
         if subject not in self._lacking and lacking:
             words = "; ".join(f"{counter} ({why})" for counter, why in lacking.items())
-            self._warn("counter-missing", f"{subject} does not count {words}", subject)
+            text = f"{subject} does not count {words}"
+            self._warn(Warning(code="counter-missing", text=text, subject=subject))
         self._lacking[subject] = lacking
         return counters
 
@@ -131,7 +133,8 @@ class RunObservation:
 
     def warn_unobserved(self, subject: str, why: str) -> None:
         """Keep with the run that a subject was not observed as requested."""
-        self._warn("not-observed", f"{subject} was not observed as asked: {why}", subject)
+        text = f"{subject} was not observed as asked: {why}"
+        self._warn(Warning(code="not-observed", text=text, subject=subject))
 
 
 class ServerObserver:

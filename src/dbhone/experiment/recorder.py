@@ -70,12 +70,10 @@ class RunRecorder:
             seconds_added=self._seconds(),
         )
 
-    def warn(
-        self, code: str, text: str, *, subject: str | None = None, step: str | None = None
-    ) -> None:
-        """Keep a warning with the run."""
-        warning = Warning(code=code, text=text, subject=subject, step=step)
-        self.store.add_warning(self.run_id, warning)
+    def warn(self, *warnings: Warning) -> None:
+        """Keep warnings with the run."""
+        for warning in warnings:
+            self.store.add_warning(self.run_id, warning)
 
     def withdraw(self, code: str, subject: str) -> None:
         """Forget a warning of a subject that an earlier session gave, if it did."""

@@ -36,7 +36,7 @@ from dbhone.instance.memory import check_memory, server_memory_limits
 from dbhone.instance.programs import installation_of, title_of
 from dbhone.instance.running_settings import not_taken
 from dbhone.instance.server import Server
-from dbhone.measurement.record import Step
+from dbhone.measurement.record import Step, Warning
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
 from dbhone.workload.drivers.base import ServerDriver, load_driver, load_driver_of
@@ -146,11 +146,10 @@ class ServerTarget(Target):
         self._pool = ServerPool(session, workload, self._detail)
         self._specs = {name: self._spec(name) for name in self.builds}
         self._setups = {name: self._setup(spec) for name, spec in self._specs.items()}
-        for note in settings_notes(self._setups):
-            recorder.warn(note.code, note.text, subject=note.subject)
+        recorder.warn(*settings_notes(self._setups))
         self._warn_of_observed_settings()
         if self.suite.note is not None:
-            recorder.warn("suite-note", self.suite.note)
+            recorder.warn(Warning(code="suite-note", text=self.suite.note))
         caches = self._caches(workload.cache_bytes)
         check_memory(tuple(caches.values()), one_by_one=experiment.one_by_one)
         self._specs |= self._limited(caches)
@@ -207,7 +206,7 @@ class ServerTarget(Target):
         if needed:
             words = ", ".join(f"{name} = {value}" for name, value in needed.items())
             text = f"to count what [observe] asks for, all servers that know it run with {words}"
-            self.recorder.warn("observed-settings", text)
+            self.recorder.warn(Warning(code="observed-settings", text=text))
 
     def state(self, subject: str) -> ServerState:
         """Return the chosen settings, and the server's own defaults of the others."""
@@ -265,7 +264,7 @@ class ServerTarget(Target):
         return BlockServers(
             self._pool,
             self._specs,
-            RunObservation(self.experiment.observe, self._warn),
+            RunObservation(self.experiment.observe, self.recorder.warn),
             self._detail,
             design_seed=self.design_seed,
             cold=self._cold,
@@ -279,7 +278,7 @@ class ServerTarget(Target):
         self._asked.add(name)
         note = running_note(name, not_taken(server, self._setups[name].chosen.values))
         if note is not None:
-            self.recorder.warn(note.code, note.text, subject=note.subject)
+            self.recorder.warn(note)
 
     def _interleaved_trials(self, servers: BlockServers, subjects: int) -> InterleavedTrials:
         return InterleavedTrials(
@@ -311,10 +310,7 @@ class ServerTarget(Target):
         few = f"too few operations of {set_name} end in a short slice"
         once = "the server stalled in a trial, so each of its slices had a new client"
         text = f"{few}: {'each slice has a new client' if lasting else once}"
-        self.recorder.warn("slow-operations", text, step=set_name)
-
-    def _warn(self, code: str, text: str, subject: str) -> None:
-        self.recorder.warn(code, text, subject=subject)
+        self.recorder.warn(Warning(code="slow-operations", text=text, step=set_name))
 
 
 def has_settled(before: ProfileCounts, after: ProfileCounts) -> bool:

@@ -8,7 +8,7 @@ from dbhone.compilation.manifest import Build, PostLinkRecord, TrainedProfile
 from dbhone.compilation.timings import timings
 from dbhone.experiment.model import SubjectDeclaration
 from dbhone.experiment.target import BuildResult, ServerState
-from dbhone.measurement.record import CodeLayout, Subject
+from dbhone.measurement.record import CodeLayout, Subject, Warning
 from dbhone.units import size
 
 _LOW_COVERAGE = 0.02
@@ -98,17 +98,19 @@ def _training_facts(use: TrainedProfile) -> str:
     return f"trained {use.training_seconds:.1f} s{rounds}, reached {reached}"
 
 
-def profile_warnings(name: str, build: Build) -> Iterator[tuple[str, str]]:
-    """Yield the code and the text of a warning for each weakness of a build's profile."""
+def profile_warnings(name: str, build: Build) -> Iterator[Warning]:
+    """Yield a warning for each weakness of the profile of a subject's build."""
     use = build.manifest.profile
     if use is None:
         return
     if use.coverage < _LOW_COVERAGE:
         reached = f"{use.functions_executed} of {use.functions} functions"
-        yield "low-coverage", f"{name}: the training reached only {reached}"
+        text = f"{name}: the training reached only {reached}"
+        yield Warning(code="low-coverage", text=text, subject=name)
     if use.units_without_profile:
-        yield (
-            "units-without-profile",
-            f"{name}: {use.units_without_profile} of {use.units} files that were compiled"
+        yield Warning(
+            code="units-without-profile",
+            text=f"{name}: {use.units_without_profile} of {use.units} files that were compiled"
             " had no profile, because the training never entered them",
+            subject=name,
         )

@@ -24,7 +24,7 @@ from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.home import Session
 from dbhone.instance import page_cache
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.record import Step
+from dbhone.measurement.record import Step, Warning
 from dbhone.source.tree import SourceTree
 from dbhone.workload import suite as suites
 from dbhone.workload import suite_tasks
@@ -106,10 +106,8 @@ class Notes(Protocol):
     def listen(self) -> Listener:
         """Who is told what is being done."""
 
-    def warn(
-        self, code: str, text: str, *, subject: str | None = None, step: str | None = None
-    ) -> None:
-        """Keep a warning."""
+    def warn(self, *warnings: Warning) -> None:
+        """Keep warnings."""
 
     def keep_steps(self, steps: Sequence[Step]) -> None:
         """Keep which steps are measured."""
@@ -228,7 +226,7 @@ class Target(ABC):
         missing = ", ".join(name for name in requested if name not in common)
         if missing:
             text = f"this version has no sets {missing}: they were left out"
-            self.recorder.warn("sets-missing", text)
+            self.recorder.warn(Warning(code="sets-missing", text=text))
         present = tuple(name for name in requested if name in common)
         if not present:
             raise UsageError(f"this version has none of the sets: {missing}")

@@ -19,7 +19,7 @@ from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.plan import plan_builds
 from dbhone.experiment.target import BuildResult, ResultDigest, Target
 from dbhone.experiment.targets import target_class
-from dbhone.measurement.record import Design, Role, Step
+from dbhone.measurement.record import Design, Role, Step, Warning
 from dbhone.source.tree import kept_tree
 from dbhone.verification.harness import TestHarness
 from dbhone.verification.outcome import Evidence, Failure, ListComparison, Outcome
@@ -40,12 +40,10 @@ class _NoRun:
 
     listen: Listener
 
-    def warn(
-        self, code: str, text: str, *, subject: str | None = None, step: str | None = None
-    ) -> None:
-        """Tell it; nothing is kept."""
-        del code, subject, step
-        self.listen(Detail(text=text))
+    def warn(self, *warnings: Warning) -> None:
+        """Tell them; nothing is kept."""
+        for warning in warnings:
+            self.listen(Detail(text=warning.text))
 
     def keep_steps(self, steps: Sequence[Step]) -> None:
         """Keep nothing."""

@@ -17,7 +17,7 @@ from dbhone.dbms.base_settings import pairs
 from dbhone.experiment.model import Experiment, Servers
 from dbhone.instance.settings import ResolvedSettings, Translated
 from dbhone.measurement.conditions import Condition
-from dbhone.measurement.record import COLD, Slice, Sliced
+from dbhone.measurement.record import COLD, Slice, Sliced, Warning
 from dbhone.measurement.store import Done
 from dbhone.process import can_enclose
 from dbhone.units import count_of, listed
@@ -66,30 +66,30 @@ _LIMITS = (
 )
 
 
-def conditions_notes(experiment: Experiment) -> Iterator[tuple[str, str]]:
-    """Yield the code and the text of a footnote for each condition that a reader must know."""
+def conditions_notes(experiment: Experiment) -> Iterator[Warning]:
+    """Yield a footnote for each condition that a reader must know."""
     if experiment.scale.regime is Regime.COLD:
-        yield (
-            COLD,
-            "every server was cold: it had just been started, and its data was on the disk only;"
-            " nothing here says how fast a warm server is",
+        yield Warning(
+            code=COLD,
+            text="every server was cold: it had just been started, and its data was on the disk"
+            " only; nothing here says how fast a warm server is",
         )
     if experiment.servers is Servers.ONE:
-        yield (
-            "one-server",
-            "one server was up at a time, and completed all sets before the next one started: what"
-            " is compared was measured minutes apart, so the noise of the machine weighs more",
+        yield Warning(
+            code="one-server",
+            text="one server was up at a time, and completed all sets before the next one started:"
+            " what is compared was measured minutes apart, so the noise of the machine weighs more",
         )
     if not can_enclose():
-        yield (
-            "not-enclosed",
-            "servers, clients and builds ran without sandboxes: a subject could have disturbed or"
-            " read the others",
+        yield Warning(
+            code="not-enclosed",
+            text="servers, clients and builds ran without sandboxes: a subject could have disturbed"
+            " or read the others",
         )
     if experiment.awake:
-        yield (
-            "awake",
-            "no CPU slept while it was measured: programs that yield to all others kept them"
+        yield Warning(
+            code="awake",
+            text="no CPU slept while it was measured: programs that yield to all others kept them"
             " awake, so that nothing waited for one to wake up; on a machine that lets its CPUs"
             " sleep the differences may be smaller",
         )
@@ -104,16 +104,7 @@ class ServerSetup:
     chosen: ResolvedSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Footnote:
-    """A footnote; ``subject`` is None if it is about all."""
-
-    code: str
-    text: str
-    subject: str | None = None
-
-
-def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[Footnote, ...]:
+def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[Warning, ...]:
     """Return footnotes on settings that differ from those requested, or between subjects.
 
     One says which servers' commits do not wait for the disk. ``setups`` are by subject.
@@ -126,7 +117,7 @@ def settings_notes(setups: Mapping[str, ServerSetup]) -> tuple[Footnote, ...]:
     )
 
 
-def running_note(subject: str, differing: Mapping[str, tuple[str, str]]) -> Footnote | None:
+def running_note(subject: str, differing: Mapping[str, tuple[str, str]]) -> Warning | None:
     """Return a footnote on settings, as given and as the running server says; None without any."""
     if not differing:
         return None
@@ -134,7 +125,7 @@ def running_note(subject: str, differing: Mapping[str, tuple[str, str]]) -> Foot
         f"{name} is {running or 'empty'}, not {given}"
         for name, (given, running) in differing.items()
     )
-    return Footnote(
+    return Warning(
         code="setting-not-taken",
         text=f"{subject} runs with settings other than those it was given: {words}",
         subject=subject,
@@ -147,7 +138,7 @@ def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> tuple
     return tuple(name for name in names if before.get(name) != now.get(name))
 
 
-def _asynchronous(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
+def _asynchronous(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
     causes = {
         name: [
             f"{setting} = {setup.chosen.values[setting]}"
@@ -160,25 +151,25 @@ def _asynchronous(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
     if own:
         of_whom = "" if len(own) == len(setups) else f" of {', '.join(own)}"
         settings = dict.fromkeys(setting for name in own for setting in causes[name])
-        yield Footnote(
+        yield Warning(
             code="asynchronous-commits",
             text=f"commits{of_whom} did not wait for the disk ({', '.join(settings)}): with a"
             " server that waits, what writes differs less",
         )
 
 
-def _adapted(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
+def _adapted(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
     for name, setup in setups.items():
         chosen = setup.chosen
         if chosen.translated:
-            yield Footnote(
+            yield Warning(
                 code="setting-translated",
                 text=f"{name}: {setup.title} has other names for some settings:"
                 f" {'; '.join(_translation(setting) for setting in chosen.translated)}",
                 subject=name,
             )
         if chosen.dropped:
-            yield Footnote(
+            yield Warning(
                 code="setting-dropped",
                 text=f"{name} ran without {', '.join(chosen.dropped)}: {setup.title} has no such"
                 f" setting{'s' if len(chosen.dropped) > 1 else ''}",
@@ -192,17 +183,17 @@ def _translation(setting: Translated) -> str:
     return f"{setting.name} = {setting.value} is set as {pairs(setting.values)}"
 
 
-def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
+def _ignored(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
     ignored = dict.fromkeys(name for setup in setups.values() for name in setup.chosen.ignored)
     if ignored:
-        yield Footnote(
+        yield Warning(
             code="setting-ignored",
             text=f"these settings of the settings file were ignored, as hone decides them itself:"
             f" {', '.join(ignored)}",
         )
 
 
-def _unequal_proposals(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
+def _unequal_proposals(setups: Mapping[str, ServerSetup]) -> Iterator[Warning]:
     """Yield which of hone's proposals some servers lack that others of their protocol have."""
     lacking: dict[tuple[str, ...], list[str]] = {}
     for protocol in dict.fromkeys(setup.protocol for setup in setups.values()):
@@ -219,15 +210,15 @@ def _unequal_proposals(setups: Mapping[str, ServerSetup]) -> Iterator[Footnote]:
                 lacking.setdefault(without, []).append(setting)
     if lacking:
         parts = (f"{', '.join(who)} without {', '.join(what)}" for who, what in lacking.items())
-        yield Footnote(
+        yield Warning(
             code="settings-differ",
             text="not all versions have what hone sets by itself, so these ran with fewer settings"
             f" than the others: {'; '.join(parts)}",
         )
 
 
-def host_noise_notes(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
-    """Yield the code and the text of a warning for each cause that disturbed these invocations."""
+def host_noise_notes(done: Sequence[Done]) -> Iterator[Warning]:
+    """Yield a warning for each cause that disturbed these invocations."""
     for limit in _LIMITS:
         seen = [
             record.conditions[limit.condition]
@@ -235,7 +226,8 @@ def host_noise_notes(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
             if limit.condition in record.conditions
         ]
         if seen and statistics.fmean(seen) > limit.above:
-            yield limit.code, limit.text.format(mean=statistics.fmean(seen), most=max(seen))
+            text = limit.text.format(mean=statistics.fmean(seen), most=max(seen))
+            yield Warning(code=limit.code, text=text)
 
 
 @dataclass(slots=True)
@@ -264,7 +256,7 @@ class _StallTotals:
         return 1 - self.operations * (self.seconds - self.stalled_seconds) / usual if usual else 0.0
 
 
-def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Footnote]:
+def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
     """Yield a footnote on each subject that stalled so often that its figures show it."""
     found: dict[str, dict[str, _StallTotals]] = {}
     trials: dict[tuple[int, str], list[Sliced]] = {}
@@ -278,7 +270,7 @@ def stall_notes(sliced: Sequence[Sliced]) -> Iterator[Footnote]:
         worst = sorted(sets, key=lambda name: sets[name].lost, reverse=True)
         told = [name for name in worst if sets[name].lost >= _LEAST_LOST]
         if told:
-            yield Footnote(code="stalls", text=_stalls(subject, sets, told), subject=subject)
+            yield Warning(code="stalls", text=_stalls(subject, sets, told), subject=subject)
 
 
 def _judged_slices(trial: Sequence[Sliced]) -> Iterator[tuple[Sliced, Slice, bool]]:
@@ -312,8 +304,8 @@ def _stalls(subject: str, sets: Mapping[str, _StallTotals], told: Sequence[str])
     )
 
 
-def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
-    """Yield the code and the text of each footnote about these slices."""
+def slice_notes(sliced: Sequence[Sliced]) -> Iterator[Warning]:
+    """Yield the footnotes about these slices."""
     trials: dict[tuple[int, str], tuple[Slice, ...]] = {}
     for entry in sliced:
         known = trials.get((entry.block, entry.set), ())
@@ -322,18 +314,18 @@ def slice_notes(sliced: Sequence[Sliced]) -> Iterator[tuple[str, str]]:
         return
     typical = statistics.median(slice.seconds for slices in trials.values() for slice in slices)
     rounds = statistics.median_high(len(slices) for slices in trials.values())
-    yield (
-        "short-slices",
-        "it was measured in short slices: the clients of all subjects stayed connected, and all but"
-        f" one's were paused; a slice took {typical:.2g} s, and a step had"
+    yield Warning(
+        code="short-slices",
+        text="it was measured in short slices: the clients of all subjects stayed connected, and"
+        f" all but one's were paused; a slice took {typical:.2g} s, and a step had"
         f" {count_of(rounds, 'round')} in a block, each with a slice of every subject",
     )
     left_out = sum(not slice.counted for slices in trials.values() for slice in slices)
     total = sum(len(slices) for slices in trials.values())
     if left_out:
-        yield (
-            "unsettled",
-            f"{left_out} of {count_of(total, 'round')} at the start of trials"
+        yield Warning(
+            code="unsettled",
+            text=f"{left_out} of {count_of(total, 'round')} at the start of trials"
             f" {'was' if left_out == 1 else 'were'} discarded as warm-up: the servers had not"
             " settled, or the slices were too short for their operations",
         )
