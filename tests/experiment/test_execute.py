@@ -17,7 +17,8 @@ from dbhone.experiment.events import Began, Ended, Event
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, TakePrebuilt, make_plan
+from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, TakePrebuilt
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.experiment.target import BuildResult, ResultDigest, Schedule, ServerState

@@ -11,7 +11,7 @@ from dbhone.errors import MachineError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import load_shipped, parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import make_plan
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.room import check_caches, check_disk, check_room
 from dbhone.home import Home, Session
 from tests.experiment.test_load_servers import GOOD

@@ -12,7 +12,7 @@ from dbhone.dbms.base_server import ServerDbms, SizingHints
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
-from dbhone.experiment.plan import make_plan, shortage
+from dbhone.experiment.planning import make_plan, shortage
 from dbhone.experiment.starters import questions, starter_text
 from dbhone.home import Home
 from dbhone.source.known_versions import known_versions

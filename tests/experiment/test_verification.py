@@ -10,7 +10,7 @@ from dbhone.experiment.plan import Verify
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds, lists_of
 from tests.experiment.test_load import GOOD
-from tests.experiment.test_plan import planned
+from tests.experiment.test_planning import planned
 
 SMOKE = f'{GOOD}\n[verification]\ngrade = "smoke"\n'
 

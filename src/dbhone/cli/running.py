@@ -20,7 +20,7 @@ from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import SOURCE_SYNTAX, parse, recorded
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import Shortage, make_plan, shortage
+from dbhone.experiment.planning import Shortage, make_plan, shortage
 from dbhone.experiment.room import check_room
 from dbhone.experiment.run_lifecycle import begin
 from dbhone.files import write_whole

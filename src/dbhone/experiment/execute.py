@@ -44,9 +44,8 @@ from dbhone.experiment.plan import (
     TakePrebuilt,
     Train,
     Verify,
-    leaves_time,
-    make_plan,
 )
+from dbhone.experiment.planning import leaves_time, make_plan
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.subject_record import (
     describe,

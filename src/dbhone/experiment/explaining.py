@@ -29,7 +29,7 @@ from dbhone.experiment.interleaved import why_not_interleaved
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import round_order
-from dbhone.experiment.plan import plan_builds
+from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.server_target import spec_of
 from dbhone.experiment.slice_client import SliceClient

@@ -33,7 +33,7 @@ _SANDBOX = Requirement(name=PROGRAM, package=PACKAGE)
 _GCC, _CLANG = "gcc", "clang"
 
 
-class Estimator(Protocol):
+class SourceEstimator(Protocol):
     """What is known of sources before anything is fetched."""
 
     def is_kept(self, reference: str) -> bool:
@@ -116,7 +116,7 @@ def together(missing_parts: Iterable[Missing]) -> Missing:
     return Missing(requirements=tuple(needs))
 
 
-def missing_for(experiment: Experiment, estimator: Estimator) -> Missing:
+def missing_for(experiment: Experiment, estimator: SourceEstimator) -> Missing:
     """Return what is missing for an experiment's subjects, those apart that are optional."""
     inputs = [subject.inputs for subject in experiment.subjects if not subject.optional]
     lacking = _missing(inputs, estimator, experiment.suite)
@@ -127,7 +127,7 @@ def missing_for(experiment: Experiment, estimator: Estimator) -> Missing:
 
 
 def missing_for_build(
-    inputs: BuildInputs, estimator: Estimator, training_suite: str | None
+    inputs: BuildInputs, estimator: SourceEstimator, training_suite: str | None
 ) -> Missing:
     """Return what is missing for a build, and for its training if it has one."""
     return _missing([inputs], estimator, training_suite)
@@ -197,7 +197,9 @@ def _goal_of_kind(name: str, kind: SourceKind) -> Goal:
     return _goal(name, f"fetch {what} ({kind.syntax})", kind.requirements)
 
 
-def _missing(builds: Iterable[BuildInputs], estimator: Estimator, suite: str | None) -> Missing:
+def _missing(
+    builds: Iterable[BuildInputs], estimator: SourceEstimator, suite: str | None
+) -> Missing:
     """Return what is missing to make the builds, and to drive them by a suite if one is given.
 
     What only some versions require is missing together with other things only, where the version

@@ -10,7 +10,7 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.plan import plan_builds
+from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.server_pool import ServerPool, ServerWorkload
 from dbhone.experiment.server_target import spec_of
 from dbhone.instance.server import Server

@@ -14,7 +14,7 @@ from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import make_plan
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.templates import (
     DesignOptions,
     HistoryRequest,

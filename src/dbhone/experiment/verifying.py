@@ -16,7 +16,7 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail, Listener
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
-from dbhone.experiment.plan import plan_builds
+from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.target import BuildResult, ResultDigest, Target
 from dbhone.experiment.targets import target_class
 from dbhone.measurement.record import Design, Role, Step, Warning

@@ -27,7 +27,7 @@ from dbhone.experiment.builds import BuildService, recognise
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import foresee_dbms, missing_for_build
 from dbhone.experiment.model import SubjectDeclaration, Training
-from dbhone.experiment.plan import plan_builds
+from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.subject_record import post_link_facts
 from dbhone.experiment.target import BuildResult
 from dbhone.experiment.templates import named_reference

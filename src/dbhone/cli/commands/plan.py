@@ -18,7 +18,8 @@ from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import load_named
 from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
-from dbhone.experiment.plan import Plan, PlanStep, Verify, make_plan, shortage
+from dbhone.experiment.plan import Plan, PlanStep, Verify
+from dbhone.experiment.planning import make_plan, shortage
 from dbhone.experiment.room import check_room
 from dbhone.home import Home
 from dbhone.requirements import Missing

@@ -22,7 +22,7 @@ from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import make_plan
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.templates import OPTIONS
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session

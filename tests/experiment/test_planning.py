@@ -23,9 +23,8 @@ from dbhone.experiment.plan import (
     PostLink,
     Train,
     Verify,
-    make_plan,
-    shortage,
 )
+from dbhone.experiment.planning import make_plan, shortage
 from tests.experiment.test_load import GOOD
 
 

@@ -1,0 +1,379 @@
+"""Makes plans: which steps an experiment takes, in which order, and for which there is time.
+
+This is pure: an estimator tells what the home folder holds already.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from dbhone.analysis.verdict import MINIMUM_BLOCKS
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.transforms.base import Pass
+from dbhone.errors import HoneError
+from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
+from dbhone.experiment.plan import (
+    DONE,
+    Calibrate,
+    CheckMachine,
+    CheckSubjects,
+    Compile,
+    Cost,
+    Fetch,
+    Measure,
+    Plan,
+    PlanProgress,
+    PlanStep,
+    PostLink,
+    TakePrebuilt,
+    Train,
+    Verify,
+)
+from dbhone.experiment.targets import target_class
+from dbhone.measurement.record import Role
+from dbhone.units import count_of, duration, whole_minutes
+from dbhone.verification.verify import expected_seconds
+
+_PROBE_SECONDS = 0.3
+_SOURCE_SECONDS = 15.0
+_MEASURING_SHARE = 0.25
+"""The share of the budget that optional subjects leave for measuring at least."""
+_UNKNOWN_BLOCK = 30.0
+"""About how many seconds a block takes where only calibration tells."""
+_CAUTION = 1.1
+"""How much more than expected a budget should be, so that it is enough."""
+
+
+class Estimator(Protocol):
+    """What is known before work begins."""
+
+    def is_kept(self, reference: str) -> bool:
+        """Return whether the source needs no fetching."""
+
+    def identity(self, inputs: BuildInputs, pass_: Pass) -> str:
+        """Return what is the same for all subjects that share a pass of a build."""
+
+    def cost(self, inputs: BuildInputs, pass_: Pass, training: Training | None = None) -> Cost:
+        """Return what a pass of a build costs, which takes a profile of this training if any."""
+
+    def absence(self, experiment: Experiment, subject: SubjectDeclaration) -> HoneError | None:
+        """Return the error that tells why a subject cannot take part here, None if it can."""
+
+
+def make_plan(
+    experiment: Experiment, estimator: Estimator, progress: PlanProgress | None = None
+) -> Plan:
+    """Return the plan of an experiment, or of the rest of a run of it.
+
+    An optional subject that cannot take part is left out. Whether any other subject can is found
+    out by the first step.
+    """
+    progress = progress or PlanProgress()
+    left_out = {**progress.left_out, **progress.broken}
+    for subject in experiment.subjects:
+        if subject.name not in left_out and subject.optional:
+            error = estimator.absence(experiment, subject)
+            if error is not None:
+                left_out[subject.name] = error.message
+    present = tuple(subject for subject in experiment.subjects if subject.name not in left_out)
+    build_plan = plan_builds(present, estimator, experiment, progress.measured)
+    steps = [*_machine_check(experiment, present), *build_plan.steps]
+    certain = tuple(subject for subject in present if subject.name not in build_plan.tentative)
+    steps += _verification(experiment, present, build_plan, progress)
+    if target_class(experiment.suite).calibrates:
+        steps.append(_calibration(experiment))
+    spent = sum(step.cost.seconds for step in steps if not step.tentative)
+    steps.append(_measurement(experiment, present, len(certain), spent))
+    return Plan(steps=tuple(steps), builds=build_plan.builds, left_out=left_out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildPlan:
+    """The steps that make the builds of subjects, from fetching to the last compilation."""
+
+    steps: tuple[PlanStep, ...]
+    builds: Mapping[str, str]
+    tentative: frozenset[str] = frozenset()
+
+
+def plan_builds(
+    subjects: tuple[SubjectDeclaration, ...],
+    estimator: Estimator,
+    experiment: Experiment | None = None,
+    measured: frozenset[str] = frozenset(),
+) -> BuildPlan:
+    """Return the steps that make the builds of these subjects; builds alike are made once.
+
+    Within an ``experiment``, an optional subject is tentative if its builds are expected to leave
+    too little of the budget; not so those that were ``measured`` already.
+    """
+    steps: dict[str, PlanStep] = {}
+    for subject in subjects:
+        _add(steps, _fetch(subject, estimator))
+    builds: dict[str, str] = {}
+    tentative: set[str] = set()
+    declared = experiment.subjects if experiment else subjects
+    absent = {subject.name for subject in declared} - {subject.name for subject in subjects}
+    for subject in subjects:
+        own = tuple(_build_steps(subject, estimator))
+        builds[subject.name] = own[-1].makes
+        seconds = sum(step.cost.seconds for step in own if step.makes not in steps)
+        if experiment and subject.optional and subject.name not in measured:
+            spent = sum(step.cost.seconds for step in steps.values() if not step.tentative)
+            left = experiment.design.budget_seconds - spent
+            out = absent | tentative
+            if not leaves_time(experiment, subject.name, out, left=left, build=seconds):
+                tentative.add(subject.name)
+        for step in own:
+            _add(steps, dataclasses.replace(step, tentative=subject.name in tentative))
+    return BuildPlan(steps=tuple(steps.values()), builds=builds, tentative=frozenset(tentative))
+
+
+def leaves_time(
+    experiment: Experiment, name: str, out: Collection[str], *, left: float, build: float
+) -> bool:
+    """Return whether an optional subject's build leaves enough of the budget for measuring.
+
+    A share of the budget is kept for measuring: where it is known how long blocks take, no less
+    than the least need and no more than the most. They are blocks of it, of the subjects that are
+    not optional, and of those before it that are not ``out``. In seconds: what is ``left`` of the
+    budget, and what the build is expected to take. There is always time for the first candidate
+    that is not out: without any the base would be measured alone.
+    """
+    design = experiment.design
+    names = [subject.name for subject in experiment.subjects]
+    before = names[: names.index(name)]
+    certain = [
+        subject
+        for subject in experiment.subjects
+        if subject.name not in out and (not subject.optional or subject.name in before)
+    ]
+    if build == 0 or all(subject.role is not Role.CANDIDATE for subject in certain):
+        return True
+    block = target_class(experiment.suite).block_seconds(experiment, len(certain) + 1)
+    share = _MEASURING_SHARE * design.budget_seconds
+    least, most = (blocks * (block or 0.0) for blocks in (design.min_blocks, design.max_blocks))
+    measuring = share if block is None else max(least, min(share, most))
+    return left - build > measuring
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """Why a budget gives no verdict, and the remedy, each in words."""
+
+    reason: str
+    remedy: str
+
+
+def shortage(plan: Plan, experiment: Experiment) -> Shortage | None:
+    """Say why the budget is too small and which is enough, None if there is time for a verdict.
+
+    None too where only calibration tells how long a block takes, as long as there is time for
+    measuring at all, and where no verdict is wanted.
+    """
+    design = experiment.design
+    if design.max_blocks < MINIMUM_BLOCKS:
+        return None
+    budget, block = f"the budget of {duration(design.budget_seconds)}", plan.measure.block_seconds
+    if plan.measure.cost.seconds <= 0:
+        preparing = duration(plan.preparing)
+        reason = f"{budget} leaves no time for measuring: to prepare takes about {preparing}"
+    elif plan.blocks is None or plan.blocks >= MINIMUM_BLOCKS:
+        return None
+    else:
+        blocks = count_of(plan.blocks, "block")
+        reason = f"{budget} has time for about {blocks}, and a verdict needs {MINIMUM_BLOCKS}"
+    seconds = plan.preparing + MINIMUM_BLOCKS * (block or _UNKNOWN_BLOCK)
+    return Shortage(
+        reason=reason, remedy=f"'--budget {whole_minutes(seconds * _CAUTION)}' would do"
+    )
+
+
+def _add(steps: dict[str, PlanStep], step: PlanStep) -> None:
+    """Add a step, or the step's subjects to the one that makes the same already."""
+    known = steps.get(step.makes)
+    if known is None:
+        steps[step.makes] = step
+        return
+    steps[step.makes] = dataclasses.replace(
+        known,
+        subjects=tuple(dict.fromkeys((*known.subjects, *step.subjects))),
+        tentative=known.tentative and step.tentative,
+    )
+
+
+def _machine_check(
+    experiment: Experiment, subjects: tuple[SubjectDeclaration, ...]
+) -> Iterator[CheckMachine]:
+    probes = {
+        (subject.inputs.compiler, subject.inputs.variant.name)
+        for subject in subjects
+        if not subject.inputs.variant.ready_made
+    }
+    compilers = dict.fromkeys(
+        subject.inputs.compiler for subject in subjects if not subject.inputs.variant.ready_made
+    )
+    levers = dict.fromkeys(lever for subject in subjects for lever in subject.levers)
+    what = [*compilers, *levers]
+    if experiment.awake:
+        what.append("CPUs that stay awake")
+    if experiment.verification is not None:
+        what.append(f"what the grade {experiment.verification.value} needs")
+    if what:
+        yield CheckMachine(
+            label=", ".join(what),
+            subjects=tuple(subject.name for subject in subjects),
+            makes="machine",
+            cost=Cost(seconds=_PROBE_SECONDS * len(probes)),
+        )
+
+
+def _fetch(subject: SubjectDeclaration, estimator: Estimator) -> Fetch:
+    reference = subject.inputs.source
+    kept = estimator.is_kept(reference)
+    return Fetch(
+        label=reference,
+        subjects=(subject.name,),
+        makes=_source(reference),
+        cost=DONE if kept else Cost(seconds=_SOURCE_SECONDS),
+        reference=reference,
+    )
+
+
+def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[PlanStep]:
+    """Yield the steps of a subject's build.
+
+    One compiles. A profile-guided build has two or three, with training after each but the last.
+    A post-link optimiser adds counters to their result, and rearranges it after another training.
+    """
+    inputs, source = subject.inputs, _source(subject.inputs.source)
+    if inputs.variant.ready_made:
+        yield TakePrebuilt(
+            label=subject.label,
+            subjects=(subject.name,),
+            needs=(source,),
+            makes=estimator.identity(inputs, Pass.PLAIN),
+            cost=estimator.cost(inputs, Pass.PLAIN),
+            inputs=inputs,
+        )
+        return
+    profile: tuple[str, ...] = ()
+    linked = source
+    for pass_ in inputs.variant.passes():
+        kind = PostLink if pass_.post_link else Compile
+        needs = (linked if pass_.post_link else source, *(profile if pass_.takes_profile else ()))
+        step = kind(
+            label=", ".join(filter(None, (subject.label, inputs.variant.note(pass_)))),
+            subjects=(subject.name,),
+            needs=needs,
+            makes=" ".join((estimator.identity(inputs, pass_), *needs)),
+            cost=estimator.cost(inputs, pass_, subject.training),
+            inputs=inputs,
+            pass_=pass_,
+        )
+        yield step
+        if pass_.trains:
+            train = _train(subject, step, profile if pass_.takes_profile else ())
+            yield train
+            profile = (train.makes,)
+        else:
+            linked = step.makes
+
+
+def _train(
+    subject: SubjectDeclaration, instrumented: Compile | PostLink, earlier: tuple[str, ...]
+) -> Train:
+    training = subject.training
+    assert training is not None, "a profile-guided subject has a training"
+    seconds = target_class(training.suite).training_seconds(training)
+    return Train(
+        label=f"{subject.name}: on {training.label}",
+        subjects=(subject.name,),
+        needs=(instrumented.makes, *earlier),
+        makes=f"profile of {instrumented.makes} by {training}",
+        cost=DONE if instrumented.cost.done else Cost(seconds=seconds),
+        inputs=subject.inputs,
+        training=training,
+    )
+
+
+def _verification(
+    experiment: Experiment,
+    subjects: tuple[SubjectDeclaration, ...],
+    build_plan: BuildPlan,
+    progress: PlanProgress,
+) -> Iterator[PlanStep]:
+    """Yield the check of all subjects together, and the proof of each; the base comes first.
+
+    A subject that a run has measured was proved before. The base's answers are needed for as long
+    as one subject has not been.
+    """
+    names = tuple(subject.name for subject in subjects)
+    yield CheckSubjects(
+        label=f"{experiment.suite_label} for {count_of(len(names), 'subject')}",
+        subjects=names,
+        needs=tuple(dict.fromkeys(build_plan.builds.values())),
+        makes="subjects",
+        cost=Cost(seconds=0.0),
+    )
+    base = experiment.base.name
+    grade, dbms = experiment.verification, experiment.base.inputs.dbms
+    seconds = target_class(experiment.suite).verification_seconds
+    tests_of: set[str] = set()
+    tests = "" if grade is None else f", verified at the grade {grade.value}"
+    all_proved = set(names) <= progress.measured
+    for name in sorted(names, key=lambda name: name != base):
+        proved = all_proved or (name in progress.measured and name != base)
+        build = build_plan.builds[name]
+        testing = 0.0
+        if grade is not None and build not in tests_of:
+            before = expected_seconds(dbms, grade, len(tests_of))
+            tests_of.add(build)
+            testing = expected_seconds(dbms, grade, len(tests_of)) - before
+        yield Verify(
+            label=f"{name}: same results as the base, consistent data{tests}",
+            subjects=(name,),
+            needs=("subjects", build),
+            makes=f"proof of {name}",
+            cost=DONE if proved else Cost(seconds=seconds + testing),
+            tentative=name in build_plan.tentative,
+            grade=grade,
+        )
+
+
+def _calibration(experiment: Experiment) -> Calibrate:
+    base = experiment.base.name
+    return Calibrate(
+        label=f"{experiment.suite_label} on {base}",
+        subjects=(base,),
+        needs=(f"proof of {base}",),
+        makes="steps",
+        cost=Cost(seconds=0.0),
+    )
+
+
+def _measurement(
+    experiment: Experiment,
+    subjects: tuple[SubjectDeclaration, ...],
+    certain: int,
+    spent: float,
+) -> Measure:
+    design = experiment.design
+    left = max(0.0, design.budget_seconds - spent)
+    block = target_class(experiment.suite).block_seconds(experiment, certain)
+    seconds = left if block is None else min(left, design.max_blocks * block)
+    return Measure(
+        label=f"{experiment.suite_label} ({experiment.size})",
+        subjects=tuple(subject.name for subject in subjects),
+        needs=tuple(f"proof of {subject.name}" for subject in subjects),
+        makes="measurements",
+        cost=Cost(seconds=seconds),
+        block_seconds=block,
+    )
+
+
+def _source(reference: str) -> str:
+    return f"source {reference}"
