@@ -15,7 +15,7 @@ from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_embedded_dbms
 from dbhone.errors import DriverError
 from dbhone.experiment.events import Detail
-from dbhone.experiment.interleaved_runs import InterleavedRuns
+from dbhone.experiment.interleaved_runs import run_interleaved
 from dbhone.experiment.model import Experiment, Slices, Training
 from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.target import ResultDigest, Schedule, Target, TrainingJob, training_tasks
@@ -172,8 +172,8 @@ class EmbeddedTarget(Target):
     ) -> Iterator[SubjectResult]:
         """Measure a trial, in short slices if that is asked for, else one by one."""
         if self.experiment.slices is Slices.SHORT and self.driver.can_pause(trial.task):
-            runs = InterleavedRuns(trial, self.experiment.design.seed, self._run)
-            return iter(runs.measure(inhibitor, announce))
+            seed = self.experiment.design.seed
+            return iter(run_interleaved(trial, seed, self._run, inhibitor, announce))
 
         def drive_subject(subject: str) -> SubjectResult:
             result = self._drive(subject, trial.task, trial.timeout)

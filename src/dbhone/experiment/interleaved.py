@@ -9,12 +9,10 @@ trial. ``docs/benchmarks.md`` has the figures that the lengths come from.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 
@@ -24,10 +22,9 @@ from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.model import Slices
 from dbhone.experiment.order import round_order
 from dbhone.experiment.slice_client import SETTLING, SliceClient
-from dbhone.experiment.trial import Announce, SubjectResult, Trial
+from dbhone.experiment.trial import Announce, SubjectResult, Surroundings, Trial
 from dbhone.home import Session
 from dbhone.instance.idle_inhibitor import IdleInhibitor
-from dbhone.measurement.conditions import between, read_conditions
 from dbhone.untrusted_files import remove_tree
 from dbhone.workload.drivers.base import Driver
 from dbhone.workload.task import Task
@@ -163,20 +160,12 @@ class InterleavedTrials:
     def _run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
     ) -> list[SubjectResult]:
-        idle_before = inhibitor.cpu_seconds()
-        started_at, before = datetime.now(UTC), read_conditions()
+        surroundings = Surroundings(inhibitor)
         usual = self._usual.get(trial.set)
         with _InterleavedTrial(self._servers, self._session, trial, self._seed, usual) as slices:
             self._usual[trial.set] = slices.measure(announce)
             results = slices.results()
-            own = slices.cpu_seconds + inhibitor.cpu_seconds() - idle_before
-        conditions = between(before, read_conditions(), own_cpu_seconds=own)
-        return [
-            dataclasses.replace(
-                results[name], position=position, started_at=started_at, conditions=conditions
-            )
-            for position, name in enumerate(trial.subjects)
-        ]
+        return surroundings.stamp((results[name] for name in trial.subjects), slices.cpu_seconds)
 
 
 class _TooSlow(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
@@ -143,6 +143,32 @@ def _per(operations: float, total: float | None) -> float | None:
     return None if total is None else total / operations
 
 
+class Surroundings:
+    """What the machine did around a measurement: from when this is made until ``stamp``."""
+
+    def __init__(self, inhibitor: IdleInhibitor) -> None:
+        self._inhibitor = inhibitor
+        self._idle_before = inhibitor.cpu_seconds()
+        self._started_at = datetime.now(UTC)
+        self._before = read_conditions()
+
+    def stamp(
+        self, results: Iterable[SubjectResult], cpu_seconds: float, *, first: int = 0
+    ) -> list[SubjectResult]:
+        """Return results with their positions from ``first`` on, the time, and the conditions.
+
+        ``cpu_seconds`` is the CPU time of what was measured, which is no noise.
+        """
+        own = cpu_seconds + self._inhibitor.cpu_seconds() - self._idle_before
+        conditions = between(self._before, read_conditions(), own_cpu_seconds=own)
+        return [
+            dataclasses.replace(
+                result, position=position, started_at=self._started_at, conditions=conditions
+            )
+            for position, result in enumerate(results, start=first)
+        ]
+
+
 def run_one_by_one(
     trial: Trial,
     inhibitor: IdleInhibitor,
@@ -159,13 +185,6 @@ def run_one_by_one(
         announce(subject, position)
         if prepare is not None:
             prepare(subject)
-        idle_before = inhibitor.cpu_seconds()
-        started_at, before = datetime.now(UTC), read_conditions()
+        surroundings = Surroundings(inhibitor)
         result = drive(subject)
-        own = result.cpu_seconds + inhibitor.cpu_seconds() - idle_before
-        yield dataclasses.replace(
-            result,
-            position=position,
-            started_at=started_at,
-            conditions=between(before, read_conditions(), own_cpu_seconds=own),
-        )
+        yield from surroundings.stamp([result], result.cpu_seconds, first=position)
