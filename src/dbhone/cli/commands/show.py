@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 from rich.table import Table
-from rich.text import Text
 
+from dbhone.analysis.warnings import CONTROL_CODES
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import facts, headed, listing
+from dbhone.cli.lines import facts, headed, labelled, listing
 from dbhone.measurement.record import Run, RunState
 from dbhone.report.findings import findings_of
 from dbhone.serve.listing import REASONS, state_of
@@ -30,9 +30,11 @@ def command(context: Context, run: str) -> None:
     out = context.out
     out.print(headed(f"run {chosen_run.id}", chosen_run.title))
     out.print(_facts(chosen_run, context, blocks, failures))
-    out.print(_subjects(chosen_run))
+    if chosen_run.subjects:
+        out.print(_subjects(chosen_run))
     for warning in warnings:
-        out.print(Text.assemble(("warning:", "yellow"), f" {warning.text}"))
+        label = "warning" if warning.code in CONTROL_CODES else "note"
+        out.print(labelled(label, warning.text), soft_wrap=True)
     if chosen_run.state is not RunState.DONE:
         out.print(f"'hone resume {chosen_run.id}' continues it.")
     elif blocks:
@@ -43,7 +45,7 @@ def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
     state = state_of(context.home, run).value
     rows = {
         "state": state + (f": {run.error}" if run.error and not run.stopped_by else ""),
-        "ended because": REASONS.get(run.stopped_by or "", "-"),
+        "stopped by": REASONS.get(run.stopped_by or "", ""),
         "began": f"{run.created_at.astimezone():%Y-%m-%d %H:%M:%S}",
         "worked": f"{duration(run.seconds)} of {duration(run.design.budget_seconds)}",
         "blocks": f"{blocks} (at least {run.design.min_blocks}, at most {run.design.max_blocks})",
@@ -55,7 +57,7 @@ def _facts(run: Run, context: Context, blocks: int, failures: int) -> Table:
         "machine": f"{run.machine.cpu_model}, {run.machine.cores} cores, {run.machine.kernel}",
         "hone": run.hone_version,
     }
-    return facts(rows.items())
+    return facts((name, value) for name, value in rows.items() if value)
 
 
 def _subjects(run: Run) -> Table:
