@@ -242,7 +242,7 @@ def test_a_server_that_loses_a_process_for_want_of_memory_is_ended_and_told(
     # Version 1 of control groups kills that process, version 2 all of the server.
     with (
         pytest.raises(
-            ServerError, match=r"did not start: it was|lost a process: it took"
+            ServerError, match=r"did not start: it was|lost a process: it used"
         ) as caught,
         server,
     ):
