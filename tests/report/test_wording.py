@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dbhone.measurement.record import Warning
-from dbhone.report.wording import compiler, joined, legend, margin, told_together
+from dbhone.report.wording import compiler, joined, legend, margin, short_flag, told_together
 from tests.analysis.blocks import analysed, noisy, samples
 
 
@@ -81,3 +81,11 @@ def test_what_is_said_of_several_subjects_alike_stands_once() -> None:
         "pgo and lto+pgo: 1 of 102 files had no profile",
         "each slice has a new client (scan)",
     )
+
+
+def test_a_flag_is_shown_without_folders() -> None:
+    digest = "74d56d5383c4" + "0" * 52
+    profile = f"-fprofile-use=/home/me/.local/share/dbhone/profiles/{digest}/data"
+    assert short_flag(profile) == "-fprofile-use=profile 74d56d5383c4"
+    assert short_flag("-fprofile-prefix-path=/home/me/scratch/objects") == "-fprofile-prefix-path=…"
+    assert short_flag("-march=x86-64-v3") == "-march=x86-64-v3"

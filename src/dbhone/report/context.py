@@ -11,7 +11,7 @@ from dbhone.analysis.verdict import Analysis, Effect, Summary, overall
 from dbhone.measurement.metric import THROUGHPUT, Metric
 from dbhone.measurement.record import Group, Role, Run, Step, Subject, wholes
 from dbhone.report.table import Cell, Column, Row, Table
-from dbhone.report.wording import compiler, joined
+from dbhone.report.wording import compiler, joined, short_flag
 from dbhone.units import count_of
 
 EMPTY = Cell(text="")
@@ -220,7 +220,9 @@ def _aspects(subjects: tuple[Subject, ...]) -> Mapping[str, _Told]:
         "Source": lambda subject: subject.source,
         "Variant": lambda subject: subject.variant,
         "Compiler": lambda subject: compiler(subject.compiler),
-        "Flags": lambda subject: " ".join(flag for flag in subject.flags if flag not in shared),
+        "Flags": lambda subject: " ".join(
+            short_flag(flag) for flag in subject.flags if flag not in shared
+        ),
         "Levers": lambda subject: ", ".join(subject.levers),
         "Trained on": lambda subject: ", ".join(subject.trained_on),
     }

@@ -23,6 +23,8 @@ from dbhone.report.table import Cell, Interval
 from dbhone.units import count_of
 
 _COMPILER = re.compile(r"(?P<name>[A-Za-z][\w+-]*)")
+_PROFILE = re.compile(r"=[~/]\S*/profiles/([0-9a-f]{12})[0-9a-f]{52}\S*")
+_PATH = re.compile(r"(?<==)[~/]\S+")
 _VERSION = re.compile(r"(?<![\w.])(\d+)\.(\d+)(?:\.\d+)*")
 
 
@@ -152,6 +154,11 @@ def compiler(text: str) -> str:
     major, minor = versions[-1]
     word = known or (name.group("name") if name else text)
     return f"{word} {major}.{minor}"
+
+
+def short_flag(flag: str) -> str:
+    """Return a flag without folders: of a profile it has the beginning of its digest."""
+    return _PATH.sub("…", _PROFILE.sub(r"=profile \1", flag))
 
 
 def joined(words: Sequence[str]) -> str:
