@@ -14,6 +14,14 @@ _TIMEOUT = 5.0
 """Seconds that an answer may take."""
 
 
+class RejectedQueryError(ServerError):
+    """The server did not answer a query. ``words`` are its own: no version of hone changes them."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(f"the server rejected the query: {words}")
+        self.words = words
+
+
 class Client:
     """An open connection on a socket, the ``line``. Each query is a transaction of its own."""
 
@@ -25,13 +33,12 @@ class Client:
         self._errors = _errors_of(protocol)
 
     def ask(self, question: str) -> Sequence[Row]:
-        """Return the rows of an answer. Raises ServerError with the server's message."""
+        """Return the rows of an answer. Raises RejectedQueryError."""
         try:
             self._cursor.execute(question)
             return self._cursor.fetchall()
         except self._errors as error:
-            words = self._protocol.words(error)
-            raise ServerError(f"the server rejected the query: {words}") from error
+            raise RejectedQueryError(self._protocol.words(error)) from error
 
     def tell(self, statement: str) -> None:
         """Execute a statement that returns no rows. Raises ServerError."""

@@ -17,7 +17,7 @@ from dbhone import process
 from dbhone.compilation.manifest import Build
 from dbhone.errors import DriverError, ServerError
 from dbhone.files import digest_of
-from dbhone.instance.client import Client, connect
+from dbhone.instance.client import Client, RejectedQueryError, connect
 from dbhone.instance.server import Server
 from dbhone.sandbox import Sandbox
 from dbhone.verification.checks.base import GeneratedQueries, TestList
@@ -25,7 +25,7 @@ from dbhone.verification.harness import TestHarness, running
 from dbhone.verification.outcome import ListResult, Status, TestResult, compare
 from dbhone.verification.outcome_store import OutcomeStore
 
-_FORMAT = 1
+_FORMAT = 2
 _SEED = 20261124
 _COUNT = 1000
 _TIMEOUT = 300.0
@@ -150,9 +150,10 @@ class QueryRun:
             name = f"query {number}"
             try:
                 rows, digest = client.ask(self.check.digesting(text))[0]
-            except ServerError as error:
+            except RejectedQueryError as error:
                 server.check()
-                words = error.message
+                # It is kept, and compared with what later versions of hone are answered.
+                words = error.words
                 undecided = self.check.undecided.search(words) is not None
                 yield TestResult(
                     name=name,
