@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dbhone.dbms.base import Dbms, load_dbms
@@ -18,7 +18,7 @@ from dbhone.home import Home
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
 from dbhone.tuner.space import Candidate, Space, find_space
-from dbhone.units import count_of, duration, whole_minutes
+from dbhone.units import count_of
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds, usual_grade
 from dbhone.workload import suite as suites
@@ -164,25 +164,6 @@ def usual_budget(dbms: Dbms) -> float:
     least = _SERVER_BUDGET if isinstance(dbms, ServerDbms) else _EMBEDDED_BUDGET
     builds = _USUAL_BUILDS * dbms.build_seconds
     return least if builds <= least else 1800.0 * math.ceil(builds / 1800)
-
-
-def check_budget(request: Request, choosing: Mapping[str, float]) -> None:
-    """Raise UsageError if the budget has no time for a single candidate.
-
-    ``choosing`` has for each candidate, the most promising first, the seconds that it takes to
-    build and to measure it, and the base.
-    """
-    name, promising = next(iter(choosing.items()))
-    if request.budget >= request.budget_for(min(choosing.values())):
-        return
-    enough = request.budget_for(promising)
-    raise UsageError(
-        f"the budget of {duration(request.budget)} is too small for a single candidate:"
-        f" to build {name} and the base, and to measure them, takes {duration(promising)}, and to"
-        f" measure the winner afresh {duration(enough - promising)}",
-        hint=f"'--budget {whole_minutes(enough)}' would do, or a lower --grade; --force begins"
-        " anyway",
-    )
 
 
 def check_room(request: Request, home: Home) -> None:

@@ -268,7 +268,7 @@ def run_search(
 
     def complete(experiment: Experiment, run: Run, refresh: bool) -> None:
         try:
-            execute(experiment, run, refresh)
+            execute(dataclasses.replace(experiment, design=run.design), run, refresh)
         except BudgetSpentError as spent:
             store.update_run(run.id, budget_seconds=spent.enough + _PREPARING_AGAIN)
             begun = store.run(run.id)
@@ -282,13 +282,12 @@ def run_search(
             experiment = parse(
                 runs[-1].experiment, name=runs[-1].experiment_name, home=session.home
             )
-            design = runs[-1].design
-            complete(dataclasses.replace(experiment, design=design), runs[-1], False)
+            complete(experiment, runs[-1], False)
             continue
         stage = next_stage(request, finished_of(runs, store))
         if isinstance(stage, Decision):
             return stage
-        experiment = recorded(parse(stage.text, name=stage.name), session.home)
+        experiment = recorded(stage.experiment(), session.home)
         run = begin(experiment, session, store)
         complete(experiment, run, refresh and stage.kind is StageKind.CHOOSE)
 

@@ -10,13 +10,20 @@ from typing import Any
 
 from dbhone.analysis.selection import blocks_of_rung
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
-from dbhone.experiment.templates import design_table, file_text, workload_table
+from dbhone.errors import UsageError
+from dbhone.experiment.load import parse
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.planning import Estimator, make_plan
+from dbhone.experiment.templates import OPTIONS, design_table, file_text, workload_table
 from dbhone.tuner.request import Request
 from dbhone.tuner.space import BASE, Candidate
+from dbhone.units import duration, whole_minutes
 
 CONTROL = "control"
 _FINE = 0.001
 """A precision that no rung reaches: it ends after its blocks."""
+_AMPLE = 1e6
+"""The seconds of a budget that leaves nothing out."""
 _CONFIRMING_BLOCKS = 60
 _OTHER_SEED = 1000
 
@@ -36,6 +43,10 @@ class Stage:
     name: str
     text: str
     candidates: tuple[Candidate, ...]
+
+    def experiment(self) -> Experiment:
+        """Return the experiment that its run executes. Errors name the options of the search."""
+        return parse(self.text, name=self.name, options=OPTIONS)
 
 
 def rung(
@@ -110,3 +121,32 @@ def _stage(
 def _design(request: Request, budget: float, *, target: float, seed: int) -> dict[str, Any]:
     options = dataclasses.replace(request.design, budget=budget, target=target, seed=seed)
     return design_table(options, 1)
+
+
+def check_budget(request: Request, estimator: Estimator) -> None:
+    """Raise UsageError if the budget has no time for a single candidate.
+
+    The most promising candidate is looked at first: most budgets have time for it.
+    """
+    first, *others = request.candidates
+    promising = _seconds_alone(request, first, estimator)
+    enough = request.budget_for(promising)
+    if request.budget >= enough or any(
+        request.budget >= request.budget_for(_seconds_alone(request, other, estimator))
+        for other in others
+    ):
+        return
+    raise UsageError(
+        f"the budget of {duration(request.budget)} is too small for a single candidate:"
+        f" to build {first.name} and the base, and to measure them, takes {duration(promising)},"
+        f" and to measure the winner afresh {duration(enough - promising)}",
+        hint=f"'--budget {whole_minutes(enough)}' would do, or a lower --grade; --force begins"
+        " anyway",
+    )
+
+
+def _seconds_alone(request: Request, candidate: Candidate, estimator: Estimator) -> float:
+    """Return the seconds that it takes to build a candidate and the base, and to measure them."""
+    plan = make_plan(rung(request, (candidate,), 0, _AMPLE).experiment(), estimator)
+    measured = plan.measure.cost.seconds if plan.measure.block_seconds else 0.0
+    return plan.preparing + measured

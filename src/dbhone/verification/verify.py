@@ -101,7 +101,7 @@ def lists_of(dbms: str, grade: Grade) -> tuple[tuple[Check, TestList], ...]:
     Raises UsageError if the grade wants regression tests and hone knows none.
     """
     checks = checks_for(dbms)
-    if grade is not Grade.ANSWERS and usual_grade(dbms) is Grade.ANSWERS:
+    if grade is not Grade.ANSWERS and not _has_regression_tests(dbms):
         raise UsageError(
             f"hone knows no regression tests of {load_dbms(dbms).title}",
             hint=f"verify it with --grade {Grade.ANSWERS.value}",
@@ -112,8 +112,11 @@ def lists_of(dbms: str, grade: Grade) -> tuple[tuple[Check, TestList], ...]:
 
 def usual_grade(dbms: str) -> Grade:
     """Return the grade at which builds of a DBMS are verified if nobody names one."""
-    has_tests = any(isinstance(check, RegressionTests) for check in checks_for(dbms))
-    return Grade.SMOKE if has_tests else Grade.ANSWERS
+    return Grade.SMOKE if _has_regression_tests(dbms) else Grade.ANSWERS
+
+
+def _has_regression_tests(dbms: str) -> bool:
+    return any(isinstance(check, RegressionTests) for check in checks_for(dbms))
 
 
 def check_needs(dbms: str, grade: Grade, harness: TestHarness) -> None:

@@ -20,10 +20,7 @@ from dbhone.dbms.base import load_dbms
 from dbhone.errors import HoneError, Interrupted
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.planning import make_plan
-from dbhone.experiment.templates import OPTIONS
 from dbhone.experiment.verifying import test_harness
 from dbhone.home import Session
 from dbhone.measurement.record import Run, Subject
@@ -33,17 +30,14 @@ from dbhone.report.search import Search
 from dbhone.report.terminal import show_table
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.finished import finished_of, has_ended, runs_named
-from dbhone.tuner.request import Request, SearchOptions, check_budget, check_room, make_request
+from dbhone.tuner.request import Request, SearchOptions, check_room, make_request
 from dbhone.tuner.results import results
 from dbhone.tuner.search import Decision, keep_refusal, run_search
 from dbhone.tuner.space import Space
-from dbhone.tuner.stages import Stage, confirmation, rung
+from dbhone.tuner.stages import Stage, check_budget, confirmation, rung
 from dbhone.units import duration
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import check_needs
-
-_AMPLE = 1e6
-"""The seconds of a budget that leaves nothing out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +142,7 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         source, chosen.search_options, known_versions(context.home), partial(dbms_of_tree, context)
     )
     if not chosen.force:
-        check_budget(request, _choosing(context, request))
+        check_budget(request, BuildEstimator(context.home))
     first = rung(request, request.candidates, 0, request.for_choosing)
     if chosen.output is not None:
         write_output(chosen.output, first.text, force=chosen.force)
@@ -179,18 +173,6 @@ def command(context: Context, /, source: str, **options: Any) -> int:
         return _tell_gain(context, page, sum(ended.run.seconds for ended in finished))
 
 
-def _choosing(context: Context, request: Request) -> dict[str, float]:
-    """Return the seconds that a choosing run of each candidate alone takes, by its name."""
-    estimator = BuildEstimator(context.home)
-    seconds = {}
-    for candidate in request.candidates:
-        alone = rung(request, (candidate,), 0, _AMPLE)
-        plan = make_plan(parse(alone.text, name=alone.name, options=OPTIONS), estimator)
-        measured = plan.measure.cost.seconds if plan.measure.block_seconds else 0.0
-        seconds[candidate.name] = plan.preparing + measured
-    return seconds
-
-
 def _check(context: Context, request: Request, session: Session, *, force: bool) -> None:
     """Refuse, before anything is built, what cannot end well here.
 
@@ -198,7 +180,7 @@ def _check(context: Context, request: Request, session: Session, *, force: bool)
     or disk are too small, ToolError where the winner could not be verified.
     """
     alone = confirmation(request, request.candidates[0], 0, request.budget)
-    check(context, parse(alone.text, name=alone.name), session, force=force)
+    check(context, alone.experiment(), session, force=force)
     with shown(context.err, verbose=context.verbose) as listen:
         harness = test_harness(BuildService(session, listen))
         check_needs(request.dbms.name, request.grade, harness)
@@ -275,7 +257,7 @@ def _as_debian_packages(run: int, winner: Subject) -> str:
 
 
 def _print_plan(context: Context, request: Request, space: Space, first: Stage) -> None:
-    print_plan(context, parse(first.text, name=first.name))
+    print_plan(context, first.experiment())
     for name, reason in space.left_out.items():
         context.out.print(f"Left out: {name}: {reason}.", soft_wrap=True)
     levers = f" With the best build these levers are tried: {', '.join(request.levers)}."
