@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbhone.analysis.ceiling import find_ceilings
-from dbhone.analysis.verdict import differs
 from dbhone.measurement.metric import (
     BYTES_READ,
     BYTES_WRITTEN,
@@ -20,7 +18,7 @@ from dbhone.measurement.metric import (
     THROUGHPUT,
     Metric,
 )
-from dbhone.measurement.record import Role, Step, Subject, wholes
+from dbhone.measurement.record import Step, Subject, wholes
 from dbhone.report.context import EMPTY, ReportContext, heading, label, serves
 from dbhone.report.table import Cell, Column, Row, Table, columns, signed
 from dbhone.report.wording import capital, number, step_figure
@@ -78,7 +76,7 @@ def step_table(context: ReportContext, in_sample: bool) -> Table:
 
 
 def statement_table(context: ReportContext, in_sample: bool) -> Table | None:
-    """Return the parts of the steps, None if there are none: what differs most comes first."""
+    """Return the parts of the steps, None if there are none: what took most time comes first."""
     whole = set(wholes(context.run.steps))
     parts = [
         step for step in context.run.steps if step.in_sample is in_sample and step not in whole
@@ -89,28 +87,14 @@ def statement_table(context: ReportContext, in_sample: bool) -> Table | None:
     return Table(
         title=f"Statements, {context.part_title(in_sample).lower()}",
         caption="Executions of each kind of statement in a second of the clients' time that it"
-        f" took: {context.base}'s own, then the others' as a ratio to {context.base}'s. What"
-        " certainly differs comes first, the largest differences before others.",
+        f" took: {context.base}'s own, then the others' as a ratio to {context.base}'s. They"
+        " stand in the workload's order: if it was captured, what took most time comes first.",
         columns=(
             *columns("Statement", (f"{context.base}, per s", *map(label, context.others))),
             Column(title="Text", numeric=False),
         ),
-        rows=tuple(_statement_row(context, step) for step in _by_difference(context, measured)),
+        rows=tuple(_statement_row(context, step) for step in measured),
     )
-
-
-def _by_difference(context: ReportContext, steps: Sequence[Step]) -> list[Step]:
-    def rank(step: Step) -> tuple[bool, float]:
-        effects = [
-            effect
-            for other in context.others
-            if other.role is Role.CANDIDATE
-            and (effect := context.effect(other, step, THROUGHPUT)) is not None
-        ]
-        certain = [abs(math.log(effect.ratio)) for effect in effects if differs(effect)]
-        return not certain, -max(certain, default=0.0)
-
-    return sorted(steps, key=rank)
 
 
 def _statement_row(context: ReportContext, step: Step) -> Row:
