@@ -117,6 +117,21 @@ def test_headline_says_how_much_more_a_verdict_needs() -> None:
     )
 
 
+def test_a_run_that_may_have_too_few_blocks_shows_its_best_and_asks_for_no_more() -> None:
+    run = a_run()
+    preliminary = replace(run, design=replace(run.design, min_blocks=3, max_blocks=3))
+    page = build_page(preliminary, samples(run, Shape(blocks=3)))
+    assert page.headline.startswith("In 3 blocks lto+pgo was 1.06")
+    assert page.headline.endswith(
+        "times as fast as rel, the best of 5. That is no verdict: it needs 6 blocks, and the"
+        " experiment allows 3."
+    )
+    about_blocks = [note for note in page.notes if "blocks" in note and "verdict" in note]
+    assert about_blocks == [
+        "the experiment allows 3 blocks, and a verdict needs 6: its figures are preliminary"
+    ]
+
+
 def test_summary_says_what_would_have_been_found_where_nothing_was() -> None:
     table = _page().summary
     place = [column.title for column in table.columns].index("Would find")

@@ -76,6 +76,13 @@ def lacking(run: Run, samples: SampleArray, analysis: Analysis) -> Iterator[Warn
     analysis = analysis.without(_broken(run))
     effects = analysis.throughput_effects
     size = needs(run, samples, analysis)
+    if effects and run.design.max_blocks < MINIMUM_BLOCKS:
+        yield Warning(
+            code="too-few-blocks",
+            text=f"the experiment allows {count_of(run.design.max_blocks, 'block')}, and a verdict"
+            f" needs {MINIMUM_BLOCKS}: its figures are preliminary",
+        )
+        return
     if analysis.effects and analysis.blocks < MINIMUM_BLOCKS:
         whole = MINIMUM_BLOCKS - size.verdict_blocks
         yield Warning(

@@ -137,12 +137,7 @@ def _finding(data: _HeadlineData, candidates: list[Subject]) -> str:
     known = [score for score in scores if score is not None]
     judged = [score for score in known if score.verdict != Verdict.NOT_ENOUGH_DATA]
     if not judged:
-        blocks = max((score.blocks for score in known), default=0)
-        return (
-            f"There is no verdict yet: a verdict needs {MINIMUM_BLOCKS} blocks, "
-            f"and {blocks or 'none'} {'was' if blocks == 1 else 'were'} measured: "
-            f"{data.needs.verdict_words}."
-        )
+        return _without_verdict(data, known)
     if not candidates:
         return _of_controls(data, judged)
     winner = find_winner(data.analysis, whole)
@@ -163,6 +158,25 @@ def _finding(data: _HeadlineData, candidates: list[Subject]) -> str:
     else:
         text = _nothing_faster(data, best, judged, hidden)
     return f"{text} But {dissent}" if dissent else text
+
+
+def _without_verdict(data: _HeadlineData, scores: list[Summary]) -> str:
+    """Return the answer of a run with too few blocks; it may have been meant to have no more."""
+    most, base = data.run.design.max_blocks, data.base.name
+    blocks = max((score.blocks for score in scores), default=0)
+    if scores and most < MINIMUM_BLOCKS:
+        best = max(scores, key=lambda score: score.ratio)
+        rank = f", the best of {len(scores)}" if len(scores) > 1 else ""
+        return (
+            f"In {count_of(blocks, 'block')} {best.subject} was {_times(best)} as fast as"
+            f" {base}{rank}. That is no verdict: it needs {MINIMUM_BLOCKS} blocks, and the"
+            f" experiment allows {most}."
+        )
+    return (
+        f"There is no verdict yet: a verdict needs {MINIMUM_BLOCKS} blocks, "
+        f"and {blocks or 'none'} {'was' if blocks == 1 else 'were'} measured: "
+        f"{data.needs.verdict_words}."
+    )
 
 
 def _of_controls(data: _HeadlineData, scores: list[Summary]) -> str:

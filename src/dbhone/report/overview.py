@@ -17,7 +17,7 @@ from dbhone.analysis.verdict import (
     likely,
     sound_scores,
 )
-from dbhone.measurement.record import Role, RunState, Subject
+from dbhone.measurement.record import Role, RunState, Subject, wholes
 from dbhone.report.context import serves, short_names
 from dbhone.report.findings import Findings
 from dbhone.report.wording import cost_words, ends, format_ratio, joined
@@ -109,7 +109,7 @@ def _measured(findings: Findings) -> str:
         numbers = f"{threads[0]} to {threads[-1]}" if len(threads) > 1 else f"{threads[0]}"
         clients = f" with {numbers} client{'' if threads == [1] else 's'}"
     return (
-        f"{count_of(len(run.steps), 'step')} of {run.suite_name}{clients}, in "
+        f"{count_of(len(wholes(run.steps)), 'step')} of {run.suite_name}{clients}, in "
         f"{_blocks(findings)} of all subjects in random order, on "
         f"{machine.cpu_model}, {count_of(machine.cores, 'core')}."
     )

@@ -20,8 +20,6 @@ from dbhone.tuner.space import BASE, Candidate
 from dbhone.units import duration, whole_minutes
 
 CONTROL = "control"
-_FINE = 0.001
-"""A precision that no rung reaches: it ends after its blocks."""
 _AMPLE = 1e6
 """The seconds of a budget that leaves nothing out."""
 _CONFIRMING_BLOCKS = 60
@@ -58,7 +56,7 @@ def rung(
 ) -> Stage:
     """Return a choosing run of candidates; ``number`` counts from 0, ``budget`` is in seconds."""
     most = blocks or blocks_of_rung(number)
-    design = _design(request, budget, target=_FINE, seed=request.design.seed + number)
+    design = _design(request, budget, seed=request.design.seed + number)
     return _stage(
         request,
         StageKind.CHOOSE,
@@ -75,7 +73,7 @@ def rung(
 def confirmation(request: Request, candidate: Candidate, number: int, budget: float) -> Stage:
     """Return the run that measures a candidate afresh, against the base and with a control."""
     seed = request.design.seed + _OTHER_SEED + number
-    design = _design(request, budget, target=request.design.target, seed=seed)
+    design = _design(request, budget, seed=seed)
     blocks = {"min": MINIMUM_BLOCKS, "max": _CONFIRMING_BLOCKS}
     return _stage(
         request,
@@ -118,8 +116,8 @@ def _stage(
     return Stage(kind=kind, name=name, text=text, candidates=candidates)
 
 
-def _design(request: Request, budget: float, *, target: float, seed: int) -> dict[str, Any]:
-    options = dataclasses.replace(request.design, budget=budget, target=target, seed=seed)
+def _design(request: Request, budget: float, *, seed: int) -> dict[str, Any]:
+    options = dataclasses.replace(request.design, budget=budget, seed=seed)
     return design_table(options, 1)
 
 
