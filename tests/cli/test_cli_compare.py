@@ -48,6 +48,14 @@ def test_an_experiment_is_written_to_a_file_that_can_be_run(tmp_path: Path) -> N
     assert "mysql-8.0.33: ready-made" in hone(tmp_path / "home", "plan", "c.toml").stdout
 
 
+def test_the_plan_of_a_comparison_is_shown_and_nothing_is_begun(tmp_path: Path) -> None:
+    done = hone(tmp_path / "home", *_WORDS, "--size", "smoke", "--plan")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "mysql-8.0.33: ready-made" in done.stdout
+    assert "Expected: " in done.stdout
+    assert not (tmp_path / "home").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

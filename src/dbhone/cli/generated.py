@@ -12,6 +12,7 @@ import click
 from dbhone.cli import completing
 from dbhone.cli.context import Context
 from dbhone.cli.lines import numbers, words, write_output
+from dbhone.cli.plan_view import print_plan
 from dbhone.cli.running import Duration, Percent, execute_new
 from dbhone.experiment.model import Experiment
 from dbhone.experiment.templates import DesignOptions, WorkloadOptions
@@ -54,6 +55,9 @@ _OPTIONS = (
     ),
     click.option("--refresh", is_flag=True, help="Check for newer sources."),
     click.option(
+        "--plan", is_flag=True, help="Show what would be done, and how long it takes; do nothing."
+    ),
+    click.option(
         "--output",
         "-o",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -80,6 +84,7 @@ class GeneratedOptions:
     target: float
     seed: int
     refresh: bool
+    plan: bool
     output: Path | None
     force: bool
 
@@ -122,7 +127,10 @@ def generated_options_without_budget(function: F) -> F:
 def write_or_execute(
     context: Context, experiment: Experiment, request: GeneratedOptions
 ) -> Page | None:
-    """Write the experiment where it is asked for; else execute it, and return what it found."""
+    """Write the experiment or its plan if asked; else execute it, and return what it found."""
+    if request.plan:
+        print_plan(context, experiment)
+        return None
     if request.output is None:
         return execute_new(context, experiment, refresh=request.refresh, force=request.force)
     write_output(request.output, experiment.text, force=request.force)

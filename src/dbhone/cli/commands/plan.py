@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
-
 import click
-from rich.table import Table
 
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import json_option, labelled, listing, print_json
+from dbhone.cli.lines import json_option, print_json
+from dbhone.cli.plan_view import lack_of_room, print_plan
 from dbhone.cli.running import Duration, source_option, with_design
-from dbhone.errors import HoneError, MachineError
+from dbhone.errors import MachineError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.goals import check_folders, missing_for
 from dbhone.experiment.load import load_named
-from dbhone.experiment.model import Experiment, Servers, SubjectDeclaration
-from dbhone.experiment.plan import Plan, PlanStep, Verify
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.plan import Plan
 from dbhone.experiment.planning import make_plan, shortage
-from dbhone.experiment.room import check_room
-from dbhone.home import Home
 from dbhone.requirements import Missing
 from dbhone.source.known_versions import known_versions
-from dbhone.units import count_of, duration
 
 
 @click.command(
@@ -60,71 +54,11 @@ def command(
         estimator = BuildEstimator(context.home)
         plan = make_plan(declared, estimator)
         lacking = missing_for(declared, estimator)
-        print_json(context, _object(declared, plan, lacking, _room(declared, plan, context.home)))
+        print_json(
+            context, _object(declared, plan, lacking, lack_of_room(declared, plan, context.home))
+        )
         return
     print_plan(context, declared)
-
-
-def print_plan(context: Context, declared: Experiment) -> None:
-    """Print what an experiment would do, step by step, and what this machine lacks for it."""
-    check_folders(declared)
-    estimator = BuildEstimator(context.home)
-    plan = make_plan(declared, estimator)
-    context.out.print(declared.title, style="bold")
-    context.out.print(_table(plan))
-    design = declared.design
-    budget = f"the budget of {duration(design.budget_seconds)} is spent"
-    until = (
-        f"{count_of(design.max_blocks, 'block')}, unless {budget} before"
-        if design.min_blocks == design.max_blocks
-        else f"at least {design.min_blocks} and at most {design.max_blocks}, until every effect is"
-        f" known to ±{design.target:.1%} or {budget}"
-    )
-    context.out.print(
-        f"{declared.suite_label} ({declared.size}) is measured on all subjects in random order,"
-        f" block after block: {until}."
-    )
-    if declared.servers is Servers.ONE:
-        context.out.print(
-            "One server is up at a time: restarts are its replicates, what is compared is"
-            " measured minutes apart, and noise that lasts that long is in every effect."
-        )
-    measuring = plan.measure.cost.seconds
-    if measuring > 0:
-        context.out.print(
-            f"Expected: {duration(plan.preparing)} to prepare, {duration(measuring)} to measure"
-            f"{_blocks(plan)}."
-        )
-    if plan.tentative:
-        context.out.print(f"Left out, for lack of time: {', '.join(plan.tentative)}.")
-    short = shortage(plan, declared)
-    if short is not None:
-        reason = f"{short.reason[0].upper()}{short.reason[1:]}"
-        context.out.print(f"{reason}: {short.remedy}.", soft_wrap=True)
-    room = _room(declared, plan, context.home)
-    if room is not None:
-        context.out.print(labelled("warning", room.message, "bold yellow"), soft_wrap=True)
-        context.out.print(labelled("next", room.hint or ""), soft_wrap=True)
-    for subject in declared.subjects:
-        error = estimator.absence(declared, subject)
-        if error is not None:
-            _warn(context, subject, error)
-    lacking = missing_for(declared, estimator)
-    if lacking:
-        context.out.print(
-            labelled("warning", f"this machine lacks {lacking.describe()}", "bold yellow"),
-            soft_wrap=True,
-        )
-        context.out.print(labelled("next", lacking.line()), soft_wrap=True)
-
-
-def _room(experiment: Experiment, plan: Plan, home: Home) -> MachineError | None:
-    """Return why memory or disk are not enough, None if they are."""
-    try:
-        check_room(experiment, plan, home)
-    except MachineError as error:
-        return error
-    return None
 
 
 def _object(
@@ -156,59 +90,6 @@ def _object(
             for step in plan.steps
         ],
     }
-
-
-def _warn(context: Context, subject: SubjectDeclaration, error: HoneError) -> None:
-    fate = "would be left out" if subject.optional else "cannot be measured here"
-    context.out.print(
-        labelled("warning", f"{subject.name} {fate}: {error.message}", "bold yellow"),
-        soft_wrap=True,
-    )
-    if error.hint is not None:
-        context.out.print(labelled("next", error.hint), soft_wrap=True)
-
-
-def _blocks(plan: Plan) -> str:
-    block = plan.measure.block_seconds
-    if block is None:
-        return ""
-    return f", {duration(block)} a block: {count_of(plan.blocks or 0, 'block')}"
-
-
-def _table(plan: Plan) -> Table:
-    table = listing("#", "stage", "what", "expected", right=("#", "expected"))
-    number = 1
-    for alike in _rows(plan):
-        if len(alike) == 1:
-            table.add_row(str(number), alike[0].stage.value, alike[0].label, _expected(alike[0]))
-        else:
-            table.add_row(
-                f"{number}–{number + len(alike) - 1}",
-                alike[0].stage.value,
-                f"{len(alike)} subjects: same results as the base, consistent data",
-                _expected_together(alike),
-            )
-        number += len(alike)
-    return table
-
-
-def _rows(plan: Plan) -> Iterator[tuple[PlanStep, ...]]:
-    """Yield the steps, the proofs of all subjects together."""
-    for proofs, group in groupby(plan.steps, lambda step: isinstance(step, Verify)):
-        steps = tuple(group)
-        yield from [steps] if proofs else ((step,) for step in steps)
-
-
-def _expected_together(steps: tuple[PlanStep, ...]) -> str:
-    seconds = sum(step.cost.seconds for step in steps)
-    return f"about {duration(seconds)}" if seconds else "done"
-
-
-def _expected(step: PlanStep) -> str:
-    if step.cost.done:
-        return "done"
-    about = f"about {duration(step.cost.seconds)}" if step.cost.seconds else "a moment"
-    return f"{about}, if there is time" if step.tentative else about
 
 
 PLUGIN = command

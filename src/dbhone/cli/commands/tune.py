@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from dbhone.cli import completing
-from dbhone.cli.commands.plan import print_plan
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, generated_options_without_budget
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, labelled, write_output
+from dbhone.cli.plan_view import print_plan
 from dbhone.cli.progress import shown
 from dbhone.cli.running import Duration, Percent, check, dbms_of_tree, perform, save_reports
 from dbhone.dbms.base import load_dbms
@@ -49,7 +49,6 @@ class _Options(GeneratedOptions):
     levers: tuple[str, ...]
     grade: str | None
     allow_loss: float
-    plan: bool
 
     @property
     def search_options(self) -> SearchOptions:
@@ -120,9 +119,6 @@ class _Options(GeneratedOptions):
     default="3%",
     show_default=True,
     help="Largest certain loss that the winner may have on a step; 99% allows any.",
-)
-@click.option(
-    "--plan", is_flag=True, help="Show what would be done, and how long it takes; do nothing."
 )
 @generated_options_without_budget
 @pass_context
