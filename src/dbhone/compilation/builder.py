@@ -111,7 +111,8 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     if kept_build is not None:
         return kept_build
     spec.check()
-    _check_programs(spec)
+    if spec.inputs.packaging is None:  # The rules of a distribution name what they need themselves.
+        _check_programs(spec)
     _check_folder(session.scratch)
     with session.fixed_workdir(_folder_name(spec.tree.digest)) as work, tenancy(session) as tenant:
         making = _Making(spec, digest, session, work, tenant, notify)

@@ -1,7 +1,8 @@
 """PostgreSQL 13 and newer, built in a folder beside the source tree.
 
-Versions that have meson (16 and newer) are built with it, the others with GNU autoconf. Either
-way only the server itself gets the variant's flags (``_postgresql_make.py`` says why).
+Versions that have meson (16 and newer) are built with it, the others with GNU autoconf. Debian's
+packages are built by Debian's rules, which take GNU autoconf for all versions. In each way only
+the server itself gets the variant's flags (``_postgresql_make.py`` says why).
 
 PostgreSQL finds its files relative to its program, so it is configured with a prefix that
 does not exist and kept wherever hone keeps builds.
@@ -96,8 +97,6 @@ class Postgresql(PostgresqlLife):
     def recipe(self, request: BuildRequest) -> Recipe:
         """Return the steps: configure, what the server needs, then the server."""
         if request.packaging is not None:
-            if has_meson(request.tree):
-                raise SourceError(f"hone cannot build Debian's packages of {request.version} yet")
             return deb_recipe(request, _UNMOVABLE)
         steps = meson_steps if has_meson(request.tree) else make_steps
         return Recipe(
