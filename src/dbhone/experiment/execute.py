@@ -7,7 +7,6 @@ measurements in the store. To execute a run again makes a new plan, in which tha
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from functools import partial
 
 from dbhone.compilation.bolt import check_memory
@@ -26,10 +25,11 @@ from dbhone.errors import (
     UsageError,
 )
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.estimates import BuildEstimator, SpeedFactor
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Listener, StepReport, StepReporter
 from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, SubjectDeclaration
+from dbhone.experiment.participants import LEFT_OUT, Participants
 from dbhone.experiment.plan import (
     Calibrate,
     CheckMachine,
@@ -45,7 +45,7 @@ from dbhone.experiment.plan import (
     Train,
     Verify,
 )
-from dbhone.experiment.planning import leaves_time, make_plan
+from dbhone.experiment.planning import make_plan
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.subject_record import (
     describe,
@@ -77,8 +77,6 @@ from dbhone.source.tree import kept_tree
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import Verification, check_needs
 
-_LEFT_OUT = "left-out"
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionContext:
@@ -109,12 +107,7 @@ class Execution:
         )
         self._subjects = {subject.name: subject for subject in experiment.subjects}
         self._measured = frozenset(done.subject for done in context.store.done(run.id))
-        self._out: set[str] = set()
-        """The subjects that take no further part."""
-        self._performed: set[str] = set()
-        """What was made so far, as steps name it."""
-        # How far a guess is off says nothing of what a build here took before.
-        self._speed = {guessed: SpeedFactor() for guessed in (False, True)}
+        self._participants = Participants(experiment, self._recorder, self._measured)
         self._made_target: Target | None = None
         self._base_answers: ResultDigest | None = None
         self._schedule: Schedule | None = None
@@ -140,7 +133,7 @@ class Execution:
         out = {
             warning.subject: "its run began without it"
             for warning in self._run.warnings
-            if warning.code == _LEFT_OUT and warning.subject and self._measured
+            if warning.code == LEFT_OUT and warning.subject and self._measured
         }
         progress = PlanProgress(
             measured=self._measured,
@@ -149,7 +142,8 @@ class Execution:
         )
         plan = make_plan(self._experiment, self._estimator, progress)
         absent = set(plan.left_out) - broken.keys() - progress.left_out.keys()
-        self._leave_out({name: plan.left_out[name] for name in plan.left_out if name in absent})
+        reasons = {name: plan.left_out[name] for name in plan.left_out if name in absent}
+        self._participants.leave_out(reasons)
         return plan
 
     def _walk(self, plan: Plan) -> None:
@@ -160,24 +154,25 @@ class Execution:
             left=self._recorder.left,
         )
         for step in plan.steps:
-            if self._takes_part(step, plan):
+            if self._participants.admit(step, plan):
                 try:
-                    with reporter.step(step, self._expected(step)) as report:
+                    with reporter.step(step, self._participants.expected(step)) as report:
                         self._perform(step, plan, report)
                 except (BuildError, ProfileError, DriverError, ServerError) as error:
                     self._do_without(step, error)
                 else:
-                    self._learn(step, report)
-                    self._performed.add(step.makes)
+                    self._participants.performed(step, report)
                 self._recorder.tick()
 
     def _do_without(self, step: PlanStep, error: HoneError) -> None:
         """Leave out the subjects whose build failed. Raises the error if one is not optional."""
-        names = tuple(self._active(step))
+        names = self._participants.of(step)
         builds = isinstance(step, Compile | TakePrebuilt | PostLink | Train)
         if not builds or not all(self._subjects[name].optional for name in names):
             raise error
-        self._leave_out(dict.fromkeys(names, f"its build failed: {error.text_with_log}"))
+        self._participants.leave_out(
+            dict.fromkeys(names, f"its build failed: {error.text_with_log}")
+        )
 
     def _perform(self, step: PlanStep, plan: Plan, report: StepReport) -> None:
         match step:
@@ -199,72 +194,14 @@ class Execution:
             case Calibrate():
                 self._schedule = self._service.exclusively(self._target.schedule)
             case Measure():
-                self._stopped_by = self._measure(tuple(self._active(step)))
+                self._stopped_by = self._measure(self._participants.of(step))
             case _:
                 raise TypeError(f"nothing performs {type(step).__name__}")
 
-    # Which subjects take part
-
-    def _active(self, step: PlanStep) -> Iterator[str]:
-        return (name for name in step.subjects if name not in self._out)
-
-    def _takes_part(self, step: PlanStep, plan: Plan) -> bool:
-        """Return whether a step is for a subject that takes part, and that there is time for."""
-        for name in tuple(self._active(step)):
-            if isinstance(step, Compile | TakePrebuilt) and not self._is_admitted(name, plan):
-                self._out.add(name)
-                text = f"{name} was left out: building it would leave too little of the budget"
-                self._recorder.warn(
-                    Warning(code=_LEFT_OUT, text=f"{text} for measuring", subject=name)
-                )
-                self._recorder.note(f"{text} for measuring")
-        return any(self._active(step))
-
-    def _is_admitted(self, name: str, plan: Plan) -> bool:
-        """Return whether there is time for what a subject's build still needs.
-
-        It is asked before each of its builds: one that others share may come long before its own.
-        """
-        if not self._subjects[name].optional or name in self._measured:
-            return True
-        seconds = sum(
-            self._expected(step) or 0.0
-            for step in plan.steps
-            if name in step.subjects
-            and step.makes not in self._performed
-            and isinstance(step, Compile | TakePrebuilt | PostLink | Train)
-        )
-        left = self._recorder.left()
-        return leaves_time(self._experiment, name, self._out, left=left, build=seconds)
-
-    def _leave_out(self, reasons: dict[str, str]) -> None:
-        """Let subjects take no part that cannot be built or started on this machine."""
-        self._out.update(reasons)
-        for name, reason in reasons.items():
-            text = f"{name} was left out: {reason}"
-            self._recorder.warn(Warning(code=_LEFT_OUT, text=text, subject=name))
-        if reasons:
-            why = "; ".join(dict.fromkeys(reasons.values()))
-            self._recorder.note(f"left out: {', '.join(reasons)} ({why})")
-
     def _break(self, name: str, build: BuildResult, reason: str) -> None:
-        self._out.add(name)
+        self._participants.remove(name)
         self._describe(name, build, broken=reason)
         self._recorder.note(f"{name} is broken and takes no part: {reason}")
-
-    # How long builds take
-
-    def _expected(self, step: PlanStep) -> float | None:
-        """Return about how many seconds a build takes at this machine's speed."""
-        if not isinstance(step, Compile | TakePrebuilt | PostLink | Train):
-            return None
-        return step.cost.seconds * self._speed[step.cost.guessed].factor
-
-    def _learn(self, step: PlanStep, report: StepReport) -> None:
-        if isinstance(step, Compile | TakePrebuilt) and not report.reused:
-            self._speed[step.cost.guessed].learn(self._expected(step) or 0.0, report.seconds)
-
-    # The steps
 
     def _check_machine(self, step: CheckMachine) -> None:
         check_conditions(self._experiment, self._session)
@@ -272,14 +209,14 @@ class Execution:
             dbms = self._experiment.base.inputs.dbms
             check_needs(dbms, self._experiment.verification, test_harness(self._service))
         absent = {}
-        for name in self._active(step):
+        for name in self._participants.of(step):
             error = self._absence(self._subjects[name])
             if error is None:
                 continue
             if not self._subjects[name].optional:
                 raise type(error)(f"{name}: {error.message}", hint=error.hint)
             absent[name] = error.message
-        self._leave_out(absent)
+        self._participants.leave_out(absent)
 
     def _absence(self, subject: SubjectDeclaration) -> HoneError | None:
         error = self._estimator.absence(self._experiment, subject)
@@ -319,11 +256,11 @@ class Execution:
 
     def _describe_built(self, step: PlanStep, plan: Plan) -> str:
         """Keep what the subjects are whose build a step has made; return a note on its profile."""
-        names = [name for name in self._active(step) if plan.builds[name] == step.makes]
+        names = [name for name in self._participants.of(step) if plan.builds[name] == step.makes]
         note = ""
         for name in names:
             result = self._service.build(step.makes)
-            self._recorder.withdraw(_LEFT_OUT, name)
+            self._recorder.withdraw(LEFT_OUT, name)
             self._describe(name, result)
             self._recorder.warn(*profile_warnings(name, result.build))
             note = profile_note(result.build)
@@ -333,7 +270,7 @@ class Execution:
         builds = {
             name: self._service.build(plan.builds[name])
             for name in self._subjects
-            if name in plan.builds and name not in self._out
+            if name in plan.builds and self._participants.has(name)
         }
         self._builds = builds
         self._note_identical(builds)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from dbhone.analysis.selection import step_ratio
+from dbhone.experiment.participants import LEFT_OUT
 from dbhone.measurement.record import Run
 from dbhone.measurement.series import Observation
 from dbhone.measurement.store import Store
@@ -21,7 +22,6 @@ from dbhone.tuner.search import Decision, ranking, scores, search_of
 from dbhone.tuner.space import BASE, BASE_COMPILER, Candidate
 from dbhone.tuner.stages import StageKind
 
-_LEFT_OUT = "left-out"
 _ORDER = ("lto", "cspgo", "pgo", "bolt")
 """The stages of a waterfall; what else sets a build apart comes after them."""
 
@@ -121,7 +121,7 @@ def _absent(choosing: Sequence[Finished], measured: Mapping[str, str]) -> Iterat
     for ended in choosing:
         for warning in ended.run.warnings:
             name = warning.subject
-            if warning.code == _LEFT_OUT and name is not None and name not in measured:
+            if warning.code == LEFT_OUT and name is not None and name not in measured:
                 yield name, warning.text.removeprefix(f"{name} was left out: ")
         for subject in ended.run.subjects:
             if subject.broken is not None and subject.name not in {BASE, *measured}:

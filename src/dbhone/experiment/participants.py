@@ -1,0 +1,104 @@
+"""Which subjects take part in the execution of an experiment, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from dbhone.experiment.estimates import SpeedFactor
+from dbhone.experiment.events import StepReport
+from dbhone.experiment.model import Experiment
+from dbhone.experiment.plan import Compile, Plan, PlanStep, PostLink, TakePrebuilt, Train
+from dbhone.experiment.planning import leaves_time
+from dbhone.experiment.recorder import RunRecorder
+from dbhone.measurement.record import Warning
+
+LEFT_OUT = "left-out"
+"""The code of the warning that a subject takes no part."""
+
+
+class Participants:
+    """The subjects that take part, as far as the execution came.
+
+    An optional subject is left out if it cannot be built or started here, or if its builds would
+    leave too little of the budget for measuring. How long builds take is learned from those that
+    were made. A subject that was ``measured`` before takes part in any case.
+    """
+
+    def __init__(
+        self, experiment: Experiment, recorder: RunRecorder, measured: Collection[str]
+    ) -> None:
+        self._experiment = experiment
+        self._recorder = recorder
+        self._certain = {
+            subject.name
+            for subject in experiment.subjects
+            if not subject.optional or subject.name in measured
+        }
+        self._out: set[str] = set()
+        self._made: set[str] = set()
+        # How far a guess is off says nothing of what a build here took before.
+        self._speed = {guessed: SpeedFactor() for guessed in (False, True)}
+
+    def has(self, name: str) -> bool:
+        """Return whether a subject takes part still."""
+        return name not in self._out
+
+    def of(self, step: PlanStep) -> tuple[str, ...]:
+        """Return the subjects of a step that take part."""
+        return tuple(name for name in step.subjects if name not in self._out)
+
+    def remove(self, name: str) -> None:
+        """Let a subject take no further part."""
+        self._out.add(name)
+
+    def leave_out(self, reasons: Mapping[str, str]) -> None:
+        """Let subjects take no part that cannot be built or started on this machine."""
+        for name, reason in reasons.items():
+            self._leave_out(name, f"{name} was left out: {reason}")
+        if reasons:
+            why = "; ".join(dict.fromkeys(reasons.values()))
+            self._recorder.note(f"left out: {', '.join(reasons)} ({why})")
+
+    def admit(self, step: PlanStep, plan: Plan) -> bool:
+        """Return whether a step is for a subject that takes part and that there is time for."""
+        if isinstance(step, Compile | TakePrebuilt):
+            for name in self.of(step):
+                if not self._has_time(name, plan):
+                    text = (
+                        f"{name} was left out: building it would leave too little of the budget"
+                        " for measuring"
+                    )
+                    self._leave_out(name, text)
+                    self._recorder.note(text)
+        return bool(self.of(step))
+
+    def expected(self, step: PlanStep) -> float | None:
+        """Return about how many seconds a build takes at this machine's speed; None of others."""
+        if not isinstance(step, Compile | TakePrebuilt | PostLink | Train):
+            return None
+        return step.cost.seconds * self._speed[step.cost.guessed].factor
+
+    def performed(self, step: PlanStep, report: StepReport) -> None:
+        """Note that a step was performed, and learn from how long a build took."""
+        if isinstance(step, Compile | TakePrebuilt) and not report.reused:
+            self._speed[step.cost.guessed].learn(self.expected(step) or 0.0, report.seconds)
+        self._made.add(step.makes)
+
+    def _leave_out(self, name: str, text: str) -> None:
+        self._out.add(name)
+        self._recorder.warn(Warning(code=LEFT_OUT, text=text, subject=name))
+
+    def _has_time(self, name: str, plan: Plan) -> bool:
+        """Return whether there is time for what a subject's build still needs.
+
+        It is asked before each of its builds: one that others share may come long before its own.
+        """
+        if name in self._certain:
+            return True
+        seconds = sum(
+            self.expected(step) or 0.0
+            for step in plan.steps
+            if name in step.subjects and step.makes not in self._made
+        )
+        left = self._recorder.left()
+        return leaves_time(self._experiment, name, self._out, left=left, build=seconds)
