@@ -12,7 +12,7 @@ from dbhone.dbms.base import Edit
 from dbhone.errors import SourceError
 from dbhone.home import Session
 from dbhone.source.derive import apply_edits, find_edited, find_unpacked, unpack_server
-from dbhone.source.prebuilt import find_server
+from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, acquire, kept_tree
 from tests.source.conftest import Notifications
 from tests.source.make_archives import tarred, zipped

@@ -9,7 +9,7 @@ import pytest
 
 from dbhone.errors import HoneError, SourceError, ToolError
 from dbhone.home import Session
-from dbhone.source.prebuilt import find_server
+from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, acquire
 from tests.source.make_elf import elf
 

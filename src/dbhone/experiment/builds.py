@@ -1,6 +1,6 @@
 """Performs the steps of a plan that make builds.
 
-They fetch, take what is prebuilt, compile, train, and change what was linked.
+They fetch, take what is ready-made, compile, train, and change what was linked.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from dbhone.experiment.events import (
     WaitEnded,
 )
 from dbhone.experiment.model import Training
-from dbhone.experiment.plan import Compile, Fetch, PlanStep, PostLink, TakePrebuilt, Train
+from dbhone.experiment.plan import Compile, Fetch, PlanStep, PostLink, TakeReadyMade, Train
 from dbhone.experiment.target import BuildResult, TrainingJob, training_scripts, training_tasks
 from dbhone.experiment.targets import target_class
 from dbhone.files import digest_of_file
 from dbhone.home import Session
 from dbhone.host_lock import hold_host_lock
-from dbhone.instance import prebuilt
+from dbhone.instance import ready_made
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.derive import apply_edits, apply_fixes, find_unpacked, unpack_server
-from dbhone.source.prebuilt import find_server
+from dbhone.source.ready_made import find_server
 from dbhone.source.tree import SourceTree, acquire, recall
 from dbhone.workload import suite as suites
 from dbhone.workload.drivers.base import load_driver
@@ -101,8 +101,8 @@ class BuildService:
                 kept = recall(step.reference, self.session.home) is not None
                 self._results[step.makes] = self.tree(step.reference)
                 return kept
-            case TakePrebuilt():
-                result = self._take_prebuilt(step.inputs)
+            case TakeReadyMade():
+                result = self._take_ready_made(step.inputs)
             case Compile():
                 result = self.compile(step.inputs, step.pass_, self._profile(step))
             case PostLink():
@@ -164,18 +164,18 @@ class BuildService:
             self._compilers[name] = find_compiler(name)
         return self._compilers[name]
 
-    def prebuilt_server(self, source: str) -> BuildResult:
+    def ready_made_server(self, source: str) -> BuildResult:
         """Return the ready-made server that a source brings, whichever DBMS it is."""
         tree = find_unpacked(self.tree(source), self.session.home)
-        known = prebuilt.find(self.session.home, tree)
+        known = ready_made.find(self.session.home, tree)
         if known is not None:
             return BuildResult(build=known, tree=tree, reused=True)
         whole = unpack_server(tree, self.session, self._detail)
-        build = self.exclusively(lambda: prebuilt.adopt(whole, self.session))
+        build = self.exclusively(lambda: ready_made.adopt(whole, self.session))
         return BuildResult(build=build, tree=whole, reused=False)
 
-    def _take_prebuilt(self, inputs: BuildInputs) -> BuildResult:
-        result = self.prebuilt_server(inputs.source)
+    def _take_ready_made(self, inputs: BuildInputs) -> BuildResult:
+        result = self.ready_made_server(inputs.source)
         manifest = result.build.manifest
         if manifest.dbms != inputs.dbms:
             raise UsageError(

@@ -21,14 +21,14 @@ from dbhone.experiment.levers import lacking
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.plan import DONE, Cost
 from dbhone.home import Home
-from dbhone.instance import prebuilt
+from dbhone.instance import ready_made
 from dbhone.source.derive import find_edited, find_unpacked
 from dbhone.source.tree import SourceTree, last_tree, recall
 
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
 _INSTRUMENTED = 1.2
 _POST_LINK = 0.08
-_PREBUILT_SECONDS = 5.0
+_READY_MADE_SECONDS = 5.0
 
 
 class BuildEstimator:
@@ -48,7 +48,7 @@ class BuildEstimator:
         if tree is None:
             return ""
         if inputs.variant.ready_made:
-            build = self._prebuilt(tree)
+            build = self._ready_made(tree)
             return build.manifest.version if build is not None else ""
         return _version_of(inputs.dbms, tree)
 
@@ -77,7 +77,7 @@ class BuildEstimator:
     def cost(self, inputs: BuildInputs, pass_: Pass, training: Training | None = None) -> Cost:
         """Return what one pass of a build costs, which takes a profile of this training if any."""
         if inputs.variant.ready_made:
-            return self._cost_of_prebuilt(inputs)
+            return self._cost_of_ready_made(inputs)
         compiler = self._compiler(inputs.compiler)
         builds = all_builds(self._home)
         like = [build for build in builds if _is_like(build, inputs, pass_, compiler)]
@@ -140,13 +140,13 @@ class BuildEstimator:
         except HoneError:
             return False  # the build will tell the user
 
-    def _cost_of_prebuilt(self, inputs: BuildInputs) -> Cost:
+    def _cost_of_ready_made(self, inputs: BuildInputs) -> Cost:
         tree = last_tree(inputs.source, self._home)
-        done = tree is not None and self._prebuilt(tree) is not None
-        return DONE if done else Cost(seconds=_PREBUILT_SECONDS)
+        done = tree is not None and self._ready_made(tree) is not None
+        return DONE if done else Cost(seconds=_READY_MADE_SECONDS)
 
-    def _prebuilt(self, tree: SourceTree) -> Build | None:
-        return prebuilt.find(self._home, find_unpacked(tree, self._home))
+    def _ready_made(self, tree: SourceTree) -> Build | None:
+        return ready_made.find(self._home, find_unpacked(tree, self._home))
 
     def _compiler(self, name: str) -> Compiler | None:
         if name not in self._compilers:

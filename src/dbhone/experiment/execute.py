@@ -41,7 +41,7 @@ from dbhone.experiment.plan import (
     PlanProgress,
     PlanStep,
     PostLink,
-    TakePrebuilt,
+    TakeReadyMade,
     Train,
     Verify,
 )
@@ -167,7 +167,7 @@ class Execution:
     def _do_without(self, step: PlanStep, error: HoneError) -> None:
         """Leave out the subjects whose build failed. Raises the error if one is not optional."""
         names = self._participants.of(step)
-        builds = isinstance(step, Compile | TakePrebuilt | PostLink | Train)
+        builds = isinstance(step, Compile | TakeReadyMade | PostLink | Train)
         if not builds or not all(self._subjects[name].optional for name in names):
             raise error
         self._participants.leave_out(
@@ -182,7 +182,7 @@ class Execution:
                 self._use_tree_of_before(step)
                 report.reused = self._service.perform(step)
                 self._check_source(step)
-            case Compile() | TakePrebuilt() | PostLink() | Train():
+            case Compile() | TakeReadyMade() | PostLink() | Train():
                 report.reused = self._service.perform(step)
                 report.note = self._describe_built(step, plan)
             case CheckSubjects():

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dbhone.experiment.estimates import SpeedFactor
 from dbhone.experiment.events import StepReport
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.plan import Compile, Plan, PlanStep, PostLink, TakePrebuilt, Train
+from dbhone.experiment.plan import Compile, Plan, PlanStep, PostLink, TakeReadyMade, Train
 from dbhone.experiment.planning import leaves_time
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.measurement.record import Warning
@@ -61,7 +61,7 @@ class Participants:
 
     def admit(self, step: PlanStep, plan: Plan) -> bool:
         """Return whether a step is for a subject that takes part and that there is time for."""
-        if isinstance(step, Compile | TakePrebuilt):
+        if isinstance(step, Compile | TakeReadyMade):
             for name in self.of(step):
                 if not self._has_time(name, plan):
                     text = (
@@ -74,13 +74,13 @@ class Participants:
 
     def expected(self, step: PlanStep) -> float | None:
         """Return about how many seconds a build takes at this machine's speed; None of others."""
-        if not isinstance(step, Compile | TakePrebuilt | PostLink | Train):
+        if not isinstance(step, Compile | TakeReadyMade | PostLink | Train):
             return None
         return step.cost.seconds * self._speed[step.cost.guessed].factor
 
     def performed(self, step: PlanStep, report: StepReport) -> None:
         """Note that a step was performed, and learn from how long a build took."""
-        if isinstance(step, Compile | TakePrebuilt) and not report.reused:
+        if isinstance(step, Compile | TakeReadyMade) and not report.reused:
             self._speed[step.cost.guessed].learn(self.expected(step) or 0.0, report.seconds)
         self._made.add(step.makes)
 

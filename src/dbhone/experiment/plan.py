@@ -68,7 +68,7 @@ class Fetch(PlanStep):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakePrebuilt(PlanStep):
+class TakeReadyMade(PlanStep):
     """Take the programs of a server that somebody else has built."""
 
     stage = Stage.BUILD

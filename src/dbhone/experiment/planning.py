@@ -28,7 +28,7 @@ from dbhone.experiment.plan import (
     PlanProgress,
     PlanStep,
     PostLink,
-    TakePrebuilt,
+    TakeReadyMade,
     Train,
     Verify,
 )
@@ -251,7 +251,7 @@ def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[
     """
     inputs, source = subject.inputs, _source(subject.inputs.source)
     if inputs.variant.ready_made:
-        yield TakePrebuilt(
+        yield TakeReadyMade(
             label=subject.label,
             subjects=(subject.name,),
             needs=(source,),

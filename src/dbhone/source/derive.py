@@ -19,7 +19,7 @@ from dbhone.home import Home, Session
 from dbhone.source.fetch import FetchJob, Notify
 from dbhone.source.fixes import apply_fix, fix_inputs
 from dbhone.source.kinds.base import parse_reference
-from dbhone.source.prebuilt import (
+from dbhone.source.ready_made import (
     find_server,
     has_archives,
     require_server,

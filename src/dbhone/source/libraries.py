@@ -1,4 +1,4 @@
-"""Which shared libraries a prebuilt program needs, and which of them the machine lacks.
+"""Which shared libraries a ready-made program needs, and which of them the machine lacks.
 
 The program is read, not run. Libraries are searched as the dynamic loader does it, see ld.so(8):
 RPATH, RUNPATH, the loader's cache, the standard folders. The dependencies of the tree's own

@@ -22,7 +22,7 @@ from dbhone.errors import SourceError, UsageError
 from dbhone.source.archive import unpack
 from dbhone.source.fetch import CHECK_NETWORK, FetchJob, SourceReference, throttled
 from dbhone.source.kinds.base import SourceKind
-from dbhone.source.prebuilt import find_server, restore_execute_bits
+from dbhone.source.ready_made import find_server, restore_execute_bits
 from dbhone.units import size
 
 _SYNTAX = "https://HOST/FILE#sha256=HEX"

@@ -6,7 +6,7 @@ keeps its files in a private repository. Nothing comes from the user's own repos
 may have been accepted with a warning.
 
 Without an extension the usual ones are tried in order. The archives inside are unpacked down to
-a server: see ``prebuilt.py``.
+a server: see ``ready_made.py``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dbhone.source.fetch import (
     perform,
 )
 from dbhone.source.kinds.base import SourceKind
-from dbhone.source.prebuilt import unpack_prebuilt
+from dbhone.source.ready_made import unpack_ready_made
 from dbhone.untrusted_files import remove_tree
 
 _SYNTAX = "maven:GROUP:ARTIFACT:VERSION[:CLASSIFIER][@EXTENSION]"
@@ -80,7 +80,7 @@ def _fetch(job: FetchJob) -> str:
         archive = client.copy(coordinates)
         if archive is not None:
             job.notify(f"unpacking {archive.name}")
-            unpack_prebuilt(archive, job)
+            unpack_ready_made(archive, job)
             resolved = ":".join((group, artifact, client.version, *classifier))
             return f"maven:{resolved}@{candidate}"
         if not known:

