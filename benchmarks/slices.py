@@ -226,7 +226,7 @@ def bench(name: str, steps: tuple[str, ...]) -> Iterator[Bench]:
             )
             servers = ServerPool(session, demand, print)
             observation = RunObservation(ObserveOptions(enabled=False), lambda *_: None)
-            up = BlockServers(servers, dict.fromkeys(NAMES, spec), observation, print)
+            up = BlockServers(servers, dict.fromkeys(NAMES, spec), observation, print, seed=1)
             tasks = demand.tasks(suites.full_names(suite, steps))
             with contextlib.ExitStack() as stack:
                 with hold_host_lock(lambda _: print("waiting for another hone")):

@@ -14,7 +14,7 @@ from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.embedded_target import EmbeddedTarget
 from dbhone.experiment.load import parse
 from dbhone.experiment.observe import ObserveOptions, RunObservation
-from dbhone.experiment.order import data_seed
+from dbhone.experiment.order import BlockSeed, data_seed
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.target import BuildResult
@@ -56,10 +56,12 @@ class Up:
 
 @dataclass
 class Recorder:
-    """Servers that only remember which seeds they were started and driven with."""
+    """Servers that only remember how they were started, warmed up and driven."""
 
     started: list[int | None] = field(default_factory=list)
     driven: list[int | None] = field(default_factory=list)
+    warmed_up: list[int] = field(default_factory=list)
+    orders: list[int] = field(default_factory=list)
     forgotten: int = 0
 
     @contextlib.contextmanager
@@ -67,12 +69,13 @@ class Recorder:
         self.started.append(seed)
         yield Up()
 
-    def warm_up(self, server: Up) -> None:
-        pass
+    def warm_up(self, server: Up, seed: BlockSeed) -> None:
+        self.warmed_up.append(seed.order)
 
     def drive(self, server: Up, task: Task) -> DriverResult:
         assert task.run is not None
         self.driven.append(task.run.data.seed)
+        self.orders.append(task.order)
         return DriverResult(
             argv=(), output=b"", seconds=0.0, cpu_seconds=0.0, report=None, failure="pretended"
         )
@@ -91,12 +94,12 @@ def trial(block: int) -> Trial:
     return Trial(block=block, set=chosen.set, task=chosen, subjects=NAMES, timeout=60.0)
 
 
-def measured(seed: int | None, suite: str, blocks: tuple[int, ...]) -> Recorder:
+def measured(suite: str, blocks: tuple[int, ...], *, fresh_data: bool) -> Recorder:
     servers = Recorder()
     specs = dict.fromkeys(NAMES, cast(ServerSpec, None))
     observation = RunObservation(ObserveOptions(enabled=False), lambda *_: None)
     pool = cast(ServerPool, servers)
-    up = BlockServers(pool, specs, observation, lambda _: None, design_seed=seed)
+    up = BlockServers(pool, specs, observation, lambda _: None, seed=1, fresh_data=fresh_data)
     for block in blocks:
         with up.open(NAMES, block):
             for name in NAMES:
@@ -105,7 +108,7 @@ def measured(seed: int | None, suite: str, blocks: tuple[int, ...]) -> Recorder:
 
 
 def test_all_subjects_of_a_block_have_its_data_and_a_block_made_again_has_it_again() -> None:
-    servers = measured(1, "batch:insert-select", (0, 1, 0))
+    servers = measured("batch:insert-select", (0, 1, 0), fresh_data=True)
     first, second, again = servers.driven[0::2]
     assert servers.driven[1::2] == servers.driven[0::2] == servers.started[0::2]
     assert servers.started[1::2] == servers.started[0::2]
@@ -115,8 +118,15 @@ def test_all_subjects_of_a_block_have_its_data_and_a_block_made_again_has_it_aga
 
 
 def test_where_the_data_is_always_the_same_there_is_no_seed() -> None:
-    servers = measured(None, "sysbench:micro", (0, 1))
+    servers = measured("sysbench:micro", (0, 1), fresh_data=False)
     assert servers.started == servers.driven == [None] * 4
+
+
+def test_servers_are_warmed_up_in_the_order_of_their_block() -> None:
+    servers = measured("sysbench:micro", (0, 1), fresh_data=False)
+    assert servers.warmed_up == servers.orders
+    assert len(set(servers.orders[0:2])) == len(set(servers.orders[2:4])) == 1
+    assert servers.orders[0] != servers.orders[2]
 
 
 class Asked(EmbeddedDriver):

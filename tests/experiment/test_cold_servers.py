@@ -15,6 +15,7 @@ from dbhone.dbms.base_server import Installation
 from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.observe import ObserveOptions, RunObservation
+from dbhone.experiment.order import BlockSeed
 from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload
 from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -50,7 +51,7 @@ class Pretended:
     def forget(self) -> None:
         """There is no data of a block's own."""
 
-    def warm_up(self, server: SimpleNamespace) -> None:
+    def warm_up(self, server: SimpleNamespace, seed: BlockSeed) -> None:
         self.seen.append(f"warm up {server.name}")
 
     def drive(self, server: SimpleNamespace, task: Task) -> DriverResult:
@@ -81,7 +82,8 @@ def run(servers: BlockServers, *names: str) -> list[SubjectResult]:
 def block_servers(servers: Pretended, *, cold: bool) -> BlockServers:
     names = {name: spec(name) for name in ("a", "b")}
     observation = RunObservation(ObserveOptions(enabled=False), lambda *_: None)
-    return BlockServers(cast("ServerPool", servers), names, observation, lambda _: None, cold=cold)
+    pool = cast("ServerPool", servers)
+    return BlockServers(pool, names, observation, lambda _: None, seed=1, cold=cold)
 
 
 def test_each_slice_has_a_server_of_its_own(servers: Pretended) -> None:

@@ -17,7 +17,7 @@ from dbhone.errors import ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.interleaved import InterleavedTrials, Rounds, first_rounds
 from dbhone.experiment.observe import ObserveOptions, RunObservation
-from dbhone.experiment.order import round_order
+from dbhone.experiment.order import BlockSeed, round_order
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
 from dbhone.experiment.trial import SubjectResult, Trial
 from dbhone.home import Session
@@ -73,7 +73,7 @@ class Sleepers:
         self.up.append(Up(name))
         yield self.up[-1]
 
-    def warm_up(self, server: Up) -> None:
+    def warm_up(self, server: Up, seed: BlockSeed) -> None:
         pass
 
     def forget(self) -> None:
@@ -102,7 +102,7 @@ class Stand:
         names = {name: cast(ServerSpec, name) for name in NAMES}
         observation = RunObservation(ObserveOptions(enabled=self.observe), lambda *_: None)
         servers = cast(ServerPool, self.servers)
-        self.up = BlockServers(servers, names, observation, lambda _: None)
+        self.up = BlockServers(servers, names, observation, lambda _: None, seed=1)
         sets = frozenset({"sleep"})
         self.trials = InterleavedTrials(self.up, self.session, sets, 1, self._tell)
 

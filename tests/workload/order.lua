@@ -7,6 +7,7 @@ sysbench.cmdline.options = {
    transactions = {"the file with the transactions", ""},
    clients = {"how many clients there are", 1},
    walked = {"how many transactions they replay", 1},
+   backwards = {"whether they begin with what others take last", false},
 }
 
 local function walk()
@@ -14,7 +15,8 @@ local function walk()
    local file, readers = transactions.open(sysbench.opt.transactions), {}
    for number = 0, sysbench.opt.clients - 1 do
       readers[number] = transactions.reader(
-         file, 7 % file.stretches, number, sysbench.opt.clients)
+         file, 7 % file.stretches, number, sysbench.opt.clients,
+         nil, sysbench.opt.backwards)
    end
    for event = 0, sysbench.opt.walked - 1 do
       readers[event % sysbench.opt.clients](function (_, sql)

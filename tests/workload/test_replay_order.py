@@ -41,11 +41,14 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, int]:
     return folder / "earlier", reader, len(asked(folder / "earlier", reader, 1, 900))
 
 
-def asked(file: Path, reader: Path, clients: int, walked: int) -> set[str]:
+def asked(
+    file: Path, reader: Path, clients: int, walked: int, *, backwards: bool = False
+) -> set[str]:
     """Return what so many clients ask in so many transactions together."""
     words = ("sysbench", SCRIPT, f"--reader={reader}", f"--transactions={file}")
+    direction = ["--backwards=on"] if backwards else []
     done = subprocess.run(
-        [*map(str, words), f"--clients={clients}", f"--walked={walked}", "walk"],
+        [*map(str, words), f"--clients={clients}", f"--walked={walked}", *direction, "walk"],
         capture_output=True,
         text=True,
         check=True,
@@ -61,6 +64,18 @@ def test_clients_do_not_meet_each_others_transactions(
     file, reader, whole = earlier
     walked = int(whole * share)
     assert len(asked(file, reader, clients, walked)) == walked
+
+
+@pytest.mark.parametrize("clients", [1, 4])
+def test_what_warms_a_server_up_is_not_replayed_again_when_it_is_measured(
+    earlier: tuple[Path, Path, int], clients: int
+) -> None:
+    file, reader, whole = earlier
+    walked = int(whole * 0.4)
+    measured = asked(file, reader, clients, walked)
+    warming_up = asked(file, reader, clients, walked, backwards=True)
+    assert len(warming_up) == walked
+    assert not measured & warming_up
 
 
 @pytest.mark.parametrize("clients", [1, 2, 3, 4, 7, 60])

@@ -52,9 +52,10 @@ def used_between(before: ServerUsage | None, after: ServerUsage | None) -> UsedB
 class BlockServers:
     """The servers of all subjects, for one block after the other.
 
-    With a ``design_seed`` each block has random data of its own. With ``cold`` each slice has a
-    server of its own, just started on fresh data that lies on the disk only: so every step begins
-    cold, and not only the first one of a block. ``on_start`` gets each server that has started.
+    By the ``seed`` each block has an order of its own and, with ``fresh_data``, random data of its
+    own. With ``cold`` each slice has a server of its own, just started on fresh data that lies on
+    the disk only: so every step begins cold, and not only the first one of a block. ``on_start``
+    gets each server that has started.
     """
 
     def __init__(
@@ -64,7 +65,8 @@ class BlockServers:
         observation: RunObservation,
         notify: Notify,
         *,
-        design_seed: int | None = None,
+        seed: int,
+        fresh_data: bool = False,
         cold: bool = False,
         on_start: Callable[[str, Server], None] = lambda _name, _server: None,
     ) -> None:
@@ -72,7 +74,8 @@ class BlockServers:
         self._specs = specs
         self._observation = observation
         self._notify = notify
-        self._design_seed = design_seed
+        self._seed = seed
+        self._fresh_data = fresh_data
         self._cold = cold
         self._on_start = on_start
         self._block_seed = BlockSeed()
@@ -85,7 +88,7 @@ class BlockServers:
 
         A server that cannot be started is reported by its first slice, not here.
         """
-        self._block_seed = BlockSeed.of_block(self._design_seed, block)
+        self._block_seed = BlockSeed.of_block(self._seed, block, fresh_data=self._fresh_data)
         try:
             self.ready(subjects)
             yield
@@ -195,14 +198,14 @@ class BlockServers:
 
     def _start(self, name: str) -> None:
         with contextlib.ExitStack() as stack:
-            running = self._pool.running(self._specs[name], self._block_seed.value)
+            running = self._pool.running(self._specs[name], self._block_seed.data)
             server = stack.enter_context(running)
             # Opened before the clients come: it counts what is started from now on.
             counter = perf_events.open_counter(server.pid, perf_events.Event.CONTEXT_SWITCHES)
             if counter is not None:
                 stack.callback(counter.close)
             self._on_start(name, server)
-            self._pool.warm_up(server)
+            self._pool.warm_up(server, self._block_seed)
             observer = self._observation.observer(name, server)
             if observer is not None:
                 stack.callback(observer.close)

@@ -164,7 +164,9 @@ class EmbeddedTarget(Target):
     def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
         """Choose the block's random values; there is nothing to open."""
         del subjects
-        self._block_seed = BlockSeed.of_block(self.design_seed, block)
+        self._block_seed = BlockSeed.of_block(
+            self.experiment.design.seed, block, fresh_data=self.suite.fresh_loads
+        )
         yield
 
     def run(

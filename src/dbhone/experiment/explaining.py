@@ -171,7 +171,8 @@ def _servers(
         specs,
         RunObservation(_UNOBSERVED, lambda _: None),
         tell,
-        design_seed=experiment.design.seed if workload.suite.fresh_loads else None,
+        seed=experiment.design.seed,
+        fresh_data=workload.suite.fresh_loads,
     )
 
 

@@ -20,7 +20,7 @@ from dbhone.errors import BudgetSpentError, DriverError, MachineError
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import BlockEnded, SliceStarted
 from dbhone.experiment.model import Experiment, Servers
-from dbhone.experiment.order import block_order, subject_order, task_order
+from dbhone.experiment.order import block_order, subject_order
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.target import Schedule, Target
 from dbhone.experiment.time_allocation import allocate_time
@@ -274,7 +274,7 @@ class Measuring:
         return Trial(
             block=block,
             set=set_name,
-            task=self._tasks[set_name].in_order(task_order(self._design.seed, block)),
+            task=self._tasks[set_name],
             subjects=tuple(name for name in subjects if name not in self.broken),
             timeout=max(_LEAST_TIMEOUT, _TIMEOUT_FACTOR * self.schedule.seconds[set_name]),
         )

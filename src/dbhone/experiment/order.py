@@ -56,15 +56,20 @@ def task_order(seed: int, block: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BlockSeed:
-    """The seed of one block's random data. It is None where the data is always the same."""
+    """What is random in a block: its data, and the order of what clients do.
 
-    value: int | None = None
+    ``data`` is None where the data is always the same.
+    """
+
+    data: int | None = None
+    order: int = 0
 
     @classmethod
-    def of_block(cls, design_seed: int | None, block: int) -> BlockSeed:
-        """Return the seed of a block. ``design_seed`` is None for data that does not vary."""
-        return cls(None if design_seed is None else data_seed(design_seed, block))
+    def of_block(cls, seed: int, block: int, *, fresh_data: bool) -> BlockSeed:
+        """Return what is random in a block; ``fresh_data`` says whether its data is."""
+        return cls(data_seed(seed, block) if fresh_data else None, task_order(seed, block))
 
     def apply_to(self, task: Task) -> Task:
-        """Return the task on the block's data."""
-        return task if self.value is None else task.with_seed(self.value)
+        """Return the task on the block's data, in the block's order."""
+        ordered = task.in_order(self.order)
+        return ordered if self.data is None else ordered.with_seed(self.data)

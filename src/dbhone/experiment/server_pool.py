@@ -18,6 +18,7 @@ from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, Sizin
 from dbhone.dbms.base_settings import LOOSE, RequestedSetting
 from dbhone.errors import DriverError
 from dbhone.experiment.model import TrainingCommand
+from dbhone.experiment.order import BlockSeed
 from dbhone.files import digest_of, digest_of_file
 from dbhone.home import Session
 from dbhone.instance import data, page_cache, settings
@@ -364,10 +365,10 @@ class ServerPool:
         programs = program_folders((self.program,))
         return Sandbox(readable=(endpoint.socket.parent, *scripts, *programs))
 
-    def warm_up(self, server: Server) -> None:
-        """Fill the server's caches. Raises DriverError if a client fails."""
+    def warm_up(self, server: Server, seed: BlockSeed) -> None:
+        """Fill the server's caches in a block. Raises DriverError if a client fails."""
         for task in self.workload.warm_up():
-            self.drive(server, task).require_report()
+            self.drive(server, seed.apply_to(task)).require_report()
 
     def check(self, server: Server) -> None:
         """Check what clients made of the data. Raises DriverError if it is damaged, ServerError."""

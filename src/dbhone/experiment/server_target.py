@@ -266,7 +266,8 @@ class ServerTarget(Target):
             self._specs,
             RunObservation(self.experiment.observe, self.recorder.warn),
             self._detail,
-            design_seed=self.design_seed,
+            seed=self.experiment.design.seed,
+            fresh_data=self.suite.fresh_loads,
             cold=self._cold,
             on_start=self._warn_of_settings_not_taken,
         )

@@ -141,8 +141,6 @@ class Target(ABC):
         self.suite = suites.load(experiment.suite)
         self.driver = load_driver(self.suite.driver)
         self.sets = self._common_sets(result.tree.path for result in builds.values())
-        self.design_seed = experiment.design.seed if self.suite.fresh_loads else None
-        """The seed of all blocks' random data, None if the data is always the same."""
 
     # Costs in seconds, known before anything is tried on this machine
 

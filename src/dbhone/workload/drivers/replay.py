@@ -115,11 +115,12 @@ class HalfOfWorkload:
     """What clients replay: one half of the workload, told apart by time.
 
     With a ``part`` these are the statements of one kind, by its number, and what begins and ends
-    the transactions that have any.
+    the transactions that have any. ``backwards`` clients begin where the others would end.
     """
 
     half: Half
     part: int | None = None
+    backwards: bool = False
 
 
 class _DataKeys(BaseModel):
@@ -136,6 +137,7 @@ class _JobKeys(BaseModel):
 
     half: Half
     part: int | None = None
+    backwards: bool = False
 
 
 class Replay(ServerDriver):
@@ -186,9 +188,9 @@ class Replay(ServerDriver):
         )
 
     def job(self, keys: Mapping[str, Any]) -> HalfOfWorkload:
-        """Return the half; the keys are ``half`` and, for statements of one kind, ``part``."""
+        """Return what clients replay; the keys are named as in HalfOfWorkload."""
         given = validated(_JobKeys, keys, self.name)
-        return HalfOfWorkload(half=given.half, part=given.part)
+        return HalfOfWorkload(half=given.half, part=given.part, backwards=given.backwards)
 
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
         """Return all sets: whatever the version, its clients may ask."""
@@ -226,15 +228,19 @@ class Replay(ServerDriver):
         return task.run is not None
 
     def distinct_events(self, task: Task) -> int | None:
-        """Return the transactions of its half; of one kind of statement, how many can have any."""
+        """Return the transactions of its half; of one kind of statement, how many can have any.
+
+        In the earlier half only half of them: it warms servers up by what lies at the other end.
+        """
         assert task.run is not None, "a task of this driver has a server"
         header, job = read_header(_users(task.run.data).workload), task.run.job
         assert isinstance(job, HalfOfWorkload), "a run of this driver replays a half"
+        share = 4 if job.half is Half.EARLIER else 2
         if job.part is None:
-            return header.transactions // 2
+            return header.transactions // share
         templates = zip(header.templates, parts_of(header)[1], strict=True)
         executions = sum(template.executions for template, part in templates if part == job.part)
-        return min(header.transactions, executions) // 2
+        return min(header.transactions, executions) // share
 
     def counting_argv(self, request: DriverRequest, counts: Path) -> tuple[str, ...]:
         """Return the command of a run without an end, whose events are counted in the file."""
@@ -249,6 +255,7 @@ class Replay(ServerDriver):
             "transactions": str(_prepared(data) / job.half.value),
             "order": str(request.task.order),
             **({} if job.part is None else {"part": str(job.part)}),
+            **({"backwards": "on"} if job.backwards else {}),
         }
         script = data.scripts / _REPLAY
         return command_line(request.program, script, request.endpoint, {**every, **options}, "run")

@@ -18,6 +18,7 @@ local transactions = dofile(here .. "transactions.lua")
 sysbench.cmdline.options = {
    transactions = {"the file with the transactions", ""},
    order = {"the number from which it follows where the clients begin", 0},
+   backwards = {"whether they begin where others would end", false},
    part = {"the number of the statements' kind, if one is chosen", -1},
    counts = {"a file in which events are counted while they go on", ""},
 }
@@ -58,7 +59,7 @@ function thread_init(thread)
    file = transactions.open(sysbench.opt.transactions)
    next_transaction = transactions.reader(
       file, sysbench.opt.order % file.stretches, thread, sysbench.opt.threads,
-      sysbench.opt.part >= 0 and sysbench.opt.part or nil)
+      sysbench.opt.part >= 0 and sysbench.opt.part or nil, sysbench.opt.backwards)
    if sysbench.opt.counts == "" then
       parts = counting.own_parts(file.parts)
       event = function ()

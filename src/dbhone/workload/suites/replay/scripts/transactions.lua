@@ -68,8 +68,9 @@ end
 -- stretch FIRST. Each has stretches of its own first, so that nothing is replayed twice before all of
 -- it was replayed once, and then takes the others': a slow one does not change the shares for long.
 -- Without CLIENTS there is one, which takes the stretches in their order. With a PART these are the
--- transactions that have statements of this kind, without the others of their statements.
-function transactions.reader(file, first, number_of_client, clients, part)
+-- transactions that have statements of this kind, without the others of their statements. BACKWARDS
+-- they begin with the stretches that others take last.
+function transactions.reader(file, first, number_of_client, clients, part, backwards)
    local count = file.stretches
    local far = clients and stride(count) or 1
    local parties, own = clients or 1, number_of_client or 0
@@ -94,7 +95,8 @@ function transactions.reader(file, first, number_of_client, clients, part)
          own = (own + 1) % parties
          index = own
       end
-      local found = (first + far * index) % count
+      local place = backwards and -1 - index or index
+      local found = (first + far * place) % count
       index = index + parties
       return found
    end
