@@ -9,14 +9,14 @@ from functools import cached_property
 
 import pytest
 
-from dbhone.errors import BuildError, DriverError, HoneError
+from dbhone.errors import BuildError, DriverError, HoneError, SettingsError
 from dbhone.experiment import execute
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Began, Ended, Event
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import load_shipped, parse, shipped_names
-from dbhone.experiment.model import Experiment
+from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, TakeReadyMade
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.recorder import RunRecorder
@@ -29,6 +29,7 @@ from dbhone.source.tree import SourceTree
 from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import pretended_build
 from tests.experiment.test_load import GOOD
+from tests.experiment.test_requested_settings import EXPERIMENT as CONFIGURED
 
 
 class PretendedService(BuildService):
@@ -57,6 +58,11 @@ class PretendedTarget:
 
     def __call__(self, *_: object) -> PretendedTarget:
         return self
+
+    def check_settings(self, _experiment: object, subject: SubjectDeclaration, *_: object) -> None:
+        for setting in subject.settings:
+            if setting.name == "sync_bin_log":
+                raise SettingsError("there is no setting 'sync_bin_log'")
 
     def state(self, subject: str) -> ServerState:
         return ServerState()
@@ -137,6 +143,17 @@ def test_what_is_done_is_what_the_plan_of_a_shipped_experiment_says(
     assert bench.ended() == planned
     assert run.state is RunState.DONE
     assert [subject.name for subject in run.subjects] == [each.name for each in ample.subjects]
+
+
+def test_a_setting_that_no_server_has_is_refused_before_all_others_are_built(bench: Bench) -> None:
+    text = CONFIGURED.replace("sync_binlog", "sync_bin_log").replace(
+        "b = {", 'b = { like = "a", variant = "o3" }\nc = {'
+    )
+    experiment = parse(f"{text}set = {{ max_connections = 10 }}\n", name="x.toml")
+    with pytest.raises(SettingsError, match="no setting 'sync_bin_log'"):
+        bench.execute(experiment)
+    assert [what for stage, what in bench.begun() if stage == "build"] == ["a: rel with gcc"]
+    assert bench.ended()[-1][0] != "build"
 
 
 BESIDES = GOOD.replace("pgo = {", 'o1 = { like = "rel", variant = "o1" }\npgo = {', 1)

@@ -12,6 +12,7 @@ from functools import partial
 from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import (
     BuildError,
@@ -108,6 +109,8 @@ class Execution:
         self._subjects = {subject.name: subject for subject in experiment.subjects}
         self._measured = frozenset(done.subject for done in context.store.done(run.id))
         self._participants = Participants(experiment, self._recorder, self._measured)
+        self._asked: set[tuple[object, ...]] = set()
+        """Whose servers were asked for the settings that they have."""
         self._made_target: Target | None = None
         self._base_answers: ResultDigest | None = None
         self._schedule: Schedule | None = None
@@ -264,7 +267,19 @@ class Execution:
             self._describe(name, result)
             self._recorder.warn(*profile_warnings(name, result.build))
             note = profile_note(result.build)
+        if names:
+            self._check_requested_settings(self._subjects[names[0]], result.build)
         return note
+
+    def _check_requested_settings(self, built: SubjectDeclaration, build: Build) -> None:
+        """Refuse settings that servers of this source lack, before more of them are built."""
+        if _settings_source(built) in self._asked:
+            return
+        self._asked.add(_settings_source(built))
+        for subject in self._experiment.subjects:
+            if subject.settings and _settings_source(subject) == _settings_source(built):
+                target = target_class(self._experiment.suite)
+                target.check_settings(self._experiment, subject, build, self._session)
 
     def _check_subjects(self, plan: Plan) -> None:
         builds = {
@@ -381,6 +396,12 @@ class Execution:
         position = list(self._subjects).index(name)
         described = describe(self._subjects[name], build, state, broken=broken)
         self._recorder.describe(position, described)
+
+
+def _settings_source(subject: SubjectDeclaration) -> tuple[object, ...]:
+    """Return what determines the settings that a server has, whatever its compiler does."""
+    inputs = subject.inputs
+    return inputs.dbms, inputs.source, inputs.options, inputs.fixes
 
 
 def _memory_shortage(inputs: BuildInputs) -> MachineError | None:

@@ -31,9 +31,9 @@ from dbhone.experiment.observe import ObserveOptions, RunObservation
 from dbhone.experiment.order import round_order
 from dbhone.experiment.planning import plan_builds
 from dbhone.experiment.server_pool import ServerPool, ServerSpec
-from dbhone.experiment.server_target import spec_of
+from dbhone.experiment.server_target import server_workload, spec_of
 from dbhone.experiment.slice_client import SliceClient
-from dbhone.experiment.standalone_server import find_subject, server_workload
+from dbhone.experiment.standalone_server import find_subject
 from dbhone.measurement.stack_sampling import StackSample, StackSampler, check_sampling
 from dbhone.process import can_enclose
 from dbhone.untrusted_files import remove_tree

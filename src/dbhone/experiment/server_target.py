@@ -10,7 +10,7 @@ from typing import ClassVar
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.profile_counts import ProfileCounts, newly_executed, total_variation
 from dbhone.dbms.base_server import load_server_dbms
-from dbhone.errors import HoneError
+from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.events import Detail
 from dbhone.experiment.interleaved import InterleavedTrials, interleaved_sets, slice_seconds
@@ -127,6 +127,14 @@ class ServerTarget(Target):
         notify(f"the profile has not settled after {_MOST_TRAINING_ROUNDS} rounds")
         return _MOST_TRAINING_ROUNDS
 
+    @classmethod
+    def check_settings(
+        cls, experiment: Experiment, subject: SubjectDeclaration, build: Build, session: Session
+    ) -> None:
+        """Ask the server of a build which settings there are."""
+        pool = ServerPool(session, server_workload(experiment), lambda _: None)
+        pool.settings(spec_of(experiment, subject, build))
+
     def __init__(
         self,
         experiment: Experiment,
@@ -135,13 +143,8 @@ class ServerTarget(Target):
         recorder: Notes,
     ) -> None:
         super().__init__(experiment, builds, session, recorder)
-        workload = ServerWorkload(
-            suite=self.suite,
-            driver=self.driver,
-            scale=experiment.scale,
-            drop_unknown=experiment.drop_unknown,
-            servers=1 if experiment.servers is Servers.ONE else len(experiment.subjects),
-        )
+        servers = 1 if experiment.servers is Servers.ONE else len(experiment.subjects)
+        workload = dataclasses.replace(server_workload(experiment), servers=servers)
         self._cold = workload.cold
         self._pool = ServerPool(session, workload, self._detail)
         self._specs = {name: self._spec(name) for name in self.builds}
@@ -323,6 +326,21 @@ def has_settled(before: ProfileCounts, after: ProfileCounts) -> bool:
     return (
         newly_executed(before, after) < _SETTLED_NEW_FUNCTIONS
         and total_variation(before, after) < _SETTLED_CHANGE
+    )
+
+
+def server_workload(experiment: Experiment) -> ServerWorkload:
+    """Return what the clients of one server do. Raises UsageError for an embedded DBMS."""
+    suite = suites.load(experiment.suite)
+    driver = load_driver(suite.driver)
+    if not isinstance(driver, ServerDriver):
+        (dbms, *_) = (subject.inputs.dbms for subject in experiment.subjects)
+        raise UsageError(
+            f"{dbms} is not a server: it is part of the program that uses it",
+            hint="'hone build' prints where a build's files are",
+        )
+    return ServerWorkload(
+        suite=suite, driver=driver, scale=experiment.scale, drop_unknown=experiment.drop_unknown
     )
 
 

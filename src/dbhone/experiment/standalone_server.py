@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from dbhone.errors import UnknownName, UsageError
+from dbhone.errors import UnknownName
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Detail
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.planning import plan_builds
-from dbhone.experiment.server_pool import ServerPool, ServerWorkload
-from dbhone.experiment.server_target import spec_of
+from dbhone.experiment.server_pool import ServerPool
+from dbhone.experiment.server_target import server_workload, spec_of
 from dbhone.instance.server import Server
 from dbhone.workload import suite as suites
-from dbhone.workload.drivers.base import ServerDriver, load_driver
 
 
 @contextlib.contextmanager
@@ -37,21 +36,6 @@ def standalone_server(experiment: Experiment, name: str, service: BuildService) 
         yield service.exclusively(
             lambda: stack.enter_context(pool.running(spec, _seed(experiment)))
         )
-
-
-def server_workload(experiment: Experiment) -> ServerWorkload:
-    """Return what the clients of one server do. Raises UsageError for an embedded DBMS."""
-    suite = suites.load(experiment.suite)
-    driver = load_driver(suite.driver)
-    if not isinstance(driver, ServerDriver):
-        (dbms, *_) = (subject.inputs.dbms for subject in experiment.subjects)
-        raise UsageError(
-            f"{dbms} is not a server: it is part of the program that uses it",
-            hint="'hone build' prints where a build's files are",
-        )
-    return ServerWorkload(
-        suite=suite, driver=driver, scale=experiment.scale, drop_unknown=experiment.drop_unknown
-    )
 
 
 def find_subject(experiment: Experiment, name: str) -> SubjectDeclaration:

@@ -19,7 +19,7 @@ from dbhone.compilation.profile_counts import Counters
 from dbhone.dbms.base import Dbms
 from dbhone.errors import HoneError, UsageError
 from dbhone.experiment.events import Listener
-from dbhone.experiment.model import Experiment, Training
+from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
 from dbhone.experiment.trial import Announce, SubjectResult, Trial
 from dbhone.home import Session
 from dbhone.instance import page_cache
@@ -168,6 +168,13 @@ class Target(ABC):
     @abstractmethod
     def train(cls, job: TrainingJob, session: Session, notify: Callable[[str], None]) -> int:
         """Run an instrumented build until its counters have settled; return in how many rounds."""
+
+    @classmethod
+    def check_settings(
+        cls, experiment: Experiment, subject: SubjectDeclaration, build: Build, session: Session
+    ) -> None:
+        """Raise SettingsError if a server that is built like this lacks a subject's settings."""
+        del experiment, subject, build, session
 
     def state(self, subject: str) -> ServerState:
         """Return how a subject's server runs."""
