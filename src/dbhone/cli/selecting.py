@@ -6,13 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbhone.analysis.trust import TrustGrade
 from dbhone.cli.context import Context, find_run, open_store
 from dbhone.compilation.manifest import Build, all_builds
 from dbhone.errors import UsageError, nearest_of_many
 from dbhone.home import Home
 from dbhone.measurement.record import Run, Subject
-from dbhone.report.page import Page, build_page
+from dbhone.report.page import build_page
 
 _DIGEST = re.compile(r"[0-9a-f]{6,64}")
 RUN = re.compile(r"last|\d{1,5}")
@@ -41,7 +40,7 @@ def choose(context: Context, selector: str) -> ChosenBuild:
         page = build_page(run, store.samples(run.id))
     if page.winner is None or run.base is None:
         raise UsageError(
-            f"run {run.id} has no winner: {_why_none(page)}",
+            f"run {run.id} has no winner: {page.why_no_winner}",
             hint="name a build by its digest to use it anyway: 'hone builds' lists them",
         )
     return ChosenBuild(
@@ -50,16 +49,6 @@ def choose(context: Context, selector: str) -> ChosenBuild:
         subject=page.winner,
         base=find_build(context.home, run.base.build_digest),
     )
-
-
-def _why_none(page: Page) -> str:
-    for name, reason in page.run.refused.items():
-        return f"{name} was refused, since {reason}"
-    if not page.run.steps:
-        return "it ended before anything was measured"
-    if page.trust.grade is TrustGrade.NONE:
-        return f"its figures are not to be trusted ({page.trust.reason})"
-    return "no candidate was certainly faster than its base"
 
 
 def find_build(home: Home, word: str) -> Build:

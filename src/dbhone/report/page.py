@@ -50,8 +50,8 @@ class Page:
     there is no figure. ``in_sample`` says of each part of the steps which it is, held-out
     (False) first; ``parts`` are the parts' tables by group, ``spreads`` how their steps' ratios
     lie, ``steps`` those of the single steps. ``metrics`` is None if only throughput was
-    measured, ``history`` if the run is none, ``winner`` if it is one or if no build is faster
-    than the base.
+    measured, ``history`` if the run is none, ``winner`` if there is none; ``why_no_winner`` is
+    the reason then.
 
     ``needs`` is what the run lacks for verdicts, and for the precision that was wanted.
 
@@ -80,6 +80,7 @@ class Page:
     trust: Trust
     overview: tuple[OverviewItem, ...]
     winner: Subject | None
+    why_no_winner: str
     alerts: tuple[Warning, ...]
     footnotes: tuple[Warning, ...]
     control_note: str | None
@@ -196,7 +197,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     context = _material(findings, levels)
     history = history_view(context, changes) if changes else None
     alerts, notes = _alerts_and_notes(findings)
-    winner = _winner(findings)
+    winner, why_no_winner = _winner(findings)
     parts = context.parts()
     server_parts = server_sections(context, observations)
     footnotes = (*notes, *unmeasured(findings.run, findings.samples, observations, server_parts))
@@ -210,6 +211,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         trust=findings.trust,
         overview=overview(findings, winner, len(told_together(footnotes))),
         winner=winner,
+        why_no_winner=why_no_winner,
         alerts=alerts,
         footnotes=footnotes,
         control_note=sections.control_note(context),
@@ -279,15 +281,22 @@ def _headline(findings: Findings, alerts: tuple[Warning, ...], history: HistoryV
     )
 
 
-def _winner(findings: Findings) -> Subject | None:
-    """Return the winner; there is none in a history, or if it was refused or is not believed."""
-    subjects = findings.run.subjects
-    if findings.history or findings.trust.grade is TrustGrade.NONE:
-        return None
-    best = find_winner(findings.analysis, subjects)
-    if best is None or best.subject in findings.run.refused:
-        return None
-    return next(subject for subject in subjects if subject.name == best.subject)
+def _winner(findings: Findings) -> tuple[Subject | None, str]:
+    """Return the winner, or None and why there is none."""
+    run, trust = findings.run, findings.trust
+    if findings.history:
+        return None, "it is a history: it compares versions"
+    best = find_winner(findings.analysis, run.subjects)
+    name = best.subject if best else next(iter(run.refused), "")
+    if name in run.refused:
+        return None, f"{name} was refused, since {run.refused[name]}"
+    if not run.steps:
+        return None, "it ended before anything was measured"
+    if trust.grade is TrustGrade.NONE:
+        return None, f"its figures are not to be trusted ({trust.reason})"
+    if best is None:
+        return None, "no candidate was certainly faster than its base"
+    return next(subject for subject in run.subjects if subject.name == name), ""
 
 
 def _part(context: ReportContext, history: History | None, in_sample: bool) -> Table:
