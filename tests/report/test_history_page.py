@@ -44,7 +44,7 @@ def _rows(table: Table) -> dict[str, list[str]]:
 class TestOrder:
     def test_versions_are_shown_in_the_order_that_the_experiment_declares(self, page: Page) -> None:
         assert [each.name for each in page.ordered] == [*VERSIONS, "control"]
-        assert [column.title for column in page.parts[0].columns[1:4]] == list(VERSIONS[1:])
+        assert [column.title for column in page.parts[False].columns[1:4]] == list(VERSIONS[1:])
 
     def test_a_run_whose_experiment_declares_none_is_no_history(self) -> None:
         run = a_server_run()
@@ -181,7 +181,7 @@ class TestTables:
         steps = _rows(page.steps[0])
         assert [cell[0] for cell in steps["update-index_range=100"][1:4]] == ["1", "↓", "↑"]
         assert [cell[0] for cell in steps["scan_range=100"][1:4]] == ["↑", "1", "1"]
-        assert _rows(page.parts[0])["write"][1].startswith("↓ ")
+        assert _rows(page.parts[False])["write"][1].startswith("↓ ")
 
     def test_changes_stand_behind_the_summary(self, page: Page) -> None:
         assert tables(page)[:2] == (page.summary, _found(page))

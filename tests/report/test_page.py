@@ -254,7 +254,7 @@ def test_only_significant_figures_point_a_way_for_certain() -> None:
     page = _page(Shape(effects={}, seed=8))
     tones = {
         cell.direction
-        for table in (page.summary, *page.parts, *page.steps)
+        for table in (page.summary, *page.parts.values(), *page.steps)
         for row in table.rows
         for cell in row.cells
     }
@@ -302,5 +302,5 @@ def test_a_metric_that_was_not_measured_is_not_shown() -> None:
 @pytest.mark.parametrize("shown", [0, 1, -1])
 def test_every_row_has_a_cell_for_every_column(shown: int) -> None:
     page = _page(Shape(blocks=4))
-    table = (page.summary, *page.parts, *page.steps, page.subjects)[shown]
+    table = (page.summary, *page.parts.values(), *page.steps, page.subjects)[shown]
     assert {len(row.cells) for row in table.rows} == {len(table.columns)}

@@ -114,10 +114,10 @@ class TestSpread:
             )
             assert all(a <= b <= c for a, b, c in zip(low, middle, high, strict=True))
 
-    def test_part_of_one_step_has_no_spread(self, server: Page) -> None:
-        assert len(server.parts) == 2
+    def test_part_of_one_step_has_no_spread_and_no_groups(self, server: Page) -> None:
+        assert server.in_sample == (False, True)
+        assert list(server.parts) == [False]
         assert len(server.spreads) == 1
-        assert [column.title for column in server.parts[1].columns] == ["Subject", "all", "steps"]
 
 
 class TestOperations:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.history import History
@@ -48,10 +48,10 @@ class Page:
 
     ``alerts`` stand before all else, ``footnotes`` after the tables; ``legend`` is empty if
     there is no figure. ``in_sample`` says of each part of the steps which it is, held-out
-    (False) first; ``parts`` are the parts' tables by group, ``spreads`` how their steps' ratios
-    lie, ``steps`` those of the single steps. ``metrics`` is None if only throughput was
-    measured, ``history`` if the run is none, ``winner`` if there is none; ``why_no_winner`` is
-    the reason then.
+    (False) first. ``parts`` are the tables by group of those that have more than one step, by
+    whether they are in-sample; ``spreads`` how their steps' ratios lie, ``steps`` those of the
+    single steps. ``metrics`` is None if only throughput was measured, ``history`` if the run is
+    none, ``winner`` if there is none; ``why_no_winner`` is the reason then.
 
     ``needs`` is what the run lacks for verdicts, and for the precision that was wanted.
 
@@ -90,7 +90,7 @@ class Page:
     history: HistoryView | None
     seconds: Table | None
     in_sample: tuple[bool, ...]
-    parts: tuple[Table, ...]
+    parts: Mapping[bool, Table]
     spreads: tuple[Table, ...]
     statements: tuple[Table, ...]
     sweeps: tuple[Sweep, ...]
@@ -221,7 +221,11 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         seconds=seconds_table(context),
         in_sample=tuple(parts),
         history=history,
-        parts=tuple(_part(context, changes, part) for part in parts),
+        parts={
+            part: _part(context, changes, part)
+            for part in parts
+            if len(context.steps(in_sample=part)) > 1
+        },
         spreads=_present(sections.spread_table(context, part) for part in parts),
         statements=_present(statement_table(context, part) for part in parts),
         sweeps=sweeps(context),
@@ -319,7 +323,7 @@ def tables(page: Page) -> tuple[Table, ...]:
         page.search.candidates if page.search else None,
         page.history.table if page.history else None,
         page.seconds,
-        *page.parts,
+        *page.parts.values(),
         *page.spreads,
         *page.statements,
         *swept,

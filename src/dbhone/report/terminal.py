@@ -74,7 +74,7 @@ class PageView:
         return [
             *tried,
             *brought,
-            *(page.summary, *history, *seconds, *page.parts, *page.statements, *steps),
+            *(page.summary, *history, *seconds, *page.parts.values(), *page.statements, *steps),
             *(*rates, *page.operations, *metrics, *page.published_tables),
         ]
 

@@ -168,7 +168,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
 def _summary_pictures(page: Page) -> list[tuple[str, Picture]]:
     pairs = [
         (part.title, summary_picture(page, in_sample=in_sample))
-        for part, in_sample in zip(page.parts, page.in_sample, strict=True)
+        for in_sample, part in page.parts.items()
     ]
     return [(title, picture) for title, picture in pairs if picture is not None]
 
