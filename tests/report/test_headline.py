@@ -185,6 +185,13 @@ def test_a_control_that_differs_comes_first() -> None:
     assert said.startswith("Not to be trusted: pgo is 1.5")
 
 
+def test_a_limit_of_trust_is_told() -> None:
+    run = small()
+    alone = replace(run, subjects=tuple(each for each in run.subjects if each.name != "control"))
+    found = findings_of(alone, samples(alone, Shape(effects={"pgo": (1.5, 1.5)})))
+    assert one_line(found).endswith(" times as fast as rel (trust is limited)")
+
+
 @pytest.mark.parametrize("odd", ["nothing", "no block", "five blocks", "base broken", "all broken"])
 def test_where_nothing_was_found_says_why(odd: str) -> None:
     found = findings_of(*odd_runs()[odd])

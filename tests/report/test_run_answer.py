@@ -165,3 +165,22 @@ def test_exit_codes_are_those_that_are_promised() -> None:
         "SLOWER": 3,
         "NOT_KNOWN": 4,
     }
+
+
+def test_where_many_transactions_were_refused_there_is_no_answer() -> None:
+    run = _run()
+    page = build_page(run, server_samples(run, Shape(effects={"lto": (1.2, 1.2)}, refused=1.0)))
+    found = run_answer(page)
+    assert found.answer is Answer.NOT_KNOWN
+    assert "not of the same work: transactions were refused, by lto" in found.sentence
+
+
+def test_a_limit_of_trust_stands_in_the_answer_and_in_the_headline() -> None:
+    run = _run()
+    alone = replace(run, subjects=tuple(each for each in run.subjects if each.name != "control"))
+    page = build_page(alone, server_samples(alone, Shape(effects={"lto": (1.2, 1.2)})))
+    limit = "Trust is limited: there is no A/A control to show how much is noise"
+    found = run_answer(page)
+    assert found.answer is Answer.NOT_SLOWER
+    assert found.sentence.endswith(limit)
+    assert page.headline.endswith(f"{limit}.")

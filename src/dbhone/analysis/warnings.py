@@ -193,7 +193,8 @@ def _control_differs(analysis: Analysis, control: str, what: str) -> Iterator[Wa
         code="control-differs",
         text=f"{control} is {what} and yet differs from it in "
         f"{count_of(len(differing), 'figure')}, at most by {percent(worst.ratio - 1)} on {where}: "
-        "something other than the builds is measured here, so trust no figure of this run",
+        "something other than the builds is measured here, so trust no figure of this run; chance"
+        " alone does this in one run of twenty, so repeat it",
         subject=control,
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dbhone.analysis.history import History
 from dbhone.analysis.sample_size import SampleSize
+from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
     Analysis,
@@ -122,7 +123,14 @@ def headline(findings: Findings, *, control_differs: bool, history: str | None =
     text = _of_versions(data, versions, history) if history else _finding(data, candidates)
     if control_differs:
         return f"Not to be trusted, since {run.base.name} differs from itself here: {text}"
-    return text
+    limited = findings.trust.grade is TrustGrade.LIMITED and _is_judged(data, candidates)
+    return f"{text} Trust is limited: {findings.trust.reason}." if limited else text
+
+
+def _is_judged(data: _HeadlineData, subjects: Sequence[Subject]) -> bool:
+    """Return whether there is a verdict on one of these subjects."""
+    scores = (overall(data.analysis, subject.name) for subject in subjects)
+    return any(score and score.verdict != Verdict.NOT_ENOUGH_DATA for score in scores)
 
 
 def _finding(data: _HeadlineData, candidates: list[Subject]) -> str:
@@ -342,8 +350,10 @@ def one_line(findings: Findings) -> str:
     text = _changes(findings.history) if findings.history is not None else _winner_words(findings)
     if text is None:
         return headline(findings, control_differs=False)
-    differs = any(warning.code == "control-differs" for warning in findings.warnings)
-    return f"Not to be trusted: {text}" if differs else text
+    if any(warning.code == "control-differs" for warning in findings.warnings):
+        return f"Not to be trusted: {text}"
+    limited = findings.trust.grade is TrustGrade.LIMITED
+    return f"{text} (trust is limited)" if limited else text
 
 
 def _changes(history: History) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from dbhone.analysis.trust import TrustGrade
 from dbhone.cli import completing
 from dbhone.cli.context import Context, open_store, pass_context
 from dbhone.cli.generated import GeneratedOptions, generated_options_without_budget
@@ -232,7 +233,8 @@ def _tell_gain(context: Context, page: Page, spent: float) -> int:
     """Print what the confirming run found; return the exit code."""
     out = context.out
     out.print(f"\nMeasured afresh, in {page.runs} alone: {page.headline}", style="bold")
-    out.print(f"Trust: {page.trust.grade.value} ({page.trust.reason}).")
+    if page.trust.grade is TrustGrade.GOOD:  # The headline tells of any other.
+        out.print(f"Trust: good ({page.trust.reason}).")
     out.print(f"The search took {duration(spent)}. 'hone report {page.run.id}' shows more.")
     if page.winner is None:
         return 1
