@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from dbhone.analysis.stacks import (
     OTHER,
+    OTHER_THREADS,
     Call,
     CodeOrigin,
     Round,
     Stack,
     by_function,
     by_module,
+    by_thread,
     folded,
     module_of,
     plain_name,
@@ -29,6 +31,7 @@ CALLS = [
     Call(CodeOrigin.KERNEL, "kernel: fdatasync", "fdatasync"),
 ]
 STACKS = st.lists(st.sampled_from(CALLS), min_size=1, max_size=5).map(tuple)
+WAIT = "os_event_wait_for<log_wait(log_t&)::{lambda(bool)#1}>"
 COUNTS = st.dictionaries(STACKS, st.integers(1, 1000), min_size=1)
 
 
@@ -64,6 +67,20 @@ def test_what_takes_longer_is_named_with_those_that_called_it() -> None:
     assert [it.name for it in by_module(base, subject)] == ["kernel: fdatasync"]
 
 
+def test_threads_are_told_apart_by_what_only_they_call() -> None:
+    kinds = ((r"log_writer", "log threads"), (r"do_command", "connections"))
+    wait = Call(CodeOrigin.OWN, "log", "log_wait")
+    writer, command = (Call(CodeOrigin.OWN, "log", name) for name in ("log_writer", "do_command"))
+    base = [one_round({(wait, command): 100 + noise}) for noise in range(5)]
+    subject = [
+        one_round({(wait, command): 50, (wait, writer): 50 + noise, (CALLS[3],): 10})
+        for noise in range(5)
+    ]
+    found = {it.name: it.more.value for it in by_thread(base, subject, kinds)}
+    assert set(found) == {"log threads", "connections", OTHER_THREADS}
+    assert found["log threads"] > 0 > found["connections"]
+
+
 def test_two_rounds_that_disagree_tell_of_no_difference() -> None:
     scan, insert, *_ = CALLS
     base = [one_round({(scan,): 100}), one_round({(scan,): 90, (insert,): 10})]
@@ -79,6 +96,12 @@ def test_two_rounds_that_disagree_tell_of_no_difference() -> None:
         ("heap_getnext.constprop.0.isra.0", "heap_getnext"),
         ("_bt_search.part.0.cold", "_bt_search"),
         ("log.write", "log.write"),
+        ("row_search_mvcc [clone .part.0]", "row_search_mvcc"),
+        ("Wait_stats os_event_wait_for<log_wait(log_t&)::{lambda(bool)#1}>", WAIT),
+        ("void (anonymous namespace)::each<int>", "(anonymous namespace)::each<int>"),
+        ("std::map<int, long>::find", "std::map<int, long>::find"),
+        ("bool operator< <int>", "bool operator< <int>"),
+        ("_M_run<void (*)(log_t*), log_t*>", "_M_run<void (*)(log_t*), log_t*>"),
         ("", ""),
     ],
 )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from dbhone.analysis.comparison import analyse
 from dbhone.analysis.verdict import Analysis
-from dbhone.experiment.explaining import most_different
+from dbhone.dbms.base_server import load_server_dbms
+from dbhone.experiment.explaining import calls_of, most_different
+from dbhone.measurement.stack_sampling import StackFrame, StackSample
 from tests.report.sample_servers import Shape, a_server_run, server_samples
 
 
@@ -51,3 +54,13 @@ def test_what_is_named_is_taken() -> None:
     assert found is not None
     assert found.step.startswith("update-index")
     assert most_different(analysis, ("control",), subject="nobody") is None
+
+
+def test_waiting_is_of_the_module_that_waits() -> None:
+    program = Path("/opt/mysql/bin/mysqld")
+    names = ("ut_delay", "log_wait_for_flush", "trx_commit")
+    frames = tuple(StackFrame(name, str(program)) for name in names)
+    sample = StackSample(at=0.0, frames=frames)
+    calls = calls_of(sample, load_server_dbms("mysql"), program.parents[1])
+    log, transactions = "InnoDB's log", "InnoDB's transactions"
+    assert [call.module for call in calls] == [log, log, transactions]

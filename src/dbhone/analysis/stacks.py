@@ -22,7 +22,13 @@ _STRICT = 0.99
 _CALLERS = 2
 OTHER = "other functions"
 """The module of functions of the server that have no module."""
+CALLERS = ""
+"""The module of functions that wait on behalf of those which call them: it is their caller's."""
+OTHER_THREADS = "other threads"
 _CLONE = re.compile(r"(\.(lto_priv|isra|constprop|part|cold|llvm|localalias|resolver)\.?\d*)+$")
+_COPY = re.compile(r"( \[clone [^\]]*\])+$")
+_OPENING, _CLOSING = "<([", ">)]"
+_UNNAMED = "(anonymous namespace)"
 
 
 class CodeOrigin(StrEnum):
@@ -103,13 +109,38 @@ class FunctionDifference:
 
 
 def plain_name(function: str) -> str:
-    """Return a function's name without what a compiler appends to copies and parts of it."""
-    return _CLONE.sub("", function)
+    """Return a function's name without what a compiler appends to copies and parts of it.
+
+    An instance of a template is without the type that it returns, too, which comes first.
+    """
+    return _without_type(_CLONE.sub("", _COPY.sub("", function)))
+
+
+def _without_type(name: str) -> str:
+    if "<" not in name or "operator" in name:
+        return name
+    depth = start = 0
+    for at, character in enumerate(name):
+        if character == "(" and depth == 0 and not name.startswith(_UNNAMED, at):
+            break
+        depth += (character in _OPENING) - (character in _CLOSING)
+        if character == " " and depth == 0:
+            start = at + 1
+    return name[start:]
 
 
 def module_of(function: str, modules: Sequence[tuple[str, str]]) -> str:
     """Return the module of the first pattern that a function's name begins with."""
     return next((name for pattern, name in modules if re.match(pattern, function)), OTHER)
+
+
+def thread_of(stack: Stack, threads: Sequence[tuple[str, str]]) -> str:
+    """Return the kind of thread whose pattern an outermost function's name begins with."""
+    for call in reversed(stack):
+        for pattern, name in threads:
+            if call.origin is CodeOrigin.OWN and re.match(pattern, call.function):
+                return name
+    return OTHER_THREADS
 
 
 def totals(base: Sequence[Round], subject: Sequence[Round], threads: int) -> list[Difference]:
@@ -144,6 +175,13 @@ def _only(one_round: Round, origin: CodeOrigin) -> float:
 def by_module(base: Sequence[Round], subject: Sequence[Round]) -> list[Difference]:
     """Return the modules that certainly differ, those that differ most first."""
     return _certain(base, subject, lambda stack: stack[0].module)
+
+
+def by_thread(
+    base: Sequence[Round], subject: Sequence[Round], threads: Sequence[tuple[str, str]]
+) -> list[Difference]:
+    """Return the kinds of threads that certainly differ, those that differ most first."""
+    return _certain(base, subject, lambda stack: thread_of(stack, threads))
 
 
 def by_function(base: Sequence[Round], subject: Sequence[Round]) -> list[FunctionDifference]:

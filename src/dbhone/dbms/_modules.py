@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 MYSQL_MODULES = (
+    (r"os_event|ut_delay|ut_rnd|Wait_stats|std::this_thread", ""),
     (r"log_|Log_|mtr_t|mtr_|recv_|redo", "InnoDB's log"),
     (r"buf_|Buf_|page_cleaner|Flush", "InnoDB's buffer pool"),
     (r"btr_|page_|rec_|cmp_|dtuple|ibuf_|rem0", "InnoDB's B-trees"),
-    (
-        r"lock_|Lock_|rw_lock|sync_|ib_mutex|PolicyMutex|TTAS|ssux|os_event|ut_delay|ut_rnd",
-        "InnoDB's locks",
-    ),
+    (r"lock_|Lock_|rw_lock|sync_|ib_mutex|PolicyMutex|TTAS|ssux", "InnoDB's locks"),
     (r"trx_|Trx|read_view|ReadView|MVCC|undo", "InnoDB's transactions"),
     (r"row_|ha_innobase|innobase|que_|ins_", "InnoDB's rows"),
     (r"fil_|Fil_|os_(aio|file)|AIO|srv_|dict_|dblwr|Double_write", "InnoDB's files and dictionary"),
@@ -33,8 +31,22 @@ MYSQL_MODULES = (
     ),
     (r"alloc_root|Alloc|my_malloc|my_free|ut_alloc|mem_heap|mem_", "memory"),
 )
-"""Patterns of the beginnings of functions' names, the first that fits counts, and modules."""
+"""Patterns of the beginnings of functions' names, the first that fits counts, and modules. Without
+a module are functions that wait on behalf of those which call them."""
 
+MYSQL_THREADS = (
+    (
+        r"log_(writer|flusher|closer|write_notifier|flush_notifier|checkpointer)\b",
+        "InnoDB's log threads",
+    ),
+    (r"buf_flush_page_c|buf_dump_thread|buf_resize_thread", "page cleaners"),
+    (r"srv_purge|srv_worker|trx_purge|purge_", "purge"),
+    (r"io_handler_thread|fil_aio_wait|tpool::", "asynchronous I/O"),
+    (r"srv_(master|monitor|error_monitor|lock_timeout)|lock_wait_timeout", "InnoDB's monitors"),
+    (r"dict_stats|fts_optimize", "statistics and full-text"),
+    (r"do_command|handle_connection|handle_one_connection|dispatch_command", "connections"),
+)
+"""Its threads: patterns of functions' names, the first that fits from the outermost counts."""
 
 POSTGRESQL_MODULES = (
     (r"XLog|Xlog|xlog|Wal[A-Z]|issue_xlog|COMP_CRC|pg_comp_crc32c|CopyXLog|log_heap", "WAL"),
@@ -94,3 +106,16 @@ POSTGRESQL_MODULES = (
     ),
 )
 """Patterns of the beginnings of functions' names, the first that fits counts, and modules."""
+
+POSTGRESQL_THREADS = (
+    (r"WalWriterMain", "WAL writer"),
+    (r"CheckpointerMain", "checkpointer"),
+    (r"BackgroundWriterMain", "background writer"),
+    (r"AutoVac", "autovacuum"),
+    (r"(Pgstat|PgStat)\w*Main", "statistics collector"),
+    (r"WalSndLoop|WalReceiverMain|LogicalRep|ApplyWorker", "replication"),
+    (r"ParallelWorkerMain|ParallelQueryMain", "parallel workers"),
+    (r"IoWorkerMain", "I/O workers"),
+    (r"PostgresMain", "backends"),
+)
+"""Its processes: patterns of functions' names, the first that fits from the outermost counts."""

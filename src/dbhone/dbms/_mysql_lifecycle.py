@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
-from dbhone.dbms._modules import MYSQL_MODULES
+from dbhone.dbms._modules import MYSQL_MODULES, MYSQL_THREADS
 from dbhone.dbms._mysql_cnf import DATA_SETTINGS, OWN_FILES, read_cnf, unskipped
 from dbhone.dbms._mysql_counters import SOURCES
 from dbhone.dbms._mysql_protocol import MYSQL
@@ -46,6 +46,7 @@ class MysqlLife(ServerDbms):
     """What servers of MySQL's kind have in common once they are built or installed."""
 
     modules = MYSQL_MODULES
+    threads = MYSQL_THREADS
     running_settings = "SHOW GLOBAL VARIABLES"
     protocol = MYSQL
     stop_signal = signal.SIGTERM

@@ -11,7 +11,7 @@ import signal
 from pathlib import Path
 from types import MappingProxyType
 
-from dbhone.dbms._modules import POSTGRESQL_MODULES
+from dbhone.dbms._modules import POSTGRESQL_MODULES, POSTGRESQL_THREADS
 from dbhone.dbms._postgresql_counters import SOURCES
 from dbhone.dbms._postgresql_protocol import POSTGRESQL
 from dbhone.dbms.base_protocol import Endpoint
@@ -58,6 +58,7 @@ class PostgresqlLife(ServerDbms):
 
     protocol = POSTGRESQL
     modules = POSTGRESQL_MODULES
+    threads = POSTGRESQL_THREADS
     running_settings = "SELECT name, setting, current_setting(name) FROM pg_settings"
     # "Fast": clients are sent away and a checkpoint is made. Counters of a profile are written
     # as processes exit by themselves; the faster signal ends them before.

@@ -129,7 +129,12 @@ class ServerDbms(Dbms):
     """The table below ``settings/`` that tells what became of settings; empty for none."""
 
     modules: tuple[tuple[str, str], ...] = ()
-    """How its functions group: patterns of the beginnings of their names, and modules' names."""
+    """How its functions group: patterns of the beginnings of their names, and modules' names. An
+    empty name stands for the module of the caller."""
+
+    threads: tuple[tuple[str, str], ...] = ()
+    """Its kinds of threads or processes, by functions that only they call: patterns of the
+    beginnings of their names, and the kinds' names."""
 
     huge_pages: Settings = MappingProxyType({})
     """The settings that put its cache into huge pages; none where it has no such thing."""

@@ -17,7 +17,16 @@ from pathlib import Path
 
 import psutil
 
-from dbhone.analysis.stacks import Call, CodeOrigin, Round, Stack, module_of, plain_name
+from dbhone.analysis.stacks import (
+    CALLERS,
+    OTHER,
+    Call,
+    CodeOrigin,
+    Round,
+    Stack,
+    module_of,
+    plain_name,
+)
 from dbhone.analysis.verdict import Analysis, Effect
 from dbhone.dbms.base_server import ServerDbms
 from dbhone.errors import DriverError, UnknownName, UsageError
@@ -47,12 +56,16 @@ _FAULTS = ("exc_page_fault", "asm_exc_page_fault", "do_page_fault", "el0_da")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """The rounds of two subjects on one step with ``threads`` clients."""
+    """The rounds of two subjects on one step with ``threads`` clients.
+
+    ``kinds`` are the kinds of threads of the base's DBMS, as it names them.
+    """
 
     step: str
     threads: int
     base: tuple[Round, ...]
     subject: tuple[Round, ...]
+    kinds: tuple[tuple[str, str], ...]
     named: float
     """The share of samples in the servers' own code whose function has a name."""
 
@@ -141,6 +154,7 @@ def explain(
         threads=task.run.threads,
         base=base,
         subject=subject,
+        kinds=specs[names[0]].dbms.threads,
         named=_named((*base, *subject)),
     )
 
@@ -296,7 +310,18 @@ def calls_of(sample: StackSample, dbms: ServerDbms, prefix: Path) -> Stack:
             calls.append(Call(CodeOrigin.OWN, module_of(name, dbms.modules), name))
         else:
             calls.append(Call(CodeOrigin.LIBRARY, file.name.partition(".so")[0], name))
-    return tuple(calls)
+    return _with_callers_modules(calls)
+
+
+def _with_callers_modules(calls: Sequence[Call]) -> Stack:
+    """Return the calls; functions that wait for their callers are of these callers' modules."""
+    whole: list[Call] = []
+    for call in reversed(calls):
+        module = call.module
+        if module == CALLERS:
+            module = whole[-1].module if whole else OTHER
+        whole.append(dataclasses.replace(call, module=module))
+    return tuple(reversed(whole))
 
 
 def _is_kernel(file: str) -> bool:

@@ -15,6 +15,7 @@ from dbhone.analysis.stacks import (
     Round,
     by_function,
     by_module,
+    by_thread,
     folded,
     totals,
 )
@@ -40,10 +41,15 @@ def explanation(
     names: tuple[str, str],
     rounds: tuple[Sequence[Round], Sequence[Round]],
     *,
+    kinds: Sequence[tuple[str, str]] = (),
     threads: int,
     cores: int,
 ) -> Explanation:
-    """Return what shows where two servers spend their time in an operation of a step."""
+    """Return what shows where two servers spend their time in an operation of a step.
+
+    ``kinds`` are the kinds of the servers' threads, as the DBMS names them; ``threads`` is the
+    number of clients.
+    """
     base, subject = rounds
     whole = totals(base, subject, threads)
     modules, functions = by_module(base, subject), by_function(base, subject)
@@ -55,13 +61,16 @@ def explanation(
         rows=tuple(_function_rows(functions[:_MOST])),
     )
     tables = [_table("CPU time of an operation, by whose code is executed", names, whole)]
+    by_kind = by_thread(base, subject, kinds) if kinds else []
+    if by_kind:
+        tables.append(_table("Threads that differ", names, by_kind))
     if modules:
         tables.append(_table("Modules that differ", names, modules[:_MOST]))
     if functions:
         tables.append(function_table)
     ceilings = [_ceiling(whole, which, threads, cores, rounds[which]) for which in (0, 1)]
     sentences = [
-        *(_sentence(it, functions, names[1]) for it in _largest(whole, modules)),
+        *(_sentence(it, functions, names[1]) for it in _largest(whole, by_kind, modules)),
         f"If its own code and libraries took no time, {step} would be at most {ceilings[0]:.2f}"
         f" times as fast with {names[0]}, {ceilings[1]:.2f} times with {names[1]}.",
     ]
@@ -79,10 +88,13 @@ def _function_rows(functions: Sequence[FunctionDifference]) -> Iterator[Row]:
                 yield Row(cells=(name, *_cells(it.difference), callers))
 
 
-def _largest(whole: Sequence[Difference], modules: Sequence[Difference]) -> list[Difference]:
-    """Return what is worth a sentence: waiting, and the largest of the modules."""
+def _largest(
+    whole: Sequence[Difference], by_kind: Sequence[Difference], modules: Sequence[Difference]
+) -> list[Difference]:
+    """Return what is worth a sentence: waiting, a kind of threads, and the largest modules."""
     waiting = [it for it in whole if it.name == "waiting" and it.more.is_certain]
-    return sorted((*waiting, *modules[:3]), key=lambda it: -abs(it.more.value))
+    found = (*waiting, *by_kind[:1], *modules[:3])
+    return sorted(found, key=lambda it: -abs(it.more.value))
 
 
 def _sentence(difference: Difference, functions: Sequence[FunctionDifference], subject: str) -> str:

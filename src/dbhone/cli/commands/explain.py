@@ -108,6 +108,7 @@ def command(
         found.step,
         names,
         (found.base, found.subject),
+        kinds=found.kinds,
         threads=found.threads,
         cores=page.run.machine.cores,
     )
