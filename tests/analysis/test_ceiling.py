@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.analysis.ceiling import ceiling_ratio, find_ceilings
+from dbhone.analysis.ceiling import ceiling_ratio, find_ceilings, overall_ceiling
 from dbhone.analysis.levels import Level
+from dbhone.measurement.record import Group, Step
 
 SECONDS = st.floats(1e-7, 1e-2)
 
@@ -69,3 +71,27 @@ def test_steps_without_the_kernels_part_have_no_ceiling() -> None:
     (ceiling,) = find_ceilings(levels, {"point": 1}, 2)
     assert math.isclose(ceiling.user, 0.0005)
     assert find_ceilings(levels, {"point": None}, 2) == ()
+
+
+def steps(**in_sample: bool) -> tuple[Step, ...]:
+    return tuple(
+        Step(set=name, key="", title=name, group=Group.POINT, in_sample=trained, threads=1)
+        for name, trained in in_sample.items()
+    )
+
+
+def levels_of(step: str, user: float) -> list[Level]:
+    """Return the levels of one client whose operations take 1 ms, of it so much in user mode."""
+    values = {"throughput": 1000, "cpu_seconds": user, "system_seconds": 0, "client_cpu_seconds": 0}
+    return [replace(level(name, value), step=step) for name, value in values.items()]
+
+
+def test_the_bound_of_all_steps_is_of_those_by_which_a_build_is_judged() -> None:
+    found = [*levels_of("a", 0.0005), *levels_of("b", 0.00075), *levels_of("c", 0.0009)]
+    bound = overall_ceiling(found, steps(a=False, b=False, c=True), "rel", 2)
+    assert bound == pytest.approx(math.sqrt(2 * 4))
+
+
+def test_there_is_no_bound_where_that_of_a_step_is_not_known() -> None:
+    assert overall_ceiling(levels_of("a", 0.0005), steps(a=False, b=False), "rel", 2) is None
+    assert overall_ceiling([], (), "rel", 2) is None

@@ -9,7 +9,8 @@ many CPUs can do it, and one client waits for one operation after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbhone.analysis.levels import Level
@@ -19,6 +20,7 @@ from dbhone.measurement.metric import (
     SYSTEM_SECONDS,
     THROUGHPUT,
 )
+from dbhone.measurement.record import Step, wholes
 
 _NEEDED = (THROUGHPUT, CPU_SECONDS, SYSTEM_SECONDS, CLIENT_CPU_SECONDS)
 
@@ -87,3 +89,20 @@ def find_ceilings(
             )
         )
     return tuple(ceilings)
+
+
+def overall_ceiling(
+    levels: Iterable[Level], steps: Sequence[Step], subject: str, cores: int
+) -> float | None:
+    """Return how many times faster than ``subject`` any build could be over all steps.
+
+    It is the geometric mean over the held-out steps, or all if there are none. None where the bound
+    of one of them is not known, as for an embedded DBMS.
+    """
+    whole = wholes(steps)
+    judged = [step for step in whole if not step.in_sample] or whole
+    found = find_ceilings(levels, {step.name: step.threads for step in judged}, cores)
+    ratios = [ceiling.ratio for ceiling in found if ceiling.subject == subject]
+    if not judged or len(ratios) < len(judged) or not all(map(math.isfinite, ratios)):
+        return None
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))

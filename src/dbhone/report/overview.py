@@ -42,11 +42,13 @@ _ANSWERS = {
 }
 
 
-def overview(findings: Findings, winner: Subject | None, notes: int) -> tuple[OverviewItem, ...]:
+def overview(
+    findings: Findings, winner: Subject | None, notes: int, ceiling: float | None
+) -> tuple[OverviewItem, ...]:
     """Return what was compared, how it was measured, what moved, and how far it can be trusted.
 
-    Of a ``winner`` it names the next commands. ``notes`` counts the warnings of the page. Empty
-    without a base.
+    Of a ``winner`` it names the next commands. ``notes`` counts the warnings of the page;
+    ``ceiling`` is the largest gain that any build could have. Empty without a base.
     """
     if findings.run.base is None:
         return ()
@@ -60,8 +62,17 @@ def overview(findings: Findings, winner: Subject | None, notes: int) -> tuple[Ov
         OverviewItem(name="Measured", text=_measured(findings)),
         *([OverviewItem(name="Moved most", text=f"{moved}.")] if moved else []),
         *([OverviewItem(name="Costs", text=costs)] if costs else []),
+        *([OverviewItem(name="At most", text=_at_most(findings, ceiling))] if ceiling else []),
         OverviewItem(name="To be trusted?", text=answer),
         *([] if winner is None else [OverviewItem(name="To use it", text=_next(findings, winner))]),
+    )
+
+
+def _at_most(findings: Findings, ceiling: float) -> str:
+    base = findings.analysis.base
+    return (
+        f"No build of the server could be more than {ceiling:.2f} times as fast as {base} here: the"
+        " kernel and the clients take the rest."
     )
 
 

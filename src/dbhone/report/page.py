@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dbhone.analysis.ceiling import overall_ceiling
 from dbhone.analysis.history import History
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
@@ -198,6 +199,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     history = history_view(context, changes) if changes else None
     alerts, notes = _alerts_and_notes(findings)
     winner, why_no_winner = _winner(findings)
+    ceiling = _ceiling(findings, levels)
     parts = context.parts()
     server_parts = server_sections(context, observations)
     footnotes = (*notes, *unmeasured(findings.run, findings.samples, observations, server_parts))
@@ -209,7 +211,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         levels=levels,
         headline=_headline(findings, alerts, history),
         trust=findings.trust,
-        overview=overview(findings, winner, len(told_together(footnotes))),
+        overview=overview(findings, winner, len(told_together(footnotes)), ceiling),
         winner=winner,
         why_no_winner=why_no_winner,
         alerts=alerts,
@@ -283,6 +285,15 @@ def _headline(findings: Findings, alerts: tuple[Warning, ...], history: HistoryV
         control_differs=any(alert.code == "control-differs" for alert in alerts),
         history=history.sentence if history else None,
     )
+
+
+def _ceiling(findings: Findings, levels: tuple[Level, ...]) -> float | None:
+    """Return how much faster any build could be at most; None where builds are not the question."""
+    run = findings.run
+    built = [subject for subject in run.subjects if not subject.ready_made]
+    if findings.history or run.base is None or run.base not in built:
+        return None
+    return overall_ceiling(levels, run.steps, run.base.name, run.machine.cores)
 
 
 def _winner(findings: Findings) -> tuple[Subject | None, str]:

@@ -12,7 +12,9 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dbhone.analysis.ceiling import overall_ceiling
 from dbhone.analysis.comparison import analyse
+from dbhone.analysis.levels import find_levels
 from dbhone.analysis.selection import (
     Standing,
     block_scores,
@@ -48,8 +50,8 @@ _RUNGS = 3
 _BEYOND_BUDGET = 1
 """Confirming runs after the first, which takes all the time that is left: of the next best, too, a
 user wants to know."""
-
-
+_NEAR_CEILING = 0.97
+"""The share of the largest gain that any build could have from which on choosing is over."""
 _PREPARING_AGAIN = 60.0
 """The seconds that a run needs until it measures if all is built and verified."""
 
@@ -200,13 +202,20 @@ def _next_rung(request: Request, choosing: Sequence[Finished], left: float) -> S
     candidates = [by_name[name] for name in best]
     if number == 1:
         candidates += _with_levers(candidates[0], request.levers)
-    if len(candidates) < 2:
+    if len(candidates) < 2 or _is_at_ceiling(choosing[-1], ranked[0]):
         return None
     seconds = choosing[-1].block_seconds * (len(candidates) + 1)
     blocks = min(blocks_of_rung(number), int(left / seconds))
     if blocks < blocks_of_rung(0):
         return None
     return rung(request, tuple(candidates), number, left, blocks)
+
+
+def _is_at_ceiling(ended: Finished, best: Standing) -> bool:
+    """Return whether the best is about as fast as any build could be."""
+    run = ended.run
+    ceiling = overall_ceiling(find_levels(ended.samples), run.steps, BASE, run.machine.cores)
+    return ceiling is not None and best.ratio >= ceiling * _NEAR_CEILING
 
 
 def _with_levers(best: Candidate, levers: tuple[str, ...]) -> list[Candidate]:
