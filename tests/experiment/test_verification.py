@@ -7,6 +7,8 @@ import pytest
 from dbhone.errors import ExperimentError
 from dbhone.experiment.load import parse
 from dbhone.experiment.plan import Verify
+from dbhone.experiment.target import ResultDigest
+from dbhone.experiment.verifying import answers_compared
 from dbhone.verification.outcome import Grade
 from dbhone.verification.verify import expected_seconds, lists_of
 from tests.experiment.test_load import GOOD
@@ -63,3 +65,13 @@ grade = "full"
 """
     with pytest.raises(ExperimentError, match="no regression tests of MySQL"):
         parse(mysql, name="x.toml")
+
+
+def test_answers_to_a_users_workload_are_kept_without_the_folder_that_it_is_in() -> None:
+    asked = ResultDigest(verifications={"all": "1", "more": "2"})
+    other = ResultDigest(verifications={"all": "1", "more": "3"})
+    found = answers_compared("/home/ann/shop.workload", asked, other)
+    assert (found.list, found.tests) == ("shop.workload", 2)
+    (failure,) = found.failures
+    assert (failure.list, failure.test) == ("shop.workload", "more")
+    assert "ann" not in found.model_dump_json()

@@ -12,7 +12,7 @@ from dbhone.experiment.load import parse
 from dbhone.experiment.model import Training
 from dbhone.experiment.run_lifecycle import as_begun
 from dbhone.experiment.templates import file_text
-from dbhone.experiment.verifying import build_like, usual_base, verify_build
+from dbhone.experiment.verifying import AskedWorkload, build_like, usual_base, verify_build
 from dbhone.measurement.record import Run, Subject
 from dbhone.source.known_versions import known_versions
 from dbhone.verification.outcome import Grade
@@ -39,7 +39,9 @@ def packaged_build(
     build = build_like(winner, changes, service, training)
     if OutcomeStore(service.session.home, build.digest).outcome(grade) is None:
         base = usual_base(build, service)
-        verify_build(Verification(candidate=build, base=base, grade=grade), service)
+        usual = AskedWorkload.usual(build.manifest.dbms)
+        verification = Verification(candidate=build, base=base, grade=grade)
+        verify_build(verification, service, (usual,))
     return build
 
 

@@ -1,4 +1,4 @@
-"""Verifies builds outside of a run: their bases, and the answers of the usual workload."""
+"""Verifies builds outside of a run: their bases, and their answers to workloads."""
 
 from __future__ import annotations
 
@@ -32,6 +32,20 @@ _BASE_VARIANT = "rel"
 _WORKLOAD = "workload"
 _DESIGN = Design(seed=1, target=0.02, budget_seconds=480.0, min_blocks=1, max_blocks=1)
 """Nothing is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWorkload:
+    """A workload whose answers are compared: a suite at a scale."""
+
+    suite: str
+    scale: Scale
+
+    @classmethod
+    def usual(cls, dbms: str) -> AskedWorkload:
+        """Return the usual workload of a DBMS at its smallest size."""
+        suite = load_dbms(dbms).usual_suite
+        return cls(suite, Scale(size=suites.load(suite).sizes()[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,14 +138,10 @@ def test_harness(service: BuildService) -> TestHarness:
 
 
 def verify_build(
-    verification: Verification, service: BuildService, *, workload: bool = True
+    verification: Verification, service: BuildService, workloads: Sequence[AskedWorkload]
 ) -> Outcome:
-    """Return what verifying a build found, the usual workload's answers included.
-
-    Without ``workload`` those are left out.
-    """
+    """Return what verifying a build found, the answers to these workloads included."""
     home = service.session.home
-    answers: tuple[ListComparison, ...] = ()
     trees = {
         name: kept_tree(build.manifest.source_digest, home)
         for name, build in ((_BASE, verification.base), (_CANDIDATE, verification.candidate))
@@ -143,13 +153,17 @@ def verify_build(
         )
         if tree is not None
     }
-    if workload and len(results) == len(trees):
-        answers = (service.exclusively(partial(_answers, results, service)),)
+    asked = workloads if len(results) == len(trees) else ()
+    answers = tuple(
+        service.exclusively(partial(_answers, results, workload, service)) for workload in asked
+    )
     return verification.outcome(test_harness(service), answers)
 
 
-def _answers(results: dict[str, BuildResult], service: BuildService) -> ListComparison:
-    target = _target(results, service)
+def _answers(
+    results: dict[str, BuildResult], workload: AskedWorkload, service: BuildService
+) -> ListComparison:
+    target = _target(results, workload, service)
     expected = target.verify(_BASE)
     try:
         found = target.verify(_CANDIDATE)
@@ -158,10 +172,10 @@ def _answers(results: dict[str, BuildResult], service: BuildService) -> ListComp
     return answers_compared(target.experiment.suite, expected, found)
 
 
-def _target(results: dict[str, BuildResult], service: BuildService) -> Target:
-    """Return base and candidate as something that can be asked, at the smallest size."""
-    dbms = load_dbms(results[_BASE].build.manifest.dbms)
-    suite = suites.load(dbms.usual_suite)
+def _target(
+    results: dict[str, BuildResult], workload: AskedWorkload, service: BuildService
+) -> Target:
+    """Return base and candidate as something that can be asked."""
     experiment = Experiment(
         name="verify",
         text="",
@@ -174,8 +188,8 @@ def _target(results: dict[str, BuildResult], service: BuildService) -> Target:
             )
             for name, result in results.items()
         ),
-        suite=dbms.usual_suite,
-        scale=Scale(size=suite.sizes()[0]),
+        suite=workload.suite,
+        scale=workload.scale,
         sets=None,
         design=_DESIGN,
     )
@@ -188,8 +202,10 @@ def answers_compared(
 ) -> ListComparison:
     """Return how a candidate's answers compare with the base's, as a list of tests.
 
-    A candidate that could not be asked has the reason instead.
+    A candidate that could not be asked has the reason instead. A suite that is a file of the user's
+    is called by its name without its folder: the outcome goes into packages.
     """
+    name = suite.rpartition("/")[2]
     expected = base.verifications
     if isinstance(candidate, str):
         differences = dict.fromkeys(expected, candidate)
@@ -202,15 +218,15 @@ def answers_compared(
         }
     return ListComparison(
         check=_WORKLOAD,
-        list=suite,
+        list=name,
         evidence=Evidence.BYTES,
         tests=len(expected),
         proving=len(expected),
         base_failures=(),
         undecided=(),
         failures=tuple(
-            Failure(check=_WORKLOAD, list=suite, test=name, difference=difference)
-            for name, difference in differences.items()
+            Failure(check=_WORKLOAD, list=name, test=test, difference=difference)
+            for test, difference in differences.items()
         ),
         seconds=0.0,
     )

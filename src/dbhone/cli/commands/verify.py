@@ -9,11 +9,13 @@ from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, listing
 from dbhone.cli.progress import shown
-from dbhone.cli.selecting import choose, find_build
+from dbhone.cli.running import experiment_of
+from dbhone.cli.selecting import ChosenBuild, choose, find_build
 from dbhone.cli.setting_up import ensure_installed
 from dbhone.compilation.manifest import Build
+from dbhone.errors import UsageError
 from dbhone.experiment.builds import BuildService
-from dbhone.experiment.verifying import usual_base, verify_build
+from dbhone.experiment.verifying import AskedWorkload, usual_base, verify_build
 from dbhone.requirements import missing
 from dbhone.units import count_of, duration, listed
 from dbhone.verification.outcome import Grade, Outcome
@@ -59,7 +61,8 @@ def command(
 
     It runs the same tests as a base. What the base fails proves nothing; a build that fails
     what the base passes must not be used, and the exit code is 1. The results are kept, and
-    no list of tests is run twice for a build.
+    no list of tests is run twice for a build. The winner of RUN has to answer that run's own
+    workload, too.
     """
     chosen = choose(context, what)
     needed = requirements_of_checks(chosen.build.manifest.dbms, Grade(grade))
@@ -74,9 +77,24 @@ def command(
             names=names,
             again=again,
         )
-        outcome = verify_build(verification, service, workload=not names)
+        workloads = () if names else _workloads(context, chosen)
+        outcome = verify_build(verification, service, workloads)
     _show(context, verification, outcome)
     return 0 if outcome.passed else 1
+
+
+def _workloads(context: Context, chosen: ChosenBuild) -> tuple[AskedWorkload, ...]:
+    """Return the usual workload, and the run's own if it is another and still there."""
+    usual = AskedWorkload.usual(chosen.build.manifest.dbms)
+    if chosen.run is None or chosen.run.suite == usual.suite:
+        return (usual,)
+    try:
+        experiment = experiment_of(context, chosen.run)
+    except UsageError as error:
+        text = f"the workload of run {chosen.run.id} is not asked: {error.message}"
+        context.err.print(headed("note", text), soft_wrap=True)
+        return (usual,)
+    return (usual, AskedWorkload(experiment.suite, experiment.scale))
 
 
 def _show(context: Context, verification: Verification, outcome: Outcome) -> None:
