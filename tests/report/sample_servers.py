@@ -59,6 +59,14 @@ _STEPS: tuple[tuple[str, Group, float], ...] = (
     ("insert_range=100", Group.WRITE, 3020),
 )
 _SWEPT = ("point-query_range=100", "update-nonindex_range=100", "read-write_range=100")
+# Three of hiroi10's four transactions.
+_TRANSACTIONS: tuple[tuple[str, Group, float], ...] = (
+    ("simple-select", Group.POINT, 8100),
+    ("non-index-update", Group.WRITE, 2950),
+    ("oltp", Group.WRITE, 720),
+)
+_KNOWN = (*_STEPS, *_TRANSACTIONS)
+_TRAINED = ("read-write_range=100", "oltp")
 THREADS = (1, 2, 4, 8, 16, 32, 64)
 _CORES = 8
 _TITLES = {
@@ -140,6 +148,13 @@ def a_sweep_run(**changes: object) -> Run:
     return _run("Throughput over a growing number of clients", steps, **changes)
 
 
+def a_hiroi10_run(**changes: object) -> Run:
+    """Return a finished run of hiroi10's suite over numbers of threads, changed as asked."""
+    names = [name for name, _, _ in _TRANSACTIONS]
+    steps = tuple(_step(name, count, swept=True) for name in names for count in THREADS)
+    return _run("hiroi10's transactions", steps, **{"suite": "hiroi10", **changes})
+
+
 def many_builds() -> Run:
     """Return a run of seven builds and a control."""
     names = ("rel_o2", "rel_native", "rel_o3", "rel_o2_lto", "rel_native_lto", "rel_lto")
@@ -181,13 +196,13 @@ def _run(title: str, steps: tuple[Step, ...], **changes: object) -> Run:
 
 
 def _step(name: str, threads: int, *, swept: bool = False) -> Step:
-    group = next(each for known, each, _ in _STEPS if known == name)
+    group = next(each for known, each, _ in _KNOWN if known == name)
     return Step(
         set=f"{name}@{threads}" if swept else name,
         key="",
         title=_TITLES[group],
         group=group,
-        in_sample=name == "read-write_range=100",
+        in_sample=name in _TRAINED,
         threads=threads,
     )
 
@@ -243,7 +258,7 @@ def _figures(
     effect = in_sample if step.in_sample else held_out
     threads = step.threads or 1
     name = step.set.partition("@")[0]
-    rate = next(rate for known, _, rate in _STEPS if known == name)
+    rate = next(rate for known, _, rate in _KNOWN if known == name)
     rate *= 1.9 * threads / (threads + _CORES) / (1 + threads / 400)
     rate *= effect * math.exp(speed)
     cpu = 3.1 / (rate / effect) * math.exp(rng.gauss(0, 0.004)) / effect

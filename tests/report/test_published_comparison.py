@@ -21,7 +21,13 @@ from dbhone.report.table import plain
 from dbhone.workload import suite as suites
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_run import a_run, samples
-from tests.report.sample_servers import THREADS, a_server_run, a_sweep_run, server_samples
+from tests.report.sample_servers import (
+    THREADS,
+    a_hiroi10_run,
+    a_server_run,
+    a_sweep_run,
+    server_samples,
+)
 
 Golden = Callable[[str, bytes], None]
 ROOT = Path(__file__).parents[2]
@@ -29,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def sweep() -> Page:
-    run = a_sweep_run()
+    run = a_hiroi10_run()
     return build_page(run, server_samples(run))
 
 
@@ -48,7 +54,8 @@ class TestPublications:
     @pytest.mark.parametrize("name", publication_names())
     def test_figures_fit_what_they_are_of(self, name: str) -> None:
         of = load_publication(name)
-        known = suites.load("sysbench:micro").sets
+        known = suites.load(of.suite).sets if of.suite else {}
+        assert bool(known) == bool(of.steps)
         assert of.base in of.subjects
         assert of.steps or of.groups or of.build_seconds
         for figures in of.steps:
@@ -84,7 +91,7 @@ class TestWhoStandsForWhom:
         assert (pair.mine.name, pair.why) == ("lto", "as you said")
 
     def test_the_only_candidate_of_both(self) -> None:
-        run = a_sweep_run()
+        run = a_hiroi10_run()
         run = replace(run, subjects=tuple(each for each in run.subjects if each.name != "lto+pgo"))
         page = build_page(run, server_samples(run))
         pair = _one(page, "hiroi10-pgo").pair
@@ -102,7 +109,7 @@ class TestWhoStandsForWhom:
         self, base: dict[str, str], candidate: dict[str, str]
     ) -> None:
         changes = {"rel": base, "lto": candidate}
-        run = a_sweep_run()
+        run = a_hiroi10_run()
         subjects = tuple(
             replace(each, **changes.get(each.name, {}))  # type: ignore[arg-type]
             for each in run.subjects
@@ -135,7 +142,7 @@ class TestWhoStandsForWhom:
         assert _one(page, "callaghan-builds-cached").pair.theirs == "rel_o2"
 
     def test_a_broken_candidate_stands_for_nobody(self) -> None:
-        run = a_sweep_run()
+        run = a_hiroi10_run()
         subjects = tuple(
             replace(each, broken="it crashed") if each.name == "lto+pgo" else each
             for each in run.subjects
@@ -170,9 +177,7 @@ class TestWhoStandsForWhom:
 class TestRows:
     def test_published_ratio_is_that_of_the_authors_figures(self, sweep: Page) -> None:
         rows = _one(sweep, "hiroi10-pgo").rows
-        first = next(
-            each for each in rows if each.what == "point-query_range=100" and each.threads == 1
-        )
+        first = next(each for each in rows if each.what == "simple-select" and each.threads == 1)
         assert first.published == pytest.approx(14791.91 / 9536.00)
 
     def test_own_ratio_and_interval_are_the_effects(self, sweep: Page) -> None:
@@ -240,6 +245,18 @@ class TestTable:
         assert "Here it was postgresql 15.14." in table.caption
         assert "Theirs was at 20 threads, this at 4." in table.caption
         assert "Their regime was os-cached, here it is cached." in table.caption
+
+    def test_steps_of_another_suite_do_not_match_and_the_caption_says_so(self) -> None:
+        run = a_sweep_run()
+        page = with_published(build_page(run, server_samples(run)), ["hiroi10-pgo"])
+        (table,) = page.published_tables
+        assert table.rows == ()
+        assert "Theirs are steps of the suite hiroi10, here it is sysbench:micro." in table.caption
+
+    def test_a_step_of_the_same_name_in_another_suite_is_another_step(self) -> None:
+        run = a_hiroi10_run(suite="./mine.toml")
+        page = build_page(run, server_samples(run))
+        assert _one(page, "hiroi10-pgo").rows == ()
 
     def test_caption_says_when_the_bases_differ(self, server: Page) -> None:
         subjects = tuple(

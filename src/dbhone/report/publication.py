@@ -66,7 +66,7 @@ class Publication(_Section):
     """A publication's file.
 
     ``subjects`` have for each of the author's subjects the variants, versions or DBMSs (``by``)
-    of one's own that it stands for.
+    of one's own that it stands for. ``suite`` is the suite of ours whose sets the ``steps`` are.
     """
 
     title: str
@@ -80,6 +80,7 @@ class Publication(_Section):
     by: By
     subjects: dict[str, Words]
     regime: str | None = None
+    suite: str | None = None
     steps: tuple[StepFigures, ...] = ()
     groups: tuple[GroupFigures, ...] = ()
     build_seconds: dict[str, float] = {}

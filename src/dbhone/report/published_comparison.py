@@ -122,7 +122,9 @@ class _Side:
         )
 
     def of_steps(self) -> Iterator[PublishedRow]:
-        known = {(workload(step), step.threads): step for step in self.run.steps if not step.key}
+        same_suite = self.run.suite == self.of.suite
+        steps = [step for step in self.run.steps if same_suite and not step.key]
+        known = {(workload(step), step.threads): step for step in steps}
         for figures in self.of.steps:
             mine, base = figures.values[self.pair.theirs], figures.values[self.of.base]
             for threads, own, other in zip(figures.threads, mine, base, strict=True):
@@ -272,6 +274,8 @@ def _differences(comparison: PublishedComparison, run: Run) -> Iterator[str]:
         yield f"The bases differ: here it is {own[publication.by.value]}."
     if base is not None:
         yield f"Here it was {base.dbms} {base.version}."
+    if publication.suite not in (None, run.suite):
+        yield f"Theirs are steps of the suite {publication.suite}, here it is {run.suite_name}."
     threads = {group.threads for group in publication.groups}
     here = {row.threads for row in comparison.rows if row.threads is not None}
     if threads and here and threads != here:
