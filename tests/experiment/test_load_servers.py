@@ -9,6 +9,7 @@ import pytest
 from dbhone.errors import ExperimentError, UsageError
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment, Servers, Slices
+from dbhone.experiment.named_configs import load_config
 from dbhone.experiment.server_target import ServerTarget
 from dbhone.experiment.target import training_tasks
 from dbhone.measurement.record import Role
@@ -371,6 +372,15 @@ def test_every_experiment_that_ships_can_be_read_and_has_a_control(name: str) ->
     roles = [each.role for each in load_shipped(name).subjects]
     assert roles[0] is Role.BASE
     assert Role.CONTROL in roles
+
+
+def test_hiroi10s_settings_and_transactions_are_trained_on_and_measured() -> None:
+    experiment = load_shipped("hiroi10")
+    for subject in experiment.subjects:
+        assert {each.name for each in subject.settings} == set(load_config("hiroi10-8.0").settings)
+        if subject.training is not None:
+            assert subject.training.settings == subject.settings
+            assert subject.training.sets == suites.load("hiroi10").measured()
 
 
 def test_a_plan_tells_how_long_a_block_takes() -> None:
