@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from dbhone.compilation import builder
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.transforms.base import Pass
 from dbhone.errors import HoneError, ToolError
+from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.events import Stage
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment, SubjectDeclaration, Training
@@ -25,6 +28,7 @@ from dbhone.experiment.plan import (
     Verify,
 )
 from dbhone.experiment.planning import make_plan, shortage
+from dbhone.home import Home
 from tests.experiment.test_load import GOOD
 
 
@@ -87,6 +91,16 @@ def test_a_step_needs_only_what_steps_before_it_make() -> None:
             assert set(step.needs) <= made, (name, step)
             assert step.makes not in made, (name, step)
             made.add(step.makes)
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_what_ships_has_time_for_a_verdict_on_two_cores(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builder, "available_cores", lambda: 2)
+    experiment = load_shipped(name)
+    plan = make_plan(experiment, BuildEstimator(Home(tmp_path)))
+    assert shortage(plan, experiment) is None
 
 
 def test_an_instrumented_build_that_two_subjects_share_is_planned_once() -> None:
