@@ -13,6 +13,7 @@ from dbhone import registry
 from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.cli.main import hone
 from dbhone.compilation.transforms.base import DRAWER as TRANSFORMS
+from dbhone.dbms.base import load_dbms, system_names
 from dbhone.experiment.load import parse
 from dbhone.experiment.named_configs import config_names
 from dbhone.experiment.schema import (
@@ -136,6 +137,17 @@ def test_every_source_kind_and_report_format_is_documented() -> None:
     reports = (ROOT / "docs" / "reports.md").read_text()
     for name in registry.names("dbhone.report.formats"):
         assert f"`{name}`" in reports, name
+
+
+def test_every_dbms_whose_package_is_promised_may_be_passed_on() -> None:
+    """The guide's table names a DBMS by its title; `hone package` needs its licence."""
+    guide = (ROOT / "docs" / "guides" / "your-server.md").read_text(encoding="utf-8")
+    table = guide.partition("## What can be deployed")[2]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
+    systems = [load_dbms(name) for name in system_names()]
+    promised = [dbms for dbms in systems if any(dbms.title in row for row in rows)]
+    assert {dbms.name for dbms in promised} >= {"postgresql", "mariadb", "mysql", "sqlite"}
+    assert [dbms.name for dbms in promised if dbms.licence is None] == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

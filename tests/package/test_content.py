@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbhone.dbms.base import load_dbms
+from dbhone.errors import PackageError
 from dbhone.home import Home
-from dbhone.package.content import masked, without_paths
+from dbhone.package.content import content_of, masked, without_paths
+from tests.package.builds import put_tree, server_build
 
 HOME = Home(Path("/home/bob/.local/share/dbhone"))
 ROOT = str(HOME.root).encode()
@@ -42,3 +45,30 @@ def test_a_replaced_path_is_still_one_path() -> None:
 )
 def test_no_path_of_the_machine_stands_in_a_text(text: str, public: str) -> None:
     assert without_paths(text) == public
+
+
+@pytest.mark.parametrize(
+    ("dbms", "files", "enclosed"),
+    [
+        ("mysql", ("COPYING", "README", "VERSION"), {"COPYING", "README"}),
+        ("mysql", ("LICENSE", "README", "MYSQL_VERSION"), {"LICENSE", "README"}),
+        ("percona", ("LICENSE", "README.md"), {"LICENSE", "README.md"}),
+        ("myrocks", ("COPYING", "rocksdb/LICENSE.leveldb"), {"COPYING", "LICENSE.leveldb"}),
+        ("mariadb", ("COPYING", "THIRDPARTY"), {"COPYING", "THIRDPARTY"}),
+    ],
+)
+def test_a_package_encloses_the_licence_of_its_source(
+    dbms: str, files: tuple[str, ...], enclosed: set[str], tmp_path: Path
+) -> None:
+    home = Home(tmp_path / "home")
+    content = content_of(server_build(tmp_path, put_tree(home, *files), dbms=dbms), home)
+    names = {Path(entry.name).name for entry in content.entries if "licences/" in entry.name}
+    assert names == enclosed
+    assert content.licence.name == "GPL-2.0-only"
+    assert "the complete source" in content.licence.duty
+    assert content.lacks == load_dbms(dbms).lacks
+
+
+def test_a_build_whose_source_is_gone_is_not_packed(tmp_path: Path) -> None:
+    with pytest.raises(PackageError, match="its source tree, which is no longer kept"):
+        content_of(server_build(tmp_path, "0" * 64), Home(tmp_path / "home"))

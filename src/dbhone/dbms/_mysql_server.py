@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dbhone.dbms._cmake import CMAKE_REQUIREMENTS
 from dbhone.dbms._compatibility import edits_of
+from dbhone.dbms._gpl import gpl_2
 from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
 from dbhone.dbms._mysql_libraries import ssl_programs
 from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command
@@ -42,15 +43,18 @@ class MysqlServer(MysqlLife):
     )
     """About how long two cores take for the server of versions that are not like 8.0."""
     needs_cxx = True
-    lacks = (
+    lacks: tuple[str, ...] = (
         "the X protocol",
         "group replication",
         "NDB Cluster",
         "NUMA's settings",
+        "systemd's notification",
         "logins by LDAP, Kerberos, FIDO and WebAuthn",
         "plugins and components in files of their own",
         "the router, and clients such as mysql and mysqldump",
     )
+    # It is in COPYING until 5.7, then in LICENSE, which names all parts of others with theirs.
+    licence = gpl_2("LICENSE", "COPYING", "README", "README.md")
     takes_options = True
     programs = ("mysqld",)
     requirements: tuple[Requirement, ...] = (

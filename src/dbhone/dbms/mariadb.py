@@ -22,10 +22,11 @@ import re
 from pathlib import Path
 
 from dbhone.dbms._cmake import CMAKE_REQUIREMENTS, COPY, configure, copy_messages, variant_flags
+from dbhone.dbms._gpl import gpl_2
 from dbhone.dbms._mysql_lifecycle import MysqlLife
 from dbhone.dbms._mysql_tree import Vendor, version_of
 from dbhone.dbms._options import expand
-from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Licence, Phase, Recipe
+from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe
 from dbhone.errors import SourceError
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import VersionRange, numbers
@@ -80,12 +81,7 @@ class MariaDb(MysqlLife):
     huge_pages_by_shmget = VersionRange(until="10.5")
     build_seconds = 900.0
     text_bytes = 18_000_000
-    licence = Licence(
-        name="GPL-2.0-only",
-        files=("COPYING", "THIRDPARTY", "README.md", "CREDITS"),
-        duty="The GNU General Public Licence, version 2, asks whoever passes the programs on to"
-        " pass on the complete source, too, or to offer it in writing for three years.",
-    )
+    licence = gpl_2("COPYING", "THIRDPARTY", "README.md", "CREDITS")
     lacks = (
         "systemd's notification",
         "Galera",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
+from dbhone.dbms._gpl import gpl_2
 from dbhone.dbms._mysql_server import MysqlServer
 from dbhone.dbms._mysql_tree import Vendor
 from dbhone.dbms._options import Option
@@ -26,6 +27,11 @@ class MyRocks(MysqlServer):
     builds = VersionRange(since="5.6", until="8.1")
     reference = "git:https://github.com/facebook/mysql-5.6@fb-mysql-8.0.32"
     seconds_by_version = ((_OLD, 800.0),)
+    # RocksDB is in the server: it is under the same licence, LevelDB's part of it under its own.
+    licence = gpl_2(
+        *("LICENSE", "COPYING", "README", "README.md"),
+        *("rocksdb/LICENSE.Apache", "rocksdb/LICENSE.leveldb"),
+    )
     cache_setting = "rocksdb_block_cache_size"
     # large_pages is for InnoDB; RocksDB allocates each block of its cache by itself.
     huge_pages = MappingProxyType({})

@@ -21,6 +21,13 @@ class Percona(MysqlServer):
     maker = Vendor.PERCONA
     builds = VersionRange(since="8.0")
     reference = "git:https://github.com/percona/percona-server@8.0"
+    lacks = (
+        *MysqlServer.lacks,
+        "the storage engines MyRocks and TokuDB",
+        "logins by PAM",
+        "keys for encryption from Vault, KMIP and KMS",
+        "telemetry",
+    )
     # Configuring asks for LDAP's headers, although nothing of the server needs them.
     requirements = (
         *MysqlServer.requirements,

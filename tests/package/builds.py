@@ -1,0 +1,65 @@
+"""Builds of servers whose programs are tiny ELF files, and the trees with their licences."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.manifest import Build, KeptFile, Manifest
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.variant import parse_variant
+from dbhone.home import Home
+from dbhone.source.tree import publish_tree
+from tests.source.make_elf import elf
+
+
+def put_tree(home: Home, *files: str) -> str:
+    """Keep a source tree with these files in a home; return its digest."""
+    draft = home.root / "draft"
+    for name in files:
+        path = draft / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return publish_tree(draft, home, reference="dir:tree", resolved="dir:tree").digest
+
+
+def server_build(
+    folder: Path,
+    source_digest: str,
+    *,
+    dbms: str = "mysql",
+    packaging: Literal["deb"] | None = None,
+    program: bytes | None = None,
+) -> Build:
+    """Return a build whose only file is its server, an ELF file unless other bytes are given."""
+    path = folder / "build" / "bin" / "server"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(elf("libc.so.6") if program is None else program)
+    path.chmod(0o755)
+    inputs = BuildInputs(
+        dbms=dbms, source="dir:tree", variant=parse_variant("o3"), packaging=packaging
+    )
+    manifest = Manifest(
+        digest="1" * 64,
+        inputs=inputs,
+        version="8.0.39",
+        source="dir:tree",
+        source_digest=source_digest,
+        pass_=Pass.PLAIN,
+        family=CompilerFamily.GCC,
+        compiler="gcc 12.2.0",
+        compiler_identity="gcc 12.2.0",
+        compile_flags=("-O3",),
+        link_flags=(),
+        steps=(),
+        profile=None,
+        seconds=20.0,
+        phase_seconds={},
+        compile_commands=1,
+        files={"server": KeptFile.of(path, folder / "build")},
+        primary="server",
+        built_at=datetime(2026, 11, 24, tzinfo=UTC),
+    )
+    return Build(folder / "build", manifest)
