@@ -33,11 +33,20 @@ def server_build(
     packaging: Literal["deb"] | None = None,
     program: bytes | None = None,
 ) -> Build:
-    """Return a build whose only file is its server, an ELF file unless other bytes are given."""
-    path = folder / "build" / "bin" / "server"
+    """Return a build whose server is an ELF file, unless other bytes are given.
+
+    One by a distribution's rules has a package besides, and installs the server from it.
+    """
+    root = folder / "build"
+    path = root / ("install/usr/bin/server" if packaging else "bin/server")
     path.parent.mkdir(parents=True)
     path.write_bytes(elf("libc.so.6") if program is None else program)
     path.chmod(0o755)
+    files = {"server": KeptFile.of(path, root)}
+    if packaging:
+        (root / "packages").mkdir()
+        (root / "packages" / "server.deb").write_bytes(b"!<arch>")
+        files |= {name: KeptFile.of(root / name, root) for name in ("install", "packages")}
     inputs = BuildInputs(
         dbms=dbms, source="dir:tree", variant=parse_variant("o3"), packaging=packaging
     )
@@ -58,8 +67,8 @@ def server_build(
         seconds=20.0,
         phase_seconds={},
         compile_commands=1,
-        files={"server": KeptFile.of(path, folder / "build")},
+        files=files,
         primary="server",
         built_at=datetime(2026, 11, 24, tzinfo=UTC),
     )
-    return Build(folder / "build", manifest)
+    return Build(root, manifest)

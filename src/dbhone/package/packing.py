@@ -45,11 +45,15 @@ SAMPLES = "proof/samples.csv"
 _EPOCH = "SOURCE_DATE_EPOCH"
 _RULES = (
     "The packages are the distribution's own, built by its rules. They have its features and its",
-    "hardening; the server alone is compiled with other flags. Hardening costs speed",
-    "(stack protector, checked functions, code at any address, addresses bound at start): what was",
-    "measured is a build without it and without the distribution's options.",
+    "hardening; the server alone is compiled with other flags.",
     "",
     "'hone install FILE' installs those whose originals are installed, and keeps the originals.",
+    "",
+)
+_OF_ANOTHER_BUILD = (
+    "What was measured is another build of this source and variant, by hone's own recipe: without",
+    "the distribution's options and without its hardening, which costs speed (stack protector,",
+    "checked functions, code at any address, addresses bound at start).",
     "",
 )
 
@@ -61,6 +65,10 @@ class EnclosedMeasurement:
     run: Run
     samples: SampleArray
     subject: Subject
+
+    def is_of(self, build: Build) -> bool:
+        """Return whether this very build was measured, and not another of its source."""
+        return self.subject.build_digest == build.digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +116,7 @@ def make_package(
     name, moment = _name(build), _moment(build)
     draft = Draft(name=name, build=build, content=content, moment=moment)
     image = None if make_image is None else make_image(draft)
-    entries = [*content.entries, _read_me(build, content, outcome)]
+    entries = [*content.entries, _read_me(draft, outcome, measurement)]
     if measurement is not None:
         entries.append(Entry(name=SAMPLES, data=to_csv(measurement.samples)))
     if key is not None:
@@ -299,7 +307,8 @@ def _experiment(run: Run) -> dict[str, Any]:
     return {"public": public_part(declared)} if reason is None else {"private": reason}
 
 
-def _read_me(build: Build, content: Content, outcome: Outcome) -> Entry:
+def _read_me(draft: Draft, outcome: Outcome, measurement: EnclosedMeasurement | None) -> Entry:
+    build, content = draft.build, draft.content
     manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
     flags = " ".join(without_paths(flag) for flag in build.shown_flags)
     lists = ", ".join(f"{tests.name} ({tests.proving})" for tests in outcome.lists)
@@ -319,6 +328,7 @@ def _read_me(build: Build, content: Content, outcome: Outcome) -> Entry:
         "",
         *_lacks(content),
         *(_RULES if manifest.inputs.packaging else ("The folder may lie anywhere.",)),
+        *(_OF_ANOTHER_BUILD if measurement is not None and not measurement.is_of(build) else ()),
         "'hone package --check FILE' of the whole file says, on any machine, whether this is what",
         "hone packed, and what its measurement shows.",
         "",

@@ -1,0 +1,62 @@
+"""What a package says of itself is true of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from dbhone.compilation.manifest import Build
+from dbhone.home import Home
+from dbhone.package.packing import EnclosedMeasurement, Package, make_package
+from dbhone.verification.outcome import Grade, Outcome
+from dbhone.verification.outcome_store import OutcomeStore
+from tests.package.builds import put_tree, server_build
+from tests.report.sample_run import a_run, samples
+
+OTHERS = "What was measured is another build of this source and variant"
+
+
+def packed(build: Build, home: Home, measurement: EnclosedMeasurement | None = None) -> Package:
+    """Return the package of a build that passed a grade."""
+    outcome = Outcome(
+        grade=Grade.ANSWERS,
+        build=build.digest,
+        base="base",
+        lists=(),
+        finished_at=datetime(2026, 11, 24, tzinfo=UTC),
+    )
+    home.verifications.mkdir(parents=True)
+    OutcomeStore(home, build.digest).keep_outcome(outcome)
+    return make_package(build, home, measurement, None)
+
+
+def read_me(package: Package) -> str:
+    """Return what a package's README says, as one line."""
+    (entry,) = (entry for entry in package.entries if entry.name == "README")
+    return " ".join(entry.data.decode().split())
+
+
+def measured(digest: str) -> EnclosedMeasurement:
+    """Return the measurement of a build of this digest."""
+    run = a_run()
+    subjects = (*run.subjects[:-1], replace(run.subjects[-1], build_digest=digest))
+    run = replace(run, subjects=subjects)
+    return EnclosedMeasurement(run=run, samples=samples(run), subject=subjects[-1])
+
+
+@pytest.mark.parametrize("packaging", ["deb", None])
+@pytest.mark.parametrize(
+    ("digest", "another"), [("1" * 64, False), ("2" * 64, True), (None, False)]
+)
+def test_the_read_me_says_of_another_builds_measurement_only_where_it_is_so(
+    packaging: Literal["deb"] | None, digest: str | None, *, another: bool, tmp_path: Path
+) -> None:
+    home = Home(tmp_path / "home")
+    build = server_build(tmp_path, put_tree(home, "LICENSE"), packaging=packaging)
+    package = packed(build, home, None if digest is None else measured(digest))
+    assert (OTHERS in read_me(package)) is another
+    assert ("its rules" in read_me(package)) is (packaging is not None)
