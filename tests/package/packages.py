@@ -98,9 +98,12 @@ def package(
     passed: bool = True,
     image: Image | None = None,
     differing: list[str] | None = None,
+    glibc: str | None = None,
 ) -> bytes:
     array = array or samples()
     build = copy.deepcopy(BUILD)
+    if glibc is not None:
+        build["buildDefinition"]["internalParameters"]["glibc"] = glibc
     if image is not None:
         build["buildDefinition"]["internalParameters"]["image"] = image.stated
     entries = files(array)

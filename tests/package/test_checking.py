@@ -14,7 +14,7 @@ from dbhone.package.checking import check_package
 from dbhone.package.content import public_reference
 from dbhone.package.packing import SAMPLES
 from dbhone.package.proof import KEY, SIGNED, read_public_key, read_signing_key
-from tests.package.packages import measurement, package, samples, write_keys
+from tests.package.packages import image, measurement, package, samples, write_keys
 
 UNSIGNED_FILE = package()
 
@@ -40,6 +40,30 @@ def test_a_package_tells_what_its_samples_show() -> None:
     )
     assert whole["verdict"] == "faster"
     assert whole["low"] < 1.2 < whole["high"]
+
+
+@pytest.mark.parametrize(
+    ("here", "reason"),
+    [
+        ("2.36", None),
+        ("2.100", None),
+        ("2.9", "it needs glibc 2.36 or newer, and this machine has glibc 2.9"),
+        (None, "it needs glibc 2.36, and this machine's C library is not glibc"),
+    ],
+)
+def test_it_is_told_where_the_c_library_is_too_old(
+    here: str | None, reason: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.package.checking.glibc_here", lambda: here)
+    assert check_package(package(glibc="2.36")).why_not_here == reason
+    made_before = check_package(UNSIGNED_FILE)
+    assert made_before.why_not_here is None
+    assert check_package(package(glibc="2.36", image=image())).why_not_here is None
+
+
+def test_a_c_library_of_no_version_is_no_statement() -> None:
+    with pytest.raises(PackageError, match="statements are incomplete"):
+        check_package(package(glibc="two"))
 
 
 @given(

@@ -23,7 +23,9 @@ from tests.package.fakes import fake_program
 OLD, NEW = "15.18-1", "15.18-1+hone1"
 
 
-def checked(*, packaging: str | None = "deb", machine: str = machine_here()) -> Checked:
+def checked(
+    *, packaging: str | None = "deb", machine: str = machine_here(), glibc: str | None = None
+) -> Checked:
     return Checked(
         name="server",
         files=2,
@@ -38,6 +40,7 @@ def checked(*, packaging: str | None = "deb", machine: str = machine_here()) -> 
         found=None,
         packaging=packaging,
         measured=False,
+        glibc=glibc,
     )
 
 
@@ -172,6 +175,8 @@ def test_what_does_not_fit_this_machine_is_wrong_use(machine: Machine, session: 
         plan_installation(package_file(), checked(packaging=None), session)
     with pytest.raises(UsageError, match="it is for s390x"):
         plan_installation(package_file(), checked(machine="s390x"), session)
+    with pytest.raises(UsageError, match=r"it needs glibc 99\.1 or newer"):
+        plan_installation(package_file(), checked(glibc="99.1"), session)
     machine.set_version("15.20-1")
     with pytest.raises(UsageError, match=r"15\.20-1 is installed, but .* is older"):
         planned(session)

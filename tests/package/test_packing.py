@@ -11,12 +11,16 @@ import pytest
 
 from dbhone.compilation.manifest import Build
 from dbhone.home import Home
+from dbhone.package.archive import pack
+from dbhone.package.checking import check_package
 from dbhone.package.packing import EnclosedMeasurement, Package, make_package
+from dbhone.source.elf import read_glibc
 from dbhone.verification.outcome import Grade, Outcome
 from dbhone.verification.outcome_store import OutcomeStore
 from tests.package.builds import put_tree, server_build
 from tests.report.sample_run import a_run, samples
 
+PACKAGINGS: tuple[Literal["deb"] | None, ...] = ("deb", None)
 OTHERS = "What was measured is another build of this source and variant"
 
 
@@ -48,7 +52,7 @@ def measured(digest: str) -> EnclosedMeasurement:
     return EnclosedMeasurement(run=run, samples=samples(run), subject=subjects[-1])
 
 
-@pytest.mark.parametrize("packaging", ["deb", None])
+@pytest.mark.parametrize("packaging", PACKAGINGS)
 @pytest.mark.parametrize(
     ("digest", "another"), [("1" * 64, False), ("2" * 64, True), (None, False)]
 )
@@ -60,3 +64,18 @@ def test_the_read_me_says_of_another_builds_measurement_only_where_it_is_so(
     package = packed(build, home, None if digest is None else measured(digest))
     assert (OTHERS in read_me(package)) is another
     assert ("its rules" in read_me(package)) is (packaging is not None)
+
+
+def test_a_package_names_the_c_library_that_its_programs_need(tmp_path: Path) -> None:
+    """Of a distribution's packages those are the programs that they install."""
+    shell = Path("/bin/sh")
+    needed = read_glibc(shell)
+    for packaging in PACKAGINGS:
+        folder = tmp_path / str(packaging)
+        home = Home(folder / "home")
+        tree = put_tree(home, "LICENSE")
+        package = packed(
+            server_build(folder, tree, packaging=packaging, program=shell.read_bytes()), home
+        )
+        assert f"glibc {needed} or newer" in read_me(package)
+        assert check_package(pack(package.entries, package.name, 0)).glibc == needed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,10 @@ from dbhone.package.proof import (
     read_proof,
 )
 from dbhone.package.repetition import Gain, gains
+from dbhone.source.elf import glibc_here, machine_here
+from dbhone.versions import numbers
 
+_VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}")
 _TOLERANCE = 1e-5
 """By how much another machine's arithmetic may differ, as a fraction."""
 
@@ -35,10 +39,12 @@ class Checked:
     """A package that is what it says.
 
     ``key`` is the id of the key that signed it, None if unsigned. ``build`` says what was built and
-    how, ``machine`` for which kind of processor. ``grade`` was passed; ``lists`` has, for each
-    list, how many of how many tests proved something. ``found`` is what its samples show of the
-    ``subject``, computed here; both are None without a measurement. Packages by a distribution's
-    rules (``packaging``) were not ``measured`` themselves. ``differing`` are the files that a
+    how, ``machine`` for which kind of processor. ``glibc`` is the oldest version that is enough:
+    None for an image, which brings one, and for a package that names none. ``grade`` was passed;
+    ``lists`` has, for each list, how many of how many tests proved something. ``found`` is what its
+    samples show of the ``subject``, computed here; both are None without a measurement. Of packages
+    by a distribution's rules (``packaging``) another build may have been measured; ``measured``
+    says whether it was this one. ``differing`` are the files that a
     second build of the same inputs differs in, None if there was none. ``lacks`` is what a
     distribution's packages have besides. ``experiment`` is what repeats the measurement, or
     ``private`` says why others cannot.
@@ -57,10 +63,25 @@ class Checked:
     found: Mapping[str, Any] | None
     packaging: str | None
     measured: bool
+    glibc: str | None = None
     differing: tuple[str, ...] | None = None
     lacks: tuple[str, ...] = ()
     experiment: Mapping[str, Any] | None = None
     private: str = ""
+
+    @property
+    def why_not_here(self) -> str | None:
+        """Why its programs cannot run on this machine, None if nothing speaks against it."""
+        if self.machine != machine_here():
+            return f"it is for {self.machine}, and this machine is {machine_here()}"
+        if self.glibc is None:
+            return None
+        here = glibc_here()
+        if here is None:
+            return f"it needs glibc {self.glibc}, and this machine's C library is not glibc"
+        if numbers(here) < numbers(self.glibc):
+            return f"it needs glibc {self.glibc} or newer, and this machine has glibc {here}"
+        return None
 
     @property
     def gains(self) -> tuple[Gain, ...]:
@@ -116,6 +137,7 @@ def _described(
         version=str(asked["version"]),
         build=f"{asked['dbms']} {asked['version']}, {asked['variant']}: {flags}",
         machine=str(made["machine"]),
+        glibc=_glibc(made.get("glibc")) if made.get("image") is None else None,
         lacks=tuple(map(str, made.get("lacks", ()))),
         grade=str(verification["grade"]),
         lists=tuple(
@@ -130,6 +152,13 @@ def _described(
         private=str(experiment.get("private", "the package has no experiment")),
         differing=None if reproduction is None else tuple(map(str, reproduction["differing"])),
     )
+
+
+def _glibc(stated: Any) -> str | None:
+    """Return the version that a package states; one of before states none. Raises ValueError."""
+    if stated is not None and not _VERSION.fullmatch(str(stated)):
+        raise ValueError("glibc")
+    return None if stated is None else str(stated)
 
 
 def _check_files(entries: Mapping[str, Entry], statements: Statements) -> None:

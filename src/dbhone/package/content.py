@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +18,14 @@ from dbhone.dbms.base import Licence, load_dbms
 from dbhone.errors import PackageError, UsageError
 from dbhone.home import Home
 from dbhone.package.archive import Entry
-from dbhone.source.elf import read_elf, read_links
+from dbhone.source.elf import read_elf, read_glibc, read_links
 from dbhone.source.tree import kept_tree
 from dbhone.untrusted_files import walk
+from dbhone.versions import numbers
 
 PACKAGES = "packages"
 """The artifact, and the folder, of a distribution's binary packages."""
-_INSTALLED = "install/"
+_INSTALL = "install"
 _INSTEAD = b"/dbhone"
 _LICENCES = "licences"
 _LOCAL = frozenset({"dir"})
@@ -37,7 +39,8 @@ class Content:
     """The files of a package. ``masked`` counts those in which a path was replaced.
 
     ``machine`` is the processor architecture; ``libraries`` are those of the system that the
-    programs are linked with. ``lacks`` is what a distribution's packages have besides.
+    programs are linked with, and ``glibc`` is the oldest version of glibc that is enough for them,
+    None if they need none. ``lacks`` is what a distribution's packages have besides.
     """
 
     entries: tuple[Entry, ...]
@@ -45,6 +48,7 @@ class Content:
     machine: str
     libraries: tuple[str, ...]
     licence: Licence
+    glibc: str | None = None
     lacks: tuple[str, ...] = ()
 
 
@@ -76,6 +80,7 @@ def content_of(build: Build, home: Home) -> Content:
         machine=primary.machine if primary else "unknown",
         libraries=tuple(sorted(libraries)),
         licence=dbms.licence,
+        glibc=_glibc(_installed(build) if manifest.inputs.packaging else paths.values()),
         lacks=() if manifest.inputs.packaging else dbms.lacks,
     )
 
@@ -107,20 +112,31 @@ def _kept_files(build: Build, drivers: frozenset[str]) -> dict[str, Path]:
         if kept.tree:
             files = [folder / name for folder, _, names in walk(path) for name in names]
         for file in files:
-            found[str(file.relative_to(build.folder)).removeprefix(_INSTALLED)] = file
+            found[str(file.relative_to(build.folder)).removeprefix(f"{_INSTALL}/")] = file
     return found
 
 
 def _check_installed(build: Build, home: Home) -> None:
     """Raise PackageError if what binary packages install names a path of this machine."""
-    root, installed = os.fsencode(home.root), build.path("install")
-    for folder, _, names in walk(installed):
-        for path in (folder / name for name in names):
-            if not path.is_symlink() and root in path.read_bytes():
-                raise PackageError(
-                    f"{path.relative_to(installed)} in the packages names a folder of this machine",
-                    hint="packages with it must not leave this machine",
-                )
+    root, installed = os.fsencode(home.root), build.path(_INSTALL)
+    for path in _installed(build):
+        if not path.is_symlink() and root in path.read_bytes():
+            raise PackageError(
+                f"{path.relative_to(installed)} in the packages names a folder of this machine",
+                hint="packages with it must not leave this machine",
+            )
+
+
+def _installed(build: Build) -> Iterator[Path]:
+    """Yield the files that a build's binary packages install."""
+    for folder, _, names in walk(build.path(_INSTALL)):
+        yield from (folder / name for name in names)
+
+
+def _glibc(files: Iterable[Path]) -> str | None:
+    """Return the oldest glibc that is enough for all of these files, None if they need none."""
+    needed = [read_glibc(path) for path in files if not path.is_symlink()]
+    return max(filter(None, needed), key=numbers, default=None)
 
 
 def _entry(name: str, path: Path, home: Home) -> Entry:

@@ -23,7 +23,6 @@ from dbhone.home import Session
 from dbhone.package.archive import unpack
 from dbhone.package.checking import Checked
 from dbhone.package.content import PACKAGES
-from dbhone.source.elf import machine_here
 from dbhone.untrusted_files import read_untrusted, remove_tree
 
 _FOLDER, _RECORD = "installed", "record.json"
@@ -67,13 +66,13 @@ class Installation:
 def plan_installation(file: bytes, checked: Checked, session: Session) -> Installation:
     """Return what installing a checked package would do here.
 
-    Raises UsageError for a package of another form or machine, for a server that is not installed
-    or is newer, and for a data directory that the server could not read.
+    Raises UsageError for a package of another form or that cannot run here, for a server that is
+    not installed or is newer, and for a data directory that the server could not read.
     """
     if checked.packaging != "deb":
         raise UsageError("hone installs packages of the form deb only", hint="see 'hone package'")
-    if checked.machine != machine_here():
-        raise UsageError(f"it is for {checked.machine}, and this machine is {machine_here()}")
+    if checked.why_not_here is not None:
+        raise UsageError(checked.why_not_here)
     if os.geteuid() != 0:
         raise MachineError("only root may install packages", hint="sudo hone install …")
     service = _service(checked.dbms)

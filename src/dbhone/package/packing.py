@@ -199,6 +199,7 @@ def _provenance(build: Build, content: Content, image: Image | None) -> dict[str
                 "added_flags": [without_paths(flag) for flag in manifest.added_flags],
                 "machine": content.machine,
                 "system_libraries": list(content.libraries),
+                "glibc": content.glibc,
                 "lacks": list(content.lacks),
                 **({} if image is None else {"image": image.stated}),
             },
@@ -312,6 +313,7 @@ def _read_me(draft: Draft, outcome: Outcome, measurement: EnclosedMeasurement | 
     manifest, dbms = build.manifest, load_dbms(build.manifest.dbms)
     flags = " ".join(without_paths(flag) for flag in build.shown_flags)
     lists = ", ".join(f"{tests.name} ({tests.proving})" for tests in outcome.lists)
+    glibc = f", glibc {content.glibc} or newer" if content.glibc else ""
     lines = [
         f"{dbms.title} {manifest.version}, built by hone {__version__}",
         "",
@@ -320,7 +322,7 @@ def _read_me(draft: Draft, outcome: Outcome, measurement: EnclosedMeasurement | 
         f"flags      {flags}",
         f"source     {public_reference(manifest.source)}",
         f"           tree of digest {manifest.source_digest}",
-        f"runs on    {content.machine}, with {' '.join(content.libraries)}",
+        f"runs on    {content.machine}, with {' '.join(content.libraries)}{glibc}",
         f"verified   at the grade {outcome.grade.value}: passes what the base passes of {lists}",
         f"licence    {content.licence.name}, see licences/",
         "",

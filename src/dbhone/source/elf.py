@@ -5,10 +5,12 @@ For a file that is no ELF file, or that is damaged, the functions return None.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +18,7 @@ from elftools.common.exceptions import ELFError
 from elftools.construct import ConstructError
 from elftools.elf.dynamic import Dynamic
 from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
 
 from dbhone.versions import numbers
 
@@ -23,6 +26,10 @@ T = TypeVar("T")
 
 _MAGIC = b"\x7fELF"
 _THIS_PROGRAM = Path("/proc/self/exe")
+_NEEDED_VERSIONS = ".gnu.version_r"
+_GLIBC = re.compile(r"GLIBC_(\d+(?:\.\d+)*)")
+_MOST_VERSIONS = 10_000
+"""A damaged file may repeat its entries without an end."""
 # What compilers write into the section .comment: "GCC: (GNU) 4.4.7 20120313 (Red Hat 4.4.7-23)",
 # "Debian clang version 14.0.6".
 _COMPILERS = {
@@ -80,6 +87,14 @@ def read_compiler(path: Path) -> str | None:
     return _read(path, _compiler)
 
 
+def read_glibc(path: Path) -> str | None:
+    """Return the oldest glibc whose symbols are enough for an ELF file, such as ``2.34``.
+
+    None if it needs no version of glibc's.
+    """
+    return _read(path, _glibc)
+
+
 def section_sizes(path: Path) -> dict[str, int]:
     """Return the sizes of a file's sections by their names, in bytes; none of a damaged file."""
     return _read(path, _section_sizes) or {}
@@ -90,6 +105,15 @@ def machine_here() -> str:
     elf = read_elf(_THIS_PROGRAM)
     assert elf is not None, "Python is an ELF program"
     return elf.machine
+
+
+def glibc_here() -> str | None:
+    """Return the version of this machine's C library, None if that is not glibc."""
+    try:
+        name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+    except (ValueError, OSError):
+        return None
+    return version if name == "glibc" else None
 
 
 def _read(path: Path, read: Callable[[ELFFile], T | None]) -> T | None:
@@ -119,6 +143,16 @@ def _compiler(file: ELFFile) -> str | None:
                 f"{name} {max(versions, key=lambda version: (versions[version], numbers(version)))}"
             )
     return None
+
+
+def _glibc(file: ELFFile) -> str | None:
+    section = file.get_section_by_name(_NEEDED_VERSIONS)
+    if not isinstance(section, GNUVerNeedSection):
+        return None
+    entries = (entry for _, parts in section.iter_versions() for entry in parts)
+    names = [entry.name for entry in islice(entries, _MOST_VERSIONS)]
+    versions = [match[1] for name in names if (match := _GLIBC.fullmatch(name))]
+    return max(versions, key=numbers, default=None)
 
 
 def _section_sizes(file: ELFFile) -> dict[str, int]:

@@ -33,7 +33,6 @@ from dbhone.package.packing import (
 )
 from dbhone.package.proof import read_public_key, read_signing_key
 from dbhone.package.repetition import Gain, gains, why_private
-from dbhone.source.elf import machine_here
 from dbhone.units import count_of, listed, percent, size
 
 _MOST_BYTES = 4 << 30
@@ -208,9 +207,8 @@ def show_checked(context: Context, checked: Checked, *, trusted: bool) -> None:
     if checked.found is not None and not checked.measured:
         text = "hone's own build of this source and variant was measured, not these packages"
         out.print(headed("note     ", text, "bold yellow"), soft_wrap=True)
-    if checked.machine != machine_here():
-        text = f"it is for {checked.machine}, but this machine is {machine_here()}"
-        out.print(headed("note     ", text, "bold yellow"))
+    if checked.why_not_here is not None:
+        out.print(headed("note     ", checked.why_not_here, "bold yellow"), soft_wrap=True)
 
 
 def _signature(checked: Checked, *, trusted: bool) -> str:
