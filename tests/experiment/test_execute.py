@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 
 import pytest
@@ -26,6 +27,14 @@ from dbhone.home import Session
 from dbhone.measurement.record import Run, RunState
 from dbhone.measurement.store import Store
 from dbhone.source.tree import SourceTree
+from dbhone.verification.outcome import (
+    Evidence,
+    Failure,
+    Grade,
+    ListComparison,
+    Outcome,
+)
+from dbhone.verification.verify import Verification
 from tests.compilation.tiny import make_tree
 from tests.experiment.pretended import pretended_build
 from tests.experiment.test_load import GOOD
@@ -220,6 +229,47 @@ def test_a_subject_that_answers_otherwise_is_broken_and_the_others_are_measured(
         "pgo": "it crashed",
     }
     assert PretendedMeasuring.subjects == ("rel", "control")
+
+
+class PretendedVerification(Verification):
+    """Finds that each build fails a test whose difference is a page long."""
+
+    def outcome(self, *_: object) -> Outcome:
+        failure = Failure(check="check", list="list", test="joins", difference="-1\n+2\n" * 999)
+        tests = ListComparison(
+            check="check",
+            list="list",
+            evidence=Evidence.BYTES,
+            tests=1,
+            proving=1,
+            base_failures=(),
+            undecided=(),
+            failures=() if self.candidate is self.base else (failure,),
+            seconds=0.0,
+        )
+        return Outcome(
+            grade=self.grade, build="", base="", lists=(tests,), finished_at=datetime.now(UTC)
+        )
+
+
+def test_a_subject_that_fails_a_test_is_broken_and_a_footnote_shows_what_the_test_found(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execute, "Verification", PretendedVerification)
+    monkeypatch.setattr(execute, "check_needs", lambda *_: None)
+    experiment = parse(GOOD, name="x.toml")
+    with pytest.raises(DriverError, match="nothing is left to compare"):
+        bench.execute(replace(experiment, verification=Grade.SMOKE))
+    assert bench.run is not None
+    run = bench.store.run(bench.run.id)
+    broken = next(each.broken for each in run.subjects if each.name == "pgo")
+    assert broken is not None
+    assert broken.startswith("it fails 1 test of check list that the base passes: joins (results:")
+    notes = {each.subject: each for each in run.warnings if each.code == "failed-test"}
+    assert notes.keys() == {"control", "pgo"}
+    note = notes["pgo"]
+    assert note.text.startswith("what joins of check list found in pgo, and not in the base: -1 /")
+    assert len(note.text) < 400
 
 
 def test_an_optional_subject_whose_build_fails_is_left_out_and_the_others_are_measured(

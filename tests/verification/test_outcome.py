@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dbhone.verification.outcome import (
     Evidence,
+    Failure,
     Grade,
     ListResult,
     Outcome,
@@ -64,6 +65,24 @@ def test_a_candidate_must_pass_what_the_base_passes(status: Status, said: str) -
     assert not found.passed
     assert [failure.difference for failure in found.failures] == [said]
     assert found.reason() == "it fails 1 test of check list that the base passes: a"
+
+
+@pytest.mark.parametrize(
+    ("difference", "excerpt"),
+    [
+        ("its answer differs", "its answer differs"),
+        (
+            "diff -U3 a b\n--- a\n+++ b\n@@ -1,3 +1,3 @@\n count\n-    42\n+    41\n (1 row)",
+            "- 42 / + 41",
+        ),
+        ("! got:\n  \x1b[31m<b>", "! got: / [31m<b>"),
+        ("x" * 300, "x" * 240 + " …"),
+        ("", ""),
+    ],
+)
+def test_a_difference_is_cut_down_to_one_line(difference: str, excerpt: str) -> None:
+    failure = Failure(check="check", list="list", test="a", difference=difference)
+    assert failure.excerpt == excerpt
 
 
 def test_a_test_that_gives_no_result_is_failed() -> None:

@@ -67,6 +67,7 @@ from dbhone.experiment.verifying import answers_compared, test_harness
 from dbhone.experiment.warnings import (
     changed_settings,
     conditions_notes,
+    failed_test_note,
     host_noise_notes,
     slice_notes,
     stall_notes,
@@ -347,13 +348,19 @@ class Execution:
         self._break(name, self._builds[name], reason)
 
     def _failed_tests(self, name: str, grade: Grade, answers: ResultDigest) -> str | None:
-        """Return which tests a subject's build fails that the base's passes, None if none."""
+        """Return which tests a subject's build fails that the base's passes, None if none.
+
+        A footnote has what the first of them found.
+        """
         base = self._experiment.base.name
         verification = Verification(
             candidate=self._builds[name].build, base=self._builds[base].build, grade=grade
         )
         compared = answers_compared(self._experiment.suite, answers, answers)
-        reason = verification.outcome(test_harness(self._service), (compared,)).reason()
+        outcome = verification.outcome(test_harness(self._service), (compared,))
+        if outcome.failures:
+            self._recorder.warn(failed_test_note(name, outcome.failures[0]))
+        reason = outcome.reason()
         kept = self._session.home.verifications / self._builds[name].build.digest
         return None if reason is None else f"{reason} (results: {kept})"
 

@@ -21,6 +21,7 @@ from dbhone.measurement.record import COLD, Slice, Sliced, Warning
 from dbhone.measurement.store import Done
 from dbhone.process import can_enclose
 from dbhone.units import count_of, listed
+from dbhone.verification.outcome import Failure
 from dbhone.workload.suite import Regime
 
 _LEAST_LOST = 0.01
@@ -301,6 +302,16 @@ def _stalls(subject: str, sets: Mapping[str, _StallTotals], told: Sequence[str])
         f" {count_of(worst.slices, 'slice')} of {name} ({worst.stalled_seconds:.1f} of"
         f" {worst.seconds:.0f} s) while the others continued, which costs it {worst.lost:.0%} of"
         f" its throughput there{more}{rest}; its figures include that"
+    )
+
+
+def failed_test_note(subject: str, failure: Failure) -> Warning:
+    """Return the footnote with what a test found that the base passes and a subject does not."""
+    return Warning(
+        code="failed-test",
+        text=f"what {failure.test} of {failure.check} {failure.list} found in {subject}, and not"
+        f" in the base: {failure.excerpt}",
+        subject=subject,
     )
 
 

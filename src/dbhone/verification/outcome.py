@@ -12,9 +12,14 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from dbhone.safe_text import flat
 from dbhone.units import count_of
 
 _SHOWN = 3
+_EXCERPT = 240
+"""The most characters of a difference that a page shows."""
+_HEADS = ("diff ", "--- ", "+++ ", "@@ ")
+_CHANGED = ("-", "+")
 
 
 class Grade(StrEnum):
@@ -88,6 +93,14 @@ class Failure(_Record):
     list: str
     test: str
     difference: str
+
+    @property
+    def excerpt(self) -> str:
+        """How its difference begins, on one line: of a diff, the lines that differ."""
+        lines = [line for line in self.difference.splitlines() if not line.startswith(_HEADS)]
+        changed = [line for line in lines if line.startswith(_CHANGED)]
+        text = flat(" / ".join(changed or lines))
+        return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()} …"
 
 
 class ListComparison(_Record):
