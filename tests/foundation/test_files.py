@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -69,6 +70,21 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         write_whole(path, "\ud800")
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write_whole(tmp_path / "file", "old")
+    monkeypatch.setattr(os, "fsync", full)
+    for name in ("file", "other"):
+        with pytest.raises(OSError, match="No space left"):
+            write_whole(tmp_path / name, b"new" * 9999)
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "old"
 
 
 def test_what_is_published_first_stays(tmp_path: Path) -> None:

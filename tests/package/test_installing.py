@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from dbhone.errors import MachineError, PackageError, UsageError
 from dbhone.home import Session
+from dbhone.package import installing
 from dbhone.package.archive import Entry, pack
 from dbhone.package.checking import Checked
 from dbhone.package.installing import (
@@ -138,6 +141,69 @@ def test_the_originals_come_back_if_the_server_does_not_come_up(
         install(planned(session), session, ignore)
     assert machine.version == OLD
     assert installed_servers(session) == ()
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_the_originals_come_back_if_the_disk_is_full_after_installing(
+    machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log of the restart cannot be written, but that of going back can."""
+    run, failures = installing._run, iter([full])
+
+    def run_on_a_full_disk(argv: tuple[str, ...], log: Path) -> None:
+        if argv[0] == "pg_ctlcluster":
+            next(failures, run)(argv, log)
+        else:
+            run(argv, log)
+
+    monkeypatch.setattr(installing, "_run", run_on_a_full_disk)
+    with pytest.raises(PackageError, match=r"^no space left .*; the originals are restored"):
+        install(planned(session), session, ignore)
+    assert machine.version == OLD
+    assert installed_servers(session) == ()
+
+
+def test_a_full_disk_before_installing_leaves_everything_as_it_was(
+    machine: Machine, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = planned(session)
+    for name in ("shutil.move", "write_whole"):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"dbhone.package.installing.{name}", full)
+            with pytest.raises(OSError, match="No space left"):
+                install(plan, session, ignore)
+        assert machine.version == OLD
+        assert "install" not in machine.told
+        assert installed_servers(session) == ()
+    install(plan, session, ignore)
+    assert machine.version == NEW
+
+
+def test_originals_that_cannot_be_restored_are_kept_with_the_way_back(
+    machine: Machine, session: Session
+) -> None:
+    plan = planned(session)
+    download = f'[ "$1" = download ] && echo "Package: postgresql-15\nVersion: {OLD}" > o.deb'
+    fake_program(machine.bin, "apt-get", download)
+    with pytest.raises(PackageError, match="the originals could not be restored: ") as error:
+        install(plan, session, ignore)
+    kept = session.home.root / "installed" / "postgresql-15"
+    assert error.value.hint is not None
+    assert error.value.hint.endswith(f"--allow-downgrades {kept}/*.deb")
+    assert OLD in (kept / "o.deb").read_text()
+
+
+def test_a_server_that_is_only_half_configured_can_be_uninstalled(
+    machine: Machine, session: Session
+) -> None:
+    install(planned(session), session, ignore)
+    version = f"$(cat {machine.root / 'version'})"
+    for status, found in (("half-configured", ("postgresql-15",)), ("config-files", ())):
+        fake_program(machine.bin, "dpkg-query", f'echo -n "{status} {version}"')
+        assert installed_servers(session) == found
 
 
 def test_nothing_is_installed_without_a_way_back(machine: Machine, session: Session) -> None:

@@ -13,11 +13,12 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from dbhone import process
 from dbhone.dbms.base import load_dbms
 from dbhone.dbms.base_service import DistributionService, ServiceInstance
-from dbhone.errors import HoneError, MachineError, PackageError, UsageError
+from dbhone.errors import HoneError, MachineError, PackageError, UsageError, disk_full
 from dbhone.files import write_whole
 from dbhone.home import Session
 from dbhone.package.archive import unpack
@@ -35,6 +36,8 @@ _INSTALL = (
     *("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"),
 )
 _TIMEOUT = 1800.0
+_ABSENT = frozenset({"", "not-installed", "config-files"})
+"""What dpkg says of a package that is not there; one that it half configured is there."""
 
 Notify = Callable[[str], None]
 
@@ -108,7 +111,7 @@ def install(plan: Installation, session: Session, notify: Notify) -> None:
     """Install the packages, or leave everything as it was.
 
     Raises MachineError if the originals cannot be kept, PackageError if the server did not come up
-    with the new packages; then the originals are back.
+    with the new packages; then the originals are back, or the error says how to bring them back.
     """
     if plan.server not in installed_servers(session):
         notify("fetching the originals, to be able to go back")
@@ -116,12 +119,34 @@ def install(plan: Installation, session: Session, notify: Notify) -> None:
     _write_record(plan, session.home.root / _FOLDER / plan.server)
     try:
         _apply(plan, session, notify)
-    except HoneError as error:
-        notify(f"{error.message}: restoring the originals")
+    except (HoneError, OSError) as error:
+        _go_back(plan, session, notify, _told(error))
+
+
+def _go_back(plan: Installation, session: Session, notify: Notify, cause: HoneError) -> NoReturn:
+    """Restore the originals after a failure, and raise PackageError."""
+    notify(f"{cause.message}: restoring the originals")
+    try:
         uninstall(plan.server, session, notify, instances=plan.instances)
+    except (HoneError, OSError) as error:
+        kept = session.home.root / _FOLDER / plan.server
         raise PackageError(
-            f"{error.message}; the originals are restored and running", log=error.log
+            f"{cause.message}; the originals could not be restored: {_told(error).message}",
+            hint="remove the cause, then restore them:"
+            f" apt-get install --reinstall --allow-downgrades {kept}/*.deb",
+            log=cause.log,
         ) from error
+    raise PackageError(
+        f"{cause.message}; the originals are restored and running", log=cause.log
+    ) from cause
+
+
+def _told(error: HoneError | OSError) -> HoneError:
+    """Return what to tell of a failure, such as a disk that is full."""
+    if isinstance(error, HoneError):
+        return error
+    full = disk_full(error, "installing the packages")
+    return full or MachineError(f"the packages cannot be installed: {error.strerror}")
 
 
 def installed_servers(session: Session) -> tuple[str, ...]:
@@ -270,4 +295,4 @@ def _described(file: Path) -> BinaryPackage:
 def _installed_version(name: str) -> str:
     query = ("dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", name)
     status, _, version = (process.output_of(query) or "").partition(" ")
-    return version if status == "installed" else ""
+    return "" if status in _ABSENT else version
