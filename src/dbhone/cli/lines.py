@@ -7,6 +7,7 @@ a bracket.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -116,13 +117,21 @@ def write_output(path: Path, content: str | bytes, *, force: bool) -> None:
     """Write a file where the user wants it.
 
     Raises UsageError where that cannot be, and for a file that exists and may not be overwritten.
+    A link stays, and so does what is no regular file: what it leads to is written.
     """
     check_output(path, force=force)
     try:
-        write_whole(path, content)
+        _write(path, content)
     except OSError as error:
         if disk_full(error, "writing") is not None:
             raise
         missing = not path.parent.exists()
         why = f"there is no folder {path.parent}" if missing else error.strerror
         raise UsageError(f"cannot write {path}: {why}", hint="name another file") from error
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    if path.exists() and not path.is_file():
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    else:
+        write_whole(Path(os.path.realpath(path)), content)
