@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +38,23 @@ _SHOWN = 12
 _MUCH = 0.1
 """The share of what was asked that may be left out without a warning."""
 _LONGEST_TEMPLATE = 100
-_DUMPS = {
-    "postgresql": (".dump", "pg_dump -Fc", "postgresql"),
-    "mysql": (".sql", "mariadb-dump --single-transaction", "mariadb"),
-}
-"""For each protocol the ending of a dump's name, what makes one, and a DBMS to name as source."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Dump:
+    """How data is dumped that clients ask by a protocol, and a DBMS to name as source."""
+
+    protocol: str
+    command: tuple[str, ...]
+    suffix: str
+    dbms: str
+
+
+_DUMPS = (
+    _Dump("postgresql", ("pg_dump", "-Fc"), ".dump", "postgresql"),
+    _Dump("mysql", ("mariadb-dump", "--single-transaction"), ".sql", "mariadb"),
+    _Dump("mysql", ("mysqldump", "--single-transaction"), ".sql", "mysql"),
+)
 
 
 @click.command(
@@ -310,11 +323,16 @@ def _written(output: Path, header: Header) -> str:
 def _next(output: Path, header: Header) -> str:
     """Return what to do with the workload file, with the database that most of it asks."""
     database = max(header.databases, key=header.databases.__getitem__, default="DATABASE")
-    suffix, command, dbms = _DUMPS.get(header.protocol, _DUMPS["mysql"])
-    dump = output.with_suffix(suffix)
+    known = [dump for dump in _DUMPS if dump.protocol == header.protocol]
+    here = [dump for dump in known if shutil.which(dump.command[0])]
+    how, dbms, file = "", "SOURCE", Path("DUMP")
+    if known:
+        dump = (here or known)[0]
+        dbms, file = dump.dbms, output.with_suffix(dump.suffix)
+        how = f" ({' '.join(dump.command)} {database} > {file})"
     return terminal_safe(
-        f"dump its data ({command} {database} > {dump}), and 'hone tune {dbms} --workload {output}"
-        f" --data {dump} --plan' says how long the fastest build for it takes"
+        f"dump its data{how}, and 'hone tune {dbms} --workload {output} --data {file} --plan' says"
+        " how long the fastest build for it takes"
     )
 
 
