@@ -33,6 +33,7 @@ from dbhone.instance.levers.base import DRAWER as LEVERS
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 ANCHORED = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
+MOST_LINES_OF_THE_README = 120
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GENERATED = re.compile(r"^<!-- begin: .*?^<!-- end: .*?$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)#]+)(?:#[^)]*)?\)|!\[[^\]]*\]\(([^)]+)\)")
@@ -184,6 +185,11 @@ def test_lines_of_the_documents_are_short() -> None:
         for line in text.splitlines():
             free = line.startswith(("|", "![", "| ")) or ("](" in line and " " not in line.strip())
             assert free or len(line) <= 110, f"{path.name}: {line}"
+
+
+def test_the_readme_is_short() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= MOST_LINES_OF_THE_README
 
 
 def anchors(path: Path) -> set[str]:
