@@ -11,9 +11,22 @@ from rich.console import Console
 
 from dbhone.cli import progress
 from dbhone.cli.progress import shown
-from dbhone.experiment.events import Began, Detail, Ended, Event, Note, Stage, WaitBegan, WaitEnded
+from dbhone.experiment.events import (
+    Began,
+    BlockEnded,
+    Detail,
+    Ended,
+    Event,
+    Note,
+    SliceStarted,
+    Stage,
+    WaitBegan,
+    WaitEnded,
+)
 
 COMPILING = Detail(text="compile")
+SLICE = SliceStarted(block=0, set="main", subject="rel", number=1, total=6, left=0.0)
+BLOCK = BlockEnded(block=2, seconds=20.0, typical=None, widest=None, target=0.02, left=None)
 ENDED = Ended(stage=Stage.BUILD, what="lto+pgo", seconds=870.0, reused=False, note="")
 
 
@@ -23,6 +36,12 @@ def lines_of(*events: Event) -> list[str]:
         for event in events:
             listen(event)
     return stream.getvalue().splitlines()
+
+
+def live_line(display: progress._Display) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=140).print(display)
+    return stream.getvalue()
 
 
 def a_build(expected: float | None) -> Began:
@@ -56,22 +75,50 @@ def test_while_another_hone_has_the_machine_it_is_named_and_the_clock_stands(
 ) -> None:
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    display = progress._Display(Console(file=io.StringIO(), width=120))
-
-    def line() -> str:
-        stream = io.StringIO()
-        Console(file=stream, width=120).print(display)
-        return stream.getvalue()
-
+    display = progress._Display(Console(file=io.StringIO()))
     display.listen(dataclasses.replace(a_build(840.0), left=600.0))
     now += 60
     display.listen(WaitBegan(other="another hone (process 7: hone try)"))
     now += 300
-    assert "waiting for another hone (process 7: hone try): 5 m 00 s" in line()
-    assert "at most 9 m 00 s left" in line()
+    assert "waiting for another hone (process 7: hone try): 5 m 00 s" in live_line(display)
+    assert "at most 9 m 00 s left" in live_line(display)
     display.listen(WaitEnded())
-    assert "1 m 00 s of about 14 m 00 s" in line()
-    assert "at most 9 m 00 s left" in line()
+    assert "1 m 00 s of about 14 m 00 s" in live_line(display)
+    assert "at most 9 m 00 s left" in live_line(display)
+
+
+def test_a_step_that_takes_longer_than_expected_says_by_how_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    display = progress._Display(Console(file=io.StringIO()))
+    display.listen(dataclasses.replace(a_build(840.0), left=900.0))
+    now += 840
+    assert "14 m 00 s of about 14 m 00 s" in live_line(display)
+    now += 45
+    assert "14 m 45 s, 45.0 s longer than expected" in live_line(display)
+    assert "at most 15.0 s left" in live_line(display)
+
+
+def test_a_budget_that_is_used_up_is_said_to_be_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    display = progress._Display(Console(file=io.StringIO()))
+    display.listen(dataclasses.replace(a_build(None), left=30.0))
+    now += 50
+    assert "over the budget by 20.0 s" in live_line(display)
+    display.listen(SLICE)
+    now += 5
+    assert "over the budget by 25.0 s" in live_line(display)
+
+
+@pytest.mark.parametrize(
+    ("left", "said"), [(600.0, "at most 10 m 00 s left"), (0.0, "the budget is used up")]
+)
+def test_a_blocks_end_says_what_is_left_of_the_budget(left: float, said: str) -> None:
+    (line,) = lines_of(dataclasses.replace(BLOCK, left=left))
+    assert line == f"  measure  block 3  (20.0 s; {said})"
 
 
 def test_a_verbose_hone_tells_every_step() -> None:

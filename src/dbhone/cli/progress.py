@@ -29,6 +29,8 @@ from dbhone.units import duration
 
 _VAGUE = 1.0
 _LONG = 60.0
+_SHORTEST = 1.0
+"""In seconds: nothing shorter is told of the time that is left, or that was not expected."""
 
 
 @contextlib.contextmanager
@@ -116,16 +118,16 @@ class _Display:
         self._waits_since = None
 
     def _set_left(self, left: float | None) -> None:
-        self._until = None if left is None else time.monotonic() + left
+        """Keep when the budget ends; once it has ended, that moment stays."""
+        now, before = time.monotonic(), self._until
+        ended = left is not None and left <= 0 and before is not None and before < now
+        if not ended:
+            self._until = None if left is None else now + left
 
     def __rich__(self) -> RenderableType:
         row = Table.grid(padding=(0, 2))
         now = time.monotonic() if self._waits_since is None else self._waits_since
-        elapsed = duration(max(0.0, now - self._since))
-        about = f" of about {duration(self._expected)}" if self._expected else ""
-        left = ""
-        if self._until is not None:
-            left = f"at most {duration(max(1.0, self._until - now))} left"
+        left = "" if self._until is None else _left(self._until - now)
         if self._waits_since is not None:
             waited = duration(time.monotonic() - self._waits_since)
             waiting = f"waiting for {self._other}: {waited}"
@@ -135,10 +137,26 @@ class _Display:
             self._spinner,
             Text(self._what, style="bold"),
             Text(self._detail),
-            Text(f"{elapsed}{about}", style="dim"),
+            Text(_taken(max(0.0, now - self._since), self._expected), style="dim"),
             Text(left, style="dim"),
         )
         return row
+
+
+def _taken(elapsed: float, expected: float | None) -> str:
+    """Say how long something has taken, of how long or how much longer than it was expected to."""
+    if not expected:
+        return duration(elapsed)
+    longer = elapsed - expected
+    if longer < _SHORTEST:
+        return f"{duration(elapsed)} of about {duration(expected)}"
+    return f"{duration(elapsed)}, {duration(longer)} longer than expected"
+
+
+def _left(seconds: float) -> str:
+    """Say how much of the budget is left, or how much more than it was used."""
+    told = duration(max(_SHORTEST, abs(seconds)))
+    return f"at most {told} left" if seconds > 0 else f"over the budget by {told}"
 
 
 def _beginning(event: Began) -> Text | None:
@@ -173,13 +191,17 @@ def _line(event: Event) -> Text | None:
             return labelled(event.stage.value, f"{event.what}  ({seconds}{note})")
         case BlockEnded():
             known = _precision(event)
-            left = "" if event.left is None else f"; at most {duration(max(1, event.left))} left"
+            left = "" if event.left is None else f"; {_left_after(event.left)}"
             text = f"block {event.block + 1}  ({duration(event.seconds)}{known}{left})"
             return labelled("measure", text)
         case Note():
             return labelled("note", event.text, "bold yellow")
         case _:
             return None
+
+
+def _left_after(seconds: float) -> str:
+    return _left(seconds) if seconds > 0 else "the budget is used up"
 
 
 def _precision(event: BlockEnded) -> str:
