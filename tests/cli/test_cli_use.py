@@ -332,6 +332,11 @@ def test_what_is_listed_is_json_for_programs(home: Path) -> None:
     assert "try" in {
         each["name"] for each in json.loads(hone(home, "experiments", "--json").stdout)
     }
+    (config,) = json.loads(hone(home, "configs", "kinoshita", "--json").stdout)
+    assert config["author"] == "Yasufumi Kinoshita" and config["settings"]
+    assert config["name"] in {
+        each["name"] for each in json.loads(hone(home, "configs", "--json").stdout)
+    }
     assert json.loads(hone(home, "runs", "--json").stdout) == []
     assert json.loads(hone(home, "builds", "--json").stdout) == []
     (sqlite,) = json.loads(hone(home, "doctor", "sqlite", "--json").stdout)["goals"]

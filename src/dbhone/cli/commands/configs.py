@@ -8,7 +8,7 @@ from rich.table import Table
 from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
-from dbhone.cli.lines import facts, headed, listing
+from dbhone.cli.lines import facts, headed, json_option, listing, print_json
 from dbhone.experiment.named_configs import NamedConfig, config_names, load_config
 
 
@@ -19,19 +19,27 @@ from dbhone.experiment.named_configs import NamedConfig, config_names, load_conf
     examples=(
         "hone configs",
         "hone configs kinoshita",
+        "hone configs kinoshita --json",
     ),
 )
 @click.argument("name", required=False, shell_complete=completing.completing(completing.configs))
+@json_option
 @pass_context
-def command(context: Context, name: str | None) -> None:
+def command(context: Context, name: str | None, as_json: bool) -> None:
     """List the named configs, or show what NAME sets, and why.
 
     An experiment uses one by `use = "NAME"` in its [config].
     """
-    if name is None:
+    if as_json:
+        chosen = config_names() if name is None else (name,)
+        print_json(context, [_object(each, load_config(each)) for each in chosen])
+    elif name is None:
         context.out.print(_list())
-        return
-    config = load_config(name)
+    else:
+        _show(context, name, load_config(name))
+
+
+def _show(context: Context, name: str, config: NamedConfig) -> None:
     context.out.print(headed(name, config.title))
     context.out.print(_facts(config))
     context.out.print(_settings(config))
@@ -72,6 +80,10 @@ def _left_out(config: NamedConfig) -> Table:
     for name, why in config.left_out.items():
         table.add_row(name, why)
     return table
+
+
+def _object(name: str, config: NamedConfig) -> dict[str, object]:
+    return {"name": name, **config.model_dump(mode="json")}
 
 
 PLUGIN = command
