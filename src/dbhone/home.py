@@ -17,6 +17,7 @@ import fcntl
 import os
 import signal
 import stat
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -221,6 +222,32 @@ def open_session(home: Home) -> Iterator[Session]:
             remove_tree(session.scratch)
         (home.sessions / session.id).unlink(missing_ok=True)
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def open_traceless_session(home: Home) -> Iterator[Session]:
+    """Yield a new session that makes no home: where there is none, its home is temporary.
+
+    The temporary one is on the same file system, below the same folders.
+    """
+    with contextlib.ExitStack() as stack:
+        chosen = home if home.root.exists() else stack.enter_context(_temporary_home(home))
+        yield stack.enter_context(open_session(chosen))
+
+
+@contextlib.contextmanager
+def _temporary_home(home: Home) -> Iterator[Home]:
+    """Yield a new home in the nearest folder above ``home`` that exists; remove it afterwards."""
+    above = next(folder for folder in home.root.parents if folder.is_dir())
+    try:
+        root = Path(tempfile.mkdtemp(prefix=".hone", dir=above))
+    except OSError as error:
+        raise _unusable(home, error) from error
+    try:
+        yield Home(root)
+    finally:
+        with contextlib.suppress(OSError):
+            remove_tree(root)
 
 
 def make_root(home: Home) -> None:

@@ -205,6 +205,13 @@ def test_what_only_reads_makes_no_home(tmp_path: Path, words: tuple[str, ...]) -
     assert not (tmp_path / "home").exists()
 
 
+def test_a_look_at_the_machine_names_the_home_and_makes_none(home: Path) -> None:
+    told = json.loads(hone(home, "doctor", "--json").stdout)
+    (kept,) = (found for found in told["machine"] if found["name"] == "home")
+    assert kept["text"].startswith(f"{home}, ")
+    assert list(home.parent.iterdir()) == []
+
+
 def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
     words = ("compare", "known:mysql@5.7", "known:mysql@8.0", "--output", str(tmp_path / "x.toml"))
     assert hone(tmp_path / "home", *words).returncode == 0

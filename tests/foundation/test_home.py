@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.errors import MachineError, UsageError
-from dbhone.home import Home, is_alive, locate, open_session
+from dbhone.home import Home, is_alive, locate, open_session, open_traceless_session
 from tests.foundation.test_process import wait_until_gone
 
 _DYING = """\
@@ -185,3 +185,29 @@ def test_the_session_mark_is_gone_afterwards(tmp_path: Path) -> None:
     with open_session(Home(tmp_path / "home")) as session:
         assert os.environ["DBHONE_SESSION"] == session.id
     assert "DBHONE_SESSION" not in os.environ
+
+
+def test_a_traceless_session_makes_no_home(tmp_path: Path) -> None:
+    home = Home(tmp_path / "share" / "dbhone")
+    with open_traceless_session(home) as session:
+        assert session.workdir("probe").is_dir()
+        assert session.home.root.parent == tmp_path
+        assert not home.root.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_traceless_session_uses_the_home_that_is_there(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with open_session(home):
+        pass
+    with open_traceless_session(home) as session:
+        assert session.home == home
+    assert list(home.scratch.iterdir()) == []
+
+
+def test_a_traceless_session_names_the_home_that_could_not_be_made() -> None:
+    with (
+        pytest.raises(MachineError, match="cannot use the home folder /proc/home"),
+        open_traceless_session(Home(Path("/proc/home"))),
+    ):
+        raise AssertionError("there is a session")

@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 from dbhone.errors import UsageError
-from dbhone.home import Home, Session, locate, open_session
+from dbhone.home import Home, Session, locate, open_session, open_traceless_session
 from dbhone.measurement.record import Run
 from dbhone.measurement.store import Store
 
@@ -41,6 +41,13 @@ class Context:
             self.err.print(f"making the home folder {self.home.root}", soft_wrap=True)
         with open_session(self.home) as session:
             yield session
+
+    def traceless_session(self) -> contextlib.AbstractContextManager[Session]:
+        """Return a session in the home folder; a temporary one stands for a home that is not there.
+
+        It is for commands that only look.
+        """
+        return open_traceless_session(self.home)
 
 
 pass_context = click.make_pass_decorator(Context)

@@ -23,7 +23,7 @@ from dbhone.compilation.toolchain import Compiler, find_bolt, find_compiler
 from dbhone.dbms.base_server import ServerDbms, server_systems
 from dbhone.errors import HoneError
 from dbhone.experiment.goals import Goal, goals
-from dbhone.home import Session
+from dbhone.home import Home, Session
 from dbhone.instance import idle_inhibitor
 from dbhone.instance.applied_levers import survey
 from dbhone.instance.levers.base import LeverContext
@@ -75,7 +75,7 @@ def command(context: Context, names: tuple[str, ...], as_json: bool) -> int:
     asked = goals(names)
     findings: list[_Finding] = []
     if not names:
-        with context.session() as session:
+        with context.traceless_session() as session:
             findings = [
                 *_compilers(session),
                 _account(session),
@@ -83,7 +83,7 @@ def command(context: Context, names: tuple[str, ...], as_json: bool) -> int:
                 _limits(),
                 *_levers(),
                 *_terms(session),
-                *_machine(session),
+                *_machine(context.home, session),
             ]
     ready = [goal.ready for goal in asked]
     if as_json:
@@ -255,7 +255,7 @@ def _terms(session: Session) -> Iterator[_Finding]:
         yield _Finding(what="cold", good=True, text="servers can be started cold")
 
 
-def _machine(session: Session) -> Iterator[_Finding]:
+def _machine(home: Home, session: Session) -> Iterator[_Finding]:
     machine = read_machine(session.home.root)
     support = perf_events.probe()
     yield _Finding(
@@ -284,7 +284,7 @@ def _machine(session: Session) -> Iterator[_Finding]:
     yield _Finding(
         what="home",
         good=free > 2 * 1024**3,
-        text=f"{session.home.root}, {size(free)} free",
+        text=f"{home.root}, {size(free)} free",
         remedy="" if free > 2 * 1024**3 else "give it 2 GiB, or choose another with --home",
     )
 
