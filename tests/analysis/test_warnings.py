@@ -4,7 +4,8 @@ from dataclasses import replace
 import pytest
 
 from dbhone.analysis.comparison import analyse
-from dbhone.analysis.warnings import CONTROL_CODES, _together, find_warnings
+from dbhone.analysis.gravity import CONTROL_CODES
+from dbhone.analysis.warnings import _together, find_warnings
 from dbhone.measurement.record import IDENTICAL, READY_MADE, Role, Run, RunState, Step, Warning
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.columns import columns
@@ -159,12 +160,13 @@ def test_steps_that_several_subjects_do_without_are_told_once() -> None:
     assert "pgo" in told[0].text
 
 
-def test_warnings_of_the_control_come_first_and_the_runs_own_are_kept() -> None:
+def test_the_gravest_warnings_come_first_and_the_runs_own_among_them() -> None:
     own = Warning(code="steal", text="another guest took 12% of the CPU")
-    run = replace(_sound(), warnings=(own,))
-    found = _doubts(run, samples(run, Shape(effects={"control": (1.05, 1.05)})))
+    how = Warning(code="awake", text="no CPU slept")
+    run = replace(_sound(), warnings=(how, own), state=RunState.INTERRUPTED)
+    found = _doubts(run, samples(run, replace(QUIET, effects={"control": (1.05, 1.05)})))
     assert found[0].code in CONTROL_CODES
-    assert own in found
+    assert [each.code for each in found[1:]] == ["run-not-finished", "steal", "awake"]
 
 
 def test_steps_together_are_told_with_the_part_that_they_are_of() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dbhone.analysis.gravity import MANY_REFUSED
 from dbhone.analysis.verdict import (
     Analysis,
     Summary,
@@ -18,7 +19,6 @@ from dbhone.analysis.verdict import (
     likely,
     overall,
 )
-from dbhone.analysis.warnings import MANY_REFUSED
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run, Warning
 from dbhone.units import count_of, listed

@@ -1,7 +1,7 @@
 """What a reader must know before the figures of a run are believed.
 
 Each check looks at the figures of a whole run and returns warnings, data like those that came with
-the run. Warnings of the A/A control come first, since they concern every other figure.
+the run.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from dbhone.analysis.gravity import MANY_REFUSED, by_gravity
 from dbhone.analysis.sample_size import lacking
 from dbhone.analysis.shape_warnings import odd_shapes
 from dbhone.analysis.verdict import (
@@ -35,8 +36,6 @@ from dbhone.measurement.record import IDENTICAL, READY_MADE, Run, RunState, Warn
 from dbhone.measurement.sample_array import Array, SampleArray
 from dbhone.units import count_of, listed, percent
 
-MANY_REFUSED = "many-refused"
-"""The code of the warning that a server refused so much that ratios are of something else."""
 _UNLIKE_SHARES = 0.01
 _LARGE_SHARE = 0.1
 _BUSY = 0.9
@@ -127,8 +126,6 @@ def _usual(samples: SampleArray, subject: int, metric: Metric) -> Array | None:
     return usual
 
 
-CONTROL_CODES = ("control-differs", "control-noisy")
-"""The warnings that stand before everything else."""
 WINNER_CODES = ("control-noisy",)
 """The warnings about a winner, which mean nothing where none is looked for."""
 _DRIFT = 0.05
@@ -160,8 +157,7 @@ def find_warnings(run: Run, samples: SampleArray, analysis: Analysis) -> tuple[W
         for warning in warnings
         if (warning.code, warning.subject, warning.step) not in carried
     ]
-    everything = [*new, *run.warnings]
-    return tuple(sorted(everything, key=lambda warning: warning.code not in CONTROL_CODES))
+    return by_gravity((*new, *run.warnings))
 
 
 def _control(run: Run, analysis: Analysis) -> Iterator[Warning]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dbhone.analysis.comparison import CONFIDENCE, analyse
+from dbhone.analysis.gravity import by_gravity
 from dbhone.analysis.history import History, Lineage
 from dbhone.analysis.indirect import ONE_RUN, Links
 from dbhone.analysis.joinable_run import joinable
@@ -15,7 +16,7 @@ from dbhone.analysis.joining import Joined, join
 from dbhone.analysis.sample_size import SampleSize, needs
 from dbhone.analysis.trust import Trust, trust
 from dbhone.analysis.verdict import Analysis
-from dbhone.analysis.warnings import CONTROL_CODES, find_warnings
+from dbhone.analysis.warnings import find_warnings
 from dbhone.measurement.metric import (
     BYTES_READ,
     BYTES_WRITTEN,
@@ -91,7 +92,7 @@ def findings_of_joined(runs: Sequence[tuple[Run, SampleArray]]) -> Findings:
     whole = join([joinable(*run) for run in runs])
     alone = [_analysis(one_run.run, one_run.samples, ONE_RUN) for one_run in whole.parts]
     analysis = _analysis(whole.run, whole.samples, whole.lineage.links)
-    warnings = (*_warnings(whole, alone), _how(whole))
+    warnings = by_gravity((*_warnings(whole, alone), _how(whole)))
     history = history_of(whole.run, whole.everything, whole.lineage)
     return Findings(
         run=whole.run,
@@ -115,11 +116,10 @@ def _warnings(whole: Joined, alone: Sequence[Analysis]) -> tuple[Warning, ...]:
     for joined_run, analysis in zip(whole.parts, alone, strict=True):
         for warning in find_warnings(joined_run.run, joined_run.samples, analysis):
             titles.setdefault(warning, []).append(joined_run.title)
-    warnings = [
+    return tuple(
         replace(warning, text=f"{joined(names)}: {warning.text}")
         for warning, names in titles.items()
-    ]
-    return tuple(sorted(warnings, key=lambda warning: warning.code not in CONTROL_CODES))
+    )
 
 
 def _how(whole: Joined) -> Warning:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.ceiling import overall_ceiling
+from dbhone.analysis.gravity import CONTROL_CODES
 from dbhone.analysis.history import History
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.trust import Trust, TrustGrade
 from dbhone.analysis.verdict import Analysis, Summary, find_winner, overall
-from dbhone.analysis.warnings import CONTROL_CODES, WINNER_CODES
+from dbhone.analysis.warnings import WINNER_CODES
 from dbhone.measurement.record import Run, Subject, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
-from dbhone.analysis.warnings import CONTROL_CODES
+from dbhone.analysis.gravity import CONTROL_CODES
 from dbhone.cli import completing
 from dbhone.cli.context import Context, find_run, open_store, pass_context
 from dbhone.cli.help import HoneCommand, Task

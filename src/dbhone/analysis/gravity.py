@@ -1,0 +1,74 @@
+"""In which order warnings are read: the gravest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbhone.measurement.record import COLD, IDENTICAL, REFUSED, Warning
+
+CONTROL_CODES = ("control-differs", "control-noisy")
+"""The warnings of the A/A control, which stand before everything else."""
+MANY_REFUSED = "many-refused"
+"""The code of the warning that a server refused so much that ratios are of something else."""
+GRAVITY = (
+    # Figures may be untrue, or are not enough for a verdict.
+    *CONTROL_CODES,
+    MANY_REFUSED,
+    REFUSED,
+    "subject-broken",
+    "run-not-finished",
+    "setting-not-taken",
+    "not-enclosed",
+    "base-drift",
+    "too-few-blocks",
+    "not-enough-data",
+    "no-control",
+    "compilers-differ",
+    "client-heavy",
+    # Figures are imprecise.
+    "target-not-met",
+    "stopped-early",
+    "steal",
+    "other-load",
+    "throttled",
+    "hot",
+    "stalls",
+    "two-humped",
+    "outliers",
+    "short-steps",
+    # Something was left out.
+    "left-out",
+    "sets-missing",
+    "steps-left-out",
+    "step-unknown",
+    "unusable-values",
+    "not-observed",
+    "counter-missing",
+    # What was measured, and how.
+    IDENTICAL,
+    "low-coverage",
+    "units-without-profile",
+    "asynchronous-commits",
+    COLD,
+    "one-server",
+    "settings-differ",
+    "setting-dropped",
+    "setting-translated",
+    "setting-ignored",
+    "observed-settings",
+    "awake",
+    "slow-operations",
+    "suite-note",
+    "joined",
+    "short-slices",
+    "unsettled",
+    "waited",
+    "not-measured",
+)
+"""The codes of all warnings, the gravest first."""
+_RANKS = {code: rank for rank, code in enumerate(GRAVITY)}
+
+
+def by_gravity(warnings: Iterable[Warning]) -> tuple[Warning, ...]:
+    """Return the warnings, the gravest first; those with a code that is not known come last."""
+    return tuple(sorted(warnings, key=lambda warning: _RANKS.get(warning.code, len(GRAVITY))))

@@ -1,0 +1,37 @@
+"""The order in which warnings are read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import dbhone
+from dbhone.analysis.gravity import CONTROL_CODES, GRAVITY, by_gravity
+from dbhone.measurement.record import Warning
+
+SOURCE = Path(dbhone.__file__).parent
+
+
+def ordered(*codes: str) -> list[str]:
+    return [each.code for each in by_gravity(Warning(code=code, text="") for code in codes)]
+
+
+def test_untrue_comes_before_imprecise_before_left_out_before_how_it_was_measured() -> None:
+    told = ("awake", "steps-left-out", "target-not-met", "many-refused", "control-differs")
+    assert ordered(*told) == list(reversed(told))
+
+
+def test_a_code_that_is_not_known_comes_last() -> None:
+    assert ordered("of-a-plug-in", "short-slices") == ["short-slices", "of-a-plug-in"]
+
+
+def test_the_control_is_the_gravest() -> None:
+    assert GRAVITY[: len(CONTROL_CODES)] == CONTROL_CODES
+
+
+def test_every_warning_has_its_place() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    codes = set(re.findall(r'\bcode="([a-z-]+)"', text))
+    assert len(codes) > 30
+    assert codes - set(GRAVITY) == set()
+    assert len(set(GRAVITY)) == len(GRAVITY)
