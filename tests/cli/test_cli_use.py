@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dbhone.measurement.store import Store
+from dbhone.own_version import own_version
 from tests.experiment.test_load import GOOD
 from tests.measurement.store_records import begin
 
@@ -57,7 +58,7 @@ def test_help_lists_every_command_with_its_purpose(home: Path) -> None:
 
 
 def test_the_version_is_told(home: Path) -> None:
-    assert hone(home, "--version").stdout.startswith("hone, version ")
+    assert hone(home, "--version").stdout == f"hone, version {own_version()}\n"
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,16 @@ def test_a_run_whose_budget_was_spent_goes_on_with_a_larger_one(
     assert (taken.session, taken.design.budget_seconds) == (session.id, 900.0)
 
 
+def test_another_version_goes_on_with_a_run_that_keeps_the_version_that_began_it(
+    store: Store, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dbhone.experiment.run_lifecycle.own_version", lambda: "0.1.0+gabcdef0")
+    run = _ended(store, session, "budget")
+    monkeypatch.undo()
+    take_over(run, session, store, budget=900.0)
+    assert store.run(run.id).hone_version == "0.1.0+gabcdef0"
+
+
 @pytest.mark.parametrize("budget", [None, 480.0, 600.0])
 def test_it_does_not_go_on_without_more_time(
     store: Store, session: Session, budget: float | None

@@ -21,11 +21,12 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from dbhone import __version__, registry
+from dbhone import registry
 from dbhone.cli.context import Context
 from dbhone.cli.help import write_commands
 from dbhone.errors import HoneError, Interrupted, disk_full
 from dbhone.home import locate
+from dbhone.own_version import own_version
 from dbhone.safe_text import terminal_safe
 from dbhone.sandbox import TRUST_VARIABLE
 
@@ -61,11 +62,26 @@ class _Commands(click.Group):
             raise _meaning(error, ctx.params["home"]) from error
 
 
+def _tell_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    """Print the version, which is looked up only then."""
+    del param
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"hone, version {own_version()}")
+        ctx.exit()
+
+
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="hone")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tell_version,
+    help="Show the version and exit.",
+)
 @click.option(
     "--home",
     type=click.Path(path_type=Path, file_okay=False),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from dbhone import __version__
 from dbhone.errors import UsageError
 from dbhone.experiment.model import Experiment
 from dbhone.home import Session, is_alive
 from dbhone.measurement.machine import read_machine
 from dbhone.measurement.record import Role, Run, RunState
 from dbhone.measurement.store import NewRun, Store
+from dbhone.own_version import own_version
 from dbhone.units import duration, whole_minutes
 
 _RAISED = 1.5
@@ -29,7 +29,7 @@ def begin(experiment: Experiment, session: Session, store: Store) -> Run:
             size=experiment.size,
             design=experiment.design,
             machine=read_machine(session.home.root),
-            hone_version=__version__,
+            hone_version=own_version(),
         )
     )
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dbhone import __version__
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import PackageError, UsageError
@@ -16,6 +15,7 @@ from dbhone.files import digest_of_file
 from dbhone.home import Home
 from dbhone.measurement.record import Run, Subject
 from dbhone.measurement.sample_array import SampleArray
+from dbhone.own_version import own_version
 from dbhone.package.archive import Entry
 from dbhone.package.content import Content, content_of, public_reference, without_paths
 from dbhone.package.image import Image
@@ -206,7 +206,7 @@ def _provenance(build: Build, content: Content, image: Image | None) -> dict[str
             "resolvedDependencies": _dependencies(build, image),
         },
         "runDetails": {
-            "builder": {"id": "urn:dbhone:hone", "version": {"hone": __version__}},
+            "builder": {"id": "urn:dbhone:hone", "version": {"hone": own_version()}},
             "metadata": {
                 "invocationId": build.digest,
                 "finishedOn": manifest.built_at.isoformat(),
@@ -315,7 +315,7 @@ def _read_me(draft: Draft, outcome: Outcome, measurement: EnclosedMeasurement | 
     lists = ", ".join(f"{tests.name} ({tests.proving})" for tests in outcome.lists)
     glibc = f", glibc {content.glibc} or newer" if content.glibc else ""
     lines = [
-        f"{dbms.title} {manifest.version}, built by hone {__version__}",
+        f"{dbms.title} {manifest.version}, built by hone {own_version()}",
         "",
         f"variant    {manifest.variant}",
         f"compiler   {manifest.compiler}",
