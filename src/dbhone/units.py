@@ -8,27 +8,28 @@ from collections.abc import Sequence
 
 from dbhone.errors import UsageError
 
-_DURATION = re.compile(r"(\d{1,15}(?:\.\d+)?)\s*(ms|s|m|min|h|d)?\s*")
+_DURATION = re.compile(r"(\d{1,15}(?:\.\d+)?)\s*(ms|s|min|m|h|d)?\s*")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds that ``text`` means: ``90``, ``90s``, ``8m``, ``1h30m``.
+    """Return the seconds that ``text`` means: ``90s``, ``8m``, ``1h30m``.
 
-    Raises UsageError when it is not a duration or not positive.
+    Raises UsageError when it is not a duration, not positive, or a number without its unit.
     """
-    position, total = 0, 0.0
+    position, parts = 0, []
     stripped = text.strip()
-    while position < len(stripped):
-        match = _DURATION.match(stripped, position)
-        if match is None:
-            break
-        total += float(match.group(1)) * _SECONDS[match.group(2) or "s"]
+    while match := _DURATION.match(stripped, position):
+        parts.append((match[1], match[2]))
         position = match.end()
-    if not stripped or position != len(stripped):
+    if not parts or position != len(stripped):
         raise UsageError(f"'{text}' is not a duration", hint="write it as 90s, 8m or 1h30m")
+    bare = next((number for number, unit in parts if unit is None), None)
+    if bare is not None:
+        raise UsageError(f"'{text}' lacks a unit", hint=f"write {bare}s or {bare}m, not {bare}")
+    total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
     if total <= 0:
         raise UsageError(f"a duration must be more than nothing, not '{text}'")
     return total

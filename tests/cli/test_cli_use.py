@@ -66,6 +66,7 @@ def test_the_version_is_told(home: Path) -> None:
     [
         (("tyr",), "there is no command 'tyr'\n next: did you mean 'try'?"),
         (("try", "--budget", "soon"), "'soon' is not a duration"),
+        (("try", "--budget", "30"), "'30' lacks a unit\n next: write 30s or 30m, not 30"),
         (("try", "--target", "200%"), "does not lie between 0% and 100%"),
         (("run",), "Missing argument 'FILE'"),
         (("run", "none.toml"), "cannot read none.toml: No such file or directory"),
@@ -232,7 +233,7 @@ def test_a_hyphen_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_hopeless_budget_is_refused_before_anything_begins(tmp_path: Path) -> None:
-    done = hone(tmp_path / "home", "try", "--budget", "5")
+    done = hone(tmp_path / "home", "try", "--budget", "5s")
     assert done.returncode == 2
     assert "the budget of 5.0 s leaves no time for measuring" in done.stderr
     assert "would do; --force begins anyway" in done.stderr

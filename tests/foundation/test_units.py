@@ -12,7 +12,7 @@ from dbhone.units import duration, parse_duration, parse_percent, percent, size,
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90", 90), ("90s", 90), ("8m", 480), ("1h30m", 5400), ("1.5h", 5400), ("250ms", 0.25)],
+    [("90s", 90), ("8m", 480), ("8 min", 480), ("1h30m", 5400), ("1.5h", 5400), ("250ms", 0.25)],
 )
 def test_durations_are_read(text: str, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds)
@@ -22,6 +22,13 @@ def test_durations_are_read(text: str, seconds: float) -> None:
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_duration(text)
+
+
+@pytest.mark.parametrize("text", ["30", " 30 ", "1h30", "30 1h"])
+def test_a_duration_without_a_unit_is_refused_with_both_that_may_be_meant(text: str) -> None:
+    with pytest.raises(UsageError, match="lacks a unit") as caught:
+        parse_duration(text)
+    assert caught.value.hint == "write 30s or 30m, not 30"
 
 
 @pytest.mark.parametrize(("text", "value"), [("2%", 0.02), ("0.5 %", 0.005), ("0.02", 0.02)])
