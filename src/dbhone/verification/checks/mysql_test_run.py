@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import MappingProxyType
 
-from dbhone.compilation.manifest import Build, Manifest
+from dbhone.compilation.manifest import Manifest
 from dbhone.requirements import Requirement
 from dbhone.verification.checks.base import (
     Read,
@@ -86,7 +86,8 @@ class MysqlTestRun(RegressionTests):
             cwd=prefix / _TESTS.name,
             links={
                 f"{_PREFIX}/sbin/mariadbd": job.build.path(job.build.manifest.primary),
-                f"{_PREFIX}/share": _share(job.build),
+                # It has what tests fill their servers with, and the same messages as the build's.
+                f"{_PREFIX}/share": job.tests / "usr/share/mysql",
                 f"{_PREFIX}/bin": job.tests / "usr/bin",
             },
             # Servers get copies of its data files, with the permissions that those have.
@@ -97,13 +98,6 @@ class MysqlTestRun(RegressionTests):
         """Return a result for each test and combination, with what a failed one printed."""
         del read
         return tuple(_results(printed))
-
-
-def _share(build: Build) -> Path:
-    """Return the folder of a build that holds the server's messages and character sets."""
-    prefix = build.path("install") if "install" in build.manifest.files else build.folder
-    folders = [prefix / "share" / name for name in ("mysql", "mariadb")]
-    return next((folder for folder in folders if folder.is_dir()), prefix / "share")
 
 
 def _chosen(job: TestJob, folder: Path) -> tuple[str, ...]:
