@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from werkzeug.test import Client
 
+from dbhone.activity import Activity, tell
 from dbhone.home import Home, open_session
 from dbhone.measurement.record import Run, RunState, Subject, Warning
 from dbhone.measurement.store import Store
@@ -194,6 +196,22 @@ class TestLive:
             number = keep(store, replace(run, subjects=run.subjects[:1], steps=()))
             text = shown(client, f"/runs/{number}/live")
         assert "Preparing: 1 of 3 subjects ready so far." in text
+
+    def test_a_run_that_prepares_tells_what_it_does_and_how_long_that_takes(
+        self, home: Home
+    ) -> None:
+        began = datetime.now(UTC) - timedelta(seconds=130)
+        building = Activity(
+            stage="build", what="lto: rel+lto with gcc", began_at=began, expected=300.0, left=3730.0
+        )
+        with open_session(home) as session, Store.open(home.database) as store:
+            client, _ = client_of(home)
+            tell(session, building)
+            run = running(small(), session.id)
+            number = keep(store, replace(run, subjects=run.subjects[:1], steps=()))
+            text = shown(client, f"/runs/{number}/live")
+        assert re.search(r"Now: build lto: rel\+lto with gcc, 2 m 1\d s of about 5 m 00 s\.", text)
+        assert "<dt>Left</dt><dd>at most 1 h 00 m</dd>" in text
 
     def test_a_hone_that_is_gone_is_told(self, home: Home, store: Store, client: Client) -> None:
         run = running(small(), "c0ffee")

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from urllib.parse import urlencode
 
+from dbhone.activity import Activity
 from dbhone.errors import UsageError
 from dbhone.home import Home, is_alive
 from dbhone.measurement.invocation_rows import Progress
@@ -141,15 +142,21 @@ def state_of(home: Home, run: Run | RunSummary) -> State:
     return State(run.state.value)
 
 
-def doing(run: Run, state: State, progress: Progress) -> str:
-    """Return what the run does, or why it does nothing any more, as a sentence."""
+def doing(
+    run: Run, state: State, progress: Progress, activity: Activity | None, now: datetime
+) -> str:
+    """Return what the run does, or why it does nothing any more, in a sentence or two.
+
+    ``activity`` is what its session tells of itself, if it does.
+    """
     latest = progress.latest
     match state:
         case State.RUNNING if latest is not None:
             return f"Measuring block {latest.block + 1}."
         case State.RUNNING:
             declared = count_of(len(run.declared.subjects), "subject")
-            return f"Preparing: {len(run.subjects)} of {declared} ready so far."
+            ready = f"Preparing: {len(run.subjects)} of {declared} ready so far."
+            return ready if activity is None else f"{ready} Now: {_now(activity, now)}."
         case State.CUT_OFF:
             return (
                 "The process that executed it has died."
@@ -163,7 +170,19 @@ def doing(run: Run, state: State, progress: Progress) -> str:
     return f"It is complete: {REASONS.get(run.stopped_by or '', 'no reason was kept')}."
 
 
-def facts(run: Run, state: State, progress: Progress, now: datetime) -> dict[str, str]:
+def _now(activity: Activity, now: datetime) -> str:
+    about = "" if activity.expected is None else f" of about {duration(activity.expected)}"
+    return f"{activity.stage} {activity.what}, {duration(_since(activity, now))}{about}"
+
+
+def _since(activity: Activity, now: datetime) -> float:
+    """Return for how many seconds it has gone on."""
+    return max(0.0, (now - activity.began_at).total_seconds())
+
+
+def facts(
+    run: Run, state: State, progress: Progress, activity: Activity | None, now: datetime
+) -> dict[str, str]:
     """Return how far the run is, by name."""
     design = run.design
     rows = {
@@ -173,6 +192,9 @@ def facts(run: Run, state: State, progress: Progress, now: datetime) -> dict[str
         "Suite": f"{run.suite}, size {run.size}",
         "Begun": f"{run.created_at:%Y-%m-%d %H:%M} UTC",
     }
+    if activity is not None and activity.left is not None:
+        left = activity.left - _since(activity, now)
+        rows["Left"] = f"at most {duration(left)}" if left > 0 else "the budget is used up"
     if progress.failures:
         rows["Failed"] = count_of(progress.failures, "slice")
     if progress.latest is None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
+from dbhone.activity import activity_of
 from dbhone.home import Home
 from dbhone.measurement.record import Run
 from dbhone.measurement.sample_array import SampleArray
@@ -155,11 +156,13 @@ class RunService:
             # after each slice would keep a machine busy that is being measured.
             version = (state, progress.blocks if state is State.RUNNING else progress)
             page = self._pages.get(run_id, version, lambda: page_of(run, store))
+        now = datetime.now(UTC)
+        activity = activity_of(self._home, run.session) if state is State.RUNNING else None
         return RunView(
             run=run,
             state=state,
-            doing=doing(run, state, progress),
-            facts=facts(run, state, progress, datetime.now(UTC)),
+            doing=doing(run, state, progress, activity, now),
+            facts=facts(run, state, progress, activity, now),
             page=page.value,
         )
 
