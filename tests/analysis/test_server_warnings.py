@@ -19,9 +19,9 @@ def _doubts(run: Run, shape: Shape) -> dict[str, Warning]:
 
 def test_a_share_of_refused_transactions_is_told_for_each_subject() -> None:
     found = _doubts(a_server_run(), Shape(refused=0.02))
-    assert found["refused"].subject == "lto"
+    assert found["refused-transactions"].subject == "lto"
     said = "lto's server refused up to 0.4 % of the transactions of 7 steps ("
-    assert found["refused"].text.startswith(said)
+    assert found["refused-transactions"].text.startswith(said)
     assert "many-refused" not in found
 
 
@@ -36,7 +36,8 @@ def test_a_subject_that_refuses_more_than_the_base_is_not_to_be_trusted_alike() 
 
 
 def test_where_nothing_is_refused_there_is_no_doubt() -> None:
-    assert not {"refused", "many-refused"} & _doubts(a_server_run(), Shape(blocks=6)).keys()
+    found = _doubts(a_server_run(), Shape(blocks=6))
+    assert not {"refused-transactions", "many-refused"} & found.keys()
 
 
 def test_client_that_takes_much_of_a_busy_machine_is_told() -> None:

@@ -283,10 +283,16 @@ class TestLevers:
 
 
 class TestNotes:
-    def test_method_is_told_of_servers_only(self, server: Page) -> None:
+    def test_starts_are_told_of_servers_and_layout_of_builds(self, server: Page) -> None:
+        starts, layout = "Every block starts each", "of these very binaries"
         assert server.method is not None
+        assert starts in server.method
+        assert layout in server.method
         run = a_run()
-        assert build_page(run, samples(run)).method is None
+        embedded = build_page(run, samples(run)).method
+        assert embedded is not None
+        assert starts not in embedded
+        assert layout in embedded
 
     def test_the_method_of_cold_servers_is_told_as_it_was(self) -> None:
         run = a_server_run()
@@ -297,7 +303,7 @@ class TestNotes:
 
     def test_warnings_of_the_run_are_footnotes(self, server: Page) -> None:
         assert "settings-dropped" in {each.code for each in server.footnotes}
-        assert "refused" not in {each.code for each in server.footnotes}
+        assert "refused-transactions" not in {each.code for each in server.footnotes}
 
 
 def test_steps_are_in_the_run_s_order_within_their_group(server: Page) -> None:

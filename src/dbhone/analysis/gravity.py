@@ -10,11 +10,14 @@ CONTROL_CODES = ("control-differs", "control-noisy")
 """The warnings of the A/A control, which stand before everything else."""
 MANY_REFUSED = "many-refused"
 """The code of the warning that a server refused so much that ratios are of something else."""
+SOME_REFUSED = "refused-transactions"
 GRAVITY = (
     # Figures may be untrue, or are not enough for a verdict.
     *CONTROL_CODES,
     MANY_REFUSED,
+    SOME_REFUSED,
     REFUSED,
+    "failed-test",
     "subject-broken",
     "run-not-finished",
     "setting-not-taken",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from dbhone.analysis.gravity import MANY_REFUSED, by_gravity
+from dbhone.analysis.gravity import MANY_REFUSED, SOME_REFUSED, by_gravity
 from dbhone.analysis.sample_size import lacking
 from dbhone.analysis.shape_warnings import odd_shapes
 from dbhone.analysis.verdict import (
@@ -61,7 +61,7 @@ def refused(run: Run, samples: SampleArray) -> Iterator[Warning]:
             continue
         many = (np.abs(own - of_base) >= _UNLIKE_SHARES) | (own >= _LARGE_SHARE)
         yield Warning(
-            code=MANY_REFUSED if many.any() else "refused",
+            code=MANY_REFUSED if many.any() else SOME_REFUSED,
             text=f"{name}'s server refused {_of_steps(own.max(), steps)}: the figures include "
             "the time that these took, but not the work that they would have done",
             subject=name,

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
+from dbhone.analysis.gravity import MANY_REFUSED
 from dbhone.analysis.trust import TrustGrade
 from dbhone.analysis.verdict import (
     MINIMUM_BLOCKS,
@@ -18,7 +19,6 @@ from dbhone.analysis.verdict import (
     overall,
     possible_range,
 )
-from dbhone.analysis.warnings import MANY_REFUSED
 from dbhone.measurement.record import Role, Subject
 from dbhone.report.context import serves, short_names
 from dbhone.report.page import Page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dbhone.analysis.verdict import MINIMUM_BLOCKS, Summary, Verdict, overall
 from dbhone.measurement.metric import (
@@ -268,18 +268,32 @@ def control_note(context: ReportContext) -> str | None:
 
 
 def method_note(context: ReportContext) -> str | None:
-    """Return what a reader must know of how servers are measured, None without servers."""
+    """Return what a reader must know of how it was measured, None if there is nothing."""
+    return " ".join((*_of_starts(context), *_of_layout(context))) or None
+
+
+def _of_layout(context: ReportContext) -> Iterator[str]:
+    built = {subject.build_digest for subject in context.subjects if not subject.ready_made}
+    if len(built) > 1:
+        yield (
+            "The figures are of these very binaries: where the linker placed the code is part of "
+            "each ratio, and the same build linked in another order may differ a little."
+        )
+
+
+def _of_starts(context: ReportContext) -> Iterator[str]:
     if not serves(context.run.steps):
-        return None
+        return
     if any(warning.code == COLD for warning in context.run.warnings):
-        return (
+        yield (
             "Every single measurement has a server of its own, just started on a fresh copy of "
             "the same data, which is on the disk only. Nothing is warmed up."
         )
+        return
     data = (
         "data with random values of the block's own" if is_batch(context.run) else "the same data"
     )
-    return (
+    yield (
         f"Every block starts each subject's server again, on a fresh copy of {data}, and "
         "warms it up; the steps of one block share that start. So what a start happens to bring "
         "is part of the spread from block to block, which the intervals are made of."
