@@ -88,6 +88,9 @@ def test_it_is_not_trusted_without_a_reason(
 
 def test_it_names_the_commands_that_make_use_of_a_winner() -> None:
     assert "'hone package 7' packs it" in _answers(_page())["To use it"]
+    verified = f'{a_run().experiment}\n[verification]\ngrade = "smoke"\n'
+    said = _answers(_page(experiment=verified))["To use it"]
+    assert said.startswith("lto+pgo passed all tests of the grade smoke that rel passes;")
     assert "To use it" not in _answers(_page(Shape(effects={})))
 
 

@@ -23,7 +23,7 @@ class Declared:
     ``history`` is the order of versions, empty if the run is not a history. ``workload`` is that
     section of the file. ``subjects`` are all that are declared; some may be missing in the run.
     With ``awake`` no CPU sleeps while something is measured. ``observes`` says whether servers are
-    observed meanwhile.
+    observed meanwhile. ``grade`` is that at which builds were verified, empty for none.
     """
 
     history: tuple[str, ...] = ()
@@ -31,6 +31,7 @@ class Declared:
     subjects: tuple[str, ...] = ()
     awake: bool = False
     observes: bool = True
+    grade: str = ""
 
 
 @cache
@@ -47,6 +48,7 @@ def read_declared(text: str) -> Declared:
         subjects=tuple(_table(file, "subjects")),
         awake=_table(file, "design").get("awake") is True,
         observes=_table(file, "observe").get("enabled") is not False,
+        grade=str(_table(file, "verification").get("grade", "")),
     )
 
 

@@ -24,6 +24,8 @@ from dbhone.report.wording import cost_words, ends, format_ratio, joined
 from dbhone.units import count_of
 
 _MOST_NAMED = 6
+_TESTED = frozenset({"smoke", "full"})
+"""The grades that have the DBMS's own tests."""
 _MOST_MOVED = 3
 
 
@@ -79,7 +81,12 @@ def _at_most(findings: Findings, ceiling: float) -> str:
 def _next(findings: Findings, winner: Subject) -> str:
     if winner.ready_made or len(findings.origins) > 1:
         return f"{winner.name} is at {winner.build_path}."
-    run = findings.run.id
+    run, grade = findings.run.id, findings.run.declared.grade
+    if grade in _TESTED:
+        return (
+            f"{winner.name} passed all tests of the grade {grade} that {findings.analysis.base}"
+            f" passes; 'hone package {run}' packs it with the proof."
+        )
     return (
         f"'hone verify {run}' puts {winner.name} to the DBMS's own tests, and 'hone package {run}'"
         " packs it with the proof."
