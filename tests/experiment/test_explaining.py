@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dbhone.analysis.comparison import analyse
+from dbhone.analysis.stacks import OTHER
 from dbhone.analysis.verdict import Analysis
 from dbhone.dbms.base_server import load_server_dbms
 from dbhone.experiment.explaining import calls_of, most_different
@@ -58,9 +59,9 @@ def test_what_is_named_is_taken() -> None:
 
 def test_waiting_is_of_the_module_that_waits() -> None:
     program = Path("/opt/mysql/bin/mysqld")
-    names = ("ut_delay", "log_wait_for_flush", "trx_commit")
+    names = ("ut_delay", "", "log_wait_for_flush", "trx_commit")
     frames = tuple(StackFrame(name, str(program)) for name in names)
     sample = StackSample(at=0.0, frames=frames)
     calls = calls_of(sample, load_server_dbms("mysql"), program.parents[1])
     log, transactions = "InnoDB's log", "InnoDB's transactions"
-    assert [call.module for call in calls] == [log, log, transactions]
+    assert [call.module for call in calls] == [log, OTHER, log, transactions]

@@ -8,7 +8,7 @@ MYSQL_MODULES = (
     (r"buf_|Buf_|page_cleaner|Flush", "InnoDB's buffer pool"),
     (r"btr_|page_|rec_|cmp_|dtuple|ibuf_|rem0", "InnoDB's B-trees"),
     (r"lock_|Lock_|rw_lock|sync_|ib_mutex|PolicyMutex|TTAS|ssux", "InnoDB's locks"),
-    (r"trx_|Trx|read_view|ReadView|MVCC|undo", "InnoDB's transactions"),
+    (r"trx_|Trx|read_view|ReadView|MVCC|undo|srv_(worker|purge)", "InnoDB's transactions"),
     (r"row_|ha_innobase|innobase|que_|ins_", "InnoDB's rows"),
     (r"fil_|Fil_|os_(aio|file)|AIO|srv_|dict_|dblwr|Double_write", "InnoDB's files and dictionary"),
     (r"rocksdb::|myrocks::", "RocksDB"),

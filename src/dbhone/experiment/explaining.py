@@ -319,7 +319,8 @@ def _with_callers_modules(calls: Sequence[Call]) -> Stack:
     for call in reversed(calls):
         module = call.module
         if module == CALLERS:
-            module = whole[-1].module if whole else OTHER
+            named = (caller for caller in reversed(whole) if caller.function)
+            module = next((caller.module for caller in named), OTHER)
         whole.append(dataclasses.replace(call, module=module))
     return tuple(reversed(whole))
 
