@@ -7,10 +7,8 @@ measurements in the store. To execute a run again makes a new plan, in which tha
 from __future__ import annotations
 
 import dataclasses
-from datetime import UTC, datetime
 from functools import partial
 
-from dbhone.activity import Activity, tell
 from dbhone.compilation.bolt import check_memory
 from dbhone.compilation.feature_probe import try_variant
 from dbhone.compilation.inputs import BuildInputs
@@ -29,7 +27,7 @@ from dbhone.errors import (
 )
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.estimates import BuildEstimator
-from dbhone.experiment.events import Began, Event, Listener, StepReport, StepReporter
+from dbhone.experiment.events import Listener, StepReport, StepReporter
 from dbhone.experiment.measure import Measuring, check_conditions
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.participants import LEFT_OUT, Participants
@@ -49,7 +47,7 @@ from dbhone.experiment.plan import (
     Verify,
 )
 from dbhone.experiment.planning import make_plan
-from dbhone.experiment.recorder import RunRecorder
+from dbhone.experiment.recorder import RunRecorder, telling
 from dbhone.experiment.subject_record import (
     describe,
     is_same_binary,
@@ -105,7 +103,7 @@ class Execution:
         self._recorder = RunRecorder(
             run,
             context.store,
-            _telling(context.session, context.listen),
+            telling(context.session, context.listen),
             experiment.design.budget_seconds,
             waited=lambda: self._service.waited,
         )
@@ -279,9 +277,10 @@ class Execution:
         if _settings_source(built) in self._asked:
             return
         self._asked.add(_settings_source(built))
+        target = target_class(self._experiment.suite)
         for subject in self._experiment.subjects:
-            if subject.settings and _settings_source(subject) == _settings_source(built):
-                target = target_class(self._experiment.suite)
+            alike = _settings_source(subject) == _settings_source(built)
+            if alike and subject.settings and self._participants.has(subject.name):
                 target.check_settings(self._experiment, subject, build, self._session)
 
     def _check_subjects(self, plan: Plan) -> None:
@@ -405,24 +404,6 @@ class Execution:
         position = list(self._subjects).index(name)
         described = describe(self._subjects[name], build, state, broken=broken)
         self._recorder.describe(position, described)
-
-
-def _telling(session: Session, listen: Listener) -> Listener:
-    """Return a listener that tells those outside, too, which piece of work has begun."""
-
-    def hear(event: Event) -> None:
-        if isinstance(event, Began):
-            activity = Activity(
-                stage=event.stage.value,
-                what=event.what,
-                began_at=datetime.now(UTC),
-                expected=event.expected,
-                left=event.left,
-            )
-            tell(session, activity)
-        listen(event)
-
-    return hear
 
 
 def _settings_source(subject: SubjectDeclaration) -> tuple[object, ...]:

@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from dbhone.experiment.events import Listener, Note
+from dbhone.activity import Activity, tell
+from dbhone.experiment.events import Began, Event, Listener, Note
+from dbhone.home import Session
 from dbhone.measurement.record import Run, RunState, Step, Subject, Warning
 from dbhone.measurement.store import Store
 
@@ -90,3 +92,21 @@ class RunRecorder:
     def note(self, text: str) -> None:
         """Tell the user something now."""
         self.listen(Note(text=text))
+
+
+def telling(session: Session, listen: Listener) -> Listener:
+    """Return a listener that tells those outside, too, which piece of work has begun."""
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Began):
+            activity = Activity(
+                stage=event.stage.value,
+                what=event.what,
+                began_at=datetime.now(UTC),
+                expected=event.expected,
+                left=event.left,
+            )
+            tell(session, activity)
+        listen(event)
+
+    return hear
