@@ -70,7 +70,7 @@ class Sqlite(EmbeddedDbms):
     usual_suite = "speedtest1"
     title = "SQLite"
     reference = "apt:sqlite3"
-    build_seconds = 22.0
+    build_seconds = 30.0
     text_bytes = 1_200_000
     licence = Licence(
         name="blessing",

@@ -28,6 +28,8 @@ from dbhone.source.tree import SourceTree, last_tree, recall
 _COST = {"o1": 0.75, "o3": 1.3, "lto": 1.25}
 _INSTRUMENTED = 1.2
 _POST_LINK = 0.08
+_BY_RULES = 3.0
+"""A distribution's rules build all that is not the server, too."""
 _READY_MADE_SECONDS = 5.0
 
 
@@ -165,6 +167,7 @@ def _is_like(build: Build, inputs: BuildInputs, pass_: Pass, compiler: Compiler 
         and manifest.pass_ is pass_
         and manifest.compiler_identity == compiler.identity
         and manifest.inputs.options == inputs.options
+        and manifest.inputs.packaging == inputs.packaging
         and (
             manifest.variant == inputs.variant.name
             or _flags(manifest.inputs, compiler, pass_) == _flags(inputs, compiler, pass_)
@@ -206,12 +209,12 @@ def _guess(inputs: BuildInputs, pass_: Pass, version: str, manifests: Iterable[M
     Builds of the same DBMS by other means tell how fast this machine is; without any, its cores.
     """
     plain = [
-        _seconds_as_of(version, manifest) / _effort(manifest.variant, manifest.pass_)
+        _seconds_as_of(version, manifest) / _effort(manifest.inputs, manifest.pass_)
         for manifest in manifests
         if manifest.dbms == inputs.dbms and not manifest.inputs.variant.ready_made
     ]
     usual = load_dbms(inputs.dbms).seconds_of(version) * 2 / builder.available_cores()
-    return (statistics.median(plain) if plain else usual) * _effort(inputs.variant.name, pass_)
+    return (statistics.median(plain) if plain else usual) * _effort(inputs, pass_)
 
 
 def _seconds_as_of(version: str, manifest: Manifest) -> float:
@@ -221,12 +224,13 @@ def _seconds_as_of(version: str, manifest: Manifest) -> float:
     return manifest.pass_seconds * dbms.seconds_of(version or manifest.version) / own
 
 
-def _effort(variant: str, pass_: Pass) -> float:
+def _effort(inputs: BuildInputs, pass_: Pass) -> float:
     """Return how much longer such a build takes than the plain one of the usual level."""
-    words = math.prod(_COST.get(word, 1.0) for word in variant.split("+"))
     if pass_.post_link:
         return _POST_LINK
-    return words * (_INSTRUMENTED if pass_.trains else 1.0)
+    words = math.prod(_COST.get(word, 1.0) for word in inputs.variant.name.split("+"))
+    trains = _INSTRUMENTED if pass_.trains else 1.0
+    return words * trains * (_BY_RULES if inputs.packaging else 1.0)
 
 
 class SpeedFactor:

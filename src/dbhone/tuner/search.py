@@ -50,6 +50,8 @@ _RUNGS = 3
 _BEYOND_BUDGET = 1
 """Confirming runs after the first, which takes all the time that is left: of the next best, too, a
 user wants to know."""
+_AMPLE = 1.2
+"""How many times as long as it probably needs a confirming run gets beyond the search's budget."""
 _NEAR_CEILING = 0.97
 """The share of the largest gain that any build could have from which on choosing is over."""
 _PREPARING_AGAIN = 60.0
@@ -102,7 +104,8 @@ def next_stage(request: Request, finished: Sequence[Finished]) -> Stage | Decisi
         if reason is None and len(confirming) > _BEYOND_BUDGET and left < least:
             reason = "there was no time left to measure it afresh"
         if reason is None:
-            return confirmation(request, candidate, len(confirming), max(left, least))
+            budget = left if left >= least else _AMPLE * least
+            return confirmation(request, candidate, len(confirming), budget)
         refused[candidate.name] = reason
     return Decision(winner=None, confirmed=None, refused=refused)
 
@@ -223,12 +226,12 @@ def _with_levers(best: Candidate, levers: tuple[str, ...]) -> list[Candidate]:
 
 
 def _least_for_confirming(request: Request, choosing: Sequence[Finished]) -> float:
-    """Return the seconds that a confirming run needs, by how fast the base was built here."""
+    """Return the seconds that a confirming run probably needs, by how fast the base was built."""
     base = choosing[-1].run.base
     slowness = 1.0 if base is None else base.build_seconds / request.dbms.build_seconds
     verifying = slowness * expected_seconds(request.dbms.name, request.grade, builds=2)
     measuring = (MINIMUM_BLOCKS + 1) * 3 * choosing[-1].block_seconds
-    return 1.2 * (verifying + measuring + 30.0)
+    return verifying + measuring + 30.0
 
 
 def keep_refusal(request: Request, run: Run, store: Store) -> Run:
