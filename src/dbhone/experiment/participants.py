@@ -14,6 +14,7 @@ from dbhone.measurement.record import Warning
 
 LEFT_OUT = "left-out"
 """The code of the warning that a subject takes no part."""
+_NO_TIME = "too little of the budget would be left for measuring"
 
 
 class Participants:
@@ -64,10 +65,7 @@ class Participants:
         if isinstance(step, Compile | TakeReadyMade):
             for name in self.of(step):
                 if not self._has_time(name, plan):
-                    text = (
-                        f"{name} was left out: building it would leave too little of the budget"
-                        " for measuring"
-                    )
+                    text = f"{name} was left out: {_NO_TIME}"
                     self._leave_out(name, text)
                     self._recorder.note(text)
         return bool(self.of(step))
