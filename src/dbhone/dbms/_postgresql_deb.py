@@ -106,7 +106,7 @@ def _server(request: BuildRequest) -> tuple[BuildStep, ...]:
 
 def _in_package(request: BuildRequest, line: tuple[str, ...]) -> tuple[str, ...]:
     options = f"DEB_BUILD_OPTIONS=nocheck noautodbgsym parallel={request.jobs}"
-    return ("env", f"--chdir={_PACKAGE}", "DEB_BUILD_PROFILES=nocheck", options, *line)
+    return ("env", f"--chdir={_PACKAGE}", options, *line)
 
 
 def _packages(request: BuildRequest) -> tuple[BuildStep, ...]:
