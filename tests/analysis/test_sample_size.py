@@ -58,7 +58,7 @@ def test_a_target_that_nobody_waits_for_says_what_to_do_instead() -> None:
     wide = replace(samples(noisy(3, (2, 1, 12), (1, 1), spread=0.1)), block_seconds=1e6)
     missed = _told(wide)["target-not-met"].text
     assert missed.endswith(
-        "would take more than a day here: ask for a wider one ('--target'), or let each step"
+        "would take more than eight hours here: ask for a wider one ('--target'), or let each step"
         " last longer"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,12 +15,13 @@ from dbhone.analysis.verdict import (
     blocks_needed,
     half_width,
     precision,
+    typical,
 )
 from dbhone.measurement.record import Run, Warning
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.units import count_of, duration, listed
 
-_PATIENCE = 24 * 3600.0
+_PATIENCE = 8 * 3600.0
 """Seconds of measuring up to which it is useful to say how many blocks are missing."""
 
 
@@ -129,8 +131,14 @@ def _imprecise(run: Run, analysis: Analysis, sample_size: SampleSize) -> Iterato
     yield Warning(
         code="target-not-met",
         text=f"the {spent} before the target: {wide} of {len(widths)} effects are known "
-        f"less precisely than ±{target:.1%}{_would_do(sample_size)}",
+        f"less precisely than ±{target:.1%}{_half(analysis)}{_would_do(sample_size)}",
     )
+
+
+def _half(analysis: Analysis) -> str:
+    """Return how well half of the effects are known."""
+    usual = typical(analysis)
+    return f", half of all to ±{usual:.1%} or better" if math.isfinite(usual) else ""
 
 
 def _would_do(sample_size: SampleSize) -> str:
@@ -140,6 +148,6 @@ def _would_do(sample_size: SampleSize) -> str:
     if (sample_size.seconds(sample_size.target_blocks) or 0) <= _PATIENCE:
         return f"; about {sample_size.target_words} would do"
     return (
-        "; reaching the target for all of them would take more than a day here: ask for a wider one"
+        "; reaching the target for all of them would take more than eight hours here: ask for a wider one"
         " ('--target'), or let each step last longer"
     )
