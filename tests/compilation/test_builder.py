@@ -45,7 +45,7 @@ def test_a_build_runs_and_knows_what_went_into_it(tmp_path: Path, session: Sessi
 def test_each_compile_command_is_recorded_with_its_time(tmp_path: Path, session: Session) -> None:
     build = builder.make(make_spec(make_tree(tmp_path / "source")), session, ignore)
     commands = build.commands()
-    assert [each.target for each in commands] == ["main.o", "work.o", "tiny"]
+    assert [each.output for each in commands] == ["main.o", "work.o", "tiny"]
     assert [each.compiles for each in commands] == [True, True, False]
     assert all(each.seconds > 0 and each.cpu > 0 and each.memory > 0 for each in commands)
 
@@ -166,7 +166,7 @@ def test_the_users_flags_do_not_leak_into_a_build(
 def test_cxx_is_compiled_by_the_partner_of_the_compiler(tmp_path: Path, session: Session) -> None:
     spec = make_spec(make_tree(tmp_path / "source"), "o3", dbms=Tiny(needs_cxx=True))
     build = builder.make(spec, session, ignore)
-    made = {each.target: each for each in build.commands()}
+    made = {each.output: each for each in build.commands()}
     assert "-O3" in made["more.o"].argv
     assert build.manifest.compile_commands == 3
 

@@ -75,11 +75,11 @@ COMMANDS_OF_A_BUILD = [
 ]
 
 
-def test_timings_tell_wall_and_cpu_time_jobs_targets_and_the_slowest(tmp_path: Path) -> None:
+def test_timings_tell_wall_and_cpu_time_jobs_files_and_the_slowest(tmp_path: Path) -> None:
     found = timings(make_build(tmp_path / "b", COMMANDS_OF_A_BUILD), slowest=3)
     assert (found.seconds, found.phases) == (20.0, {"configure": 5.0, "compile": 15.0})
     assert found.cpu_seconds == pytest.approx((4.0 + 9.0 + 4.0 + 0.25) / 2 + 7.0)
-    assert (found.jobs, found.targets) == (3, 3)
+    assert (found.jobs, found.files) == (3, 3)
     assert found.slowest == (("sql/optimise.o", 9.0), ("sql/item.o", 4.0), ("sql/parse.o", 4.0))
 
 
@@ -91,17 +91,17 @@ def test_a_build_that_keeps_its_jobs_busy_is_efficient(tmp_path: Path) -> None:
     assert efficiency(timings(make_build(tmp_path / "none", []))) is None
 
 
-def test_targets_are_named_relative_to_the_builds_folder() -> None:
-    assert command(0, 1, "heapam.o", folder="src/backend").target == "src/backend/heapam.o"
-    assert command(0, 1, "../x.o", folder="src/backend").target == "src/x.o"
-    assert command(0, 1, "sql/x.o").target == "sql/x.o"
+def test_outputs_are_named_relative_to_the_builds_folder() -> None:
+    assert command(0, 1, "heapam.o", folder="src/backend").output == "src/backend/heapam.o"
+    assert command(0, 1, "../x.o", folder="src/backend").output == "src/x.o"
+    assert command(0, 1, "sql/x.o").output == "sql/x.o"
 
 
-def test_a_real_builds_targets_are_those_of_its_folder(tmp_path: Path, session: Session) -> None:
+def test_a_real_builds_outputs_are_those_of_its_folder(tmp_path: Path, session: Session) -> None:
     build = builder.make(make_spec(make_tree(tmp_path / "source")), session, lambda _: None)
     found = timings(build)
     assert {name for name, _ in found.slowest} == {"main.o", "work.o", "tiny"}
-    assert (found.jobs, found.targets) == (1, 2)
+    assert (found.jobs, found.files) == (1, 2)
     assert found.cpu_seconds > 0
     assert 0 < sum(seconds for _, seconds in found.slowest) <= found.seconds
     assert {each.folder for each in build.commands()} == {"."}

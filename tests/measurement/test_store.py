@@ -96,7 +96,7 @@ def test_a_servers_settings_and_where_its_builds_time_went_come_back(
         seconds=840.5,
         cpu_seconds=1600.25,
         jobs=2,
-        targets=867,
+        files=867,
         phases={"configure": 20.0, "compile": 820.5},
         slowest=(("sql/sql_yacc.cc.o", 61.5), ("storage/row0ins.cc.o", 40.0)),
     )

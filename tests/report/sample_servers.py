@@ -117,7 +117,7 @@ def _subject(name: str, role: Role, digest: str, settings: Mapping[str, str]) ->
             seconds=seconds,
             cpu_seconds=seconds * 1.86,
             jobs=2,
-            targets=1183,
+            files=1183,
             phases={"configure": 31.0, "compile": seconds - 31.0},
             slowest=tuple(
                 (target, 9.5 / (1 + place) * (2 if profiled else 1))

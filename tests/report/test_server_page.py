@@ -191,7 +191,7 @@ class TestBuilds:
         assert rows["of it configure"] == ["31.0 s"] * 3
         assert rows["Binary, ratio"] == ["1.00", "0.96", "0.96"]
 
-    def test_slowest_targets_come_first(self, server: Page) -> None:
+    def test_slowest_files_come_first(self, server: Page) -> None:
         rows = _rows(server.builds[1])
         assert list(rows)[:2] == ["execExprInterp.c", "gram.c"]
         assert rows["gram.c"] == ["9.50", "", "9.50"]

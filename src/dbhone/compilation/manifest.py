@@ -64,7 +64,7 @@ class CompileCommand(_Record):
         return not warnings or warnings[-1] == "-Wmissing-profile"
 
     @property
-    def target(self) -> str:
+    def output(self) -> str:
         """The file that it made, or what it was about if it does not say, in the build's folder."""
         if "-o" in self.argv[:-1]:
             name = self.argv[self.argv.index("-o") + 1]

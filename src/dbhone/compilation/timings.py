@@ -15,7 +15,7 @@ from dbhone.dbms.base import Phase
 from dbhone.measurement.record import BuildTimings
 
 SLOWEST = 20
-"""How many of the slowest targets are kept with a run."""
+"""How many of the slowest files and build targets are kept with a run."""
 
 Event: TypeAlias = dict[str, Any]
 
@@ -28,14 +28,14 @@ def timings(build: Build, *, slowest: int = SLOWEST) -> BuildTimings:
     """
     commands = build.commands()
     manifest = build.manifest
-    by_time = sorted(commands, key=lambda command: (-command.seconds, command.target))
+    by_time = sorted(commands, key=lambda command: (-command.seconds, command.output))
     return BuildTimings(
         seconds=manifest.seconds,
         cpu_seconds=sum(command.cpu for command in commands),
         jobs=len(lanes(commands)),
-        targets=sum(command.compiles for command in commands),
+        files=sum(command.compiles for command in commands),
         phases=dict(manifest.phase_seconds),
-        slowest=tuple((command.target, command.seconds) for command in by_time[:slowest]),
+        slowest=tuple((command.output, command.seconds) for command in by_time[:slowest]),
         instrumented_seconds=sum(use.instrumented_seconds for use in manifest.trained) or None,
     )
 
@@ -44,7 +44,7 @@ def efficiency(times: BuildTimings) -> float | None:
     """Return the share of the jobs' time in which compilers worked, None for a build without jobs.
 
     1 is a build that kept all its jobs busy from start to end. Configuring makes it less, and so
-    does waiting for a core, or for one slow target at the end.
+    does waiting for a core, or for one slow file at the end.
     """
     available = times.seconds * times.jobs
     return min(1.0, times.cpu_seconds / available) if available else None
@@ -104,7 +104,7 @@ def _command(command: CompileCommand) -> Event:
     links = command.phase == Phase.COMPILE and not command.compiles
     return {
         "ph": "X",
-        "name": command.target,
+        "name": command.output,
         "cat": "link" if links else command.phase,
         "dur": round(command.seconds * 1e6),
         "args": {

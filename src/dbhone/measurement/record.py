@@ -135,7 +135,7 @@ class BuildTimings:
     """Where the time of a build went.
 
     ``seconds`` is wall time, ``cpu_seconds`` the compilers' own, with ``jobs`` at once.
-    ``targets`` counts the files that were compiled; ``slowest`` has the slowest of all that the
+    ``files`` counts the files that were compiled; ``slowest`` has the slowest of all that the
     compilers made, links too, with its seconds, the slowest first; ``phases`` the wall time of
     configure, compile, tools.
     ``instrumented_seconds`` is the wall time of the build that was trained, None where none was.
@@ -144,7 +144,7 @@ class BuildTimings:
     seconds: float
     cpu_seconds: float
     jobs: int
-    targets: int
+    files: int
     phases: dict[str, float]
     slowest: tuple[tuple[str, float], ...]
     instrumented_seconds: float | None = None

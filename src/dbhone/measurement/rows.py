@@ -229,11 +229,16 @@ def _layout_of(stored: Values | None) -> CodeLayout | None:
 
 
 def _timings_of(stored: Values | None) -> BuildTimings | None:
-    """Return where a build's time went; a subject of an older hone does not tell."""
+    """Return where a build's time went; a subject of an older hone does not tell.
+
+    What is ``files`` now was ``targets``.
+    """
     if stored is None:
         return None
-    slowest = tuple((target, seconds) for target, seconds in stored["slowest"])
-    return BuildTimings(**stored | {"slowest": slowest})
+    facts = dict(stored)
+    facts.setdefault("files", facts.pop("targets", 0))
+    facts["slowest"] = tuple((file, seconds) for file, seconds in stored["slowest"])
+    return BuildTimings(**facts)
 
 
 def step_of(row: sa.RowMapping) -> Step:

@@ -11,7 +11,7 @@ from dbhone.report.table import Cell, Row, Table, columns
 from dbhone.report.wording import number
 from dbhone.units import duration, size
 
-_MOST_TARGETS = 20
+_MOST_ROWS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class _BuiltSubjects:
 
 
 def build_tables(context: ReportContext) -> tuple[Table, ...]:
-    """Return the times of the builds and their slowest targets; nothing where they are unknown."""
+    """Return the times of the builds and their slowest files; nothing where they are unknown."""
     builds = _builds_of(context)
     if not builds:
         return ()
@@ -38,15 +38,15 @@ def build_tables(context: ReportContext) -> tuple[Table, ...]:
         columns=columns("Build", names),
         rows=tuple(_rows(builds, base)),
     )
-    targets = tuple(_target_rows(builds))
-    if not targets:
+    files = tuple(_file_rows(builds))
+    if not files:
         return (times,)
     slowest = Table(
-        title="Slowest targets",
-        caption="What took longest to compile or link, in seconds; empty where a target is not "
+        title="Slowest files",
+        caption="What took longest to compile or link, in seconds; empty where a file is not "
         "among a build's slowest.",
-        columns=columns("Target", names),
-        rows=targets,
+        columns=columns("File", names),
+        rows=files,
     )
     return times, slowest
 
@@ -80,7 +80,7 @@ def _rows(builds: list[_BuiltSubjects], base: _BuiltSubjects | None) -> list[Row
     lines += [
         ("CPU time", [duration(time.cpu_seconds) for time in times]),
         ("Jobs at once", [str(time.jobs) for time in times]),
-        ("Targets", [f"{time.targets:,}" for time in times]),
+        ("Files compiled", [f"{time.files:,}" for time in times]),
     ]
     instrumented = [time.instrumented_seconds for time in times]
     if any(instrumented):
@@ -126,13 +126,13 @@ def _seconds(value: float | None) -> str:
     return "" if value is None else duration(value)
 
 
-def _target_rows(builds: list[_BuiltSubjects]) -> Iterator[Row]:
-    # Of targets with one name the slowest counts, which comes first.
+def _file_rows(builds: list[_BuiltSubjects]) -> Iterator[Row]:
+    # Of files with one name the slowest counts, which comes first.
     by_build = [dict(reversed(build.timings.slowest)) for build in builds]
     longest: dict[str, float] = {}
     for times in by_build:
-        for target, seconds in times.items():
-            longest[target] = max(seconds, longest.get(target, 0.0))
-    for target in sorted(longest, key=lambda name: (-longest[name], name))[:_MOST_TARGETS]:
-        cells = (Cell(text=number(t[target])) if target in t else EMPTY for t in by_build)
-        yield Row(cells=(Cell(text=target), *cells))
+        for file, seconds in times.items():
+            longest[file] = max(seconds, longest.get(file, 0.0))
+    for file in sorted(longest, key=lambda name: (-longest[name], name))[:_MOST_ROWS]:
+        cells = (Cell(text=number(t[file])) if file in t else EMPTY for t in by_build)
+        yield Row(cells=(Cell(text=file), *cells))

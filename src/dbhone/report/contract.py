@@ -205,10 +205,11 @@ def _timings(timings: BuildTimings | None) -> dict[str, Any] | None:
     if timings is None:
         return None
     return {
-        **_named(timings, "seconds", "cpu_seconds", "instrumented_seconds", "jobs", "targets"),
+        **_named(timings, "seconds", "cpu_seconds", "instrumented_seconds", "jobs"),
+        "targets": timings.files,
         "phases": {name: _number(phase_seconds) for name, phase_seconds in timings.phases.items()},
         "slowest": [
-            {"target": target, "seconds": _number(seconds)} for target, seconds in timings.slowest
+            {"target": file, "seconds": _number(seconds)} for file, seconds in timings.slowest
         ],
     }
 

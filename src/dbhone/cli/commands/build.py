@@ -283,12 +283,12 @@ def _slowest(build: Build, count: int) -> Table:
     commands = sorted(build.commands(), key=lambda command: command.seconds, reverse=True)
     table = listing("slowest", f"of {len(commands)} compile commands", right=("slowest",))
     for command in commands[:count]:
-        table.add_row(duration(command.seconds), command.target)
+        table.add_row(duration(command.seconds), command.output)
     return table
 
 
 def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
-    """Return a table with a column for each build; ``slowest`` is how many targets to list."""
+    """Return a table with a column for each build; ``slowest`` is how many files to list."""
     table = listing("", *map(_heading, builds))
     timings_of = [timings(build, slowest=slowest) for build in builds]
     table.add_row("wall time", *(duration(build.seconds) for build in timings_of))
@@ -297,9 +297,9 @@ def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
     table.add_row("compilers' CPU time", *(duration(build.cpu_seconds) for build in timings_of))
     table.add_row("most at once", *(str(build.jobs) for build in timings_of))
     table.add_row("parallel efficiency", *(_efficiency(build) for build in timings_of))
-    table.add_row("files compiled", *(f"{build.targets:,}" for build in timings_of))
-    for rank, targets in enumerate(zip_longest(*(build.slowest for build in timings_of))):
-        table.add_row("" if rank else "slowest targets", *(_target(target) for target in targets))
+    table.add_row("files compiled", *(f"{build.files:,}" for build in timings_of))
+    for rank, files in enumerate(zip_longest(*(build.slowest for build in timings_of))):
+        table.add_row("" if rank else "slowest files", *(_file(file) for file in files))
     return table
 
 
@@ -321,8 +321,8 @@ def _efficiency(timings: BuildTimings) -> str:
     return "-" if share is None else f"{share:.0%}"
 
 
-def _target(target: tuple[str, float] | None) -> str:
-    return "" if target is None else f"{duration(target[1])}  {target[0]}"
+def _file(file: tuple[str, float] | None) -> str:
+    return "" if file is None else f"{duration(file[1])}  {file[0]}"
 
 
 PLUGIN = command
