@@ -20,6 +20,7 @@ from dbhone.compilation.timings import efficiency, lanes, timings, trace
 from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.home import Session
+from dbhone.measurement.record import BuildTarget
 from tests.compilation.tiny import make_spec, make_tree
 
 START = 1_700_000_000.0
@@ -95,6 +96,46 @@ def test_outputs_are_named_relative_to_the_builds_folder() -> None:
     assert command(0, 1, "heapam.o", folder="src/backend").output == "src/backend/heapam.o"
     assert command(0, 1, "../x.o", folder="src/backend").output == "src/x.o"
     assert command(0, 1, "sql/x.o").output == "sql/x.o"
+
+
+def compiled(output: str, seconds: float = 1.0, folder: str = ".") -> CompileCommand:
+    return command(0.0, seconds, output, folder=folder)
+
+
+def linked(output: str, *objects: str, folder: str = ".") -> CompileCommand:
+    return command(0.0, 2.0, argv=("-O2", "-Wl,-q", *objects, "-o", output), folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("made", "target"),
+    [
+        (compiled("sql/CMakeFiles/sql.dir/item.cc.o"), "sql"),
+        (compiled("CMakeFiles/sql.dir/__/mysys/my_init.c.o", folder="sql"), "sql"),
+        (linked("sql/mariadbd", "sql/CMakeFiles/mariadbd.dir/main.cc.o", "a.a"), "mariadbd"),
+        (compiled("src/backend/postgres_lib.a.p/access_nbtree.c.o"), "postgres_lib.a"),
+        (compiled("heapam.o", folder="src/backend/access/heap"), "src/backend/access/heap"),
+        (linked("postgres", "access/heap/heapam.o", folder="src/backend"), "src/backend"),
+        (compiled("sqlite3.o"), "."),
+    ],
+)
+def test_a_command_tells_the_build_systems_target(made: CompileCommand, target: str) -> None:
+    assert made.build_target == target
+
+
+def test_build_targets_have_their_cpu_time_and_the_largest_comes_first(tmp_path: Path) -> None:
+    commands = [
+        compiled("CMakeFiles/cmTC_1.dir/try.c.o", 90.0).model_copy(update={"phase": "configure"}),
+        compiled("sql/CMakeFiles/sql.dir/item.cc.o", 6.0),
+        compiled("sql/CMakeFiles/sql.dir/field.cc.o", 2.0),
+        compiled("sql/CMakeFiles/server.dir/main.cc.o", 2.0),
+        linked("sql/server", "sql/CMakeFiles/server.dir/main.cc.o"),
+    ]
+    found = timings(make_build(tmp_path / "b", commands))
+    assert found.build_targets == (
+        BuildTarget(name="sql", cpu_seconds=4.0, files=2),
+        BuildTarget(name="server", cpu_seconds=2.0, files=1),
+    )
+    assert found.share(found.build_targets[1]) == pytest.approx(2.0 / (45.0 + 6.0))
 
 
 def test_a_real_builds_outputs_are_those_of_its_folder(tmp_path: Path, session: Session) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dbhone.errors import StoreError, UsageError
 from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import (
+    BuildTarget,
     BuildTimings,
     Group,
     Measurement,
@@ -99,6 +100,7 @@ def test_a_servers_settings_and_where_its_builds_time_went_come_back(
         files=867,
         phases={"configure": 20.0, "compile": 820.5},
         slowest=(("sql/sql_yacc.cc.o", 61.5), ("storage/row0ins.cc.o", 40.0)),
+        build_targets=(BuildTarget(name="innobase", cpu_seconds=402.5, files=121),),
     )
     settings = {"innodb_buffer_pool_size": "8G", "sync_binlog": "1"}
     told = dataclasses.replace(

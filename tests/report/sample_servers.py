@@ -11,6 +11,7 @@ import numpy as np
 
 from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import (
+    BuildTarget,
     BuildTimings,
     Group,
     Machine,
@@ -82,7 +83,8 @@ _SETTINGS = {
     "shared_buffers": "256MB",
     "wal_level": "minimal",
 }
-_TARGETS = ("gram.c", "execExprInterp.c", "pg_dump.c", "planner.c", "selfuncs.c", "plpgsql.so")
+_FILES = ("gram.c", "execExprInterp.c", "pg_dump.c", "planner.c", "selfuncs.c", "plpgsql.so")
+_BUILD_TARGETS = (("src/backend/utils/adt", 0.21, 106), ("src/backend", 0.125, 0))
 
 EFFECTS: Mapping[str, tuple[float, float]] = {
     "lto": (1.015, 1.015),
@@ -120,10 +122,14 @@ def _subject(name: str, role: Role, digest: str, settings: Mapping[str, str]) ->
             files=1183,
             phases={"configure": 31.0, "compile": seconds - 31.0},
             slowest=tuple(
-                (target, 9.5 / (1 + place) * (2 if profiled else 1))
-                for place, target in enumerate(_TARGETS[profiled:])
+                (file, 9.5 / (1 + place) * (2 if profiled else 1))
+                for place, file in enumerate(_FILES[profiled:])
             ),
             instrumented_seconds=seconds * 1.1 if profiled else None,
+            build_targets=tuple(
+                BuildTarget(name=target, cpu_seconds=seconds * 1.86 * share, files=files)
+                for target, share, files in _BUILD_TARGETS
+            ),
         ),
     )
 

@@ -81,7 +81,15 @@ def _hostile_sweep() -> Page:
             name=f"{each.name}{HOSTILE}",
             settings={HOSTILE: HOSTILE, each.name: HOSTILE},
             timings=each.timings
-            and replace(each.timings, phases={HOSTILE: 1.0}, slowest=((HOSTILE, 2.0),)),
+            and replace(
+                each.timings,
+                phases={HOSTILE: 1.0},
+                slowest=((HOSTILE, 2.0),),
+                build_targets=tuple(
+                    replace(target, name=f"{target.name}{HOSTILE}")
+                    for target in each.timings.build_targets
+                ),
+            ),
         )
         for each in run.subjects
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dbhone.measurement.record import COLD, CodeLayout, Warning
+from dbhone.measurement.record import COLD, CodeLayout, Subject, Warning
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page, tables
 from dbhone.report.table import Table, plain
@@ -191,8 +191,25 @@ class TestBuilds:
         assert rows["of it configure"] == ["31.0 s"] * 3
         assert rows["Binary, ratio"] == ["1.00", "0.96", "0.96"]
 
-    def test_slowest_files_come_first(self, server: Page) -> None:
+    def test_slowest_build_targets_have_their_share(self, server: Page) -> None:
         rows = _rows(server.builds[1])
+        assert list(rows) == ["src/backend/utils/adt", "src/backend"]
+        assert rows["src/backend"] == ["57.7 (12%)", "77.0 (12%)", "71.8 (12%)"]
+
+    def test_a_single_build_target_has_no_table(self) -> None:
+        def with_one(subject: Subject) -> Subject:
+            timings = subject.timings
+            assert timings is not None
+            return replace(
+                subject, timings=replace(timings, build_targets=timings.build_targets[:1])
+            )
+
+        run = a_server_run(subjects=tuple(map(with_one, SUBJECTS)))
+        page = build_page(run, server_samples(run))
+        assert [table.title for table in page.builds] == ["Build times", "Slowest files"]
+
+    def test_slowest_files_come_first(self, server: Page) -> None:
+        rows = _rows(server.builds[2])
         assert list(rows)[:2] == ["execExprInterp.c", "gram.c"]
         assert rows["gram.c"] == ["9.50", "", "9.50"]
 

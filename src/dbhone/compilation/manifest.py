@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from posixpath import join, normpath
+from posixpath import dirname, join, normpath
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -24,6 +25,8 @@ FILE = "manifest.json"
 LOG = "build.log"
 COMMANDS = "commands.jsonl"
 _ASSEMBLY = (".S", ".s")
+_TARGET_FOLDER = re.compile(r"CMakeFiles/([^/]+)\.dir/|([^/]+)\.p/")
+"""Where CMake and meson put the objects of one target."""
 
 
 class _Record(BaseModel):
@@ -71,6 +74,17 @@ class CompileCommand(_Record):
         else:
             name = next((word for word in reversed(self.argv) if not word.startswith("-")), "?")
         return normpath(join(self.folder, name))
+
+    @property
+    def build_target(self) -> str:
+        """The target of CMake or meson that it belongs to; else the folder of its output.
+
+        A link makes the target whose objects it is given first.
+        """
+        words = (word for word in self.argv if not word.startswith("-"))
+        named = filter(None, map(_TARGET_FOLDER.search, (self.output, *words)))
+        own = next(named, None)
+        return (own[1] or own[2]) if own else dirname(self.output) or "."
 
 
 class KeptFile(_Record):

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from dbhone.compilation.manifest import Build, CompileCommand
 from dbhone.dbms.base import Phase
-from dbhone.measurement.record import BuildTimings
+from dbhone.measurement.record import BuildTarget, BuildTimings
 
 SLOWEST = 20
 """How many of the slowest files and build targets are kept with a run."""
@@ -37,7 +37,28 @@ def timings(build: Build, *, slowest: int = SLOWEST) -> BuildTimings:
         phases=dict(manifest.phase_seconds),
         slowest=tuple((command.output, command.seconds) for command in by_time[:slowest]),
         instrumented_seconds=sum(use.instrumented_seconds for use in manifest.trained) or None,
+        build_targets=build_targets(commands)[:slowest],
     )
+
+
+def build_targets(commands: Iterable[CompileCommand]) -> tuple[BuildTarget, ...]:
+    """Return the CPU time of each build target, links too, the largest first.
+
+    What configuring tries to compile belongs to none.
+    """
+    of_target: dict[str, list[CompileCommand]] = {}
+    for command in commands:
+        if command.phase != Phase.CONFIGURE:
+            of_target.setdefault(command.build_target, []).append(command)
+    summed = (
+        BuildTarget(
+            name=name,
+            cpu_seconds=sum(command.cpu for command in own),
+            files=sum(command.compiles for command in own),
+        )
+        for name, own in of_target.items()
+    )
+    return tuple(sorted(summed, key=lambda target: (-target.cpu_seconds, target.name)))
 
 
 def efficiency(times: BuildTimings) -> float | None:

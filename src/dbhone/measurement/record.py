@@ -131,6 +131,18 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuildTarget:
+    """The compilers' CPU time for one build target, and how many files they compiled for it.
+
+    A target of CMake or meson; of makefiles, what lies in one folder.
+    """
+
+    name: str
+    cpu_seconds: float
+    files: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildTimings:
     """Where the time of a build went.
 
@@ -138,7 +150,9 @@ class BuildTimings:
     ``files`` counts the files that were compiled; ``slowest`` has the slowest of all that the
     compilers made, links too, with its seconds, the slowest first; ``phases`` the wall time of
     configure, compile, tools.
-    ``instrumented_seconds`` is the wall time of the build that was trained, None where none was.
+    ``build_targets`` has those that took the most CPU time, the largest first; it is empty in old
+    runs. ``instrumented_seconds`` is the wall time of the build that was trained, None where none
+    was.
     """
 
     seconds: float
@@ -148,6 +162,11 @@ class BuildTimings:
     phases: dict[str, float]
     slowest: tuple[tuple[str, float], ...]
     instrumented_seconds: float | None = None
+    build_targets: tuple[BuildTarget, ...] = ()
+
+    def share(self, target: BuildTarget) -> float:
+        """Return the share of the compilers' CPU time that went into a build target."""
+        return target.cpu_seconds / self.cpu_seconds if self.cpu_seconds else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from dbhone.errors import StoreError
 from dbhone.files import digest_of
 from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import (
+    BuildTarget,
     BuildTimings,
     CodeLayout,
     Design,
@@ -231,13 +232,14 @@ def _layout_of(stored: Values | None) -> CodeLayout | None:
 def _timings_of(stored: Values | None) -> BuildTimings | None:
     """Return where a build's time went; a subject of an older hone does not tell.
 
-    What is ``files`` now was ``targets``.
+    What is ``files`` now was ``targets``, and build targets were not told.
     """
     if stored is None:
         return None
     facts = dict(stored)
     facts.setdefault("files", facts.pop("targets", 0))
     facts["slowest"] = tuple((file, seconds) for file, seconds in stored["slowest"])
+    facts["build_targets"] = tuple(BuildTarget(**each) for each in stored.get("build_targets", ()))
     return BuildTimings(**facts)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dbhone.measurement.record import BuildTimings, CodeLayout, Subject
 from dbhone.report.context import EMPTY, ReportContext
-from dbhone.report.table import Cell, Row, Table, columns
+from dbhone.report.table import Cell, Column, Row, Table, columns
 from dbhone.report.wording import number
 from dbhone.units import duration, size
 
@@ -24,7 +25,7 @@ class _BuiltSubjects:
 
 
 def build_tables(context: ReportContext) -> tuple[Table, ...]:
-    """Return the times of the builds and their slowest files; nothing where they are unknown."""
+    """Return the times of the builds, their slowest targets and files; nothing if unknown."""
     builds = _builds_of(context)
     if not builds:
         return ()
@@ -38,17 +39,24 @@ def build_tables(context: ReportContext) -> tuple[Table, ...]:
         columns=columns("Build", names),
         rows=tuple(_rows(builds, base)),
     )
-    files = tuple(_file_rows(builds))
-    if not files:
-        return (times,)
-    slowest = Table(
-        title="Slowest files",
-        caption="What took longest to compile or link, in seconds; empty where a file is not "
-        "among a build's slowest.",
-        columns=columns("File", names),
-        rows=files,
+    return (
+        times,
+        *_ranking(
+            "Slowest build targets",
+            "The compilers' CPU time for each target of CMake or meson, of makefiles for each "
+            "folder: seconds, and their share of the build's CPU time; empty where a target is "
+            "not among a build's slowest.",
+            columns("Build target", names),
+            [_target_times(build.timings) for build in builds],
+        ),
+        *_ranking(
+            "Slowest files",
+            "What took longest to compile or link, in seconds; empty where a file is not among a "
+            "build's slowest.",
+            columns("File", names),
+            [_file_times(build.timings) for build in builds],
+        ),
     )
-    return times, slowest
 
 
 def _builds_of(context: ReportContext) -> list[_BuiltSubjects]:
@@ -126,13 +134,43 @@ def _seconds(value: float | None) -> str:
     return "" if value is None else duration(value)
 
 
-def _file_rows(builds: list[_BuiltSubjects]) -> Iterator[Row]:
+_Times: TypeAlias = dict[str, tuple[float, str]]
+"""Seconds by name, and how they are shown."""
+
+
+def _target_times(timings: BuildTimings) -> _Times:
+    """Return the seconds of each build target; nothing where there is one only."""
+    targets = timings.build_targets if len(timings.build_targets) > 1 else ()
+    return {
+        target.name: (
+            target.cpu_seconds,
+            f"{number(target.cpu_seconds)} ({timings.share(target):.0%})",
+        )
+        for target in targets
+    }
+
+
+def _file_times(timings: BuildTimings) -> _Times:
     # Of files with one name the slowest counts, which comes first.
-    by_build = [dict(reversed(build.timings.slowest)) for build in builds]
+    return {name: (seconds, number(seconds)) for name, seconds in reversed(timings.slowest)}
+
+
+def _ranking(
+    title: str, caption: str, titles: tuple[Column, ...], by_build: list[_Times]
+) -> Iterator[Table]:
+    """Yield what took longest in any of the builds, the longest first; nothing if none is known."""
     longest: dict[str, float] = {}
     for times in by_build:
-        for file, seconds in times.items():
-            longest[file] = max(seconds, longest.get(file, 0.0))
-    for file in sorted(longest, key=lambda name: (-longest[name], name))[:_MOST_ROWS]:
-        cells = (Cell(text=number(t[file])) if file in t else EMPTY for t in by_build)
-        yield Row(cells=(Cell(text=file), *cells))
+        for name, (seconds, _) in times.items():
+            longest[name] = max(seconds, longest.get(name, 0.0))
+    rows = tuple(
+        Row(
+            cells=(
+                Cell(text=name),
+                *(Cell(text=times[name][1]) if name in times else EMPTY for times in by_build),
+            )
+        )
+        for name in sorted(longest, key=lambda name: (-longest[name], name))[:_MOST_ROWS]
+    )
+    if rows:
+        yield Table(title=title, caption=caption, columns=titles, rows=rows)

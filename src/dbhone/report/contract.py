@@ -211,6 +211,13 @@ def _timings(timings: BuildTimings | None) -> dict[str, Any] | None:
         "slowest": [
             {"target": file, "seconds": _number(seconds)} for file, seconds in timings.slowest
         ],
+        "build_targets": [
+            {
+                **_named(target, "name", "cpu_seconds", "files"),
+                "share": _number(timings.share(target)),
+            }
+            for target in timings.build_targets
+        ],
     }
 
 

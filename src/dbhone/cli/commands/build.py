@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -86,7 +86,7 @@ _VARIANT = "rel"
     help="Fix to carry over, or a patch file such as ./mine.patch; may be repeated.",
 )
 @click.option("--copy", default=0, help="Build the same once more: give 1, 2, …")
-@click.option("--slowest", default=5, show_default=True, help="How many compile commands to list.")
+@click.option("--slowest", default=5, show_default=True, help="How many slowest files to list.")
 @click.option("--refresh", is_flag=True, help="Check for a newer source.")
 @click.option(
     "--jobs",
@@ -288,7 +288,7 @@ def _slowest(build: Build, count: int) -> Table:
 
 
 def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
-    """Return a table with a column for each build; ``slowest`` is how many files to list."""
+    """Return a table with a column for each build; ``slowest`` is how many to list of each."""
     table = listing("", *map(_heading, builds))
     timings_of = [timings(build, slowest=slowest) for build in builds]
     table.add_row("wall time", *(duration(build.seconds) for build in timings_of))
@@ -298,6 +298,8 @@ def side_by_side(builds: Sequence[Build], slowest: int) -> Table:
     table.add_row("most at once", *(str(build.jobs) for build in timings_of))
     table.add_row("parallel efficiency", *(_efficiency(build) for build in timings_of))
     table.add_row("files compiled", *(f"{build.files:,}" for build in timings_of))
+    for rank, ranked in enumerate(zip_longest(*map(_build_targets, timings_of), fillvalue="")):
+        table.add_row("" if rank else "slowest build targets", *ranked)
     for rank, files in enumerate(zip_longest(*(build.slowest for build in timings_of))):
         table.add_row("" if rank else "slowest files", *(_file(file) for file in files))
     return table
@@ -319,6 +321,12 @@ def _phase(timings: BuildTimings, phase: str) -> str:
 def _efficiency(timings: BuildTimings) -> str:
     share = efficiency(timings)
     return "-" if share is None else f"{share:.0%}"
+
+
+def _build_targets(build: BuildTimings) -> Iterator[str]:
+    """Yield the CPU time, its share and the name of each build target that is kept."""
+    for target in build.build_targets:
+        yield f"{duration(target.cpu_seconds)}  {build.share(target):.0%}  {target.name}"
 
 
 def _file(file: tuple[str, float] | None) -> str:
