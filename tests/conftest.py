@@ -1,6 +1,7 @@
 """Golden files: what output must look like, byte for byte. And a home to work in."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from dbhone.home import Home, Session, open_session
 from dbhone.process import can_enclose
 from dbhone.sandbox import TRUST_VARIABLE
+from dbhone.untrusted_files import remove_tree
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -53,4 +55,22 @@ def trust_where_nothing_can_be_enclosed(monkeypatch: pytest.MonkeyPatch) -> None
 def session(tmp_path: Path) -> Iterator[Session]:
     """Return a session in a new home."""
     with open_session(Home(tmp_path / "home")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Return a folder that others may pass: pytest's own are closed to them when root tests."""
+    folder = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="hone-"))
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+
+
+@pytest.fixture
+def open_session_home(open_folder: Path) -> Iterator[Session]:
+    """Return a session in a new home that servers' accounts can enter."""
+    with open_session(Home(open_folder / "home")) as opened:
         yield opened

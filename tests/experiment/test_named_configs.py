@@ -50,7 +50,7 @@ class TestConfig:
 
     def test_it_sets_nothing_that_hone_decides_itself(self, name: str) -> None:
         for dbms in servers_of(name):
-            decided = {*dbms.fixed_settings(PLACE), *dbms.reserved, *dbms.data_settings}
+            decided = {*dbms.fixed_settings(PLACE), *dbms.reserved}
             assert not decided & load_config(name).settings.keys()
 
     def test_what_is_left_out_has_a_reason_and_is_not_set(self, name: str) -> None:

@@ -2,19 +2,76 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from pathlib import Path
+
+import pytest
 
 from dbhone.dbms.base_server import Installation
 from dbhone.dbms.base_settings import RequestedSetting
-from dbhone.experiment.server_pool import ServerSpec, _loading
+from dbhone.experiment.server_pool import ServerPool, ServerSpec, ServerWorkload, _loading
+from dbhone.home import Session
+from dbhone.instance.client import connect
+from dbhone.workload import suite as suites
+from dbhone.workload.drivers.base import ServerDriver, load_driver_of
+from dbhone.workload.task import Scale
 from tests.instance import lives
+from tests.instance.conftest import skip_without_account
 
 
-def test_of_the_settings_only_those_of_tables_hold_for_loading() -> None:
+def test_of_the_settings_only_those_that_shape_data_hold_for_loading() -> None:
     installation = Installation(
         dbms="mariadb", version="10.11.6", prefix=Path("/p"), server=Path("/p/bin/mariadbd")
     )
     charset = RequestedSetting(name="loose-Character-Set-Server", value="utf8mb4")
-    settings = (charset, RequestedSetting(name="sync_binlog", value="1"))
+    pages = RequestedSetting(name="innodb-page-size", value="4k")
+    settings = (charset, RequestedSetting(name="sync_binlog", value="1"), pages)
     asked = ServerSpec(dbms=lives.Mariadb(), installation=installation, settings=settings, env={})
-    assert _loading(asked) == (charset,)
+    assert _loading(asked) == (charset, pages)
+
+
+def mariadb_with(**settings: str) -> ServerSpec:
+    """Return this machine's MariaDB with these settings; skip the test where there is none."""
+    dbms = lives.Mariadb()
+    installation = lives.installed(dbms, lives.MARIADB)
+    if installation is None:
+        pytest.skip("MariaDB is not installed")
+    return ServerSpec(
+        dbms=dbms,
+        installation=installation,
+        settings=tuple(RequestedSetting(name=name, value=settings[name]) for name in settings),
+        env={},
+    )
+
+
+def page_size(pool: ServerPool, spec: ServerSpec) -> int:
+    with (
+        pool.running(spec) as server,
+        contextlib.closing(connect(server.endpoint)) as client,
+    ):
+        ((size, rows),) = client.ask(
+            "SELECT @@innodb_page_size, (SELECT COUNT(*) FROM sbtest.sbtest1)"
+        )
+    assert int(str(rows)) > 0
+    return int(str(size))
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(shutil.which("sysbench") is None, reason="sysbench is not installed")
+def test_servers_with_pages_of_two_sizes_have_data_of_their_own_and_answer_alike(
+    open_session_home: Session,
+) -> None:
+    skip_without_account(open_session_home)
+    usual, small = mariadb_with(), mariadb_with(innodb_page_size="4k")
+    suite = suites.load("sysbench:micro")
+    workload = ServerWorkload(
+        suite=suite, driver=load_driver_of(ServerDriver, suite.driver), scale=Scale(size="smoke")
+    )
+    pool = ServerPool(open_session_home, workload, lambda _: None)
+
+    assert [page_size(pool, spec) for spec in (usual, small)] == [16384, 4096]
+    kept = sorted(open_session_home.home.data.glob("mariadb-*"))
+    assert pool.verify(usual) == pool.verify(small)
+    assert sorted(open_session_home.home.data.glob("mariadb-*")) == kept
+    assert len(kept) == 2

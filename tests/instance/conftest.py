@@ -1,9 +1,8 @@
-"""A home that other accounts can enter, and the servers to run there."""
+"""The servers of this machine, to run."""
 
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,33 +12,15 @@ import pytest
 from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import RequestedSetting
 from dbhone.errors import MachineError
-from dbhone.home import Home, Session, open_session
+from dbhone.home import Session
 from dbhone.instance import data, settings
 from dbhone.instance.levers.base import LeverContext
 from dbhone.instance.place import opened_place
 from dbhone.instance.server import Server
 from dbhone.tenant import tenancy
-from dbhone.untrusted_files import remove_tree
 from tests.instance import lives
 
 ROOM = SizingHints(cache_bytes=64 * 1024**2, connections=20)
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """Return a folder that others may pass: pytest's own are closed to them when root tests."""
-    folder = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="hone-"))
-    folder.chmod(0o711)
-    try:
-        yield folder
-    finally:
-        remove_tree(folder)
-
-
-@pytest.fixture
-def open_session_home(open_folder: Path) -> Iterator[Session]:
-    with open_session(Home(open_folder / "home")) as session:
-        yield session
 
 
 @dataclass

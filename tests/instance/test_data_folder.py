@@ -85,7 +85,7 @@ def test_a_folder_that_cannot_be_copied_whole_is_refused(
     empty.mkdir()
     with pytest.raises(UsageError, match="is not a data directory"):
         data.copy_from(empty, machine.dbms, machine.installation, place, machine.session)
-    marker = machine.dbms.take_over(machine.installation, place).marker
+    marker = machine.dbms.take_over(machine.installation, place, {}).marker
     (empty / marker).write_text("15\n")
     (empty / "tablespace").symlink_to("/etc")
     with pytest.raises(UsageError, match="is a link or a special file"):

@@ -30,6 +30,7 @@ KNOWN = dict.fromkeys(
         *("socket", "datadir", "pid_file", "tmpdir", "skip_networking", "max_connections"),
         *("innodb_buffer_pool_size", "innodb_io_capacity", "sync_binlog", "innodb_doublewrite"),
         *("log_bin", "skip_log_bin", "transaction_isolation", "innodb_log_file_size"),
+        "innodb_page_size",
     ),
     "",
 )
@@ -79,7 +80,7 @@ def test_a_proposal_that_the_version_lacks_is_left_out_and_named() -> None:
 def test_a_wanted_setting_that_the_version_lacks_is_refused_with_the_nearest() -> None:
     with pytest.raises(SettingsError, match=r"MariaDB 10\.11\.6 has no setting") as caught:
         chosen({"innodb_buffer_pool_sice": "1G"})
-    assert caught.value.hint == "did you mean 'innodb_buffer_pool_size'?"
+    assert caught.value.hint == "did you mean 'innodb_buffer_pool_size' or 'innodb_page_size'?"
     assert caught.value.exit_code == 2
 
 
@@ -277,10 +278,9 @@ class TestUsersFile:
             sync_binlog="1",
         )
         result = chosen_of(*file)
-        assert result.ignored == (
-            *("datadir", "port", "log_error", "innodb_log_group_home_dir", "innodb_page_size"),
-        )
+        assert result.ignored == (*("datadir", "port", "log_error", "innodb_log_group_home_dir"),)
         assert result.values["sync_binlog"] == "1"
+        assert result.values["innodb_page_size"] == "4k"
         assert result.values["datadir"] == "/i/data"
 
     def test_an_unknown_setting_is_an_error_there_too(self) -> None:
@@ -303,9 +303,8 @@ class TestSwitches:
         assert chosen({"skip_log_bin": "ON"}).values["skip_log_bin"] == "ON"
 
 
-def test_a_setting_that_data_is_made_with_cannot_be_asked_for() -> None:
-    with pytest.raises(SettingsError, match="when the data directory is initialised"):
-        chosen({"innodb_page_size": "4096"})
+def test_a_setting_that_data_is_made_with_can_be_asked_for() -> None:
+    assert chosen({"innodb-page-size": "4096"}).values["innodb_page_size"] == "4096"
 
 
 def test_settings_that_are_valid_only_together_are_decided_together(

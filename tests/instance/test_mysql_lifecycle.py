@@ -135,9 +135,12 @@ def test_a_data_directory_is_made_of_the_servers_own_statements(
     assert installation is not None
     (tmp_path / "i").mkdir()
     place = place_in(tmp_path / "i")
-    (program,) = DBMS.initialise(installation, place)
+    (program,) = DBMS.initialise(installation, place, {"innodb_page_size": "4k"})
     assert program.argv[:2] == (str(prefix / "bin/mariadbd"), "--no-defaults")
     assert {"--bootstrap", f"--lc-messages-dir={prefix / share}"} <= {*program.argv}
+    assert program.argv[-1] == "--innodb_page_size=4k"
+    taken = DBMS.take_over(installation, place, {"innodb_page_size": "4k"})
+    assert taken.program.argv[-1] == "--innodb_page_size=4k"
     assert [line for line in program.stdin.splitlines() if line] == [
         "CREATE DATABASE mysql;",
         "USE mysql;",
@@ -151,7 +154,7 @@ def test_without_those_statements_it_says_what_is_missing(tmp_path: Path) -> Non
     installation = DBMS.installation(prefix_with(tmp_path, "sbin/mysqld"))
     assert installation is not None
     with pytest.raises(ServerError, match=r"no mysql_system_tables\.sql below"):
-        DBMS.initialise(installation, place_in(tmp_path))
+        DBMS.initialise(installation, place_in(tmp_path), {})
 
 
 def test_a_prefix_without_a_server_is_none(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ def test_the_account_has_the_older_authentication_where_that_is_on_but_not_the_d
 ) -> None:
     server = tmp_path / "bin" / "mysqld"
     installation = Installation(dbms="mysql", version=version, prefix=tmp_path, server=server)
-    (program,) = DBMS.initialise(installation, place_in(tmp_path))
-    assert "--initialize-insecure" in program.argv
+    (program,) = DBMS.initialise(installation, place_in(tmp_path), {"innodb_page_size": "4k"})
+    assert {"--initialize-insecure", "--innodb_page_size=4k"} <= {*program.argv}
     statements = program.stdin.splitlines()
     assert statements[0] == "CREATE DATABASE sbtest;"
     assert any("mysql_native_password" in each for each in statements) == older

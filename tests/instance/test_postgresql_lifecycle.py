@@ -62,7 +62,7 @@ def test_any_value_can_be_read_back(value: str) -> None:
 def test_no_version_keeps_checksums_of_its_pages(tmp_path: Path, version: str, told: bool) -> None:
     initdb = tmp_path / "bin/initdb"
     server = Installation(dbms="postgresql", version=version, prefix=tmp_path, server=initdb)
-    (program,) = DBMS.initialise(server, place_in(tmp_path))
+    (program,) = DBMS.initialise(server, place_in(tmp_path), {})
     assert ("--no-data-checksums" in program.argv) is told
 
 

@@ -20,7 +20,7 @@ OWN_FILES = frozenset(
         *("replica_load_tmpdir", "aria_log_dir_path", "log_bin_index", "relay_log_index"),
         *("general_log_file", "slow_query_log_file", "log_isam", "init_file"),
         *("secure_file_priv", "keyring_file_data", "ssl_ca", "ssl_capath", "ssl_cert"),
-        *("ssl_crl", "ssl_crlpath", "ssl_key"),
+        *("ssl_crl", "ssl_crlpath", "ssl_key", "innodb_data_file_path"),
     }
 )
 """Settings that name files and peers of one server."""

@@ -67,7 +67,12 @@ class MysqlLife(ServerDbms):
     )
     own_files = OWN_FILES
     data_settings = DATA_SETTINGS
-    loading_settings = frozenset({"character_set_server", "collation_server"})
+    loading_settings = frozenset(
+        {
+            *("character_set_server", "collation_server"),
+            *("innodb_file_per_table", "innodb_default_row_format"),
+        }
+    )
     settings_table = "mysql"
     cnf_sections = frozenset({"mysqld", "server"})
     """The sections of a my.cnf that this server reads."""
@@ -88,7 +93,9 @@ class MysqlLife(ServerDbms):
         argv = (str(installation.server), "--no-defaults", "--version")
         return Program(argv=argv, env=installation.environment())
 
-    def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
+    def initialise(
+        self, installation: Installation, place: InstanceDir, settings: Settings
+    ) -> tuple[Program, ...]:
         """Return the server in the mode in which it only reads statements, and the statements.
 
         They are those that its install script would feed it, less the texts of HELP.
@@ -102,6 +109,7 @@ class MysqlLife(ServerDbms):
             "--loose-enforce-storage-engine=",
             "--loose-feedback=OFF",
             "--skip-networking",
+            *options(settings),
         )
         texts = [path.read_text(encoding="utf-8") for path in _statements(installation)]
         statements = "\n".join(
@@ -115,7 +123,9 @@ class MysqlLife(ServerDbms):
         )
         return (Program(argv=argv, stdin=statements, env=installation.environment()),)
 
-    def take_over(self, installation: Installation, place: InstanceDir) -> Takeover:
+    def take_over(
+        self, installation: Installation, place: InstanceDir, settings: Settings
+    ) -> Takeover:
         """Return the server, which executes a file of statements as it starts, the last of them its
         own end.
         """
@@ -139,6 +149,7 @@ class MysqlLife(ServerDbms):
             "--skip-slave-start",
             "--loose-mysqlx=OFF",
             "--loose-feedback=OFF",
+            *options(settings),
         )
         return Takeover(
             marker="ibdata1",
@@ -249,6 +260,11 @@ def command(installation: Installation, first: str) -> tuple[str, ...]:
     """Return the server and where its files are; ``first`` must come before all else."""
     server, *places = _located(installation)
     return (server, first, *places)
+
+
+def options(settings: Settings) -> tuple[str, ...]:
+    """Return settings as a server's command line has them."""
+    return tuple(f"--{name}={value}" for name, value in settings.items())
 
 
 def _located(installation: Installation) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from dbhone.dbms._compatibility import edits_of
 from dbhone.dbms._gpl import gpl_2
 from dbhone.dbms._mysql_cmake import make_recipe, takes_profiles
 from dbhone.dbms._mysql_libraries import ssl_programs
-from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command
+from dbhone.dbms._mysql_lifecycle import DATABASE, MysqlLife, command, options
 from dbhone.dbms._mysql_tree import Vendor, version_of
 from dbhone.dbms._options import Option
 from dbhone.dbms.base import BuildRequest, Edit, Recipe
-from dbhone.dbms.base_server import Installation, InstanceDir, Program
+from dbhone.dbms.base_server import Installation, InstanceDir, Program, Settings
 from dbhone.errors import SourceError
 from dbhone.requirements import Requirement, RequirementKind
 from dbhone.versions import Numbers, VersionRange, numbers
@@ -107,17 +107,20 @@ class MysqlServer(MysqlLife):
             )
         return make_recipe(self.name, request, self.build_options)
 
-    def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
+    def initialise(
+        self, installation: Installation, place: InstanceDir, settings: Settings
+    ) -> tuple[Program, ...]:
         """Return the server in the mode in which it makes its data directory and ends."""
         version = numbers(installation.version)[:2]
         if version < _MAKES_ITSELF:
-            return super().initialise(installation, place)
+            return super().initialise(installation, place, settings)
         argv = (
             *command(installation, "--no-defaults"),
             "--initialize-insecure",
             f"--datadir={place.data}",
             f"--tmpdir={place.scratch}",
             "--init-file=/dev/stdin",
+            *options(settings),
         )
         statements = "".join(f"{statement};\n" for statement in _statements(version))
         return (Program(argv=argv, stdin=statements, env=installation.environment()),)

@@ -101,8 +101,11 @@ class PostgresqlLife(ServerDbms):
         match = _VERSION.search(printed)
         return match[1] if match else None
 
-    def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
+    def initialise(
+        self, installation: Installation, place: InstanceDir, settings: Settings
+    ) -> tuple[Program, ...]:
         """Return initdb, without its fsync: what is made is saved as a whole afterwards."""
+        del settings  # it has no data settings
         argv = (
             str(installation.server.with_name("initdb")),
             f"--pgdata={place.data}",
@@ -118,11 +121,14 @@ class PostgresqlLife(ServerDbms):
         )
         return (Program(argv=argv, env=_environment(installation)),)
 
-    def take_over(self, installation: Installation, place: InstanceDir) -> Takeover:
+    def take_over(
+        self, installation: Installation, place: InstanceDir, settings: Settings
+    ) -> Takeover:
         """Return the rules of initdb's kind, and the server in its mode for one user, who is asked.
 
         Settings by ALTER SYSTEM would go before those of hone's file.
         """
+        del settings
         argv = (
             *(str(installation.server), "--single", "-D", str(place.data)),
             *("-c", "config_file=/dev/null", "template1"),

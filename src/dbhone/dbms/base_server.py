@@ -122,9 +122,9 @@ class ServerDbms(Dbms):
     own_files: frozenset[str] = frozenset()
     """Settings that name files and peers of the user's own server: not followed from its file."""
     data_settings: frozenset[str] = frozenset()
-    """Settings that a data directory is made with: hone's is made as the server does by itself."""
+    """Settings that a data directory is made with, such as the size of its pages."""
     loading_settings: frozenset[str] = frozenset()
-    """Settings that decide what loaded tables are: asked of a server when it is loaded, too."""
+    """Others that decide what loaded tables are: asked of a server when it is loaded, too."""
     settings_table: str = ""
     """The table below ``settings/`` that tells what became of settings; empty for none."""
 
@@ -157,16 +157,24 @@ class ServerDbms(Dbms):
         """Return the version in the output of ``version_query``, None for another DBMS's."""
 
     @abstractmethod
-    def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
-        """Return what makes a data directory of the empty folder ``place.data``."""
+    def initialise(
+        self, installation: Installation, place: InstanceDir, settings: Settings
+    ) -> tuple[Program, ...]:
+        """Return what makes a data directory of the empty folder ``place.data``.
 
-    def take_over(self, installation: Installation, place: InstanceDir) -> Takeover:
+        ``settings`` are those of ``data_settings`` that the server will have.
+        """
+
+    def take_over(
+        self, installation: Installation, place: InstanceDir, settings: Settings
+    ) -> Takeover:
         """Return what makes the copy in ``place.data`` one that hone's clients may use.
 
-        No setting, replication and right to connect of the user's server must be left. Raises
-        UsageError for a DBMS whose data hone does not copy.
+        No setting, replication and right to connect of the user's server must be left. ``settings``
+        are those of ``data_settings`` that the server will have. Raises UsageError for a DBMS whose
+        data hone does not copy.
         """
-        del installation, place
+        del installation, place, settings
         raise UsageError(f"hone does not copy data directories of {self.title}")
 
     @abstractmethod

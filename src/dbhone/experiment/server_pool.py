@@ -1,7 +1,8 @@
 """The servers of an experiment: loaded data, running instances, and the driver of their clients.
 
 Whatever needs a server goes through here: training, verification and measuring. Loaded data is
-made once for each DBMS version and scale and kept in the home; each instance gets a copy of it.
+made once for each DBMS version, scale and settings that shape data, and kept in the home; each
+instance gets a copy of it.
 """
 
 from __future__ import annotations
@@ -166,10 +167,8 @@ class ServerPool:
     @contextlib.contextmanager
     def _instance(self, spec: ServerSpec, saved: data.Saved | None) -> Iterator[Server]:
         with opened_place(self.session, memory=spec.memory) as place:
-            if saved is None and self._folder is not None:
-                data.copy_from(self._folder.path, spec.dbms, spec.tools, place, self.session)
-            elif saved is None:
-                data.make(spec.dbms, spec.tools, place, self.session)
+            if saved is None:
+                self._make_data(spec, place)
             else:
                 data.restore(saved, place)
                 if self.workload.cold:
@@ -189,6 +188,16 @@ class ServerPool:
             )
             with server:
                 yield server
+
+    def _make_data(self, spec: ServerSpec, place: InstanceDir) -> None:
+        """Make a data directory, or copy the user's, with the data settings of the server."""
+        chosen = self.settings(spec).values
+        of_data = {name: chosen[name] for name in chosen if name in spec.dbms.data_settings}
+        if self._folder is None:
+            data.make(spec.dbms, spec.tools, place, self.session, of_data)
+        else:
+            folder = self._folder.path
+            data.copy_from(folder, spec.dbms, spec.tools, place, self.session, of_data)
 
     def settings(self, spec: ServerSpec) -> ResolvedSettings:
         """Return the settings that a server will have, without those that hone fixes.
@@ -401,9 +410,9 @@ def _variables(server: Server) -> dict[str, str]:
 
 
 def _loading(spec: ServerSpec) -> tuple[RequestedSetting, ...]:
-    """Return those requested settings that decide what a server's tables are."""
+    """Return those requested settings that decide what a server's data is."""
     dbms = spec.dbms
-    names = dbms.loading_settings
+    names = dbms.loading_settings | dbms.data_settings
     return tuple(
         setting
         for setting in spec.settings

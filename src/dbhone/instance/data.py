@@ -9,10 +9,11 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from dbhone import process
 from dbhone.account import check_reachable, own, take_back
-from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
+from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms, Settings
 from dbhone.errors import MachineError, ServerError, UsageError, disk_full
 from dbhone.files import digest_of, publish
 from dbhone.home import Home, Session
@@ -23,6 +24,7 @@ _INITIALISE_TIMEOUT = 900.0
 _FORMAT = 2
 """Counts up when data that was saved before must not be used any more."""
 _CONTENT = "data"
+_NONE: Settings = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +106,18 @@ def _copy_folder(source: Path, target: Path) -> None:
 
 
 def make(
-    dbms: ServerDbms, installation: Installation, place: InstanceDir, session: Session
+    dbms: ServerDbms,
+    installation: Installation,
+    place: InstanceDir,
+    session: Session,
+    settings: Settings = _NONE,
 ) -> None:
-    """Make an empty data directory with the server's own programs.
+    """Make an empty data directory with the server's own programs, by its data settings.
 
     Raises ServerError, with the log kept, if they fail.
     """
     check_reachable(installation.server.parent, place.tenant.account)
-    for program in dbms.initialise(installation, place):
+    for program in dbms.initialise(installation, place, settings):
         _run(program, "make a data directory", dbms, installation, place, session)
 
 
@@ -121,14 +127,16 @@ def copy_from(
     installation: Installation,
     place: InstanceDir,
     session: Session,
+    settings: Settings = _NONE,
 ) -> None:
     """Fill the empty data directory of ``place`` with a copy of a user's, and make it hone's.
 
-    The server that made it must have been stopped. Raises UsageError for a folder that is none, or
-    that has links: they lead to files that are not copied. Raises ServerError as ``make`` does.
+    The server that made it must have been stopped; ``settings`` are the data settings that it had.
+    Raises UsageError for a folder that is none, or that has links: they lead to files that are not
+    copied. Raises ServerError as ``make`` does.
     """
     check_reachable(installation.server.parent, place.tenant.account)
-    takeover = dbms.take_over(installation, place)
+    takeover = dbms.take_over(installation, place, settings)
     if not (folder / takeover.marker).is_file():
         raise UsageError(
             f"{folder} is not a data directory of {dbms.title}: it has no {takeover.marker}",

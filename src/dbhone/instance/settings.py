@@ -182,13 +182,7 @@ class _Choice:
         """Return whether to ignore a setting that hone decides. Raises for an experiment's own."""
         dbms = self.dbms
         if wanted.origin is Origin.FILE:
-            return name in self.decided | dbms.own_files | dbms.data_settings
-        if name in dbms.data_settings:
-            raise SettingsError(
-                f"'{name}' applies when the data directory is initialised, which hone does with"
-                " the server's defaults",
-                hint="leave it out",
-            )
+            return name in self.decided | dbms.own_files
         if name not in dbms.reserved and self.fixed.get(name, value) == value:
             return False
         own = f", to '{self.fixed[name]}'" if self.fixed.get(name) else ""

@@ -92,9 +92,11 @@ class Keyd(ServerDbms):
         found = re.fullmatch(r"keyd ([\d.]+)\n?", printed)
         return found[1] if found else None
 
-    def initialise(self, installation: Installation, place: InstanceDir) -> tuple[Program, ...]:
+    def initialise(
+        self, installation: Installation, place: InstanceDir, settings: Settings
+    ) -> tuple[Program, ...]:
         """An empty folder will do."""
-        del installation, place
+        del installation, place, settings
         return ()
 
     def fixed_settings(self, place: InstanceDir) -> Settings:
