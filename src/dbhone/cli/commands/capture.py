@@ -32,29 +32,13 @@ from dbhone.cli.running import Duration
 from dbhone.errors import UsageError
 from dbhone.safe_text import terminal_safe
 from dbhone.units import count_of, duration, size
+from dbhone.workload.dumps import dump_programs
 from dbhone.workload.workload_file import SUFFIX, Header, Template
 
 _SHOWN = 12
 _MUCH = 0.1
 """The share of what was asked that may be left out without a warning."""
 _LONGEST_TEMPLATE = 100
-
-
-@dataclass(frozen=True, slots=True)
-class _Dump:
-    """How data is dumped that clients ask by a protocol, and a DBMS to name as source."""
-
-    protocol: str
-    command: tuple[str, ...]
-    suffix: str
-    dbms: str
-
-
-_DUMPS = (
-    _Dump("postgresql", ("pg_dump", "-Fc"), ".dump", "postgresql"),
-    _Dump("mysql", ("mariadb-dump", "--single-transaction"), ".sql", "mariadb"),
-    _Dump("mysql", ("mysqldump", "--single-transaction"), ".sql", "mysql"),
-)
 
 
 @click.command(
@@ -323,13 +307,13 @@ def _written(output: Path, header: Header) -> str:
 def _next(output: Path, header: Header) -> str:
     """Return what to do with the workload file, with the database that most of it asks."""
     database = max(header.databases, key=header.databases.__getitem__, default="DATABASE")
-    known = [dump for dump in _DUMPS if dump.protocol == header.protocol]
+    known = dump_programs(header.protocol)
     here = [dump for dump in known if shutil.which(dump.command[0])]
     how, dbms, file = "", "SOURCE", Path("DUMP")
     if known:
         dump = (here or known)[0]
         dbms, file = dump.dbms, output.with_suffix(dump.suffix)
-        how = f" ({' '.join(dump.command)} {database} > {file})"
+        how = f" ({dump.line(database, file)})"
     return terminal_safe(
         f"dump its data{how}, and 'hone tune {dbms} --workload {output} --data {file} --plan' says"
         " how long the fastest build for it takes"

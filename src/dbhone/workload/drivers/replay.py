@@ -20,7 +20,6 @@ from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.units import size
 from dbhone.untrusted_files import walk
-from dbhone.workload.drivers._dump import error_of_dump, load_command
 from dbhone.workload.drivers._sysbench_command import command_line, with_used
 from dbhone.workload.drivers._sysbench_output import (
     PERCENTILE,
@@ -40,6 +39,7 @@ from dbhone.workload.drivers.base import (
     StepResult,
     validated,
 )
+from dbhone.workload.dumps import error_of_dump, load_command
 from dbhone.workload.replay_file import Half, parts_of, write_half
 from dbhone.workload.task import DataFolder, DataSet, Task
 from dbhone.workload.workload_file import read_header

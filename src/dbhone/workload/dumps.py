@@ -1,14 +1,40 @@
-"""Restores a user's dump with the programs that belong to the DBMS."""
+"""Dumps of a user's database: the programs that make them, and those that restore them."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.workload.client_programs import client_program, postgresql_program
 
+
+@dataclass(frozen=True, slots=True)
+class DumpProgram:
+    """A program that dumps databases of a DBMS and of others that speak its protocol.
+
+    ``suffix`` is that of its files.
+    """
+
+    dbms: str
+    protocol: str
+    command: tuple[str, ...]
+    suffix: str
+
+    def line(self, database: str, file: Path, *, host: str | None = None) -> str:
+        """Return the shell's line that dumps a database into a file."""
+        program, *options = self.command
+        where = ("-h", host) if host is not None else ()
+        return f"{' '.join((program, *where, *options, database))} > {file}"
+
+
+_PROGRAMS = (
+    DumpProgram("postgresql", "postgresql", ("pg_dump", "-Fc"), ".dump"),
+    DumpProgram("mariadb", "mysql", ("mariadb-dump", "--single-transaction"), ".sql"),
+    DumpProgram("mysql", "mysql", ("mysqldump", "--single-transaction"), ".sql"),
+)
 _CUSTOM = b"PGDMP"
 _BEGINNING = 1 << 20
 _ROLE = re.compile(
@@ -31,6 +57,17 @@ _NEWER = re.compile(
 )
 _HINT = "dump the database whole, as its owner sees it, and try the dump on an empty database"
 _NEWER_HINT = "the dump seems to be of a newer version than the server, or than the client programs"
+
+
+def dump_programs(protocol: str) -> tuple[DumpProgram, ...]:
+    """Return the programs that dump databases of servers that speak a protocol."""
+    return tuple(program for program in _PROGRAMS if program.protocol == protocol)
+
+
+def dump_program(dbms: str, protocol: str) -> DumpProgram:
+    """Return the program that dumps databases of a DBMS: its own, or that of its protocol."""
+    programs = dump_programs(protocol)
+    return next((program for program in programs if program.dbms == dbms), programs[-1])
 
 
 def load_command(endpoint: Endpoint, dump: Path) -> tuple[str, ...]:
