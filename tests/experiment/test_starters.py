@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dbhone.capture.capture import CaptureOptions, capture
 from dbhone.dbms.base import load_dbms, system_names
 from dbhone.dbms.base_server import ServerDbms, SizingHints
-from dbhone.errors import UnknownName, UsageError
+from dbhone.errors import ExperimentError, UnknownName, UsageError
 from dbhone.experiment.estimates import BuildEstimator
 from dbhone.experiment.load import parse
 from dbhone.experiment.planning import make_plan, shortage
@@ -17,16 +18,27 @@ from dbhone.experiment.starters import questions, starter_text
 from dbhone.home import Home
 from dbhone.source.known_versions import known_versions
 
-ASKED_OF_SERVERS = {"settings", "allocator"}
+LOGS = Path(__file__).resolve().parents[1] / "golden" / "capture"
+ASKED_OF_SERVERS = {"settings", "allocator", "queries"}
 EMBEDDED = {"rocksdb", "sqlite"}
 WITHOUT_VERSIONS = {*EMBEDDED, "percona", "myrocks"}
+
+
+def capture_queries(dbms: str, folder: Path) -> None:
+    """Write what the question "queries" asks for: a workload file, and the data."""
+    postgresql = load_dbms(dbms).interface == "postgresql"
+    log = "postgresql-15-csvlog.csv" if postgresql else "mariadb-10.11-slow.log"
+    capture((LOGS / log,), folder / "mine.workload", CaptureOptions())
+    (folder / ("mine.dump" if postgresql else "mine.sql")).write_text("-- a dump")
 
 
 @pytest.mark.parametrize("dbms", system_names())
 @pytest.mark.parametrize("question", questions())
 def test_every_question_makes_a_file_that_hone_takes_and_has_time_for(
-    dbms: str, question: str, tmp_path: Path
+    dbms: str, question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    capture_queries(dbms, tmp_path)
     if (dbms in EMBEDDED and question in ASKED_OF_SERVERS) or (
         dbms in WITHOUT_VERSIONS and question == "versions"
     ):
@@ -63,3 +75,34 @@ def test_the_setting_to_try_is_another_than_the_base_has(dbms: str) -> None:
     assert isinstance(system, ServerDbms)
     room = SizingHints(cache_bytes=1 << 28, connections=10)
     assert system.proposed_settings(room, "8.0.36")[asked.name] != asked.value
+
+
+def test_a_file_on_the_users_queries_says_how_to_record_them() -> None:
+    text = starter_text("mariadb", "queries", known_versions())
+    assert "#   mariadb-dump -h db1 --single-transaction shop > mine.sql\n" in text
+    assert "#   hone capture --server mysql://me@db1 --for 10m -o mine.workload\n" in text
+
+
+def test_what_is_not_recorded_yet_is_named_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = starter_text("postgresql", "queries", known_versions())
+    with pytest.raises(ExperimentError) as caught:
+        parse(text, name="mine.toml")
+    line = 1 + text[: text.index('suite = "./mine.workload"')].count("\n")
+    assert caught.value.message == (
+        f"mine.toml:{line}: workload.suite: there is no {tmp_path}/mine.workload;"
+        f" mine.toml:{line + 1}: workload.data: there is no {tmp_path}/mine.dump"
+    )
+    assert caught.value.hint == (
+        "'hone capture' makes a workload file of your server's log;"
+        " pg_dump -Fc, mariadb-dump or mysqldump dumps its data"
+    )
+
+
+def test_a_captured_workload_that_is_trained_on_must_be_there(tmp_path: Path) -> None:
+    text = starter_text("postgresql", "builds", known_versions())
+    text = text.replace("[training]", '[training]\nsuite = "./other.workload"')
+    with pytest.raises(ExperimentError, match=r"training\.suite: there is no .*/other\.workload$"):
+        parse(text, name=str(tmp_path / "mine.toml"))

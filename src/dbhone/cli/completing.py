@@ -92,7 +92,7 @@ def questions(ctx: click.Context) -> Iterable[Offer]:
     from dbhone.experiment import starters  # noqa: PLC0415
 
     del ctx
-    return [(name, "") for name in starters.questions()]
+    return list(starters.questions().items())
 
 
 def configs(ctx: click.Context) -> Iterable[Offer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from dbhone import registry
 from dbhone.errors import ExperimentError, UnknownName, UsageError, nearest
 from dbhone.experiment.model import Experiment, SubjectDeclaration
 from dbhone.experiment.resolve import Resolver
-from dbhone.experiment.schema import Data, ExperimentFile, Locator
+from dbhone.experiment.schema import Data, ExperimentFile, Locator, keys_of_data
 from dbhone.experiment.subjects import with_varied
 from dbhone.files import absolute_path
 from dbhone.home import Home
@@ -25,6 +25,7 @@ from dbhone.source.fixes import is_patch
 from dbhone.source.known_versions import PREFIX, KnownVersions, known_versions
 from dbhone.workload import own_suite
 from dbhone.workload import suite as suites
+from dbhone.workload.captured_suite import is_workload_file
 
 _SHIPPED = "dbhone.experiment.experiments"
 SOURCE_SYNTAX = "[NAME=]SOURCE"
@@ -34,6 +35,8 @@ _FILES = "files"
 _PATHS = frozenset({"dump", "folder"})
 """The keys of data that name files."""
 _FOLDER = "dir:"
+_CAPTURING = "'hone capture' makes a workload file of your server's log"
+_DUMPING = "pg_dump -Fc, mariadb-dump or mysqldump dumps its data"
 
 
 def shipped_names() -> tuple[str, ...]:
@@ -121,6 +124,7 @@ def parse(
     declared = with_varied(where, _with_known(where, declared, versions))
     folder = Path(name).parent if Path(name).is_absolute() else Path()
     declared = _with_files(where, declared, folder, home)
+    _check_captured(where, declared)
     experiment = Resolver(where, text, declared, folder).experiment()
     subjects = tuple(_beside(Path(name), subject) for subject in experiment.subjects)
     return dataclasses.replace(experiment, name=name, subjects=subjects, files=dict(declared.files))
@@ -218,6 +222,29 @@ def _trained_beside(where: Locator, declared: ExperimentFile, folder: Path) -> d
             update["data"] = _data_beside(training.data, folder)
         changed["training"] = training.model_copy(update=update)
     return changed
+
+
+def _check_captured(where: Locator, declared: ExperimentFile) -> None:
+    """Raise ExperimentError that names all files of captured workloads that are not there."""
+    missing = [named for named in _captured_files(declared) if not Path(named[0]).exists()]
+    if missing:
+        raise ExperimentError(
+            "; ".join(f"{where.at(*keys)}: there is no {path}" for path, keys, _ in missing),
+            hint="; ".join(dict.fromkeys(remedy for *_, remedy in missing)),
+        )
+
+
+def _captured_files(declared: ExperimentFile) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Yield the files of captured workloads, with the keys that name them and how to make them."""
+    for name, section in (("workload", declared.workload), ("training", declared.training)):
+        if section is not None and section.suite and is_workload_file(section.suite):
+            yield section.suite, (name, "suite"), _CAPTURING
+            for key, value in keys_of_data(section.data).items():
+                if key in _PATHS:
+                    yield str(value), (name, "data"), _DUMPING
+    for name, subject in declared.subjects.items():
+        if subject.train_suite and is_workload_file(subject.train_suite):
+            yield subject.train_suite, ("subjects", name, "train_suite"), _CAPTURING
 
 
 def _data_beside(data: Data, folder: Path) -> Data:

@@ -6,6 +6,8 @@ import math
 import os
 import textwrap
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dbhone.dbms.base import Dbms, load_dbms
@@ -25,8 +27,12 @@ from dbhone.experiment.templates import (
 from dbhone.home import Home
 from dbhone.source.kinds.base import kind_of, parse_reference
 from dbhone.source.known_versions import KnownVersions
+from dbhone.workload import captured_suite
 from dbhone.workload import suite as suites
+from dbhone.workload.dumps import dump_program
+from dbhone.workload.replay_file import Half
 from dbhone.workload.suite import Suite
+from dbhone.workload.workload_file import SUFFIX
 
 _SETTINGS = {
     "mysql": 'innodb_flush_log_at_trx_commit = "1"',
@@ -39,13 +45,17 @@ _BLOCKS = 10
 _UNKNOWN_BLOCK = 60.0
 _NOTHING_KEPT = Home(Path(os.devnull))
 _SIZE = "quick"
+_THREADS = "# threads = [1, 4, 16] # numbers of clients"
 _USUAL_SETS = ("main", "orm", "point-query", "read-write_range=100")
+_CAPTURED = f"mine{SUFFIX}"
 _ANOTHER = "ask another question: 'hone init --help' lists them"
 
+_Maker = Callable[[Dbms, KnownVersions, int], str]
 
-def questions() -> tuple[str, ...]:
-    """Return the questions for which there is a file to begin with."""
-    return tuple(_MAKERS)
+
+def questions() -> Mapping[str, str]:
+    """Return the questions for which there is a file to begin with, in words, by their names."""
+    return {name: question.words for name, question in _QUESTIONS.items()}
 
 
 def starter_text(dbms: str, question: str, versions: KnownVersions) -> str:
@@ -53,11 +63,12 @@ def starter_text(dbms: str, question: str, versions: KnownVersions) -> str:
 
     Raises UnknownName, or UsageError for a question that cannot be asked of this DBMS.
     """
-    if question not in _MAKERS:
-        raise UnknownName("question", question, _MAKERS)
-    make, system = _MAKERS[question], load_dbms(dbms)
-    ample = parse(make(system, versions, _AMPLE), name=question, versions=versions)
-    return make(system, versions, _minutes(ample))
+    if question not in _QUESTIONS:
+        raise UnknownName("question", question, _QUESTIONS)
+    asked, system = _QUESTIONS[question], load_dbms(dbms)
+    text = (asked.estimated or asked.make)(system, versions, _AMPLE)
+    ample = parse(text, name=question, versions=versions)
+    return asked.make(system, versions, _minutes(ample))
 
 
 def _minutes(experiment: Experiment) -> int:
@@ -100,6 +111,24 @@ def _training(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
         other = {{ like = "rel", variant = "pgo", train = ["{other}"] }}
         """,
         minutes,
+    )
+
+
+def _queries(dbms: Dbms, versions: KnownVersions, minutes: int, *, captured: bool = True) -> str:
+    del versions
+    if not isinstance(dbms, ServerDbms):
+        raise UsageError(f"{dbms.title} is not a server: it has no log of queries", hint=_ANOTHER)
+    return _file(
+        dbms,
+        f"{dbms.title}: which build is fastest on my queries?",
+        f"""\
+        rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
+        pgo = {{ like = "rel", variant = "pgo" }}
+        "lto+pgo" = {{ like = "rel", variant = "lto+pgo" }}
+        """,
+        minutes,
+        trained=True,
+        workload=_captured_workload(dbms) if captured else None,
     )
 
 
@@ -147,27 +176,95 @@ def _versions(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     return history_text(request)
 
 
-_MAKERS: Mapping[str, Callable[[Dbms, KnownVersions, int], str]] = {
-    "builds": _builds,
-    "versions": _versions,
-    "settings": _settings,
-    "allocator": _allocator,
-    "training": _training,
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What a file asks. ``estimated`` tells how long a file takes whose workload is yet to come."""
+
+    words: str
+    make: _Maker
+    estimated: _Maker | None = None
+
+
+_QUESTIONS: Mapping[str, _Question] = {
+    "builds": _Question("which build is fastest?", _builds),
+    "versions": _Question("which version is fastest?", _versions),
+    "settings": _Question("is it faster with another setting?", _settings),
+    "allocator": _Question("is it faster with another memory allocator?", _allocator),
+    "training": _Question("does it matter what PGO is trained on?", _training),
+    "queries": _Question(
+        "which build is fastest on my own data and queries?",
+        _queries,
+        partial(_queries, captured=False),
+    ),
 }
 
 
-def _file(dbms: Dbms, title: str, subjects: str, minutes: int, *, trained: bool = False) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Workload:
+    """What all subjects execute: the lines of ``[workload]``, and the sets to train on.
+
+    ``steps`` are comments on what a user has to do before the file can be run.
+    """
+
+    lines: str
+    training: tuple[str, ...]
+    steps: str = ""
+
+
+def _usual_workload(dbms: Dbms) -> _Workload:
     suite = suites.load(dbms.usual_suite)
     usual, _ = _usual_sets(suite)
+    return _Workload(
+        lines=f"""\
+suite = "{dbms.usual_suite}" # 'hone suites' lists them
+size = "{_SIZE}" # {", ".join(suite.sizes())}
+# sets = ["{usual}"] # without this line all sets of the suite
+{_THREADS if suite.server_sizes else ""}""",
+        training=suite.training or (usual,),
+    )
+
+
+def _captured_workload(dbms: ServerDbms) -> _Workload:
+    """Return a workload that the user has yet to capture, with the commands that do so."""
+    dump = dump_program(dbms.name, dbms.interface)
+    data = Path(_CAPTURED).with_suffix(dump.suffix)
+    database = "/shop" if dbms.interface == "postgresql" else ""
+    return _Workload(
+        lines=f"""\
+suite = "./{_CAPTURED}" # 'hone suites {_CAPTURED}' lists its sets
+data = "./{data}" # or a copy of the server's folder: {{ folder = "/srv/copy" }}
+size = "{_SIZE}" # {", ".join(captured_suite.sizes())}
+{_THREADS}
+# cache = "4G" # the server's cache, for data that does not fit in the size's own""",
+        training=(Half.EARLIER.value,),
+        steps=f"""
+# First, dump your data and record your queries, beside this file (server db1, database shop):
+#   {dump.line("shop", data, host="db1")}
+#   hone capture --server {dbms.interface}://me@db1{database} --for 10m -o {_CAPTURED}
+# Logs that you have already will do, too: 'hone capture --help' says which.
+""",
+    )
+
+
+def _file(
+    dbms: Dbms,
+    title: str,
+    subjects: str,
+    minutes: int,
+    *,
+    trained: bool = False,
+    workload: _Workload | None = None,
+) -> str:
+    workload = workload or _usual_workload(dbms)
     training = f"""
 # What profile-guided builds are trained on: in-sample. All other sets are held-out.
 [training]
-sets = {list(suite.training or (usual,))}
+sets = {list(workload.training)}
 """.replace("'", '"')
     return f"""\
 {_SCHEMA_LINE}
 # 'hone plan FILE' shows what this would do, and how long it would take; 'hone run FILE' does it.
-
+{workload.steps}
 title = "{title}"
 base = "rel" # all other subjects are compared with this one
 
@@ -181,10 +278,7 @@ base = "rel" # all other subjects are compared with this one
 control = {{ like = "rel", rebuild = true }}
 {training if trained else ""}
 [workload]
-suite = "{dbms.usual_suite}" # 'hone suites' lists them
-size = "{_SIZE}" # {", ".join(suite.sizes())}
-# sets = ["{usual}"] # without this line all sets of the suite
-{"# threads = [1, 4, 16] # numbers of clients" if suite.server_sizes else ""}
+{workload.lines}
 
 [design]
 target = "2%" # stop when every effect is known this well,

@@ -32,6 +32,11 @@ def is_workload_file(name: str) -> bool:
     return name.endswith(SUFFIX)
 
 
+def sizes() -> tuple[str, ...]:
+    """Return the names of the sizes of every captured workload, the smallest first."""
+    return tuple(_SIZES)
+
+
 def declared(path: Path) -> dict[str, Any]:
     """Return the workload as a suite's file would declare it. Raises UsageError for a wrong file.
 

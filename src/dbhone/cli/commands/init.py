@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import click
@@ -10,7 +11,6 @@ from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import force_option, write_output
-from dbhone.experiment.load import parse
 from dbhone.experiment.starters import questions, starter_text
 from dbhone.source.known_versions import known_versions
 
@@ -22,6 +22,7 @@ from dbhone.source.known_versions import known_versions
     examples=(
         "hone init",
         "hone init postgresql builds",
+        "hone init postgresql queries",
         "hone init mysql versions --output mine.toml",
     ),
 )
@@ -44,14 +45,16 @@ def command(context: Context, dbms: str, question: str, output: Path | None, for
     """
     text = starter_text(dbms, question, known_versions(context.home))
     path = output or Path(f"{dbms}-{question}.toml")
-    parse(text, name=str(path.absolute()), versions=known_versions(context.home))
     write_output(path, text, force=force)
     context.err.print(
-        f"wrote {path}: 'hone plan {path}' shows what it would do, 'hone run {path}' does it",
+        f"wrote {path}: 'hone plan {path}' shows what it would do and what it lacks,"
+        f" 'hone run {path}' does it",
         soft_wrap=True,
     )
 
 
-command.help = f"{command.help}\n\nQuestions: {', '.join(questions())}."
+_WIDTH = max(map(len, questions()))
+_LINES = "\n".join(f"  {name:<{_WIDTH}}  {words}" for name, words in questions().items())
+command.help = f"{inspect.cleandoc(command.help or '')}\n\n\b\nQuestions:\n{_LINES}"
 
 PLUGIN = command
