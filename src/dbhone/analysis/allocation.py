@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dbhone.analysis.comparison import CONFIDENCE
-from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, reach
+from dbhone.analysis.estimate import MINIMUM_FOR_INTERVAL, factor
 from dbhone.analysis.rounds import levels
 from dbhone.measurement.sample_array import Array
 
@@ -174,7 +174,7 @@ class _Way:
     @property
     def _width(self) -> float:
         """The half-width of an interval, in standard errors."""
-        return float(reach(np.array(self.before + self.further - 1.0), CONFIDENCE))
+        return factor(self.before + self.further, CONFIDENCE)
 
     def _widest(self, rounds: Mapping[str, int]) -> float:
         """Return the largest variance that a step's mean over all blocks will have."""

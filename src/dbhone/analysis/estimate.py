@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
+from dbhone.analysis.student import both_tails, reach
 from dbhone.measurement.sample_array import Array, Logs
 
 MINIMUM_FOR_INTERVAL = 3
@@ -54,14 +55,15 @@ class Estimates:
             getattr(self, field.name)[at] = getattr(row, field.name)
 
 
+@cache
+def factor(blocks: int, confidence: float) -> float:
+    """Return an interval's half-width in standard errors, of this many equally noisy blocks."""
+    return float(reach(blocks - 1, 1 - confidence))
+
+
 def width(blocks: int, confidence: float) -> float:
     """Return the half-width of an interval over this many equally noisy blocks of spread 1."""
-    return float(reach(np.array(blocks - 1.0), confidence)) / float(np.sqrt(blocks))
-
-
-def reach(freedom: Array, confidence: float) -> Array:
-    """Return an interval's half-width in standard errors: the quantile of the t distribution."""
-    return np.asarray(stdtrit(freedom, (1 + confidence) / 2), dtype=np.float64)
+    return factor(blocks, confidence) / float(np.sqrt(blocks))
 
 
 def estimate(rows: Logs, confidence: float) -> Estimates:
@@ -175,8 +177,8 @@ def _judged(
     """Return estimates with what follows from them; NaN where the error is."""
     known = ~np.isnan(error)
     usable = np.where(known, freedom, 1.0)
-    half = np.where(known, reach(usable, confidence) * error, np.nan)
+    half = np.where(known, reach(usable, 1 - confidence) * error, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(np.abs(centre) <= _ROUNDING, 0.0, np.abs(centre) / error)
-    p = np.where(known, np.clip(2 * stdtr(usable, -t), _LEAST_P, 1.0), np.nan)
+    p = np.where(known, np.clip(both_tails(usable, t), _LEAST_P, 1.0), np.nan)
     return Estimates(centre=centre, error=error, freedom=freedom, half=half, p=p, count=count)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 import numpy as np
-from scipy.special import stdtrit
 
 from dbhone.analysis.estimate import Estimates
+from dbhone.analysis.student import reach
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 from dbhone.measurement.sample_array import Array
 
@@ -30,8 +30,8 @@ def findable(error: Array, freedom: Array, adjusted: Array, confidence: float) -
     alpha = 1 - confidence
     left = max(int(np.count_nonzero(adjusted >= alpha)), 1)
     part = ~np.isnan(adjusted)
-    quantile = stdtrit(np.where(part, freedom, 1.0), 1 - alpha / left / 2)
-    return np.where(part, np.where(part, error, 0.0) * quantile, np.nan)
+    distance = reach(np.where(part, freedom, 1.0), alpha / left)
+    return np.where(part, np.where(part, error, 0.0) * distance, np.nan)
 
 
 def holm(p: Array) -> Array:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy.special import stdtrit
+
+from dbhone.analysis.estimate import factor
 
 _CONFIDENCE = 0.95
 _STRICT = 0.99
@@ -245,8 +246,7 @@ def _difference(
 def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64]], confidence: float) -> Mean:
     if len(values) < 2:
         return Mean(value=float(values.mean()), half=float("inf"))
-    t = float(stdtrit(len(values) - 1, (1 + confidence) / 2))
-    half = t * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
+    half = factor(len(values), confidence) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
     return Mean(value=float(values.mean()), half=half)
 
 

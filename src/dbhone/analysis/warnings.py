@@ -6,11 +6,11 @@ the run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from dbhone.analysis.gravity import MANY_REFUSED, SOME_REFUSED, by_gravity
 from dbhone.analysis.sample_size import lacking
@@ -284,7 +284,7 @@ def _trend(values: Array) -> tuple[float, float]:
     slope = float(np.median(rises / (second - first)))
     score = abs(float(np.sign(rises).sum()))
     spread = np.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-    return slope * (count - 1), 2 * float(ndtr(-max(score - 1, 0.0) / spread))
+    return slope * (count - 1), math.erfc(max(score - 1, 0.0) / spread / math.sqrt(2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
