@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from dbhone.cli.commands import build as module
 from dbhone.cli.main import hone
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand, Manifest
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand
+from dbhone.compilation.transforms.base import Pass
 from dbhone.experiment.builds import BuildService
 from dbhone.experiment.events import Detail, Listener
 from dbhone.experiment.model import Training
@@ -23,6 +23,7 @@ from dbhone.experiment.plan import Compile, PlanStep, Train
 from dbhone.experiment.target import BuildResult
 from dbhone.home import Session
 from dbhone.source.tree import SourceTree
+from tests.compilation.plain_build import plain_build
 
 COMPILED = (("sql/parse.o", 61.5), ("sql/item.o", 12.0), ("sql/net.o", 0.25))
 
@@ -76,28 +77,14 @@ def make_build(folder: Path, inputs: BuildInputs, times: int) -> Build:
         for at, (target, seconds) in enumerate(COMPILED)
     ]
     (folder / COMMANDS).write_text("".join(each.model_dump_json() + "\n" for each in commands))
-    manifest = Manifest(
-        digest=folder.name,
-        inputs=inputs,
+    return plain_build(
+        folder,
+        inputs,
         version=f"{times}.0",
-        source=inputs.source,
-        source_digest="50",
-        pass_=Pass.PLAIN,
-        family=CompilerFamily.GCC,
-        compiler="gcc 12.2.0",
-        compiler_identity="gcc",
-        compile_flags=("-O2",),
-        link_flags=(),
-        steps=(),
-        profile=None,
         seconds=70.0 * times,
         phase_seconds={"configure": 5.0, "compile": 65.0 * times},
         compile_commands=len(commands),
-        files={},
-        primary="server",
-        built_at=datetime(2026, 2, 28, tzinfo=UTC),
     )
-    return Build(folder, manifest)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,12 @@ from hypothesis import strategies as st
 
 from dbhone.compilation import builder
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand, Manifest
+from dbhone.compilation.manifest import COMMANDS, Build, CompileCommand
 from dbhone.compilation.timings import efficiency, lanes, timings, trace
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
 from dbhone.home import Session
 from dbhone.measurement.record import BuildTarget
+from tests.compilation.plain_build import plain_build
 from tests.compilation.tiny import make_spec, make_tree
 
 START = 1_700_000_000.0
@@ -43,28 +42,14 @@ def make_build(folder: Path, commands: list[CompileCommand], configured: float =
     lines = [each.model_dump_json() + "\n" for each in commands]
     (folder / COMMANDS).write_text("".join(lines))
     phases = {"configure": configured, "compile": 15.0} if configured else {"compile": 15.0}
-    manifest = Manifest(
-        digest="d1",
-        inputs=BuildInputs(dbms="mariadb", source="dir:mariadb", variant=parse_variant("rel")),
+    inputs = BuildInputs(dbms="mariadb", source="dir:mariadb", variant=parse_variant("rel"))
+    return plain_build(
+        folder,
+        inputs,
         version="11.8.6",
-        source="dir:mariadb",
-        source_digest="50",
-        pass_=Pass.PLAIN,
-        family=CompilerFamily.GCC,
-        compiler="gcc 12.2.0",
-        compiler_identity="gcc",
-        compile_flags=("-O2",),
-        link_flags=(),
-        steps=(),
-        profile=None,
-        seconds=20.0,
         phase_seconds=phases,
         compile_commands=len(commands),
-        files={},
-        primary="server",
-        built_at=datetime(2026, 2, 28, tzinfo=UTC),
     )
-    return Build(folder, manifest)
 
 
 COMMANDS_OF_A_BUILD = [

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import Build, KeptFile, Manifest
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.manifest import Build, KeptFile
 from dbhone.compilation.variant import parse_variant
+from tests.compilation.plain_build import plain_build
 
 GOOD = """\
 #!/bin/sh
@@ -29,25 +28,12 @@ def pretended_build(folder: Path, script: str = GOOD) -> Build:
     path.write_text(script)
     path.chmod(0o755)
     kept = KeptFile(path="bin/speedtest1", bytes=path.stat().st_size, sha256="0" * 64)
-    manifest = Manifest(
-        digest=folder.name,
-        inputs=BuildInputs(dbms="sqlite", source="apt:sqlite3=1", variant=parse_variant("rel")),
+    inputs = BuildInputs(dbms="sqlite", source="apt:sqlite3=1", variant=parse_variant("rel"))
+    return plain_build(
+        folder,
+        inputs,
         version="3.40.1",
-        source="apt:sqlite3=1",
         source_digest="0" * 64,
-        pass_=Pass.PLAIN,
-        family=CompilerFamily.GCC,
-        compiler="gcc 12.2.0",
-        compiler_identity="gcc 12.2.0",
-        compile_flags=("-O2",),
-        link_flags=(),
-        steps=(),
-        profile=None,
-        seconds=20.0,
-        phase_seconds={},
-        compile_commands=1,
         files={"speedtest1": kept, "library": kept},
         primary="library",
-        built_at=datetime.now(UTC),
     )
-    return Build(folder, manifest)

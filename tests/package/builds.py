@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from dbhone.compilation.inputs import BuildInputs
-from dbhone.compilation.manifest import Build, KeptFile, Manifest
-from dbhone.compilation.transforms.base import CompilerFamily, Pass
+from dbhone.compilation.manifest import Build, KeptFile
 from dbhone.compilation.variant import parse_variant
 from dbhone.home import Home
 from dbhone.source.tree import publish_tree
+from tests.compilation.plain_build import plain_build
 from tests.source.make_elf import elf
 
 
@@ -50,25 +49,12 @@ def server_build(
     inputs = BuildInputs(
         dbms=dbms, source="dir:tree", variant=parse_variant("o3"), packaging=packaging
     )
-    manifest = Manifest(
+    return plain_build(
+        root,
+        inputs,
         digest="1" * 64,
-        inputs=inputs,
         version="8.0.39",
-        source="dir:tree",
         source_digest=source_digest,
-        pass_=Pass.PLAIN,
-        family=CompilerFamily.GCC,
-        compiler="gcc 12.2.0",
-        compiler_identity="gcc 12.2.0",
         compile_flags=("-O3",),
-        link_flags=(),
-        steps=(),
-        profile=None,
-        seconds=20.0,
-        phase_seconds={},
-        compile_commands=1,
         files=files,
-        primary="server",
-        built_at=datetime(2026, 11, 24, tzinfo=UTC),
     )
-    return Build(root, manifest)
