@@ -120,9 +120,7 @@ def test_steps_are_named_as_short_as_is_plain() -> None:
 
 def test_headline_without_a_difference_says_where_there_is_one_and_not_what_could_hide() -> None:
     step = _steps(_found().analysis)[0]
-    text = headline(
-        _with(Verdict.NO_DIFFERENCE, {step: (0.54, Verdict.SLOWER)}), control_differs=False
-    )
+    text = headline(_with(Verdict.NO_DIFFERENCE, {step: (0.54, Verdict.SLOWER)}))
     assert text.startswith("No difference was found between pgo and rel on speedtest1's held-out")
     assert re.search(
         rf"blocks\)\. But pgo is slower on 1 of \d+ steps \({re.escape(step)} 0\.54\)\.$", text
@@ -132,7 +130,7 @@ def test_headline_without_a_difference_says_where_there_is_one_and_not_what_coul
 
 def test_headline_of_a_winner_says_where_it_is_slower() -> None:
     step = _steps(_found().analysis)[0]
-    text = headline(_with(Verdict.FASTER, {step: (0.9, Verdict.SLOWER)}), control_differs=False)
+    text = headline(_with(Verdict.FASTER, {step: (0.9, Verdict.SLOWER)}))
     assert text.startswith("On this machine pgo ")
     assert re.search(
         rf"\. But pgo is slower on 1 of \d+ steps \({re.escape(step)} 0\.90\)\.$", text
@@ -195,5 +193,5 @@ def test_a_limit_of_trust_is_told() -> None:
 @pytest.mark.parametrize("odd", ["nothing", "no block", "five blocks", "base broken", "all broken"])
 def test_where_nothing_was_found_says_why(odd: str) -> None:
     found = findings_of(*odd_runs()[odd])
-    assert one_line(found) == headline(found, control_differs=False)
+    assert one_line(found) == headline(found)
     assert one_line(found).startswith("There is no verdict")

@@ -171,7 +171,7 @@ def test_headline_says_why_an_interval_that_misses_1_is_no_difference() -> None:
             replace(each, low=low, high=high, verdict=_OPEN) for each in found.analysis.summaries
         )
         analysis = replace(found.analysis, summaries=summaries)
-        return headline(replace(found, analysis=analysis), control_differs=False)
+        return headline(replace(found, analysis=analysis))
 
     by_chance = "14 blocks; one of several comparisons can show that by chance)"
     assert by_chance in told(1.03, 1.13)
@@ -189,7 +189,7 @@ def test_headline_calls_nothing_slower_that_has_no_such_verdict() -> None:
         summaries=tuple(replace(each, verdict=_OPEN) for each in found.analysis.summaries),
     )
     found = replace(found, analysis=analysis)
-    assert "slower" not in headline(found, control_differs=False)
+    assert "slower" not in headline(found)
     assert "slower" not in build_page(*odd_runs()["no noise"]).headline
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from dbhone.measurement.record import COLD, IDENTICAL, REFUSED, Warning
 
-CONTROL_CODES = ("control-differs", "control-noisy")
+CONTROL_DIFFERS = "control-differs"
+"""The code of the warning that the base differs from itself."""
+CONTROL_CODES = (CONTROL_DIFFERS, "control-noisy")
 """The warnings of the A/A control, which stand before everything else."""
 MANY_REFUSED = "many-refused"
 """The code of the warning that a server refused so much that ratios are of something else."""

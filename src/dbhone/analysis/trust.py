@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dbhone.analysis.gravity import MANY_REFUSED
+from dbhone.analysis.gravity import CONTROL_DIFFERS, MANY_REFUSED
 from dbhone.analysis.verdict import (
     Analysis,
     Summary,
@@ -49,7 +49,7 @@ def trust(run: Run, analysis: Analysis, warnings: Collection[Warning], *, histor
     A ``history`` has no winner.
     """
     control = next((overall(analysis, name) for name in run.controls), None)
-    if any(warning.code == "control-differs" for warning in warnings):
+    if any(warning.code == CONTROL_DIFFERS for warning in warnings):
         text = f"the base {analysis.base} differs from itself here, so something else was measured"
         return Trust(grade=TrustGrade.NONE, reason=text)
     if run.controls and (control is None or control.verdict == Verdict.NOT_ENOUGH_DATA):

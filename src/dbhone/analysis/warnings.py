@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.gravity import MANY_REFUSED, SOME_REFUSED, by_gravity
+from dbhone.analysis.gravity import CONTROL_DIFFERS, MANY_REFUSED, SOME_REFUSED, by_gravity
 from dbhone.analysis.sample_size import lacking
 from dbhone.analysis.shape_warnings import odd_shapes
 from dbhone.analysis.verdict import (
@@ -186,7 +186,7 @@ def _control_differs(analysis: Analysis, control: str, what: str) -> Iterator[Wa
     worst = max(differing, key=lambda effect: abs(np.log(effect.ratio)))
     where = worst.step if isinstance(worst, Effect) else _together(worst, analysis)
     yield Warning(
-        code="control-differs",
+        code=CONTROL_DIFFERS,
         text=f"{control} is {what} and yet differs from it in "
         f"{count_of(len(differing), 'figure')}, at most by {percent(worst.ratio - 1)} on {where}: "
         "something other than the builds is measured here, so trust no figure of this run; chance"

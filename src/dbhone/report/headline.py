@@ -107,7 +107,7 @@ class _HeadlineData:
         return f"{confidence} interval {low} to {high}, {summary.blocks} blocks{chance}"
 
 
-def headline(findings: Findings, *, control_differs: bool, history: str | None = None) -> str:
+def headline(findings: Findings, *, history: str | None = None) -> str:
     """Return the answer, in a sentence or two that stand alone.
 
     ``history`` is the sentence on a history's changes, if there is one.
@@ -121,7 +121,7 @@ def headline(findings: Findings, *, control_differs: bool, history: str | None =
     data = _HeadlineData(run=run, base=run.base, analysis=findings.analysis, needs=findings.needs)
     versions = findings.history.versions if findings.history else ()
     text = _of_versions(data, versions, history) if history else _finding(data, candidates)
-    if control_differs:
+    if findings.control_differs:
         return f"Not to be trusted, since {run.base.name} differs from itself here: {text}"
     limited = findings.trust.grade is TrustGrade.LIMITED and _is_judged(data, candidates)
     return f"{text} Trust is limited: {findings.trust.reason}." if limited else text
@@ -349,8 +349,8 @@ def one_line(findings: Findings) -> str:
     """Return the answer in as few words as will do, for a list of runs: without its interval."""
     text = _changes(findings.history) if findings.history is not None else _winner_words(findings)
     if text is None:
-        return headline(findings, control_differs=False)
-    if any(warning.code == "control-differs" for warning in findings.warnings):
+        return headline(findings)
+    if findings.control_differs:
         return f"Not to be trusted: {text}"
     limited = findings.trust.grade is TrustGrade.LIMITED
     return f"{text} (trust is limited)" if limited else text

@@ -210,7 +210,7 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         analysis=analysis,
         needs=findings.needs,
         levels=levels,
-        headline=_headline(findings, alerts, history),
+        headline=headline(findings, history=history.sentence if history else None),
         trust=findings.trust,
         overview=overview(findings, winner, len(told_together(footnotes)), ceiling),
         winner=winner,
@@ -278,14 +278,6 @@ def _alerts_and_notes(findings: Findings) -> tuple[tuple[Warning, ...], tuple[Wa
     ]
     alerts = tuple(warning for warning in warnings if warning.code in CONTROL_CODES)
     return alerts, tuple(warnings[len(alerts) :])
-
-
-def _headline(findings: Findings, alerts: tuple[Warning, ...], history: HistoryView | None) -> str:
-    return headline(
-        findings,
-        control_differs=any(alert.code == "control-differs" for alert in alerts),
-        history=history.sentence if history else None,
-    )
 
 
 def _ceiling(findings: Findings, levels: tuple[Level, ...]) -> float | None:
