@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 
 import psutil
 
+from dbhone.files import text_if_there
 from dbhone.units import size
 
 _NAME = "dbhone"
@@ -48,12 +49,8 @@ def folders(root: Path, controller: str) -> tuple[Path, ...]:
 
 def _own(root: Path, controller: str) -> tuple[Path, PurePosixPath] | None:
     """Return where the controller's tree is, and the path of our group in it."""
-    try:
-        text = (root / "proc/self/cgroup").read_text()
-    except OSError:
-        return None
     unified = None
-    for line in text.splitlines():
+    for line in text_if_there(root / "proc/self/cgroup").splitlines():
         _, names, path = line.split(":", 2)
         relative = PurePosixPath(path.lstrip("/"))
         if controller in names.split(","):
@@ -94,10 +91,12 @@ def _memory_limit(folder: Path) -> float:
 
 
 def _words(path: Path) -> list[str]:
-    try:
-        return path.read_text().split()
-    except OSError:
-        return []
+    return text_if_there(path).split()
+
+
+def total_memory(root: Path = Path("/")) -> int:
+    """Return how many bytes all programs may hold: the machine's memory, or less by our group."""
+    return int(min(float(psutil.virtual_memory().total), memory_limit(root)))
 
 
 def usable_memory(root: Path = Path("/")) -> int:
@@ -105,7 +104,7 @@ def usable_memory(root: Path = Path("/")) -> int:
 
     The rest is 1 GiB, or an eighth of a small machine's memory.
     """
-    total = int(min(float(psutil.virtual_memory().total), memory_limit(root)))
+    total = total_memory(root)
     return total - min(_RESERVE, total // 8)
 
 

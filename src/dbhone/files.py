@@ -55,6 +55,17 @@ def absolute_path(text: str) -> Path:
         raise UsageError(f"'{text}': there is no such user") from error
 
 
+def text_if_there(path: Path, errors: str = "replace") -> str:
+    """Return a small file's text, such as one of /proc; empty if it cannot be read.
+
+    ``errors`` says what becomes of bytes that are no UTF-8, as for ``bytes.decode``.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors=errors)
+    except OSError:
+        return ""
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file atomically: a reader sees the old content or the new one, never a part."""
     data = content.encode() if isinstance(content, str) else content

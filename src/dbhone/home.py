@@ -28,7 +28,7 @@ import platformdirs
 
 from dbhone.cgroup import remove_dead_groups
 from dbhone.errors import MachineError, UsageError, disk_full
-from dbhone.files import open_to_all, publish
+from dbhone.files import open_to_all, publish, text_if_there
 from dbhone.process import SESSION_VARIABLE
 from dbhone.untrusted_files import remove_tree
 
@@ -409,7 +409,4 @@ def _kill_remains(dead: frozenset[str]) -> None:
 
 def _runs(process: Path) -> bool:
     """Return whether a process still runs, and is not a zombie."""
-    try:
-        return bool((process / "cmdline").read_bytes())
-    except OSError:
-        return False
+    return bool(text_if_there(process / "cmdline"))

@@ -31,7 +31,7 @@ from dbhone.capture.servers.base import (
     parse_address,
 )
 from dbhone.errors import HoneError, MachineError
-from dbhone.files import digest_of, write_whole
+from dbhone.files import digest_of, text_if_there, write_whole
 from dbhone.home import Home, make_root
 
 _FOLDER = "logging"
@@ -253,7 +253,4 @@ def _put_back_patiently(
 
 def _is_alive(process: int) -> bool:
     """Return whether a process of this number is a hone: numbers are used again."""
-    try:
-        return b"hone" in Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return False
+    return "hone" in text_if_there(Path(f"/proc/{process}/cmdline"))

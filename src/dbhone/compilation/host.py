@@ -7,6 +7,7 @@ import platform
 from pathlib import Path
 
 from dbhone.compilation.transforms.base import Transform
+from dbhone.files import text_if_there
 
 _ROOT = Path("/")
 
@@ -27,36 +28,22 @@ def lack(transform: Transform, root: Path = _ROOT) -> str | None:
         if absent:
             return f"this machine's kernel was built without {', '.join(absent)}"
     for name, word in transform.kernel_settings.items():
-        if word not in _words(root / name):
+        if word not in text_if_there(root / name).split():
             return f"/{name} does not contain {word}"
     return None
 
 
-def _words(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").split()
-    except OSError:
-        return []
-
-
 def _cpu_flags(root: Path) -> frozenset[str]:
-    try:
-        lines = (root / "proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return frozenset()
+    lines = text_if_there(root / "proc/cpuinfo").splitlines()
     return frozenset(next((line.split()[2:] for line in lines if line.startswith("flags")), ()))
 
 
 def _kernel_options(root: Path) -> frozenset[str]:
     """Return the options that are on, built in or as modules; none where nothing tells."""
-    running = root / "boot" / f"config-{platform.release()}"
     try:
         packed = (root / "proc/config.gz").read_bytes()
         text = gzip.decompress(packed).decode("utf-8", "replace")
     except OSError:
-        try:
-            text = running.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return frozenset()
+        text = text_if_there(root / "boot" / f"config-{platform.release()}")
     pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line)
     return frozenset(name for name, value in pairs if value in ("y", "m"))

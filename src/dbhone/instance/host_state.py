@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from dbhone.files import text_if_there
 from dbhone.instance.levers.base import HostCapabilities, Lever, ObservedState
 from dbhone.source.libraries import find_system_library
 from dbhone.tenant import server_groups
@@ -24,20 +25,13 @@ _POLICY = re.compile(r"^[0-9a-f]+ ([a-z]+)", re.M)
 def read_observed_state(pid: int, *, proc: Path = _PROC) -> ObservedState:
     """Return the state of a process and its threads; it is empty if the process is gone."""
     own = proc / str(pid)
-    maps = _text(own / "smaps")
+    maps = text_if_there(own / "smaps", "surrogateescape")
     return ObservedState(
         files=frozenset(_files(maps)),
         cpus=frozenset(_cpus(own)),
         huge_bytes=_huge_bytes(maps),
-        numa_policies=frozenset(_POLICY.findall(_text(own / "numa_maps"))),
+        numa_policies=frozenset(_POLICY.findall(text_if_there(own / "numa_maps"))),
     )
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return ""
 
 
 def _files(maps: str) -> Iterator[Path]:
@@ -122,16 +116,11 @@ def _numa_nodes(root: Path) -> int:
 
 def _shm_group(root: Path) -> int | None:
     """Return the group that may put shared memory into huge pages, see hugetlbpage.rst."""
-    try:
-        return int((root / "proc/sys/vm/hugetlb_shm_group").read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
+    text = text_if_there(root / "proc/sys/vm/hugetlb_shm_group").strip()
+    return int(text) if text.isdecimal() else None
 
 
 def _huge_pages(root: Path) -> dict[str, int]:
     """Return /proc/meminfo's figures of huge pages: sizes in KiB, others in pages."""
-    try:
-        text = (root / "proc/meminfo").read_text(encoding="ascii")
-    except OSError:
-        return {}
+    text = text_if_there(root / "proc/meminfo")
     return {name: int(value) for name, value in _HUGE.findall(text)}

@@ -38,8 +38,7 @@ class Yardstick:
 
 def memory_for(servers: int) -> int:
     """Return the memory that each of this many servers may have, in bytes."""
-    total = min(float(psutil.virtual_memory().total), cgroup.memory_limit(Path("/")))
-    return int(total) // max(servers, 1)
+    return cgroup.total_memory() // max(servers, 1)
 
 
 def scaled(value: str, yardstick: Yardstick, dbms: ServerDbms) -> str:

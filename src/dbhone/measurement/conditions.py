@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from dbhone import cgroup
+from dbhone.files import text_if_there
 
 _ROOT = Path("/")
 _CPUS = Path("sys/devices/system/cpu")
@@ -92,18 +93,20 @@ class _Files:
 def read_conditions(root: Path = _ROOT) -> Snapshot:
     """Return the conditions now."""
     files = _files(root)
-    stat = _text(files.stat)
-    load = _text(files.load)
-    thermal = _text(files.thermal)
-    pressure = {resource: parse_pressure(_text(path)) for resource, path in files.pressure.items()}
+    stat = text_if_there(files.stat)
+    load = text_if_there(files.load)
+    thermal = text_if_there(files.thermal)
+    pressure = {
+        resource: parse_pressure(text_if_there(path)) for resource, path in files.pressure.items()
+    }
     return Snapshot(
         at=time.monotonic(),
         cpu=parse_cpu_times(stat),
         switches=parse_switches(stat),
         load=float(load.split()[0]) if load else None,
-        throttled=_sum([parse_throttled(_text(path)) for path in files.throttled]),
+        throttled=_sum([parse_throttled(text_if_there(path)) for path in files.throttled]),
         thermal=int(thermal) / 1e3 if thermal else None,
-        megahertz=parse_megahertz([_text(path) for path in files.frequencies]),
+        megahertz=parse_megahertz([text_if_there(path) for path in files.frequencies]),
         pressure={
             resource: seconds for resource, seconds in pressure.items() if seconds is not None
         },
@@ -195,14 +198,6 @@ def _files(root: Path) -> _Files:
             Condition.PRESSURE_MEMORY: proc / "pressure/memory",
         },
     )
-
-
-def _text(path: Path) -> str:
-    """Return a file's text, empty if it cannot be read."""
-    try:
-        return path.read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return ""
 
 
 def _sum(values: list[float | None]) -> float | None:

@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 
 from dbhone import cgroup
-from dbhone.files import digest_of
+from dbhone.files import digest_of, text_if_there
 from dbhone.measurement.record import Machine
 
 _ROOT = Path("/")
@@ -229,7 +229,4 @@ def _field(text: str, name: str) -> str:
 
 def _text(path: Path) -> str:
     """Return a small file's text without its end of line, empty if it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").rstrip("\n\0").strip()
-    except OSError:
-        return ""
+    return text_if_there(path).rstrip("\n\0").strip()
