@@ -20,6 +20,7 @@ from dbhone.measurement.rows import (
     done_of,
     invocation_values,
     measurement_values,
+    record_of,
     step_of,
 )
 from dbhone.measurement.series import Observation, Quantity, Series, SeriesKind
@@ -97,15 +98,7 @@ def sliced_of(rows: Sequence[sa.RowMapping]) -> Iterator[Sliced]:
 
 
 def _slice_of(row: sa.RowMapping) -> Slice:
-    return Slice(
-        round=row["round_number"],
-        position=row["position"],
-        began=row["began"],
-        seconds=row["seconds"],
-        operations=row["operations"],
-        errors=row["errors"],
-        counted=row["counted"],
-    )
+    return record_of(Slice, row, round=row["round_number"])
 
 
 class Described:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
 
 import sqlalchemy as sa
 
@@ -30,6 +30,11 @@ from dbhone.measurement.record import (
     Warning,
 )
 from dbhone.measurement.tables import RUNS
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+R = TypeVar("R", bound="DataclassInstance")
 
 Values: TypeAlias = dict[str, Any]
 """The columns of a row by name, as SQLAlchemy takes them."""
@@ -109,20 +114,11 @@ def machine_values(machine: Machine) -> Values:
 
 def run_values(new: NewRun, machine_id: int, now: datetime) -> Values:
     """Return the row of a run that begins."""
-    values = {
-        name: getattr(new, name)
-        for name in (
-            "title",
-            "experiment",
-            "experiment_name",
-            "session",
-            "suite",
-            "size",
-            "hone_version",
-        )
-    }
+    values = asdict(new)
+    design: Values = values.pop("design")
+    del values["machine"]
     started = {"machine_id": machine_id, "state": RunState.RUNNING, "created_at": now, "seconds": 0}
-    return values | asdict(new.design) | started
+    return values | design | started
 
 
 def change_values(change: RunChange) -> Values:
@@ -204,22 +200,26 @@ def check_measurement(measurement: Measurement) -> None:
             )
 
 
+def record_of(kind: type[R], row: sa.RowMapping, **others: Any) -> R:
+    """Return the record whose fields are a row's columns of the same names, and ``others``."""
+    names = {field.name for field in fields(kind)} - others.keys()
+    return kind(**{name: row[name] for name in names if name in row}, **others)
+
+
 def subject_of(row: sa.RowMapping) -> Subject:
     """Return the subject that a row of ``subjects`` is."""
-    values = {name: row[name] for name in Subject.__dataclass_fields__}
-    return Subject(
-        **values
-        | {
-            "role": Role(row["role"]),
-            "flags": tuple(row["flags"]),
-            "trained_on": tuple(row["trained_on"]),
-            "settings": row["settings"] or {},
-            "defaults": row["defaults"] or {},
-            "inputs": row["inputs"] or {},
-            "levers": tuple(row["levers"] or ()),
-            "timings": _timings_of(row["timings"]),
-            "layout": _layout_of(row["layout"]),
-        }
+    return record_of(
+        Subject,
+        row,
+        role=Role(row["role"]),
+        flags=tuple(row["flags"]),
+        trained_on=tuple(row["trained_on"]),
+        settings=row["settings"] or {},
+        defaults=row["defaults"] or {},
+        inputs=row["inputs"] or {},
+        levers=tuple(row["levers"] or ()),
+        timings=_timings_of(row["timings"]),
+        layout=_layout_of(row["layout"]),
     )
 
 
@@ -245,13 +245,8 @@ def _timings_of(stored: Values | None) -> BuildTimings | None:
 
 def step_of(row: sa.RowMapping) -> Step:
     """Return the step that a row of ``steps`` is."""
-    return Step(
-        set=row["set_name"],
-        key=row["step_key"],
-        title=row["title"],
-        group=Group(row["step_group"]),
-        in_sample=row["in_sample"],
-        threads=row["threads"],
+    return record_of(
+        Step, row, set=row["set_name"], key=row["step_key"], group=Group(row["step_group"])
     )
 
 
@@ -267,16 +262,7 @@ def warning_of(row: sa.RowMapping) -> Warning:
 
 def done_of(row: sa.RowMapping) -> Done:
     """Return the invocation that a row of ``invocations``, joined with its subject, is."""
-    return Done(
-        block=row["block"],
-        set=row["set_name"],
-        subject=row["subject"],
-        position=row["position"],
-        started_at=row["started_at"],
-        seconds=row["seconds"],
-        failure=row["failure"],
-        conditions=row["conditions"],
-    )
+    return record_of(Done, row, set=row["set_name"])
 
 
 def run_of(
@@ -288,11 +274,12 @@ def run_of(
     warnings: Sequence[sa.RowMapping],
 ) -> Run:
     """Return the run that a row of ``runs`` is, with what belongs to it."""
-    own = {name: row[name] for name in Run.__dataclass_fields__ if name in row and name != "design"}
-    return Run(
-        **own | {"state": RunState(row["state"])},
-        design=Design(**{name: row[name] for name in Design.__dataclass_fields__}),
-        machine=Machine(**{name: machine[name] for name in Machine.__dataclass_fields__}),
+    return record_of(
+        Run,
+        row,
+        state=RunState(row["state"]),
+        design=record_of(Design, row),
+        machine=record_of(Machine, machine),
         subjects=tuple(subject_of(subject) for subject in subjects),
         steps=tuple(step_of(step) for step in steps),
         warnings=tuple(warning_of(warning) for warning in warnings),
@@ -301,11 +288,11 @@ def run_of(
 
 def summary_of(row: sa.RowMapping, subjects: Sequence[tuple[str, str]], blocks: int) -> RunSummary:
     """Return the line of a list that a row of ``runs`` is; ``subjects`` are names with DBMSs."""
-    own = {name: row[name] for name in RunSummary.__dataclass_fields__ if name in row}
-    described = {
-        "state": RunState(row["state"]),
-        "subjects": tuple(name for name, _ in subjects),
-        "dbms": tuple(dict.fromkeys(dbms for _, dbms in subjects)),
-        "blocks": blocks,
-    }
-    return RunSummary(**own | described)
+    return record_of(
+        RunSummary,
+        row,
+        state=RunState(row["state"]),
+        subjects=tuple(name for name, _ in subjects),
+        dbms=tuple(dict.fromkeys(dbms for _, dbms in subjects)),
+        blocks=blocks,
+    )
