@@ -67,16 +67,8 @@ def effects(page: Page) -> list[dict[str, Any]]:
     base = page.analysis.base
     return [
         {
-            "subject": effect.subject,
-            "step": effect.step,
-            "group": effect.group.value,
-            "in_sample": effect.in_sample,
-            "metric": effect.metric,
-            "ratio": _number(effect.ratio),
-            "low": _number(effect.low),
-            "high": _number(effect.high),
-            "blocks": effect.blocks,
-            "verdict": effect.verdict,
+            **_named(effect, "subject", "step", "group", "in_sample", "metric", "ratio", "low"),
+            **_named(effect, "high", "blocks", "verdict"),
             "likely": likely(effect),
             "threads": threads.get(effect.step),
             "value": _number(levels.get((effect.subject, effect.step, effect.metric))),

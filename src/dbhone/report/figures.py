@@ -20,31 +20,21 @@ from dbhone.measurement.metric import (
 )
 from dbhone.measurement.record import Step, Subject
 from dbhone.report.page import Page
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One value of one metric, in the metric's unit."""
-
-    metric: Metric
-    value: float
+from dbhone.safe_text import flat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockFigures:
     """What was measured of one subject on one step in one block, in the metrics compared.
 
-    ``block`` is the block's number; ``figures`` are as many as are known, one at least.
+    ``block`` is the block's number; ``figures`` are those that are known, one at least, each in its
+    metric's unit.
     """
 
     subject: Subject
     step: Step
     block: int
-    figures: tuple[Figure, ...]
-
-    def value(self, metric: Metric) -> float | None:
-        """Return the value of a metric, None if it was not measured."""
-        return next((figure.value for figure in self.figures if figure.metric is metric), None)
+    figures: Mapping[Metric, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +90,7 @@ def timings(page: Page) -> Iterator[Timing]:
     """Yield how long operations took, by step in the run's order and subject as shown."""
     by_step: dict[tuple[str, str], list[BlockFigures]] = {}
     for measured in block_figures(page):
-        if measured.value(THROUGHPUT):
+        if measured.figures.get(THROUGHPUT):
             by_step.setdefault((measured.step.name, measured.subject.name), []).append(measured)
     for step in page.run.steps:
         for subject in page.ordered:
@@ -110,7 +100,7 @@ def timings(page: Page) -> Iterator[Timing]:
 
 
 def _timing(subject: Subject, step: Step, measured: list[BlockFigures]) -> Timing:
-    rates = [measurement.value(THROUGHPUT) or 0.0 for measurement in measured]
+    rates = [measurement.figures[THROUGHPUT] for measurement in measured]
     return Timing(
         subject=subject,
         step=step,
@@ -122,7 +112,7 @@ def _timing(subject: Subject, step: Step, measured: list[BlockFigures]) -> Timin
 
 def _whole(measured: list[BlockFigures], metric: Metric) -> tuple[float, ...]:
     """Return the values of a metric, none if any is missing."""
-    values = [measurement.value(metric) for measurement in measured]
+    values = [measurement.figures.get(metric) for measurement in measured]
     known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) else ()
 
@@ -135,18 +125,18 @@ class _Rows:
         self._metrics = [metric for metric in METRICS if page.samples.has(metric)]
         self.blocks: list[int] = page.samples.blocks.tolist()
 
-    def figures(self, subject: Subject, step: Step, block: int) -> tuple[Figure, ...]:
+    def figures(self, subject: Subject, step: Step, block: int) -> dict[Metric, float]:
         samples = self._samples
         if subject.name not in samples.subjects or step.name not in samples.steps:
-            return ()
+            return {}
         row, column = samples.subjects.index(subject.name), samples.steps.index(step.name)
         values = samples.values[row, column, :, self.blocks.index(block)]
         known = dict(zip(samples.metrics, values.tolist(), strict=True))
-        return tuple(
-            Figure(metric=metric, value=known[metric.name])
+        return {
+            metric: known[metric.name]
             for metric in self._metrics
             if np.isfinite(known[metric.name])
-        )
+        }
 
 
 UNITS: Mapping[Metric, str] = {
@@ -175,3 +165,15 @@ def scaled(value: float, unit: str) -> str:
     figure = value / factor
     digits = max(0, 3 - (figure >= 9.9995) - (figure >= 99.995) - (figure >= 999.95))
     return f"{figure:.{digits}f}{prefix}"
+
+
+def configuration(page: Page) -> Iterator[str]:
+    """Yield the lines that begin a file of Go's benchmarks: what was run, and where."""
+    for key, value in (
+        ("dbhone-run", page.numbers.replace(" ", "-")),
+        ("suite", page.run.suite),
+        ("size", page.run.size),
+        ("base", page.analysis.base),
+        ("cpu", page.run.machine.cpu_model),
+    ):
+        yield f"{key}: {flat(value)}"

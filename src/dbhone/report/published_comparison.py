@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -314,9 +314,6 @@ def _row(row: PublishedRow) -> Row:
             EMPTY if row.threads is None else Cell(text=str(row.threads)),
             Cell(text=ratio(row.published)),
             Cell(text=ratio(row.ratio), margin=margin(half_width(row))),
-            Cell(text=_LIES.get(row.lies or "", "")),
+            Cell(text=row.lies or ""),
         )
     )
-
-
-_LIES: Mapping[str, str] = {"within": "within", "above": "above", "below": "below"}

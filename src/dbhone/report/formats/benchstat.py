@@ -17,7 +17,7 @@ from dbhone.analysis.verdict import (
 )
 from dbhone.measurement.metric import METRICS, Metric
 from dbhone.measurement.record import Step, Subject
-from dbhone.report.figures import UNITS, scaled
+from dbhone.report.figures import UNITS, configuration, scaled
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
 from dbhone.safe_text import flat
@@ -84,13 +84,7 @@ class _Table:
 
 
 def _lines(page: Page) -> Iterator[str]:
-    for key, value in (
-        ("dbhone-run", "-".join(str(origin.run.id) for origin in page.origins)),
-        ("suite", page.run.suite),
-        ("size", page.run.size),
-        ("cpu", page.run.machine.cpu_model),
-    ):
-        yield f"{key}: {flat(value)}"
+    yield from configuration(page)
     for part in page.in_sample:
         if len(page.in_sample) > 1:
             yield f"part: {'in-sample' if part else 'held-out'}"

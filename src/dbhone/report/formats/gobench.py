@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from dbhone.measurement.metric import METRICS
 from dbhone.report.context import workload
-from dbhone.report.figures import UNITS, BlockFigures, block_figures
+from dbhone.report.figures import UNITS, BlockFigures, block_figures, configuration
 from dbhone.report.formats.base import Format
 from dbhone.report.page import Page
-from dbhone.safe_text import flat, printable
+from dbhone.safe_text import printable
 
 _PARTING = re.compile(r"[\s/]+")
 
@@ -33,14 +33,7 @@ class GoBenchmark(Format):
 
 
 def _lines(page: Page) -> Iterator[str]:
-    for key, value in (
-        ("dbhone-run", "-".join(str(origin.run.id) for origin in page.origins)),
-        ("suite", page.run.suite),
-        ("size", page.run.size),
-        ("base", page.analysis.base),
-        ("cpu", page.run.machine.cpu_model),
-    ):
-        yield f"{key}: {flat(value)}"
+    yield from configuration(page)
     for metric in METRICS:
         yield f"Unit {UNITS[metric]} better={metric.better.value}"
     part: bool | None = None
@@ -58,7 +51,7 @@ def _result(measured: BlockFigures) -> str:
     # A number at a name's end is read as its threads, so it always has them.
     name = f"{step.group.value.capitalize()}/set={_word(workload(step))}{key}"
     name = f"Benchmark{name}/subject={_word(measured.subject.name)}-{step.threads or 1}"
-    figures = (f"{figure.value:.9g} {UNITS[figure.metric]}" for figure in measured.figures)
+    figures = (f"{value:.9g} {UNITS[metric]}" for metric, value in measured.figures.items())
     return " ".join((name, "1", *figures))
 
 
