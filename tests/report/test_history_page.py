@@ -44,7 +44,9 @@ def _rows(table: Table) -> dict[str, list[str]]:
 class TestOrder:
     def test_versions_are_shown_in_the_order_that_the_experiment_declares(self, page: Page) -> None:
         assert [each.name for each in page.ordered] == [*VERSIONS, "control"]
-        assert [column.title for column in page.parts[False].columns[1:4]] == list(VERSIONS[1:])
+        assert [column.title for column in page.step_tables.groups[False].columns[1:4]] == list(
+            VERSIONS[1:]
+        )
 
     def test_a_run_whose_experiment_declares_none_is_no_history(self) -> None:
         run = a_server_run()
@@ -178,10 +180,10 @@ class TestTables:
         assert names[-1] == "no change found in 30 other steps"
 
     def test_arrows_stand_where_a_change_begins(self, page: Page) -> None:
-        steps = _rows(page.steps[0])
+        steps = _rows(page.step_tables.steps[0])
         assert [cell[0] for cell in steps["update-index_range=100"][1:4]] == ["1", "↓", "↑"]
         assert [cell[0] for cell in steps["scan_range=100"][1:4]] == ["↑", "1", "1"]
-        assert _rows(page.parts[False])["write"][1].startswith("↓ ")
+        assert _rows(page.step_tables.groups[False])["write"][1].startswith("↓ ")
 
     def test_changes_stand_behind_the_summary(self, page: Page) -> None:
         assert tables(page)[:2] == (page.summary, _found(page))

@@ -254,7 +254,7 @@ def test_only_significant_figures_point_a_way_for_certain() -> None:
     page = _page(Shape(effects={}, seed=8))
     tones = {
         cell.direction
-        for table in (page.summary, *page.parts.values(), *page.steps)
+        for table in (page.summary, *page.step_tables.groups.values(), *page.step_tables.steps)
         for row in table.rows
         for cell in row.cells
     }
@@ -265,7 +265,7 @@ def test_only_significant_figures_point_a_way_for_certain() -> None:
 def test_no_table_mixes_held_out_and_in_sample() -> None:
     page = _page()
     trained = {step.name for step in page.run.steps if step.in_sample}
-    held_out, in_sample = (set(_names(table)) for table in page.steps)
+    held_out, in_sample = (set(_names(table)) for table in page.step_tables.steps)
     assert in_sample == trained
     assert not held_out & trained
     titles = [column.title for column in page.summary.columns]
@@ -302,5 +302,10 @@ def test_a_metric_that_was_not_measured_is_not_shown() -> None:
 @pytest.mark.parametrize("shown", [0, 1, -1])
 def test_every_row_has_a_cell_for_every_column(shown: int) -> None:
     page = _page(Shape(blocks=4))
-    table = (page.summary, *page.parts.values(), *page.steps, page.subjects)[shown]
+    table = (
+        page.summary,
+        *page.step_tables.groups.values(),
+        *page.step_tables.steps,
+        page.subjects,
+    )[shown]
     assert {len(row.cells) for row in table.rows} == {len(table.columns)}

@@ -100,13 +100,13 @@ class TestThreads:
 
 class TestSpread:
     def test_every_group_has_the_five_figures_and_the_interval(self, server: Page) -> None:
-        names = list(_rows(server.spreads[0]))
+        names = list(_rows(server.step_tables.spreads[0]))
         figures = ["average", "median", "min", "max", "stddev", "interval"]
         groups = ["all", "point", "range", "aggregate", "write"]
         assert names == [f"{group}: {each}" for group in groups for each in figures]
 
     def test_average_lies_between_min_and_max(self, server: Page) -> None:
-        rows = _rows(server.spreads[0])
+        rows = _rows(server.step_tables.spreads[0])
         for name in ("all", "point", "write"):
             low, middle, high = (
                 [_value(cell) for cell in rows[f"{name}: {each}"]]
@@ -116,13 +116,13 @@ class TestSpread:
 
     def test_part_of_one_step_has_no_spread_and_no_groups(self, server: Page) -> None:
         assert server.in_sample == (False, True)
-        assert list(server.parts) == [False]
-        assert len(server.spreads) == 1
+        assert list(server.step_tables.groups) == [False]
+        assert len(server.step_tables.spreads) == 1
 
 
 class TestOperations:
     def test_base_is_absolute_and_others_are_ratios(self, server: Page) -> None:
-        table = server.operations[0]
+        table = server.step_tables.operations[0]
         assert [column.title for column in table.columns] == [
             "Subject",
             "Server CPU, µs/op",
@@ -136,21 +136,32 @@ class TestOperations:
         assert re.fullmatch(r"\d\.\d{3}", rows["lto+pgo"][1])
 
     def test_bytes_that_nobody_read_have_no_column(self, server: Page) -> None:
-        assert not [each for each in server.operations_by_group[0].columns if "Read" in each.title]
+        assert not [
+            each
+            for each in server.step_tables.operations_by_group[0].columns
+            if "Read" in each.title
+        ]
 
     def test_bytes_that_one_group_alone_writes_are_shown_by_group_only(self, server: Page) -> None:
-        overall, by_group = server.operations[0], server.operations_by_group[0]
+        overall, by_group = (
+            server.step_tables.operations[0],
+            server.step_tables.operations_by_group[0],
+        )
         assert not [each for each in overall.columns if "Written" in each.title]
         assert by_group.columns[-1].title == "Written, KiB/op"
 
     def test_a_ratio_to_nearly_nothing_is_not_told(self) -> None:
         page = _reading(16.0)
-        assert not [each for each in page.operations[0].columns if "Read" in each.title]
-        assert not [each for each in page.step_metrics if each.title.startswith("Read")]
-        assert [each for each in _reading(640.0).operations[0].columns if "Read" in each.title]
+        assert not [each for each in page.step_tables.operations[0].columns if "Read" in each.title]
+        assert not [each for each in page.step_tables.metrics if each.title.startswith("Read")]
+        assert [
+            each
+            for each in _reading(640.0).step_tables.operations[0].columns
+            if "Read" in each.title
+        ]
 
     def test_where_one_group_takes_enough_the_others_have_no_ratio(self, server: Page) -> None:
-        table = server.operations_by_group[0]
+        table = server.step_tables.operations_by_group[0]
         point = next(at for at, row in enumerate(table.rows) if row.cells[0].text == "point")
         written = [row.cells[-1].text for row in table.rows[point + 1 : point + 5]]
         assert written == ["0", "", "", ""]
@@ -160,7 +171,11 @@ class TestOperations:
         ) in table.caption
 
     def test_groups_are_all_that_have_steps(self, server: Page) -> None:
-        headings = [row.cells[0].text for row in server.operations_by_group[0].rows if row.heading]
+        headings = [
+            row.cells[0].text
+            for row in server.step_tables.operations_by_group[0].rows
+            if row.heading
+        ]
         assert headings == ["all", "point", "range", "aggregate", "write"]
 
     def test_other_metrics_do_not_repeat_them(self, server: Page) -> None:
@@ -170,7 +185,7 @@ class TestOperations:
         assert "CPU" not in titles
 
     def test_single_steps_have_them_too(self, server: Page) -> None:
-        titles = [table.title for table in server.step_metrics]
+        titles = [table.title for table in server.step_tables.metrics]
         assert "Server CPU of each step, held-out" in titles
         assert "P95 latency of each step, in-sample" in titles
 
@@ -324,7 +339,7 @@ class TestNotes:
 
 
 def test_steps_are_in_the_run_s_order_within_their_group(server: Page) -> None:
-    rows = server.steps[0].rows
+    rows = server.step_tables.steps[0].rows
     headings = [row.cells[0].text for row in rows if row.heading]
     assert headings == ["point", "range", "aggregate", "write"]
     order = [step.name for step in server.run.steps]
@@ -334,7 +349,7 @@ def test_steps_are_in_the_run_s_order_within_their_group(server: Page) -> None:
 
 def test_every_row_of_every_table_has_a_cell_for_every_column(server: Page, sweep: Page) -> None:
     for page in (server, sweep):
-        for table in (*tables(page), *page.operations, *page.step_metrics):
+        for table in (*tables(page), *page.step_tables.operations, *page.step_tables.metrics):
             assert {len(row.cells) for row in table.rows} == {len(table.columns)}
 
 

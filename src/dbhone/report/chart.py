@@ -63,7 +63,7 @@ def summary_picture(page: Page, *, in_sample: bool) -> Picture | None:
     chart = layers.properties(width=340, height=alt.Step(20)).facet(
         row=alt.Row("panel:N", sort=panels, header=panel_header(300)), spacing=6
     )
-    table = page.parts[in_sample]
+    table = page.step_tables.groups[in_sample]
     return Picture(
         svg=svg(chart, prefix=f"s{int(in_sample)}"),
         alternative=f"{_description(page, drawn)} The table {table.title} below has all figures.",

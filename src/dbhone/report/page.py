@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dbhone.analysis.ceiling import overall_ceiling
 from dbhone.analysis.gravity import CONTROL_CODES
-from dbhone.analysis.history import History
 from dbhone.analysis.levels import Level, find_levels
 from dbhone.analysis.sample_size import SampleSize
 from dbhone.analysis.trust import Trust, TrustGrade
@@ -21,9 +20,8 @@ from dbhone.report.builds import build_tables
 from dbhone.report.context import ReportContext, differences_table, material
 from dbhone.report.findings import Findings, Origin, findings_of, findings_of_joined, unmeasured
 from dbhone.report.headline import headline
-from dbhone.report.history import HistoryView, arrows, group_table, history_view
+from dbhone.report.history import HistoryView, arrows, history_view
 from dbhone.report.latencies import Latencies, latencies, seconds_table
-from dbhone.report.operations import operations_table
 from dbhone.report.overview import OverviewItem, overview
 from dbhone.report.publication import parse_choice
 from dbhone.report.published_comparison import (
@@ -35,7 +33,7 @@ from dbhone.report.reproduction import Repeat, environment, repeat
 from dbhone.report.search import Search
 from dbhone.report.server_series import ServerSection, server_sections, server_series_note
 from dbhone.report.settings import defaults_table, settings_table, shared_settings
-from dbhone.report.steps import metric_tables, statement_table, step_table
+from dbhone.report.step_tables import StepTables, present, step_tables
 from dbhone.report.sweep import Sweep, sweep_note, sweeps
 from dbhone.report.table import Table
 from dbhone.report.wording import joined, legend, told_together
@@ -50,10 +48,9 @@ class Page:
 
     ``alerts`` stand before all else, ``footnotes`` after the tables; ``legend`` is empty if
     there is no figure. ``in_sample`` says of each part of the steps which it is, held-out
-    (False) first. ``parts`` are the tables by group of those that have more than one step, by
-    whether they are in-sample; ``spreads`` how their steps' ratios lie, ``steps`` those of the
-    single steps. ``metrics`` is None if only throughput was measured, ``history`` if the run is
-    none, ``winner`` if there is none; ``why_no_winner`` is the reason then.
+    (False) first; ``step_tables`` are the tables of the steps. ``metrics`` is None if only
+    throughput was measured, ``history`` if the run is none, ``winner`` if there is none;
+    ``why_no_winner`` is the reason then.
 
     ``needs`` is what the run lacks for verdicts, and for the precision that was wanted.
 
@@ -61,10 +58,9 @@ class Page:
     that were asked for, with their tables, ``published_tables``.
 
     What only a run of servers has is empty or None elsewhere: ``sweeps`` over numbers of
-    threads, ``operations`` (what an operation takes, over all steps, and by group),
-    ``latencies`` (percentiles of each step), ``step_metrics`` (single steps in other metrics),
-    ``observations`` (what was observed while they were measured), ``server_sections`` (its median
-    series on some steps), ``method``, ``settings``.
+    threads, ``latencies`` (percentiles of each step), ``observations`` (what was observed while
+    they were measured), ``server_sections`` (its median series on some steps), ``method``,
+    ``settings``.
     ``trust`` is how far the verdicts can be trusted; ``overview`` says so in words, after what was
     compared and what moved most. It is empty without a base;
     ``differences`` are None where no two subjects differ.
@@ -92,17 +88,11 @@ class Page:
     history: HistoryView | None
     seconds: Table | None
     in_sample: tuple[bool, ...]
-    parts: Mapping[bool, Table]
-    spreads: tuple[Table, ...]
-    statements: tuple[Table, ...]
+    step_tables: StepTables
     sweeps: tuple[Sweep, ...]
     sweep_note: str
-    operations: tuple[Table, ...]
-    operations_by_group: tuple[Table, ...]
     metrics: Table | None
-    steps: tuple[Table, ...]
     latencies: tuple[Latencies, ...]
-    step_metrics: tuple[Table, ...]
     observations: tuple[Observation, ...]
     server_sections: tuple[ServerSection, ...]
     server_series_note: str
@@ -127,8 +117,9 @@ class Page:
     @property
     def has_long_steps(self) -> bool:
         """Whether the steps' tables are more than a reader looks at first."""
-        rows = sum(len(table.rows) for table in self.steps)
-        fields = sum(len(table.rows) * len(table.columns) for table in self.steps)
+        steps = self.step_tables.steps
+        rows = sum(len(table.rows) for table in steps)
+        fields = sum(len(table.rows) * len(table.columns) for table in steps)
         long = rows > _MOST_ROWS or fields > _MOST_FIELDS
         return long or bool(self.sweeps or self.history)
 
@@ -201,7 +192,6 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     alerts, notes = _alerts_and_notes(findings)
     winner, why_no_winner = _winner(findings)
     ceiling = _ceiling(findings, levels)
-    parts = context.parts()
     server_parts = server_sections(context, observations)
     footnotes = (*notes, *unmeasured(findings.run, findings.samples, observations, server_parts))
     return Page(
@@ -222,25 +212,13 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         legend=legend(analysis, findings.run.controls),
         summary=sections.summary_table(context),
         seconds=seconds_table(context),
-        in_sample=tuple(parts),
+        in_sample=tuple(context.parts()),
         history=history,
-        parts={
-            part: _part(context, changes, part)
-            for part in parts
-            if len(context.steps(in_sample=part)) > 1
-        },
-        spreads=_present(sections.spread_table(context, part) for part in parts),
-        statements=_present(statement_table(context, part) for part in parts),
+        step_tables=step_tables(context, changes),
         sweeps=sweeps(context),
         sweep_note=sweep_note(context),
-        operations=_present(operations_table(context, part, by_group=False) for part in parts),
-        operations_by_group=_present(
-            operations_table(context, part, by_group=True) for part in parts
-        ),
         metrics=sections.metrics_table(context),
-        steps=tuple(step_table(context, part) for part in parts),
         latencies=latencies(context),
-        step_metrics=tuple(table for part in parts for table in metric_tables(context, part)),
         observations=observations,
         server_sections=server_parts,
         server_series_note=server_series_note(context, server_parts),
@@ -307,34 +285,27 @@ def _winner(findings: Findings) -> tuple[Subject | None, str]:
     return next(subject for subject in run.subjects if subject.name == name), ""
 
 
-def _part(context: ReportContext, history: History | None, in_sample: bool) -> Table:
-    return (
-        group_table(context, history, in_sample)
-        if history
-        else sections.part_table(context, in_sample)
-    )
-
-
 def tables(page: Page) -> tuple[Table, ...]:
     """Return a page's tables in the order in which they are shown.
 
     The many tables of single steps in other metrics than throughput are not among them.
     """
+    shown = page.step_tables
     swept = (table for sweep in page.sweeps for table in (sweep.throughput, sweep.latency))
-    shown = (
+    every = (
         page.summary,
         page.search.waterfall if page.search else None,
         page.search.candidates if page.search else None,
         page.history.table if page.history else None,
         page.seconds,
-        *page.parts.values(),
-        *page.spreads,
-        *page.statements,
+        *shown.groups.values(),
+        *shown.spreads,
+        *shown.statements,
         *swept,
-        *page.operations_by_group,
+        *shown.operations_by_group,
         page.metrics,
         *page.published_tables,
-        *page.steps,
+        *shown.steps,
         *(latency.table for latency in page.latencies),
         *page.builds,
         page.differences,
@@ -342,8 +313,4 @@ def tables(page: Page) -> tuple[Table, ...]:
         page.defaults,
         page.subjects,
     )
-    return _present(shown)
-
-
-def _present(tables: Iterable[Table | None]) -> tuple[Table, ...]:
-    return tuple(table for table in tables if table is not None)
+    return present(every)

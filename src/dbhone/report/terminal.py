@@ -14,6 +14,7 @@ from rich.text import Text
 from dbhone.analysis.verdict import Direction
 from dbhone.measurement.record import Subject
 from dbhone.report.page import Page, tables
+from dbhone.report.step_tables import present
 from dbhone.report.table import Cell, Table, plain
 from dbhone.report.wording import compiler
 from dbhone.safe_text import printable
@@ -60,23 +61,25 @@ class PageView:
         for name, text in page.environment:
             yield Padding(_text(f"{name}: {text}"), (0, 0, 0, _GAP))
 
-    def _short(self) -> list[Table]:
+    def _short(self) -> tuple[Table, ...]:
         """Return the tables that answer the question."""
-        page = self._page
-        rates = [sweep.throughput for sweep in page.sweeps]
-        metrics = [page.metrics] if page.metrics is not None else []
-        history = [page.history.table] if page.history is not None else []
-        seconds = [page.seconds] if page.seconds is not None else []
-        steps = page.steps if page.history is not None else ()
-        search = page.search
-        tried = [] if search is None else [search.candidates]
-        brought = [search.waterfall] if search is not None and search.waterfall else []
-        return [
-            *tried,
-            *brought,
-            *(page.summary, *history, *seconds, *page.parts.values(), *page.statements, *steps),
-            *(*rates, *page.operations, *metrics, *page.published_tables),
-        ]
+        page, of_steps = self._page, self._page.step_tables
+        return present(
+            (
+                page.search.candidates if page.search else None,
+                page.search.waterfall if page.search else None,
+                page.summary,
+                page.history.table if page.history else None,
+                page.seconds,
+                *of_steps.groups.values(),
+                *of_steps.statements,
+                *(of_steps.steps if page.history else ()),
+                *(sweep.throughput for sweep in page.sweeps),
+                *of_steps.operations,
+                page.metrics,
+                *page.published_tables,
+            )
+        )
 
 
 def show(page: Page, console: Console, *, full: bool = False) -> None:

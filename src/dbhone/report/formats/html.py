@@ -147,13 +147,13 @@ def _contents(page: Page) -> list[tuple[str, str]]:
         ("search", "The search", page.search is not None),
         ("history", "Changes", page.history is not None),
         ("seconds", "Seconds", page.seconds is not None),
-        ("groups", "By group", bool(page.parts)),
-        ("statements", "By statement", bool(page.statements)),
+        ("groups", "By group", bool(page.step_tables.groups)),
+        ("statements", "By statement", bool(page.step_tables.statements)),
         ("threads", "Threads", bool(page.sweeps)),
-        ("operations", "Per operation", bool(page.operations_by_group)),
+        ("operations", "Per operation", bool(page.step_tables.operations_by_group)),
         ("metrics", "Other metrics", page.metrics is not None),
         ("beside", "Published", bool(page.published)),
-        ("steps", "Steps", bool(page.steps)),
+        ("steps", "Steps", bool(page.step_tables.steps)),
         ("latency", "Latency", bool(page.latencies)),
         ("meanwhile", "Meanwhile", bool(page.server_sections)),
         ("builds", "Build times", bool(page.builds)),
@@ -168,7 +168,7 @@ def _contents(page: Page) -> list[tuple[str, str]]:
 def _summary_pictures(page: Page) -> list[tuple[str, Picture]]:
     pairs = [
         (part.title, summary_picture(page, in_sample=in_sample))
-        for in_sample, part in page.parts.items()
+        for in_sample, part in page.step_tables.groups.items()
     ]
     return [(title, picture) for title, picture in pairs if picture is not None]
 
@@ -176,7 +176,7 @@ def _summary_pictures(page: Page) -> list[tuple[str, Picture]]:
 def _step_pictures(page: Page) -> dict[str, Picture]:
     pairs = [
         (part.title, step_picture(page, in_sample=in_sample))
-        for part, in_sample in zip(page.steps, page.in_sample, strict=True)
+        for part, in_sample in zip(page.step_tables.steps, page.in_sample, strict=True)
     ]
     return {title: picture for title, picture in pairs if picture is not None}
 
