@@ -106,14 +106,19 @@ class LogFormat(ABC):
     title: str
     """What it is, as users know it."""
     protocol: str
+    beginning: re.Pattern[str]
+    """What each of its records begins with."""
+    kind: type[LogReader]
+    """Its reader, if nothing of the format depends on settings."""
 
-    @abstractmethod
     def score(self, head: str) -> int:
         """Return how many lines of a log's beginning are such as this format has."""
+        return len(self.beginning.findall(head))
 
-    @abstractmethod
     def reader(self, head: str, sessions: Sessions) -> LogReader:
         """Return a reader of the log that begins with ``head``. Raises UsageError."""
+        del head
+        return self.kind(sessions)
 
 
 def formats() -> tuple[LogFormat, ...]:

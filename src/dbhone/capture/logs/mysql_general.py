@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime
 
 from dbhone.capture.logs._mysql import MysqlRecordReader, without_heading
-from dbhone.capture.logs.base import Clock, LogFormat, LogReader
+from dbhone.capture.logs.base import Clock, LogFormat
 from dbhone.capture.sessions import Sessions
 
 _COMMANDS = (
@@ -66,15 +66,8 @@ class MysqlGeneral(LogFormat):
     name = "mysql-general"
     title = "the general log of MySQL or MariaDB"
     protocol = "mysql"
-
-    def score(self, head: str) -> int:
-        """Return how many records begin."""
-        return len(_START.findall(head))
-
-    def reader(self, head: str, sessions: Sessions) -> LogReader:
-        """Return a reader: nothing of the format depends on settings."""
-        del head
-        return GeneralReader(sessions)
+    beginning = _START
+    kind = GeneralReader
 
 
 PLUGIN = MysqlGeneral()

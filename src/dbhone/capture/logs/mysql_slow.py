@@ -9,8 +9,7 @@ import re
 from datetime import datetime
 
 from dbhone.capture.logs._mysql import MysqlRecordReader, without_heading
-from dbhone.capture.logs.base import LogFormat, LogReader
-from dbhone.capture.sessions import Sessions
+from dbhone.capture.logs.base import LogFormat
 
 # A record begins with its time, which MariaDB leaves out within a second, or with the user.
 _START = re.compile(r"\n(?:# Time: ([^\n]*)\n)?# User@Host: ([^\n]*)")
@@ -85,15 +84,12 @@ class MysqlSlow(LogFormat):
     name = "mysql-slow"
     title = "the slow log of MySQL or MariaDB"
     protocol = "mysql"
+    beginning = _START
+    kind = SlowReader
 
     def score(self, head: str) -> int:
-        """Return how many records begin."""
-        return 4 * len(_START.findall(head))
-
-    def reader(self, head: str, sessions: Sessions) -> LogReader:
-        """Return a reader: nothing of the format depends on settings."""
-        del head
-        return SlowReader(sessions)
+        """Return how many lines their heads have, about."""
+        return 4 * super().score(head)
 
 
 PLUGIN = MysqlSlow()

@@ -61,15 +61,8 @@ class PostgresqlCsv(LogFormat):
     name = "postgresql-csv"
     title = "PostgreSQL's csvlog"
     protocol = "postgresql"
-
-    def score(self, head: str) -> int:
-        """Return how many records begin."""
-        return len(_BEGINNING.findall(head))
-
-    def reader(self, head: str, sessions: Sessions) -> LogReader:
-        """Return a reader: nothing of the format depends on settings."""
-        del head
-        return CsvReader(sessions)
+    beginning = _BEGINNING
+    kind = CsvReader
 
 
 PLUGIN = PostgresqlCsv()

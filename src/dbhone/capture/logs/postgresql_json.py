@@ -58,15 +58,8 @@ class PostgresqlJson(LogFormat):
     name = "postgresql-json"
     title = "PostgreSQL's jsonlog"
     protocol = "postgresql"
-
-    def score(self, head: str) -> int:
-        """Return how many records begin."""
-        return len(_BEGINNING.findall(head))
-
-    def reader(self, head: str, sessions: Sessions) -> LogReader:
-        """Return a reader: nothing of the format depends on settings."""
-        del head
-        return JsonReader(sessions)
+    beginning = _BEGINNING
+    kind = JsonReader
 
 
 PLUGIN = PostgresqlJson()

@@ -177,13 +177,10 @@ class PostgresqlStderr(LogFormat):
     name = "postgresql-stderr"
     title = "PostgreSQL's log to stderr"
     protocol = "postgresql"
+    beginning = _LINE
 
     def __init__(self, prefix: str | None = None) -> None:
         self.prefix = prefix
-
-    def score(self, head: str) -> int:
-        """Return how many lines have a level."""
-        return len(_LINE.findall(head))
 
     def reader(self, head: str, sessions: Sessions) -> LogReader:
         """Return a reader that knows the prefix. Raises UsageError if it is not recognised."""
