@@ -6,7 +6,6 @@ with its percentile and with the number of events.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass, field
 
@@ -59,10 +58,7 @@ _SPELLINGS_OF_1_1 = {"time elapsed": "total time"}
 _TOLERANCE = 0.0056  # what rounding to 2 and to 3 decimals can make of a number, in ms
 
 _PART = re.compile(r"part (\d+): (\d+) in (\d+\.\d+) s, (\d+) failed\n")
-_BANNER = re.compile(r"sysbench \d\S+ \(using \w+ LuaJIT .*\)")
 _FIRST = re.compile(rb"^\[ \d+s \] thds:", re.MULTILINE)
-_ANSWER = re.compile(r"answer \S+ .+|sound \S+")
-_VERIFIED = "verified"
 _ERROR = re.compile(r"(?:FATAL|ALERT|PANIC): (.*)")
 _VAGUE = re.compile(r"unable to connect to MySQL server|.* function failed: .*connection creation")
 """Lines beside the one that names the cause."""
@@ -249,23 +245,6 @@ def error_in_output(printed: str) -> DriverError | None:
             return DriverError(f"{known.message}: {line[:_LONGEST_ERROR]}", hint=known.hint)
     specific = [line for line in lines if not _VAGUE.match(line.partition(": ")[2])]
     return DriverError(f"sysbench failed: {(specific or lines)[0][:_LONGEST_ERROR]}")
-
-
-def digest_of_answers(printed: str, program: str = "sysbench") -> str:
-    """Return the digest of printed answers. Raises DriverError if a check found damage."""
-    lines = [line for line in printed.splitlines() if line.strip()]
-    damage = next((line for line in lines if line.startswith("damage ")), None)
-    if damage is not None:
-        raise DriverError(f"the server's tables are damaged: {damage.removeprefix('damage ')}")
-    if lines and _BANNER.fullmatch(lines[0]):
-        del lines[0]
-    answers = lines[:-1]
-    if not answers or lines[-1] != _VERIFIED:
-        raise DriverError(f"{program} ended before it had verified all answers")
-    for line in answers:
-        if _ANSWER.fullmatch(line) is None:
-            raise DriverError(f"{program} printed an unexpected line: {line[:120]!r}")
-    return hashlib.sha256("\n".join(answers).encode()).hexdigest()
 
 
 def intervals_began(transcript: tuple[Chunk, ...], first: re.Pattern[bytes] = _FIRST) -> float:

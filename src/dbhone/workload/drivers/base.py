@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dbhone import registry
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
+from dbhone.workload.drivers._answers import digest_of_answers
 from dbhone.workload.task import ClientRun, DataSet, Task
 
 DRAWER = "dbhone.workload.drivers"
@@ -65,6 +66,11 @@ class Chunk:
     instructions: float | None
     peak_memory_bytes: float | None
     paused: float = 0.0
+
+
+def text_of(transcript: Iterable[Chunk]) -> str:
+    """Return the output as text, undecodable bytes replaced."""
+    return b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
 
 
 def difference(end: float | None, begin: float | None) -> float | None:
@@ -184,9 +190,10 @@ class Driver(ABC):
     name: str
     data_keys: frozenset[str] = frozenset()
 
-    @abstractmethod
     def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
-        """Return those of a suite's sets that run on the DBMS of this source tree."""
+        """Return those of a suite's sets that run on the DBMS of this source tree: usually all."""
+        del tree
+        return suite
 
     @abstractmethod
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
@@ -312,9 +319,9 @@ class ServerDriver(Driver):
         del program, endpoint, data
         return None
 
-    @abstractmethod
     def verification(self, printed: str) -> str:
         """Return the digest of the printed answers. Raises DriverError if a check failed."""
+        return digest_of_answers(printed, self.name)
 
 
 D = TypeVar("D", bound=Driver)
@@ -329,6 +336,12 @@ def load_driver(name: str) -> Driver:
 def load_driver_of(kind: type[D], name: str) -> D:
     """Return the driver ``name``, which is of this kind. Raises UnknownName."""
     return registry.load(DRAWER, name, kind, what="driver")
+
+
+class Keys(BaseModel):
+    """The keys of a driver's own in a suite or an experiment; no others may be there."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 def validated(model: type[M], keys: Mapping[str, Any], driver: str) -> M:

@@ -13,20 +13,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.workload.client_programs import distributed_program
-from dbhone.workload.drivers._sysbench_output import digest_of_answers, intervals_began
+from dbhone.workload.drivers._sysbench_output import intervals_began
 from dbhone.workload.drivers.base import (
     INTERVAL,
     Chunk,
     DriverReport,
     DriverRequest,
+    Keys,
     ServerDriver,
     StepResult,
     part_results,
+    text_of,
     validated,
 )
 from dbhone.workload.task import DataSet, Task
@@ -88,16 +90,12 @@ class Scripts:
     protocol: str
 
 
-class _DataKeys(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _DataKeys(Keys):
     scale: int = Field(ge=1, le=20_000)
     script: Path | None = None
 
 
-class _JobKeys(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _JobKeys(Keys):
     script: str
     protocol: Literal["simple", "extended", "prepared"] = "simple"
 
@@ -128,11 +126,6 @@ class Pgbench(ServerDriver):
         given = validated(_JobKeys, keys, self.name)
         return Scripts(words=tuple(given.script.split()), protocol=given.protocol)
 
-    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
-        """Return all sets: the scripts work with every version."""
-        del tree
-        return suite
-
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command; pgbench counts in whole seconds."""
         run = request.run
@@ -157,7 +150,7 @@ class Pgbench(ServerDriver):
         The times that pgbench tells are means: there are no percentiles.
         """
         run = request.run
-        text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
+        text = text_of(transcript)
         failure = self.error_in_output(text)
         if failure is not None:
             raise failure
@@ -231,10 +224,6 @@ class Pgbench(ServerDriver):
         options = ("-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1")
         script = _accounts_of(data).folder / "verify.sql"
         return (str(program.with_name("psql")), *options, "-f", str(script), *_reach(endpoint))
-
-    def verification(self, printed: str) -> str:
-        """Return the digest of the answers; raise DriverError if a check found damage."""
-        return digest_of_answers(printed, self.name)
 
 
 def _only(pattern: re.Pattern[str], text: str) -> str:

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError, UsageError
 from dbhone.units import size
@@ -23,7 +21,6 @@ from dbhone.untrusted_files import walk
 from dbhone.workload.drivers._sysbench_command import command_line, with_used
 from dbhone.workload.drivers._sysbench_output import (
     PERCENTILE,
-    digest_of_answers,
     error_in_output,
     intervals_began,
     read_parts,
@@ -34,9 +31,11 @@ from dbhone.workload.drivers.base import (
     Chunk,
     DriverReport,
     DriverRequest,
+    Keys,
     Materials,
     ServerDriver,
     StepResult,
+    text_of,
     validated,
 )
 from dbhone.workload.dumps import error_of_dump, load_command
@@ -123,18 +122,14 @@ class HalfOfWorkload:
     backwards: bool = False
 
 
-class _DataKeys(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _DataKeys(Keys):
     workload: Path
     dump: Path | None = None
     folder: Path | None = None
     database: str | None = None
 
 
-class _JobKeys(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _JobKeys(Keys):
     half: Half
     part: int | None = None
     backwards: bool = False
@@ -191,11 +186,6 @@ class Replay(ServerDriver):
         """Return what clients replay; the keys are named as in HalfOfWorkload."""
         given = validated(_JobKeys, keys, self.name)
         return HalfOfWorkload(half=given.half, part=given.part, backwards=given.backwards)
-
-    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
-        """Return all sets: whatever the version, its clients may ask."""
-        del tree
-        return suite
 
     def materials(self, data: DataSet) -> Materials:
         """Return the files of both halves, as the script reads them."""
@@ -263,7 +253,7 @@ class Replay(ServerDriver):
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the whole transactions as a step, and each part."""
         run = request.run
-        text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
+        text = text_of(transcript)
         refused = sum(int(number) for number in _REFUSED.findall(text))
         text, parts = read_parts(_REFUSED.sub("", text), run.parts)
         summary = read_summary(text)
@@ -316,10 +306,6 @@ class Replay(ServerDriver):
         own = _users(data)
         options = {"transactions": str(_prepared(own) / Half.EARLIER.value)}
         return command_line(program, own.scripts / "verify.lua", endpoint, options, "verify")
-
-    def verification(self, printed: str) -> str:
-        """Return the digest of the answers; raise DriverError for what is none."""
-        return digest_of_answers(printed)
 
 
 @functools.cache

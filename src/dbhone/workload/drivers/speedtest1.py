@@ -23,6 +23,7 @@ from dbhone.workload.drivers.base import (
     StepResult,
     difference,
     source_text,
+    text_of,
 )
 from dbhone.workload.task import Task
 
@@ -64,7 +65,7 @@ class Speedtest1(EmbeddedDriver):
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the steps; every line must be one that speedtest1 prints."""
         del request
-        text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
+        text = text_of(transcript)
         lines = text.splitlines()
         header = _HEADER.match(lines[0]) if lines else None
         if header is None:

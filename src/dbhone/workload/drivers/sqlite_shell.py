@@ -19,6 +19,7 @@ from dbhone.workload.drivers.base import (
     EmbeddedDriver,
     Latency,
     StepResult,
+    text_of,
 )
 
 _SCRIPTS = Path(__file__).resolve().parents[1] / "suites" / "batch" / "scripts"
@@ -39,11 +40,6 @@ class SqliteShell(EmbeddedDriver):
     name = "sqlite-shell"
     artifact = "shell"
 
-    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
-        """Return all of the suite's sets: the scripts work with every version."""
-        del tree
-        return suite
-
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the shell, without the user's own start-up file, and its script."""
         task = request.task
@@ -61,7 +57,7 @@ class SqliteShell(EmbeddedDriver):
 
     def read(self, request: DriverRequest, transcript: tuple[Chunk, ...]) -> DriverReport:
         """Return the timed statements as steps: an operation is a row."""
-        text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
+        text = text_of(transcript)
         lines = [line for line in text.splitlines() if line.strip()]
         version = _VERSION.fullmatch(lines[0]) if lines else None
         if version is None or lines[-1] != _END:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
@@ -21,7 +21,6 @@ from dbhone.workload.drivers._sysbench_command import command_line, with_used
 from dbhone.workload.drivers._sysbench_output import (
     PERCENTILE,
     Summary,
-    digest_of_answers,
     error_in_output,
     intervals_began,
     read_parts,
@@ -32,9 +31,11 @@ from dbhone.workload.drivers.base import (
     Chunk,
     DriverReport,
     DriverRequest,
+    Keys,
     Latency,
     ServerDriver,
     StepResult,
+    text_of,
     validated,
 )
 from dbhone.workload.task import ClientRun, DataSet, Task
@@ -103,19 +104,15 @@ class Script:
 _LOAD, _VERIFY = Script(name="load"), Script(name="verify")
 
 
-class _TableKeys(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _TableKeys(Keys):
     tables: int = Field(default=1, ge=1)
     rows: int = Field(ge=100)
     statements: Statements = Statements.PREPARED
 
 
-class _ScriptKeys(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _ScriptKeys(Keys):
     script: str = Field(pattern=r"^[\w-]+(\.lua|\.sql)?$")
-    options: dict[str, str] = {}
+    options: dict[str, str] = Field(default={})
 
 
 class Sysbench(ServerDriver):
@@ -141,11 +138,6 @@ class Sysbench(ServerDriver):
         """Return the script; the keys are ``script`` and ``options``."""
         declared = validated(_ScriptKeys, keys, "sysbench")
         return Script(name=declared.script, options=tuple(declared.options.items()))
-
-    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
-        """Return all of the suite's sets: the scripts work with every version."""
-        del tree
-        return suite
 
     def argv(self, request: DriverRequest) -> tuple[str, ...]:
         """Return the command. sysbench counts in whole seconds: a slice has at least one.
@@ -184,7 +176,7 @@ class Sysbench(ServerDriver):
         Where a script says how many operations its one event was, the step is that event.
         """
         run = request.run
-        text = b"".join(chunk.data for chunk in transcript).decode("utf-8", "replace")
+        text = text_of(transcript)
         text, parts = read_parts(text, run.parts)
         summary = read_summary(text)
         if run.events is not None:
@@ -244,10 +236,6 @@ class Sysbench(ServerDriver):
         script, options = _script(_VERIFY, tables)
         options |= _table_options(tables)
         return command_line(program, script, endpoint, options, "verify")
-
-    def verification(self, printed: str) -> str:
-        """Return the digest of the answers; raise DriverError if a check found damage."""
-        return digest_of_answers(printed)
 
 
 def _whole(request: DriverRequest, summary: Summary) -> StepResult:

@@ -18,11 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from dbhone.dbms.base_protocol import Endpoint
 from dbhone.errors import DriverError
 from dbhone.workload.counting import latency_of
-from dbhone.workload.drivers._sysbench_output import digest_of_answers
 from dbhone.workload.drivers.base import (
     Chunk,
     DriverReport,
     DriverRequest,
+    Keys,
     ServerDriver,
     StepResult,
     part_results,
@@ -71,15 +71,11 @@ class Mix:
     weights: str
 
 
-class _DataKeys(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _DataKeys(Keys):
     warehouses: int = Field(ge=1, le=100_000)
 
 
-class _JobKeys(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _JobKeys(Keys):
     weights: str = Field(pattern=f"^{_WEIGHTS}$")
 
 
@@ -114,11 +110,6 @@ class Tpcc(ServerDriver):
     def job(self, keys: Mapping[str, Any]) -> Mix:
         """Return the mix; the key is ``weights``."""
         return Mix(weights=validated(_JobKeys, keys, self.name).weights)
-
-    def sets(self, suite: tuple[str, ...], tree: Path) -> tuple[str, ...]:
-        """Return all sets: the transactions work with every version."""
-        del tree
-        return suite
 
     def can_pause(self, task: Task) -> bool:
         """Return that its clients can be paused: they count what they do."""
@@ -202,10 +193,6 @@ class Tpcc(ServerDriver):
     def check(self, program: Path, endpoint: Endpoint, data: DataSet) -> tuple[str, ...]:
         """Return the command that only checks the specification's conditions."""
         return _command(program, endpoint, data, "verify", "--events=0")
-
-    def verification(self, printed: str) -> str:
-        """Return the digest of the answers; raise DriverError if a check failed."""
-        return digest_of_answers(printed, self.name)
 
 
 def _command(
