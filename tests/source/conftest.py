@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dbhone.home import Home, Session, open_session
 from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds.base import parse_reference
 from tests.source.apt_machine import Machine
@@ -21,12 +20,6 @@ class Notifications(list[str]):
 @pytest.fixture
 def notified() -> Notifications:
     return Notifications()
-
-
-@pytest.fixture
-def session(tmp_path: Path) -> Iterator[Session]:
-    with open_session(Home(tmp_path / "home")) as session:
-        yield session
 
 
 @pytest.fixture

@@ -7,32 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.errors import HoneError, SourceError, ToolError
+from dbhone.errors import SourceError, ToolError
 from dbhone.home import Session
 from dbhone.process import Command, run
 from dbhone.source.fetch import FetchJob
 from dbhone.source.kinds._apt_index import open_index
 from dbhone.source.kinds._apt_sources import PackageType
-from dbhone.source.tree import SourceTree, acquire
 from tests.source.apt_machine import Machine
+from tests.source.getting import get, refused
 
 needs_apt = pytest.mark.skipif(
     not all(map(shutil.which, ("apt-get", "dpkg-source"))), reason="needs apt and dpkg-dev"
 )
-
-
-def get(
-    session: Session, text: str, notified: list[str] | None = None, **options: bool
-) -> SourceTree:
-    lines = [] if notified is None else notified
-    return acquire(text, session, notify=lines.append, **options)
-
-
-def refused(session: Session, text: str) -> HoneError:
-    with pytest.raises(HoneError) as caught:
-        get(session, text)
-    assert not list(session.home.sources.glob("*/tree"))
-    return caught.value
 
 
 @needs_apt
@@ -76,7 +62,7 @@ def test_a_version_that_is_listed_but_not_there_gives_way_to_the_one_before(
     folder = machine.repository()
     (folder / "pool" / "tiny_1.10.tar.xz").unlink()
     notified: list[str] = []
-    assert get(session, "apt:tiny", notified).resolved == "apt:tiny=1.9"
+    assert get(session, "apt:tiny", notified.append).resolved == "apt:tiny=1.9"
     assert "tiny 1.10 is listed but not there" in notified
 
 
@@ -103,12 +89,12 @@ def test_the_lists_are_kept_for_a_day(session: Session, machine: Machine) -> Non
     machine.repository()
     notified: list[str] = []
     for name in ("tiny", "other", "tiny=1.0"):
-        get(session, f"apt:{name}", notified)
+        get(session, f"apt:{name}", notified.append)
     assert sum("lists" in line for line in notified) == 1
     (kept,) = (session.home.sources / "apt").iterdir()
     yesterday = time.time_ns() - 25 * 3600 * 10**9
     kept.rename(kept.with_name(f"{yesterday}-{kept.name.partition('-')[2]}"))
-    get(session, "apt:tiny=1.9", notified)
+    get(session, "apt:tiny=1.9", notified.append)
     assert sum("lists" in line for line in notified) == 2
     assert len(list((session.home.sources / "apt").iterdir())) == 1
 
@@ -167,7 +153,7 @@ def test_a_package_source_that_fails_does_not_stop_another(
     missing = "Types: deb\nURIs: file:/nowhere\nSuites: stable\nComponents: main\n"
     (machine.parts / "missing.sources").write_text(missing)
     notified: list[str] = []
-    assert get(session, "apt:tiny", notified).resolved == "apt:tiny=1.10"
+    assert get(session, "apt:tiny", notified.append).resolved == "apt:tiny=1.10"
     assert any("not every package source could be read" in line for line in notified)
     # What failed is tried again the next time.
     assert not (session.home.sources / "apt").exists()

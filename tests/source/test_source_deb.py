@@ -6,25 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.errors import HoneError, SourceError, ToolError
+from dbhone.errors import SourceError, ToolError
 from dbhone.home import Session
-from dbhone.source.tree import SourceTree, acquire
 from tests.source.apt_machine import Machine
+from tests.source.getting import get, refused
 
 needs_apt = pytest.mark.skipif(
     not all(map(shutil.which, ("apt-get", "dpkg-deb"))), reason="needs apt and dpkg"
 )
-
-
-def get(session: Session, text: str) -> SourceTree:
-    return acquire(text, session, notify=lambda line: None)
-
-
-def refused(session: Session, text: str) -> HoneError:
-    with pytest.raises(HoneError) as caught:
-        get(session, text)
-    assert not list(session.home.sources.glob("*/tree"))
-    return caught.value
 
 
 @needs_apt

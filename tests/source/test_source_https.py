@@ -16,7 +16,7 @@ import trustme
 from dbhone.errors import HoneError, SourceError
 from dbhone.home import Session
 from dbhone.source.kinds import https
-from dbhone.source.tree import acquire
+from tests.source.getting import get
 from tests.source.make_elf import elf
 
 
@@ -109,7 +109,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 def refused(text: str, session: Session) -> HoneError:
     """Return the error that this reference gives; nothing may be left of it."""
     with pytest.raises(HoneError) as caught:
-        acquire(text, session, notify=lambda line: None)
+        get(session, text)
     assert not list(session.home.sources.iterdir())
     return caught.value
 
@@ -118,7 +118,7 @@ def test_an_archive_is_fetched_verified_and_unpacked(
     server: Server, session: Session, notified: list[str]
 ) -> None:
     text = f"{server.url}/good/project-1.tar.gz#sha256={SUM}"
-    tree = acquire(text, session, notify=notified.append)
+    tree = get(session, text, notified.append)
     assert [path.name for path in tree.path.iterdir()] == ["file"]
     assert tree.resolved == text
     assert any("downloading project-1.tar.gz, " in line for line in notified)
@@ -126,19 +126,19 @@ def test_an_archive_is_fetched_verified_and_unpacked(
 
 def test_a_ready_made_server_can_be_executed(server: Server, session: Session) -> None:
     text = f"{server.url}/server.tar.gz#sha256={hashlib.sha256(SERVER).hexdigest()}"
-    tree = acquire(text, session, notify=lambda line: None)
+    tree = get(session, text)
     assert os.access(tree.path / "bin" / "mysqld", os.X_OK)
 
 
 def test_the_same_archive_again_needs_no_server(server: Server, session: Session) -> None:
     text = f"{server.url}/good#sha256={SUM}"
-    first = acquire(text, session, notify=lambda line: None)
-    assert acquire(text, session, notify=lambda line: None) == first
+    first = get(session, text)
+    assert get(session, text) == first
     assert len(server.asked) == 1
 
 
 def test_redirects_are_followed(server: Server, session: Session) -> None:
-    acquire(f"{server.url}/to?/to?{server.url}/good#sha256={SUM}", session, notify=print)
+    get(session, f"{server.url}/to?/to?{server.url}/good#sha256={SUM}")
     assert server.asked[-1] == "/good"
 
 

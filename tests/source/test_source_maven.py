@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.errors import HoneError, SourceError, ToolError
+from dbhone.errors import SourceError, ToolError
 from dbhone.home import Session
 from dbhone.source.ready_made import find_server
-from dbhone.source.tree import SourceTree, acquire
+from tests.source.getting import get, refused
 from tests.source.make_elf import elf
 
 FAKE = Path(__file__).with_name("fake_mvn.py")
@@ -44,17 +44,6 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
     repository = Repository(tmp_path / "maven")
     monkeypatch.setenv("PATH", f"{tmp_path / 'maven'}:{os.environ['PATH']}")
     return repository
-
-
-def get(session: Session, text: str, *, refresh: bool = False) -> SourceTree:
-    return acquire(text, session, refresh=refresh, notify=lambda line: None)
-
-
-def refused(session: Session, text: str) -> HoneError:
-    with pytest.raises(HoneError) as caught:
-        get(session, text)
-    assert not list(session.home.sources.glob("*/tree"))
-    return caught.value
 
 
 @pytest.mark.parametrize(

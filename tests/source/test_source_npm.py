@@ -14,10 +14,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from dbhone.errors import HoneError, SourceError, ToolError
+from dbhone.errors import SourceError, ToolError
 from dbhone.home import Session
 from dbhone.source.ready_made import find_server
-from dbhone.source.tree import SourceTree, acquire
+from tests.source.getting import get, refused
 from tests.source.make_archives import tarred
 from tests.source.make_elf import elf
 
@@ -114,17 +114,6 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Regist
         registry.server.shutdown()
         thread.join()
         registry.server.server_close()
-
-
-def get(session: Session, text: str) -> SourceTree:
-    return acquire(text, session, notify=lambda line: None)
-
-
-def refused(session: Session, text: str) -> HoneError:
-    with pytest.raises(HoneError) as caught:
-        get(session, text)
-    assert not list(session.home.sources.glob("*/tree"))
-    return caught.value
 
 
 @needs_npm
