@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from dbhone.compilation.bolt import read_report, stuck_function
 from dbhone.compilation.manifest import read_build, read_commands
-from dbhone.compilation.profile_counts import bolt_branches, clang_functions, gcc_functions
+from dbhone.compilation.printed_counts import bolt_branches, clang_functions, gcc_functions
 from dbhone.dbms.base_server import InstanceDir, server_systems
 from dbhone.errors import HoneError, ProfileError
 from dbhone.experiment.load import parse, shipped_names
