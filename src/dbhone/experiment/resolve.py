@@ -14,8 +14,9 @@ from dbhone.experiment.levers import cache_bytes
 from dbhone.experiment.model import Experiment, Servers, Slices, SubjectDeclaration
 from dbhone.experiment.observe import ObserveOptions, check_counters
 from dbhone.experiment.schema import ExperimentFile, Locator, keys_of_data
-from dbhone.experiment.subjects import Subjects, suite_at
+from dbhone.experiment.subjects import Subjects
 from dbhone.experiment.targets import target_class
+from dbhone.experiment.trainings import suite_at
 from dbhone.instance.memory import fit_together
 from dbhone.measurement.record import Design, Role
 from dbhone.source.kinds.base import parse_reference

@@ -13,25 +13,16 @@ from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
 from dbhone.dbms.base import load_dbms
-from dbhone.dbms.base_server import ServerDbms, server_systems
-from dbhone.dbms.base_settings import RequestedSetting
-from dbhone.errors import ExperimentError, SettingsError, UnknownName
-from dbhone.experiment.model import SubjectDeclaration, Training, TrainingCommand
-from dbhone.experiment.named_configs import load_config
-from dbhone.experiment.schema import (
-    ConfigSection,
-    ExperimentFile,
-    Locator,
-    SubjectSection,
-    keys_of_data,
-)
+from dbhone.dbms.base_server import server_systems
+from dbhone.errors import ExperimentError, UnknownName
+from dbhone.experiment.model import SubjectDeclaration
+from dbhone.experiment.requested_settings import RequestedSettings
+from dbhone.experiment.schema import ExperimentFile, Locator, SubjectSection
+from dbhone.experiment.trainings import Trainings
 from dbhone.instance import applied_levers
 from dbhone.measurement.record import READY_MADE, Role
 from dbhone.source.fixes import check_fix
 from dbhone.source.kinds.base import kind_of, parse_reference
-from dbhone.workload import suite as suites
-from dbhone.workload import suite_tasks
-from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
 
 CONTROL = "control"
@@ -182,193 +173,6 @@ def _settings_of(section: SubjectSection, declared: ExperimentFile) -> dict[str,
         if section.like in declared.subjects and "settings" not in section.model_fields_set:
             section = declared.subjects[section.like]
     return section.settings
-
-
-class RequestedSettings:
-    """Reads the settings that ``[config]`` and a subject's own ``settings`` ask for.
-
-    A relative ``file`` is looked for in ``folder``.
-    """
-
-    def __init__(self, config: ConfigSection, folder: Path, where: Locator) -> None:
-        self._config = config
-        self._folder = folder
-        self._where = where
-
-    def of(self, subject: str, section: SubjectSection) -> tuple[RequestedSetting, ...]:
-        """Return the settings asked of a subject's server; its own go before ``[config]``'s.
-
-        Raises ExperimentError, or UnknownName for a config that does not exist.
-        """
-        merged = {**self._config.set, **section.settings}
-        server = server_systems().get(section.dbms)
-        if server is not None:
-            own = (RequestedSetting(name=name, value=value) for name, value in merged.items())
-            return (*self._named(server), *self._from_file(server), *own)
-        if merged or self._config.use or self._config.file:
-            keys = ("subjects", subject) if section.settings else ("config",)
-            where = self._where.at(*keys)
-            raise ExperimentError(f"{where}: {section.dbms} is not a server and has no settings")
-        return ()
-
-    def _named(self, dbms: ServerDbms) -> tuple[RequestedSetting, ...]:
-        name = self._config.use
-        if name is None:
-            return ()
-        where = self._where.at("config", "use")
-        config = load_config(name, where=where)
-        if dbms.name not in config.dbms:
-            raise ExperimentError(
-                f"{where}: the config {name} is not for {dbms.name}",
-                hint=f"it is for: {', '.join(config.dbms)}",
-            )
-        return config.requested()
-
-    def _from_file(self, dbms: ServerDbms) -> tuple[RequestedSetting, ...]:
-        name = self._config.file
-        if name is None:
-            return ()
-        path = self._folder / Path(name).expanduser()
-        where = f"{self._where.at('config', 'file')}: {path}"
-        try:
-            return dbms.read_settings_file(path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError:
-            raise ExperimentError(f"{where} is not a text file in UTF-8") from None
-        except OSError as error:
-            raise ExperimentError(f"{where} cannot be read: {error.strerror}") from error
-        except SettingsError as error:
-            raise ExperimentError(f"{where}, {error.message}", hint=error.hint) from None
-
-
-class Trainings:
-    """Reads what profile-guided subjects are trained on: their own sets, or those for all."""
-
-    def __init__(
-        self,
-        where: Locator,
-        declared: ExperimentFile,
-        scale: Scale,
-        settings: RequestedSettings,
-        folder: Path,
-    ) -> None:
-        self._folder = folder
-        self._where = where
-        self._declared = declared
-        self._scale = scale
-        self._settings = settings
-
-    def of(self, name: str, section: SubjectSection, variant: Variant) -> Training | None:
-        """Return what a subject is trained on, None if it takes no training.
-
-        Raises ExperimentError or UnknownName for invalid input.
-        """
-        where = self._where.at("subjects", name)
-        if not variant.profile_guided:
-            if "train" in self._declared.subjects[name].model_fields_set:
-                raise ExperimentError(
-                    f"{where}: the variant {variant.name} takes no training",
-                    hint="add pgo or bolt to the variant, or leave 'train' out",
-                )
-            return None
-        suite_name, suite = self._suite(name, section)
-        foreign = suite_name != self._declared.workload.suite
-        general, command = self._declared.training, self._command(section.dbms)
-        usual = None if general is None or section.train_suite else general.sets
-        words = section.train or usual
-        if words is None:
-            words = () if command else suite.training
-        if not words and command is None:
-            raise ExperimentError(
-                f"{where}: the variant {variant.name} is profile-guided and must be trained",
-                hint='add [training] with sets = ["main"], or train = ["main"] to the subject',
-            )
-        sets = suites.full_names(suite, words, where=where)
-        shares = self._shares(suite_name, suite)
-        size = self._size(suite)
-        return Training(
-            suite=suite_name,
-            scale=self._foreign_scale(suite, size) if foreign else self._scale,
-            sets=sets,
-            size=size,
-            foreign=foreign,
-            shares=tuple(shares.get(set_name, 1.0) for set_name in sets) if shares else (),
-            settings=self._settings.of(name, SubjectSection(dbms=section.dbms)),
-            drop_unknown=self._declared.config.drop_unknown,
-            command=command,
-        )
-
-    def _suite(self, name: str, section: SubjectSection) -> tuple[str, Suite]:
-        """Return the name of the suite that a subject is trained on, and the suite."""
-        general, measured = self._declared.training, self._declared.workload.suite
-        suite_name = section.train_suite or (general.suite if general else None) or measured
-        at = ("subjects", name) if section.train_suite else ("training", "suite")
-        suite, where = suite_at(self._where, suite_name, *at), self._where.at("subjects", name)
-        if not suite.trains:
-            raise ExperimentError(
-                f"{where}: nothing can be trained on the suite {suite_name}",
-                hint="take a variant that needs no training, or name another suite to train on:"
-                " [training] suite",
-            )
-        if suite_name != measured and load_dbms(section.dbms).interface not in suite.protocols:
-            raise ExperimentError(f"{where}: the suite {suite_name} cannot drive {section.dbms}")
-        return suite_name, suite
-
-    def _size(self, suite: Suite) -> str:
-        general = self._declared.training
-        size = general.size if general and general.size else self._declared.workload.size
-        if size not in suite.sizes():
-            where = self._where.at("training", "size")
-            raise UnknownName("size", size, suite.sizes(), where=where)
-        return size
-
-    def _foreign_scale(self, suite: Suite, size: str) -> Scale:
-        """Return the scale of a suite that is only trained on: its own, with data for it."""
-        general = self._declared.training
-        scale = Scale(size=size, data=keys_of_data(general.data) if general else {})
-        if suite.server_sizes:
-            at = ("training", "data")
-            self._where.meant(lambda _: suite_tasks.data_set(suite, scale), "", *at)
-        return scale
-
-    def _command(self, dbms: str) -> TrainingCommand | None:
-        """Return the command that servers are trained by, None if there is none."""
-        general = self._declared.training
-        if general is None or not general.command:
-            return None
-        if dbms not in server_systems():
-            where = self._where.at("training", "command")
-            raise ExperimentError(f"{where}: {dbms} is not a server that a command could reach")
-        folder = self._folder.absolute()
-        return TrainingCommand(argv=general.command, folder=folder, timeout=general.timeout)
-
-    def _shares(self, suite_name: str, suite: Suite) -> dict[str, float]:
-        """Return the shares of the training by the full names of its sets."""
-        general = self._declared.training
-        if general is None or not general.shares:
-            return {}
-        where = self._where.at("training", "shares")
-        if "seconds" not in suite.adjustable:
-            raise ExperimentError(
-                f"{where}: {suite_name} runs each set once: its time cannot be divided by shares"
-            )
-        trained = suites.full_names(suite, general.sets or ())
-        shared = suites.full_names(suite, tuple(general.shares), where=where)
-        for word, set_name in zip(general.shares, shared, strict=True):
-            if set_name not in trained:
-                raise UnknownName("set of the training", word, general.sets or (), where=where)
-        return dict(zip(shared, general.shares.values(), strict=True))
-
-
-def suite_at(where: Locator, name: str, *keys: str) -> Suite:
-    """Return the suite that is named at these keys, which may be a user's file.
-
-    Raises UnknownName, or ExperimentError for a wrong file.
-    """
-    if suites.is_users_file(name):
-        return where.meant(suite_tasks.load_checked, name, *keys)
-    if name not in suites.names():
-        raise UnknownName("suite", name, suites.names(), where=where.at(*keys))
-    return suites.load(name)
 
 
 def _with_controls(subjects: tuple[SubjectDeclaration, ...]) -> tuple[SubjectDeclaration, ...]:
