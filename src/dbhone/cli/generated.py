@@ -23,6 +23,14 @@ from dbhone.workload import suite as suites
 F = TypeVar("F", bound=Callable[..., Any])
 
 _SIZE = "quick"
+train_option = click.option(
+    "--train",
+    multiple=True,
+    metavar="SET",
+    shell_complete=completing.completing(completing.sets),
+    help="Set to train on; may be repeated.  [default: the suite's]",
+)
+
 _BUDGET = click.option(
     "--budget", type=Duration(), help="Time for everything.  [default: 15m for each subject]"
 )

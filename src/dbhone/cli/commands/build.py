@@ -11,8 +11,8 @@ from typing import Any
 import click
 from rich.table import Table
 
-from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
+from dbhone.cli.generated import train_option
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, facts, force_option, listing, write_output
 from dbhone.cli.progress import shown
@@ -59,13 +59,7 @@ _VARIANT = "rel"
 )
 @click.option("--compiler", default="gcc", show_default=True, help="gcc, clang, gcc-12, …")
 @click.option("--linker", metavar="NAME", help="Linker that the compiler calls: mold, lld, …")
-@click.option(
-    "--train",
-    multiple=True,
-    metavar="SET",
-    shell_complete=completing.completing(completing.sets),
-    help="Set to train on; may be repeated.  [default: the suite's]",
-)
+@train_option
 @click.option(
     "--suite",
     help="Suite whose sets to train on.  [default: speedtest1; for servers sysbench:micro]",

@@ -8,9 +8,13 @@ from typing import Any
 
 import click
 
-from dbhone.cli import completing
 from dbhone.cli.context import Context, pass_context
-from dbhone.cli.generated import GeneratedOptions, generated_options, write_or_execute
+from dbhone.cli.generated import (
+    GeneratedOptions,
+    generated_options,
+    train_option,
+    write_or_execute,
+)
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.running import answer, dbms_of_tree, tolerance_option
 from dbhone.errors import UsageError
@@ -50,13 +54,7 @@ class _Options(GeneratedOptions):
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option("--dbms", metavar="DBMS", help="DBMS of both sources, if it cannot be detected.")
-@click.option(
-    "--train",
-    multiple=True,
-    metavar="SET",
-    shell_complete=completing.completing(completing.sets),
-    help="Set to train on; may be repeated.  [default: the suite's]",
-)
+@train_option
 @click.option(
     "--stop-early", is_flag=True, help="Stop as soon as the difference is clear (p < 0.001)."
 )

@@ -9,9 +9,12 @@ from typing import Any
 import click
 
 from dbhone.analysis.trust import TrustGrade
-from dbhone.cli import completing
 from dbhone.cli.context import Context, open_store, pass_context
-from dbhone.cli.generated import GeneratedOptions, generated_options_without_budget
+from dbhone.cli.generated import (
+    GeneratedOptions,
+    generated_options_without_budget,
+    train_option,
+)
 from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import headed, labelled, write_output
 from dbhone.cli.plan_view import print_plan
@@ -85,13 +88,7 @@ class _Options(GeneratedOptions):
     help="Time for everything.  [default: by how long builds take: SQLite 15m, PostgreSQL 2h,"
     " MariaDB 3h, MySQL 9h]",
 )
-@click.option(
-    "--train",
-    multiple=True,
-    metavar="SET",
-    shell_complete=completing.completing(completing.sets),
-    help="Set to train on; may be repeated.  [default: the suite's]",
-)
+@train_option
 @click.option(
     "--variant", "variants", multiple=True, help="Try this one; may be repeated.  [default: usual]"
 )
