@@ -94,17 +94,17 @@ def _words(path: Path) -> list[str]:
     return text_if_there(path).split()
 
 
-def total_memory(root: Path = Path("/")) -> int:
+def total_memory() -> int:
     """Return how many bytes all programs may hold: the machine's memory, or less by our group."""
-    return int(min(float(psutil.virtual_memory().total), memory_limit(root)))
+    return int(min(float(psutil.virtual_memory().total), memory_limit(Path("/"))))
 
 
-def usable_memory(root: Path = Path("/")) -> int:
+def usable_memory() -> int:
     """Return how many bytes all tenants together may hold: the rest is the machine's and hone's.
 
     The rest is 1 GiB, or an eighth of a small machine's memory.
     """
-    total = total_memory(root)
+    total = total_memory()
     return total - min(_RESERVE, total // 8)
 
 

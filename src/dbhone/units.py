@@ -11,6 +11,7 @@ from dbhone.errors import UsageError
 _DURATION = re.compile(r"(\d{1,15}(?:\.\d+)?)\s*(ms|s|min|m|h|d)?\s*")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+_MOST_LISTED = 4
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 
 
@@ -91,9 +92,9 @@ def size(count: float) -> str:
     raise AssertionError("unreachable")
 
 
-def percent(fraction: float, *, digits: int = 1) -> str:
+def percent(fraction: float) -> str:
     """Return a signed percentage: 0.064 is ``+6.4%``."""
-    return f"{fraction * 100:+.{digits}f}%"
+    return f"{fraction * 100:+.1f}%"
 
 
 def count_of(number: float, what: str) -> str:
@@ -101,8 +102,8 @@ def count_of(number: float, what: str) -> str:
     return f"{number:,.0f} {what}{'' if number == 1 else 's'}"
 
 
-def listed(names: Sequence[str], most: int = 4) -> str:
+def listed(names: Sequence[str]) -> str:
     """Return some names in a sentence, and how many more there are."""
-    first_names = ", ".join(names[:most])
-    more = len(names) - most
+    first_names = ", ".join(names[:_MOST_LISTED])
+    more = len(names) - _MOST_LISTED
     return f"{first_names} and {more} more" if more > 0 else first_names

@@ -96,8 +96,8 @@ def material(
     analysis: Analysis,
     levels: Iterable[Level],
     *,
-    order: Sequence[str] = (),
-    arrows: Mapping[tuple[str, str], str] | None = None,
+    order: Sequence[str],
+    arrows: Mapping[tuple[str, str], str],
 ) -> ReportContext:
     """Order the subjects: the base, the candidates from the best to the worst, the controls.
 
@@ -119,7 +119,7 @@ def material(
             (effect.subject, effect.step, effect.metric): effect for effect in analysis.effects
         },
         levels={(level.subject, level.step, level.metric): level for level in levels},
-        arrows=arrows or {},
+        arrows=arrows,
     )
 
 

@@ -17,7 +17,7 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.series import Observation
 from dbhone.report import sections
 from dbhone.report.builds import build_tables
-from dbhone.report.context import ReportContext, differences_table, material
+from dbhone.report.context import differences_table, material
 from dbhone.report.findings import Findings, Origin, findings_of, findings_of_joined, unmeasured
 from dbhone.report.headline import headline
 from dbhone.report.history import HistoryView, arrows, history_view
@@ -187,7 +187,13 @@ def with_published(page: Page, words: Sequence[str]) -> Page:
 def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
     analysis, changes = findings.analysis, findings.history
     levels = find_levels(findings.samples, confidence=analysis.confidence)
-    context = _material(findings, levels)
+    context = material(
+        findings.run,
+        analysis,
+        levels,
+        order=findings.lineage.versions,
+        arrows=arrows(changes) if changes else {},
+    )
     history = history_view(context, changes) if changes else None
     alerts, notes = _alerts_and_notes(findings)
     winner, why_no_winner = _winner(findings)
@@ -233,16 +239,6 @@ def _page(findings: Findings, observations: tuple[Observation, ...]) -> Page:
         environment=environment(findings),
         origins=findings.origins,
         repeat=tuple(repeat(origin.run) for origin in findings.origins),
-    )
-
-
-def _material(findings: Findings, levels: tuple[Level, ...]) -> ReportContext:
-    return material(
-        findings.run,
-        findings.analysis,
-        levels,
-        order=findings.lineage.versions,
-        arrows=arrows(findings.history) if findings.history else None,
     )
 
 
