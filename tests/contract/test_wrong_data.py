@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from dbhone.compilation.bolt import read_report, stuck_function
 from dbhone.compilation.manifest import read_build, read_commands
 from dbhone.compilation.printed_counts import bolt_branches, clang_functions, gcc_functions
-from dbhone.dbms.base_server import InstanceDir, server_systems
+from dbhone.dbms.base_server import server_systems
 from dbhone.errors import HoneError, ProfileError
 from dbhone.experiment.load import parse, shipped_names
 from dbhone.measurement.store import Store
@@ -35,6 +35,7 @@ from dbhone.units import parse_duration, parse_percent, parse_size
 from dbhone.workload.drivers import sysbench
 from dbhone.workload.drivers._sysbench_output import error_in_output, read_summary
 from tests.experiment.pretended import pretended_build
+from tests.instance.places import place_below
 from tests.measurement.store_records import begin, invocation
 from tests.source.make_archives import tarred, zipped
 from tests.source.make_elf import elf
@@ -232,13 +233,7 @@ def test_what_a_server_writes_beside_its_data(damage: Damage) -> None:
     content = damage.of(PID_FILE)
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        place = InstanceDir(
-            data=root / "data",
-            settings=root / "settings",
-            sockets=root / "s",
-            scratch=root / "t",
-            log=root / "log",
-        )
+        place = place_below(root)
         for folder in (place.data, place.sockets, place.scratch):
             folder.mkdir()
         for path in (place.data / "postmaster.pid", place.data / "pid", place.scratch / "pid"):

@@ -9,21 +9,16 @@ import pytest
 
 from dbhone import registry
 from dbhone.dbms.base import DRAWER, Dbms
-from dbhone.dbms.base_server import InstanceDir, ServerDbms
+from dbhone.dbms.base_server import ServerDbms
 from dbhone.dbms.base_settings import Origin
 from dbhone.errors import UnknownName, UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.named_configs import config_names, load_config
 from dbhone.instance.memory import Yardstick, scaled
 from tests.experiment.test_requested_settings import EXPERIMENT
+from tests.instance.places import place_below
 
-PLACE = InstanceDir(
-    data=Path("/i/data"),
-    settings=Path("/i/settings"),
-    sockets=Path("/i/run"),
-    scratch=Path("/i/tmp"),
-    log=Path("/i/log"),
-)
+PLACE = place_below(Path("/i"))
 _UNSCALED = re.compile(r"\d+G")
 
 

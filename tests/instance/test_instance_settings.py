@@ -8,20 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.dbms.base_server import Installation, InstanceDir, ServerDbms, SizingHints
+from dbhone.dbms.base_server import Installation, ServerDbms, SizingHints
 from dbhone.dbms.base_settings import Origin, RequestedSetting
 from dbhone.errors import SettingsError
 from dbhone.instance import settings
 from dbhone.instance.settings import ResolvedSettings, choose
 from tests.instance import lives
+from tests.instance.places import place_below
 
-PLACE = InstanceDir(
-    data=Path("/i/data"),
-    settings=Path("/i/settings"),
-    sockets=Path("/i/run"),
-    scratch=Path("/i/tmp"),
-    log=Path("/i/log"),
-)
+PLACE = place_below(Path("/i"))
 MARIADB = Installation(
     dbms="mariadb", version="10.11.6", prefix=Path("/p"), server=Path("/p/bin/mariadbd")
 )

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dbhone.dbms.base_server import InstanceDir, SizingHints
 from dbhone.errors import ServerError
 from tests.instance.lives import Mariadb
+from tests.instance.places import place_below
 
 DBMS = Mariadb()
 HELP = """\
@@ -36,13 +37,7 @@ To see what variables a running server is using, type
 
 def place_in(root: Path) -> InstanceDir:
     (root / "run").mkdir()
-    return InstanceDir(
-        data=root / "data",
-        settings=root / "settings",
-        sockets=root / "run",
-        scratch=root / "tmp",
-        log=root / "log",
-    )
+    return place_below(root)
 
 
 def prefix_with(root: Path, *files: str) -> Path:

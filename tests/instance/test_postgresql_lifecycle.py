@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -11,19 +12,14 @@ from hypothesis import strategies as st
 
 from dbhone.dbms.base_server import Installation, InstanceDir, SizingHints
 from tests.instance.lives import Postgresql
+from tests.instance.places import place_below
 
 DBMS = Postgresql()
 
 
 def place_in(root: Path) -> InstanceDir:
     (root / "data").mkdir()
-    return InstanceDir(
-        data=root / "data",
-        settings=root / "settings",
-        sockets=root / "run",
-        scratch=root / "tmp",
-        log=root / "log",
-    )
+    return place_below(root)
 
 
 def pid_file(status: str) -> str:
@@ -67,13 +63,7 @@ def test_no_version_keeps_checksums_of_its_pages(tmp_path: Path, version: str, t
 
 
 def test_there_is_no_network_and_a_private_socket() -> None:
-    place = InstanceDir(
-        data=Path("/data"),
-        settings=Path("/settings"),
-        sockets=Path("/h,ome/run"),
-        scratch=Path("/scratch"),
-        log=Path("/log"),
-    )
+    place = dataclasses.replace(place_below(Path("/i")), sockets=Path("/h,ome/run"))
     settings = DBMS.fixed_settings(place)
     assert settings["listen_addresses"] == ""
     assert settings["unix_socket_permissions"] == "0700"
