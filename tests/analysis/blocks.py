@@ -12,6 +12,7 @@ from dbhone.analysis.verdict import Analysis
 from dbhone.measurement.metric import METRICS, THROUGHPUT, Metric
 from dbhone.measurement.record import Group, Step
 from dbhone.measurement.sample_array import SampleArray
+from tests.analysis.columns import samples_of
 
 Array = NDArray[np.float64]
 
@@ -21,15 +22,9 @@ def samples(values: Array, *, metric: Metric = THROUGHPUT) -> SampleArray:
 
     Subjects are called a, b, c…, steps 0, 1, 2…; a NaN is no measurement at all.
     """
-    subject, step, block = np.nonzero(~np.isnan(values))
-    return SampleArray.of_columns(
-        subjects=tuple("abcdefghij"[: values.shape[0]]),
-        steps=tuple(str(each) for each in range(values.shape[1])),
-        subject=subject.astype(np.int32),
-        step=step.astype(np.int32),
-        block=block.astype(np.int32),
-        values={metric.name: values[subject, step, block]},
-    )
+    places = np.nonzero(~np.isnan(values))
+    subjects, steps = "abcdefghij"[: values.shape[0]], map(str, range(values.shape[1]))
+    return samples_of(subjects, steps, places, {metric.name: values[places]})
 
 
 def analysed(

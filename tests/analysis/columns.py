@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dbhone.measurement.sample_array import Array, Indices, SampleArray
 
@@ -55,3 +57,21 @@ def only(samples: SampleArray, *metrics: str) -> SampleArray:
     changed = columns(samples)
     changed.values = {name: changed.values[name] for name in metrics}
     return changed.array()
+
+
+def samples_of(
+    subjects: Iterable[str],
+    steps: Iterable[str],
+    places: Iterable[ArrayLike],
+    values: Mapping[str, Array],
+) -> SampleArray:
+    """Return samples: ``places`` are the subject, the step and the block of each value."""
+    subject, step, block = (np.asarray(place, dtype=np.int32) for place in places)
+    return SampleArray.of_columns(
+        subjects=tuple(subjects),
+        steps=tuple(steps),
+        subject=subject,
+        step=step,
+        block=block,
+        values=values,
+    )

@@ -10,7 +10,7 @@ from dbhone.analysis.levels import average_ratio
 from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import steps_of
-from tests.analysis.columns import only
+from tests.analysis.columns import only, samples_of
 
 TRUE = (0.5, 1.0, 3.0)
 STEPS = ("a", "b", "c")
@@ -24,14 +24,7 @@ def _samples(seed: int, *, blocks: int = 12, spread: float = 0.03) -> SampleArra
     )
     ratio = np.where(subject == 1, np.array(TRUE)[step], 1.0)
     values = 1000 * ratio * np.exp(rng.normal(0, spread, len(subject)))
-    return SampleArray.of_columns(
-        subjects=("base", "new"),
-        steps=STEPS,
-        subject=subject.astype(np.int32),
-        step=step.astype(np.int32),
-        block=block.astype(np.int32),
-        values={THROUGHPUT.name: values},
-    )
+    return samples_of(("base", "new"), STEPS, (subject, step, block), {THROUGHPUT.name: values})
 
 
 def test_without_noise_it_is_the_mean_of_the_ratios() -> None:

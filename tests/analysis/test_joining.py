@@ -17,7 +17,7 @@ from dbhone.measurement.metric import THROUGHPUT
 from dbhone.measurement.record import Role, Run
 from dbhone.measurement.sample_array import SampleArray
 from tests.analysis.blocks import noisy
-from tests.analysis.columns import columns
+from tests.analysis.columns import columns, samples_of
 from tests.report.sample_history import a_version
 from tests.report.sample_servers import a_server_run
 
@@ -52,15 +52,9 @@ def measured(
         spread=spread,
     )
     values *= 10.0**run.id  # each run is another day
-    subject, step, block = np.nonzero(values)
-    return SampleArray.of_columns(
-        subjects=tuple(each.name for each in run.subjects),
-        steps=tuple(each.name for each in run.steps),
-        subject=subject.astype(np.int32),
-        step=step.astype(np.int32),
-        block=block.astype(np.int32),
-        values={THROUGHPUT.name: values[subject, step, block]},
-    )
+    places = np.nonzero(values)
+    names = (each.name for each in run.subjects), (each.name for each in run.steps)
+    return samples_of(*names, places, {THROUGHPUT.name: values[places]})
 
 
 def joined(*runs: Run, blocks: int = 12, spread: float = 0.02) -> Joined:

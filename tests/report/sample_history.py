@@ -10,6 +10,7 @@ import numpy as np
 from dbhone.measurement.metric import FIGURES
 from dbhone.measurement.record import READY_MADE, Group, Role, Run, Subject
 from dbhone.measurement.sample_array import SampleArray
+from tests.analysis.columns import samples_of
 from tests.report.sample_servers import SUBJECTS, a_server_run
 
 VERSIONS = ("5.6.14", "5.7.22", "8.0.12", "8.0.33")
@@ -80,17 +81,10 @@ def history_samples(
     for (version, step), ratio in truth.items():
         if version in names and step in steps:
             logs[names.index(version), steps.index(step)] += np.log(ratio)
-    subject, step, block = (axis.ravel().astype(np.int32) for axis in np.indices(shape))
+    places = (axis.ravel() for axis in np.indices(shape))
     values = {metric.name: np.full(logs.size, np.nan) for metric in FIGURES}
     values["throughput"] = 1000 * np.exp(logs.ravel())
-    return SampleArray.of_columns(
-        subjects=tuple(names),
-        steps=tuple(steps),
-        subject=subject,
-        step=step,
-        block=block,
-        values=values,
-    )
+    return samples_of(names, steps, places, values)
 
 
 def of_group(run: Run, group: Group) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dbhone.measurement.record import Design, Group, Machine, Role, Run, RunState, Step, Subject
 from dbhone.measurement.sample_array import SampleArray
+from tests.analysis.columns import samples_of
 
 # SQLite 3.40's speedtest1: number, title, group, seconds on the base.
 _SETS: dict[str, tuple[tuple[int, str, Group, float], ...]] = {
@@ -192,16 +193,15 @@ def samples(run: Run, shape: Shape | None = None) -> SampleArray:
                 own *= 0.6 + 0.8 * ((k * 7) % 11) / 10
                 speed = math.exp(level + noise + own) / seconds.get(step.name, 0.05)
                 rows.append((s, k, block, speed, 0.98 / speed, 24.0e6 + 4096 * rng.randrange(9)))
-    return SampleArray.of_columns(
-        subjects=tuple(each.name for each in run.subjects),
-        steps=tuple(step.name for step in run.steps),
-        subject=np.array([row[0] for row in rows], dtype=np.int32),
-        step=np.array([row[1] for row in rows], dtype=np.int32),
-        block=np.array([row[2] for row in rows], dtype=np.int32),
-        values={
-            "throughput": np.array([row[3] for row in rows], dtype=np.float64),
-            "cpu_seconds": np.array([row[4] for row in rows], dtype=np.float64),
+    *places, speeds, cpu, memory = np.array(rows, dtype=np.float64).reshape(-1, 6).T
+    return samples_of(
+        (each.name for each in run.subjects),
+        (step.name for step in run.steps),
+        places,
+        {
+            "throughput": speeds,
+            "cpu_seconds": cpu,
             "instructions": np.full(len(rows), np.nan),
-            "peak_memory_bytes": np.array([row[5] for row in rows], dtype=np.float64),
+            "peak_memory_bytes": memory,
         },
     )

@@ -22,6 +22,7 @@ from dbhone.measurement.record import (
     Warning,
 )
 from dbhone.measurement.sample_array import SampleArray
+from tests.analysis.columns import samples_of
 from tests.report.sample_run import a_run
 
 # The steps of sysbench:micro: name, group, operations per second on the base with 4 clients.
@@ -244,13 +245,11 @@ def server_samples(run: Run, shape: Shape | None = None) -> SampleArray:
                 if subject.broken is None:
                     places.append((s, k, block))
                     rows.append(_figures(step, subject.name, speed, shape, rng))
-    return SampleArray.of_columns(
-        subjects=tuple(each.name for each in run.subjects),
-        steps=tuple(step.name for step in run.steps),
-        subject=np.array([each[0] for each in places], dtype=np.int32),
-        step=np.array([each[1] for each in places], dtype=np.int32),
-        block=np.array([each[2] for each in places], dtype=np.int32),
-        values={
+    return samples_of(
+        (each.name for each in run.subjects),
+        (step.name for step in run.steps),
+        np.array(places, dtype=np.int32).reshape(-1, 3).T,
+        {
             metric.name: np.array([row.get(metric.name, np.nan) for row in rows], dtype=np.float64)
             for metric in FIGURES
         },

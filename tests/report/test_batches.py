@@ -14,6 +14,7 @@ from dbhone.report.formats.html import PLUGIN as HTML
 from dbhone.report.formats.text import PLUGIN as TEXT
 from dbhone.report.page import Page, build_page
 from tests.analysis.blocks import steps_of
+from tests.analysis.columns import samples_of
 from tests.report.sample_run import a_run
 
 ROWS = 200_000
@@ -38,15 +39,8 @@ def seconds(subject: int, run: int, load: int) -> float:
 def samples(loads: int = LOADS) -> SampleArray:
     places = [(s, r, b) for b in range(loads) for r in range(len(RUNS)) for s in range(2)]
     took = np.array([seconds(*place) for place in places])
-    subject, step, block = (np.array(each, dtype=np.int32) for each in zip(*places, strict=True))
-    return SampleArray.of_columns(
-        subjects=("old", "new"),
-        steps=RUNS,
-        subject=subject,
-        step=step,
-        block=block,
-        values={THROUGHPUT.name: ROWS / took, LATENCY_P50.name: took},
-    )
+    values = {THROUGHPUT.name: ROWS / took, LATENCY_P50.name: took}
+    return samples_of(("old", "new"), RUNS, zip(*places, strict=True), values)
 
 
 def page(loads: int = LOADS) -> Page:

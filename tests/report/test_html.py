@@ -19,6 +19,7 @@ from dbhone.report import chart
 from dbhone.report.formats import html as html_format
 from dbhone.report.formats.base import render
 from dbhone.report.page import Page, build_page
+from tests.analysis.columns import samples_of
 from tests.report.odd_runs import odd_runs
 from tests.report.sample_history import a_history, history_samples
 from tests.report.sample_run import SUBJECTS, Shape, a_run, samples, subject
@@ -324,16 +325,10 @@ class TestRoom:
 def _copied(run: Run, *, blocks: int) -> SampleArray:
     """Return measurements of a run whose steps the samples' maker does not know."""
     shape = (blocks, len(run.subjects), len(run.steps))
-    block, subject_, step = (each.ravel().astype(np.int32) for each in np.indices(shape))
+    block, subject, step = (each.ravel() for each in np.indices(shape))
     noise = np.random.default_rng(4).lognormal(0, 0.02, block.size)
     rate = 1000 * noise * np.array([each.threads or 1 for each in run.steps])[step]
     values = {"throughput": rate, "cpu_seconds": 1 / rate}
     values |= {f"latency_p{each}": each / rate for each in (50, 95, 99)}
-    return SampleArray.of_columns(
-        subjects=tuple(each.name for each in run.subjects),
-        steps=tuple(each.name for each in run.steps),
-        subject=subject_,
-        step=step,
-        block=block,
-        values=values,
-    )
+    names = (each.name for each in run.subjects), (each.name for each in run.steps)
+    return samples_of(*names, (subject, step, block), values)
