@@ -181,6 +181,18 @@ class Bench:
         )
 
 
+def cut_off(measuring: Measuring, number: int) -> None:
+    """Interrupt measuring when a slice of block 1 begins."""
+
+    def stop(event: Event) -> None:
+        if isinstance(event, SliceStarted) and event.block == 1 and event.number == number:
+            raise KeyboardInterrupt
+
+    measuring.recorder.listen = stop
+    with pytest.raises(KeyboardInterrupt):
+        measuring.run()
+
+
 @pytest.fixture
 def bench(run: Run, store: Store, session: Session) -> Bench:
     return Bench(run, store, session)
@@ -219,15 +231,7 @@ def test_one_subject_does_all_sets_before_the_next_ones_turn(
 def test_a_turn_that_was_cut_off_goes_on_with_what_is_open(
     bench: Bench, builds: dict[str, Build]
 ) -> None:
-    cut = bench.measure(builds, servers=Servers.ONE)
-
-    def stop(event: Event) -> None:
-        if isinstance(event, SliceStarted) and event.block == 1 and event.number == 4:
-            raise KeyboardInterrupt
-
-    cut.recorder.listen = stop
-    with pytest.raises(KeyboardInterrupt):
-        cut.run()
+    cut_off(bench.measure(builds, servers=Servers.ONE), 4)
     before = bench.done()
     assert len(before) == 6 + 3
     assert bench.measure(builds, servers=Servers.ONE).run() == "blocks"
@@ -276,15 +280,7 @@ def test_a_budget_that_no_block_fits_in_is_an_error(bench: Bench, builds: dict[s
 
 
 def test_what_was_cut_off_is_made_anew_and_kept(bench: Bench, builds: dict[str, Build]) -> None:
-    cut = bench.measure(builds)
-
-    def stop(event: Event) -> None:
-        if isinstance(event, SliceStarted) and event.block == 1 and event.number == 5:
-            raise KeyboardInterrupt
-
-    cut.recorder.listen = stop
-    with pytest.raises(KeyboardInterrupt):
-        cut.run()
+    cut_off(bench.measure(builds), 5)
     before = len(bench.done())
     assert before == 6 + 4
     assert bench.measure(builds).run() == "blocks"
