@@ -281,7 +281,7 @@ def parse_side(text: str, known: KnownVersions) -> Side:
         short=f"{version.dbms}-{version.name}" if version else _short(source),
         word=word,
         variant=variant,
-        dbms=version.dbms if version else None,
+        dbms=version.dbms if version else reference if reference in system_names() else None,
     )
 
 
