@@ -70,7 +70,13 @@ def test_the_version_is_told(home: Path) -> None:
         (("try", "--target", "200%"), "does not lie between 0% and 100%"),
         (("run",), "Missing argument 'FILE'"),
         (("run", "none.toml"), "cannot read none.toml: No such file or directory"),
-        (("plan", "tri"), "cannot read tri"),
+        (("plan", "tri"), "there is no experiment 'tri'\n next: did you mean 'try'?"),
+        (("start", "nope", "rel"), "there is no experiment 'nope'\n next: those that ship: "),
+        (("uninstall",), "hone has installed no server here\n next: to remove hone itself, delete"),
+        (
+            ("compare", "postgresql", "postgresql#o3", "--suite", "no.workload", "--plan"),
+            "--suite: there is no ",
+        ),
         (("build", "sqlite", "--variant", "pgo", "--suite", "nope"), "no suite 'nope'"),
         (("build", "apt:sqlite3", "--train", "main"), "takes no training"),
         (("build", "apt:sqlite3", "--variant", "o3+rel"), "both set the optimisation level"),
@@ -201,7 +207,9 @@ def test_a_home_is_not_made_in_folders_that_do_not_exist(tmp_path: Path) -> None
     assert not (tmp_path / "typo").exists()
 
 
-@pytest.mark.parametrize("words", [("runs",), ("show",), ("report",), ("builds",), ("resume",)])
+@pytest.mark.parametrize(
+    "words", [("runs",), ("show",), ("report",), ("builds",), ("resume",), ("uninstall",)]
+)
 def test_what_only_reads_makes_no_home(tmp_path: Path, words: tuple[str, ...]) -> None:
     hone(tmp_path / "home", *words)
     assert not (tmp_path / "home").exists()
@@ -212,6 +220,12 @@ def test_a_look_at_the_machine_names_the_home_and_makes_none(home: Path) -> None
     (kept,) = (found for found in told["machine"] if found["name"] == "home")
     assert kept["text"].startswith(f"{home}, ")
     assert list(home.parent.iterdir()) == []
+
+
+def test_the_dbms_of_a_side_that_names_one_is_known_without_its_source(home: Path) -> None:
+    words = ("compare", "postgresql", "postgresql#o3", "--output", "x.toml")
+    assert hone(home, *words).returncode == 0
+    assert not home.exists()
 
 
 def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:

@@ -93,6 +93,8 @@ def load_named(
     path = Path(word)
     if not path.exists() and word in shipped_names():
         return load_shipped(word, versions, sources)
+    if not path.exists() and path.parent == Path() and not path.suffix:
+        raise UnknownName("experiment", word, (), hint=_hint_for(path))
     return load_file(path, versions, sources)
 
 

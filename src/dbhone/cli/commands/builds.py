@@ -12,7 +12,7 @@ from dbhone.host_lock import hold_host_lock
 from dbhone.measurement.record import RunState
 from dbhone.measurement.store import Store
 from dbhone.report.page import build_page
-from dbhone.units import duration, size
+from dbhone.units import count_of, duration, size
 
 
 @click.command(
@@ -93,7 +93,7 @@ def _prune(context: Context, *, everything: bool) -> None:
         keep = frozenset() if everything else _needed(store)
         with hold_host_lock(lambda other: context.err.print(f"waiting for {other} to finish")):
             pruned = prune(session.home, keep)
-    context.out.print(f"removed {pruned.folders} builds, freed {size(pruned.bytes)}")
+    context.out.print(f"removed {count_of(pruned.folders, 'build')}, freed {size(pruned.bytes)}")
 
 
 def _needed(store: Store) -> frozenset[str]:

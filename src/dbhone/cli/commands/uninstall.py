@@ -21,13 +21,21 @@ from dbhone.package.installing import installed_servers, uninstall
 @click.option("--yes", "-y", is_flag=True, help="Restore without asking.")
 @pass_context
 def command(context: Context, server: str | None, yes: bool) -> None:
-    """Restore the distribution's packages of SERVER, which `hone install` has kept."""
-    with context.session() as session:
+    """Restore the distribution's packages of SERVER, which `hone install` has kept.
+
+    hone itself is removed as it was installed: docs/install.md says how.
+    """
+    with context.traceless_session() as session:
         known = installed_servers(session)
-        if not known or (server is None and len(known) > 1):
+        if not known:
             raise UsageError(
-                "hone has installed no server here" if not known else "name one of the servers",
-                hint=", ".join(known) or None,
+                "hone has installed no server here",
+                hint=f"to remove hone itself, delete {context.home.root} and the clone, or"
+                " run 'uv tool uninstall dbhone'",
+            )
+        if server is None and len(known) > 1:
+            raise UsageError(
+                "several servers here are hone's", hint=f"name one: {', '.join(known)}"
             )
         chosen = server or known[0]
         if chosen not in known:
