@@ -67,3 +67,11 @@ def test_a_subject_that_is_missing_says_nothing() -> None:
     logs[0, 0] -= 1.0
     logs[5:, 0] = np.nan
     assert unsettled(logs) == 0
+
+
+def test_many_trials_at_once_are_each_judged_alone() -> None:
+    logs = np.random.default_rng(1).standard_t(2, (5, 6, 20, 2))
+    together = unsettled(logs)
+    assert together.any()
+    for place in np.ndindex(5, 6):
+        assert together[place] == unsettled(logs[place])

@@ -33,26 +33,29 @@ _FAR = 4.0
 _LEAST = 6
 
 
-def unsettled(logs: Array) -> int:
+def unsettled(logs: Array) -> NDArray[np.intp]:
     """Return how many rounds at the beginning are to be left out.
 
     ``logs`` is rounds x subjects, the logarithms of the slices' rates; NaN where one is missing.
+    Further axes before these are many trials at once.
     """
-    most = min(len(logs) // 3, len(logs) - _LEAST)
-    for count in range(max(0, most)):
-        if not _is_far(logs[count], logs[count + 1 :]):
-            return count
-    return max(0, most)
+    rounds = logs.shape[-2]
+    count = np.zeros(logs.shape[:-2], dtype=np.intp)
+    unlike = np.ones(logs.shape[:-2], dtype=np.bool_)
+    for number in range(min(rounds // 3, rounds - _LEAST)):
+        unlike &= _is_far(logs[..., number, :], logs[..., number + 1 :, :])
+        count += unlike
+    return count
 
 
-def _is_far(first: Array, later: Array) -> bool:
-    known = ~np.isnan(first) & ~np.isnan(later).any(axis=0)
-    if not known.any():
-        return False
-    rest = later[:, known]
-    middle = np.median(rest, axis=0)
-    spread = DEVIATION * np.median(np.abs(rest - middle), axis=0)
-    return bool((np.abs(first[known] - middle) > _FAR * spread).any())
+def _is_far(first: Array, later: Array) -> NDArray[np.bool_]:
+    known = ~np.isnan(first) & ~np.isnan(later).any(axis=-2)
+    rest = np.where(known[..., None, :], later, 0.0)
+    middle = np.median(rest, axis=-2)
+    spread = DEVIATION * np.median(np.abs(rest - middle[..., None, :]), axis=-2)
+    away = np.abs(np.where(known, first, 0.0) - middle)
+    far: NDArray[np.bool_] = (away > _FAR * spread).any(axis=-1)
+    return far
 
 
 DEVIATION = 1.4826

@@ -286,7 +286,7 @@ class _InterleavedTrial:
         logs = np.array([[reading.log_rate for reading in client.readings] for client in sound]).T
         left_out = self._tried
         if sound:
-            left_out += unsettled(logs[self._tried :])
+            left_out += int(unsettled(logs[self._tried :]))
         results = {name: SubjectResult.failed(name, why) for name, why in self._refused.items()}
         for name, client in self._clients.items():
             results[name] = client.result(left_out)

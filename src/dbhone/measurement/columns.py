@@ -26,6 +26,7 @@ from dbhone.measurement.metric import (
     Metric,
 )
 from dbhone.measurement.record import LEAST_OPERATIONS
+from dbhone.measurement.round_noise import level_variances
 from dbhone.measurement.rows import step_of
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.measurement.tables import COUNTS, INVOCATIONS, MEASUREMENTS, SLICES, STEPS, SUBJECTS
@@ -86,8 +87,7 @@ def _within(
 ) -> Floats | None:
     """Return the variance of each measurement's log throughput by its rounds, None without slices.
 
-    ``place`` has each measurement's row in ``invocations``, ``step`` its step. What a round does to
-    all subjects alike is not noise of theirs: it is taken out first.
+    ``place`` has each measurement's row in ``invocations``, ``step`` its step.
     """
     slices = _matrix(connection, _slices(run_id))
     if not len(slices):
@@ -103,18 +103,7 @@ def _within(
         _, line = np.unique(slices[rows, 1], return_inverse=True)
         table = np.full((line.max() + 1, len(own)), np.nan)
         table[line, column] = rates[rows]
-        variances[own] = _variances(table[~np.isnan(table).any(axis=1)])
-    return variances
-
-
-def _variances(table: Floats) -> Floats:
-    """Return the variance of each column's mean, of a table rounds x subjects."""
-    rounds, subjects = table.shape
-    if rounds < 2 or subjects < 2:
-        return np.full(subjects, np.nan)
-    own = table - table.mean(axis=1, keepdims=True)
-    # The common part, a mean of all subjects, has a share of each one's noise.
-    variances: Floats = own.var(axis=0, ddof=1) / rounds * subjects / (subjects - 1)
+        variances[own] = level_variances(table[~np.isnan(table).any(axis=1)])
     return variances
 
 
