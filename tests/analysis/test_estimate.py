@@ -187,3 +187,12 @@ def test_p_values_keep_their_promise_far_out_in_the_tail(blocks: int) -> None:
     """A correction for hundreds of comparisons looks nowhere else."""
     values = np.random.default_rng(blocks).normal(0, 1, (400_000, blocks))
     assert np.mean(plain(values).p < 0.0005) == pytest.approx(0.0005, rel=0.35)
+
+
+@pytest.mark.parametrize(("steps", "most"), [(1, 0.07), (5, 0.10), (32, 0.16)])
+def test_light_tails_raise_no_more_false_alarms_than_the_documents_say(
+    steps: int, most: float
+) -> None:
+    values = np.random.default_rng(steps).uniform(-1, 1, (400_000, 6))
+    alone = np.mean(plain(values).p < 0.05 / steps)
+    assert 0.05 < 1 - (1 - alone) ** steps < most

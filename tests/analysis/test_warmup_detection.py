@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbhone.analysis.rounds import unsettled
+from dbhone.analysis.rounds import unsettled, usual_unsettled
 from dbhone.measurement.sample_array import Array
 
 
@@ -75,3 +75,14 @@ def test_many_trials_at_once_are_each_judged_alone() -> None:
     assert together.any()
     for place in np.ndindex(5, 6):
         assert together[place] == unsettled(logs[place])
+
+
+def test_a_stall_that_comes_first_in_one_trial_is_no_warm_up() -> None:
+    assert usual_unsettled(np.array([0, 0, 3])) == 0
+    assert usual_unsettled(np.array([2, 0])) == 0
+
+
+def test_what_settles_in_most_trials_is_left_out_of_all() -> None:
+    assert usual_unsettled(np.array([2])) == 2
+    assert usual_unsettled(np.array([2, 3, 0])) == 2
+    assert usual_unsettled(np.array([[2, 0], [3, 0], [0, 1]])).tolist() == [2, 0]

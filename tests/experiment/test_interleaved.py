@@ -165,6 +165,18 @@ def test_the_figures_are_those_of_the_slices(session: Session) -> None:
     assert results["old"].conditions == results["new"].conditions
 
 
+def test_rounds_are_left_out_as_most_trials_of_their_set_so_far_show(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seemed = iter([1, 0, 1])
+    monkeypatch.setattr("dbhone.experiment.interleaved.unsettled", lambda _: next(seemed))
+    monkeypatch.setattr("dbhone.experiment.interleaved.most_unsettled", lambda _: 1)
+    with stand(Sleepers(), session) as made:
+        trials = [made.results()["old"].slices for _ in range(3)]
+    left_out = [[one.round for one in slices if not one.counted] for slices in trials]
+    assert left_out == [[0], [], [0]]
+
+
 def test_what_is_observed_is_told_of_the_slices_alone(session: Session) -> None:
     with stand(Sleepers(), session, observe=True) as made:
         turnout = made.results()["old"]

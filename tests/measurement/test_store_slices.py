@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dbhone.measurement.record import Sliced
+from dbhone.measurement.round_noise import level_variances
 from dbhone.measurement.store import Store
 from tests.measurement.store_records import a_slice, begin, invocation
 
@@ -61,8 +62,8 @@ def test_rounds_show_how_noisy_a_measurement_is_without_what_strikes_all_alike(
                 replace(measured, measurements=measured.measurements[:1], slices=slices),
             )
         within = store.samples(run_id).within
-    differences = np.diff([np.log(each) for each in rates.values()], axis=0)[0]
-    assert within[:, 0, 0].sum() == pytest.approx(differences.var(ddof=1) / 4)
+    logs = np.log(np.array(list(rates.values())) / 0.5).T
+    assert within[:, 0, 0] == pytest.approx(level_variances(logs))
     assert np.isnan(within[:, 1:]).all()
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from dbhone.analysis.rounds import unsettled
+from dbhone.analysis.rounds import most_unsettled, unsettled, usual_unsettled
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.block_servers import BlockServers
 from dbhone.experiment.model import Slices
@@ -135,6 +136,7 @@ class InterleavedTrials:
         self._session = session
         self._sets = set(sets)
         self._usual: dict[str, Rounds] = {}
+        self._unsettled: defaultdict[str, list[int]] = defaultdict(list)
         self._seed = seed
         self._on_slow = on_slow
 
@@ -164,7 +166,7 @@ class InterleavedTrials:
         usual = self._usual.get(trial.set)
         with _InterleavedTrial(self._servers, self._session, trial, self._seed, usual) as slices:
             self._usual[trial.set] = slices.measure(announce)
-            results = slices.results()
+            results = slices.results(self._unsettled[trial.set])
         return surroundings.stamp((results[name] for name in trial.subjects), slices.cpu_seconds)
 
 
@@ -280,13 +282,18 @@ class _InterleavedTrial:
             if name in self._clients:
                 self._clients[name].slice(number, position, rounds.seconds, self._began)
 
-    def results(self) -> dict[str, SubjectResult]:
-        """Return each subject's result, without the rounds in which one had not settled."""
+    def results(self, found: list[int]) -> dict[str, SubjectResult]:
+        """Return each subject's result, without the rounds before all have settled.
+
+        How many these seem to be is added to what was found in the set's trials before.
+        """
         sound = [client for client in self._clients.values() if client.error is None]
         logs = np.array([[reading.log_rate for reading in client.readings] for client in sound]).T
         left_out = self._tried
         if sound:
-            left_out += int(unsettled(logs[self._tried :]))
+            rest = logs[self._tried :]
+            found.append(int(unsettled(rest)))
+            left_out += min(int(usual_unsettled(np.array(found))), most_unsettled(len(rest)))
         results = {name: SubjectResult.failed(name, why) for name, why in self._refused.items()}
         for name, client in self._clients.items():
             results[name] = client.result(left_out)
