@@ -326,6 +326,19 @@ class TestNotes:
         assert starts not in embedded
         assert layout in embedded
 
+    @pytest.mark.parametrize(
+        ("blocks", "told"),
+        [(5, None), (6, "one start in 2 may have happened to none of these 6"), (15, "start in 5")],
+    )
+    def test_a_page_with_verdicts_says_how_rare_a_start_it_cannot_know_of(
+        self, blocks: int, told: str | None
+    ) -> None:
+        run = a_server_run()
+        method = build_page(run, server_samples(run, Shape(blocks=blocks))).method
+        assert method is not None
+        assert ("What happens to fewer than" in method) == (told is not None)
+        assert (told or "") in method
+
     def test_the_method_of_cold_servers_is_told_as_it_was(self) -> None:
         run = a_server_run()
         cold = replace(run, warnings=(Warning(code=COLD, text="every server was cold"),))

@@ -298,3 +298,17 @@ def _of_starts(context: ReportContext) -> Iterator[str]:
         "warms it up; the steps of one block share that start. So what a start happens to bring "
         "is part of the spread from block to block, which the intervals are made of."
     )
+    yield from _of_rare_starts(context.analysis.blocks)
+
+
+def _of_rare_starts(blocks: int) -> Iterator[str]:
+    """Yield what may happen to starts and yet to none of so many, by the rule of three.
+
+    A thing that happens to none of n starts happens to fewer than 3 in n, with a confidence of
+    95 % (J. A. Hanley and A. Lippman-Hand, JAMA 249 (1983) 1743-1745).
+    """
+    if blocks >= MINIMUM_BLOCKS:
+        yield (
+            f"What happens to fewer than one start in {blocks // 3} may have happened to none of "
+            f"these {blocks}, and then no interval knows of it."
+        )
