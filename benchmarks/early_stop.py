@@ -13,8 +13,9 @@ import argparse
 
 import numpy as np
 
-from benchmarks.statistics.noise import CHOSEN_ON, HELD_OUT
+from benchmarks.statistics.kinds import CHOSEN_ON, HELD_OUT
 from benchmarks.statistics.piece import Array, Plan
+from benchmarks.statistics.study import generator
 from dbhone.analysis.estimate import estimate
 from dbhone.analysis.verdict import CLEAR, MINIMUM_BLOCKS
 from dbhone.measurement.sample_array import Logs
@@ -31,8 +32,8 @@ def main() -> None:
     runs = parser.parse_args().runs
     logs = np.concatenate(
         [
-            noise(np.random.default_rng([1, *name.encode()]), runs, Plan(restarts=_BLOCKS)).logs
-            for name, noise in {**CHOSEN_ON, **HELD_OUT}.items()
+            each.noise(generator(1, each.name), runs, Plan(restarts=_BLOCKS)).logs
+            for each in (*CHOSEN_ON, *HELD_OUT)
         ]
     )
     blocks = (logs[..., 1] - logs[..., 0]).mean(axis=(2, 3))

@@ -53,7 +53,7 @@ class Recording:
             found[run, restart, step] = rounds[begin : begin + plan.rounds]
         swapped = rng.random((runs, plan.restarts)) < 0.5
         logs = np.where(swapped[:, :, None, None, None], found[..., ::-1], found)
-        return Piece(logs=logs, luck=np.zeros((*logs.shape[:3], 2)))
+        return Piece(logs=logs, luck=np.zeros((*logs.shape[:3], 2)), settled=True)
 
 
 def recordings(folder: Path) -> Iterator[Recording]:

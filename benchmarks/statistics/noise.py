@@ -1,12 +1,11 @@
-"""Synthetic noise: what machines do to the rates of two equal servers, slice by slice.
+"""Synthetic noise: what happens to the rates of two equal servers, slice by slice.
 
-Each kind is one cause, about as bad as a shared machine has shown it. On those of ``CHOSEN_ON``
-dbhone's method was chosen; those of ``HELD_OUT`` only judge it.
+Each function is one cause, about as bad as a shared machine has shown it. ``kinds.py`` lists them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 from scipy.signal import lfilter
@@ -15,6 +14,8 @@ from benchmarks.statistics.piece import Array, Piece, Plan
 
 SPREAD = 0.03
 """The standard deviation of a slice on a quiet machine: 3 %."""
+_STANDSTILL = 1e-3
+"""What a server still does that stands still: half an operation, where 500 are usual."""
 
 Noise = Callable[[np.random.Generator, int, Plan], Piece]
 
@@ -90,12 +91,52 @@ def everything(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
     return Piece.of(noise, luck(rng, runs, plan).luck / 2)
 
 
-CHOSEN_ON: Mapping[str, Noise] = {
-    each.__name__.replace("_", " "): each for each in (quiet, heavy, bursts, humps, stalls)
-}
-HELD_OUT: Mapping[str, Noise] = {
-    each.__name__.replace("_", " "): each for each in (drift, luck, odd_starts, waves, everything)
-}
+def uniform(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return starts of one server that are off by anything up to 10 %: tails that are too light."""
+    starts = np.zeros((runs, plan.restarts, plan.steps, 2))
+    starts[..., 1] = rng.uniform(-0.1, 0.1, starts.shape[:-1])
+    return Piece.of(rng.normal(0, SPREAD, plan.shape(runs)), starts)
+
+
+def two_levels(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return starts that are good or bad, evenly, by 5 %: two humps."""
+    good = rng.integers(0, 2, (runs, plan.restarts, plan.steps, 2))
+    return Piece.of(rng.normal(0, SPREAD, plan.shape(runs)), np.where(good, 0.05, 0.0))
+
+
+def long_stalls(rng: np.random.Generator, runs: int, plan: Plan, *, share: float) -> Piece:
+    """Return a server that stands still for 2 s, again and again.
+
+    It is faster in between, by so much that both end equally many operations in the long run.
+    """
+    logs = rng.normal(0, SPREAD, plan.shape(runs))
+    still = _spells(rng, runs, plan, share=share, seconds=2)[..., 1]
+    mean = np.log(1 - share + share * _STANDSTILL)
+    logs[..., 1] += np.where(still, np.log(_STANDSTILL), 0.0) - mean
+    return _alike(logs)
+
+
+def slow_starts(rng: np.random.Generator, runs: int, plan: Plan) -> Piece:
+    """Return a server of which one start in ten is a fifth slower, on all steps.
+
+    Its other starts are faster, by so much that the mean of the logarithms is the other server's.
+    """
+    piece = luck(rng, runs, plan)
+    slow = rng.random((runs, plan.restarts, 1)) < 0.1
+    starts = piece.luck.copy()
+    starts[..., 1] += np.log(0.8) * (slow - 0.1)
+    return Piece.of(piece.logs - piece.luck[..., None, :], starts)
+
+
+def layouts(rng: np.random.Generator, runs: int, plan: Plan, *, drawn: bool) -> Piece:
+    """Return two builds of one source whose layouts are luckier or less, by 1.3 % on a step.
+
+    A layout is ``drawn`` anew for each start, or is the same in all.
+    """
+    restarts = plan.restarts if drawn else 1
+    offsets = rng.normal(0, 0.013, (runs, restarts, plan.steps, 2))
+    starts = np.repeat(offsets, plan.restarts // restarts, axis=1)
+    return Piece.of(rng.normal(0, SPREAD, plan.shape(runs)), starts)
 
 
 def _alike(noise: Array) -> Piece:

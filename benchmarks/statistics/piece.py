@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dbhone.analysis.rounds import unsettled, usual_unsettled
+
 Array = NDArray[np.float64]
 
 
@@ -48,10 +50,12 @@ class Piece:
 
     ``logs`` is runs x restarts x steps x rounds x servers. ``luck`` is what of it belongs to a
     start of a server (runs x restarts x steps x servers): zero in a trace, which cannot tell.
+    From what is ``settled`` the rounds before servers had settled were left out already.
     """
 
     logs: Array
     luck: Array
+    settled: bool = False
 
     @classmethod
     def of(cls, noise: Array, luck: Array) -> Piece:
@@ -60,7 +64,15 @@ class Piece:
 
     def first(self, restarts: int) -> Piece:
         """Return the same runs, had they ended after so many restarts."""
-        return Piece(logs=self.logs[:, :restarts], luck=self.luck[:, :restarts])
+        return replace(self, logs=self.logs[:, :restarts], luck=self.luck[:, :restarts])
+
+    def left_out(self) -> NDArray[np.intp]:
+        """Return how many rounds dbhone leaves out at the beginning, runs x restarts x steps."""
+        if self.settled:
+            return np.zeros(self.logs.shape[:3], dtype=np.intp)
+        found = unsettled(self.logs).swapaxes(0, 1)
+        so_far = [usual_unsettled(found[: restart + 1]) for restart in range(len(found))]
+        return np.stack(so_far, axis=1)
 
     def alone(self) -> Array:
         """Return what a single server of average luck would have done, at every moment.

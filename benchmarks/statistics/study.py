@@ -10,16 +10,16 @@ import numpy as np
 
 from benchmarks.statistics.cutting import Recording
 from benchmarks.statistics.figures import Figures, figures
+from benchmarks.statistics.kinds import CHOSEN_ON, HELD_OUT, USUAL, Kind
 from benchmarks.statistics.methods.base import Method
-from benchmarks.statistics.noise import CHOSEN_ON, HELD_OUT, Noise
 from benchmarks.statistics.piece import Plan
 from benchmarks.statistics.trace import Use
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
 
 LENGTHS = (6, 8, 10, 12, 15, 18, 21, 25, 30)
 """The restarts of the runs of which the shortest that finds enough is told."""
-USUAL, LONGEST = Plan(restarts=15), Plan(restarts=LENGTHS[-1])
-"""Runs of 30 minutes, of which most figures are, and the longest that are tried."""
+LONGEST = Plan(restarts=LENGTHS[-1])
+"""The longest runs that are tried."""
 Results: TypeAlias = Mapping[str, Figures]
 
 
@@ -48,17 +48,17 @@ class Study:
 
     def rows(self) -> Iterator[Row]:
         """Yield a row for each noise: those to choose on first, then those that only judge."""
-        for held_out, noises in ((False, CHOSEN_ON), (True, HELD_OUT)):
-            for name, noise in noises.items():
-                yield self._of_noise(name, noise, held_out=held_out)
+        for held_out, kinds in ((False, CHOSEN_ON), (True, HELD_OUT)):
+            for kind in kinds:
+                yield self._of_kind(kind, held_out=held_out)
             for each in self.recordings:
                 if (each.use is Use.JUDGING) == held_out:
                     yield self._of_recording(each)
 
-    def _of_noise(self, name: str, noise: Noise, *, held_out: bool) -> Row:
-        piece = noise(self._generator(name), self.runs, LONGEST)
+    def _of_kind(self, kind: Kind, *, held_out: bool) -> Row:
+        piece = kind.noise(generator(self.seed, kind.name), self.runs, LONGEST)
         return Row(
-            noise=name,
+            noise=kind.name,
             held_out=held_out,
             longest=LONGEST.minutes,
             results={
@@ -72,8 +72,8 @@ class Study:
     def _of_recording(self, recording: Recording) -> Row:
         """Judge runs as long as those of synthetic noise, or as long as was recorded."""
         longest = recording.plan(USUAL)
-        piece = recording.cut(self._generator(recording.title), self.runs, longest)
-        restarts = min(_restarts_within(longest, USUAL.minutes), longest.restarts)
+        piece = recording.cut(generator(self.seed, recording.title), self.runs, longest)
+        restarts = min(restarts_within(longest, USUAL.minutes), longest.restarts)
         lengths = [each for each in self.lengths if each <= longest.restarts]
         return Row(
             noise=recording.title,
@@ -86,11 +86,12 @@ class Study:
             },
         )
 
-    def _generator(self, name: str) -> np.random.Generator:
-        """Return random numbers of a noise's own, whatever other noises there are."""
-        return np.random.default_rng([self.seed, *name.encode()])
+
+def generator(seed: int, name: str) -> np.random.Generator:
+    """Return random numbers of a noise's own, whatever other noises there are."""
+    return np.random.default_rng([seed, *name.encode()])
 
 
-def _restarts_within(plan: Plan, minutes: float) -> int:
+def restarts_within(plan: Plan, minutes: float) -> int:
     """Return how many restarts fit into so many minutes: at least what a verdict needs."""
     return max(int(minutes / plan.after(1).minutes), MINIMUM_BLOCKS)

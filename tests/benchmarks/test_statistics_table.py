@@ -6,11 +6,12 @@ import pytest
 from benchmarks.statistics.__main__ import DOCUMENT, titles
 from benchmarks.statistics.document import DocumentError, between, placed
 from benchmarks.statistics.figures import Figures, figures
+from benchmarks.statistics.kinds import CHOSEN_ON, HELD_OUT
 from benchmarks.statistics.methods.base import Method
 from benchmarks.statistics.methods.dbhone import ROUNDS
 from benchmarks.statistics.methods.everyone import CONSIDERED, METHODS
 from benchmarks.statistics.methods.welch import WELCH
-from benchmarks.statistics.noise import CHOSEN_ON, HELD_OUT, drift, quiet
+from benchmarks.statistics.noise import drift, quiet
 from benchmarks.statistics.piece import Plan
 from benchmarks.statistics.study import Row
 from benchmarks.statistics.table import TABLES, all_in_one, misses, one_table, tables
@@ -80,9 +81,9 @@ def test_the_document_has_the_tables_that_the_command_makes(
     lines = between(DOCUMENT.read_text(encoding="utf-8"), place).splitlines()
     heads = [line for line in lines if line.startswith("| noise")]
     assert heads == [f"| noise | {' | '.join(titles(methods))} |"] * count
-    for mark, noises in (("", CHOSEN_ON), (", held out", HELD_OUT)):
-        for name in noises:
-            assert sum(line.startswith(f"| {name}{mark} |") for line in lines) == count
+    for mark, kinds in (("", CHOSEN_ON), (", held out", HELD_OUT)):
+        for kind in kinds:
+            assert sum(line.startswith(f"| {kind.name}{mark} |") for line in lines) == count
 
 
 def test_the_document_asks_the_questions_of_the_tables() -> None:

@@ -12,6 +12,7 @@ from dbhone.analysis.estimate import Estimates, estimate
 from dbhone.analysis.multiplicity import holm
 from dbhone.analysis.rounds import levels
 from dbhone.analysis.verdict import MINIMUM_BLOCKS
+from dbhone.measurement.round_noise import level_variances
 from dbhone.measurement.sample_array import Logs
 
 _ORDER = 1
@@ -20,11 +21,19 @@ _ORDER = 1
 
 @lru_cache(maxsize=1)  # several methods judge the same levels of one piece
 def in_rounds(piece: Piece) -> Array:
-    """Return each restart's levels, and third the variance of their difference by its rounds."""
-    differences = piece.logs[..., 1] - piece.logs[..., 0]
-    within = differences.var(axis=-1, ddof=1) / differences.shape[-1]
-    both = np.concatenate([levels(piece.logs), within[..., None]], axis=-1)
-    return both.swapaxes(1, 2)
+    """Return each restart's levels, and third the variance of their difference by its rounds.
+
+    As dbhone does, it leaves out the rounds in which a server seems not to have settled.
+    """
+    seen, left_out = _levels(piece.logs), piece.left_out()
+    for place in map(tuple, np.argwhere(left_out)):
+        seen[place] = _levels(piece.logs[place][left_out[place] :])
+    return seen.swapaxes(1, 2)
+
+
+def _levels(logs: Array) -> Array:
+    within = level_variances(logs).sum(axis=-1, keepdims=True)
+    return np.concatenate([levels(logs), within], axis=-1)
 
 
 def in_long_slices(piece: Piece) -> Array:
