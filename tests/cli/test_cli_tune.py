@@ -22,7 +22,9 @@ def test_a_plan_tells_the_rungs_and_builds_nothing(tmp_path: Path) -> None:
 
 def test_the_space_is_written_to_a_file_that_can_be_run(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    assert hone(home, "tune", "sqlite", *_ONE, "--output", "space.toml").returncode == 0
+    written = hone(home, "tune", "sqlite", *_ONE, "--output", "space.toml")
+    assert written.returncode == 0
+    assert "wrote space.toml, the first run of the search" in written.stderr
     assert "lto: rel+lto with gcc" in hone(home, "plan", "space.toml").stdout
 
 

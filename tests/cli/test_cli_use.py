@@ -72,6 +72,7 @@ def test_the_version_is_told(home: Path) -> None:
         (("run", "none.toml"), "cannot read none.toml: No such file or directory"),
         (("plan", "tri"), "there is no experiment 'tri'\n next: did you mean 'try'?"),
         (("start", "nope", "rel"), "there is no experiment 'nope'\n next: those that ship: "),
+        (("install", "none.tar.zst"), "No such file or directory\n next: 'hone package' makes"),
         (("uninstall",), "hone has installed no server here\n next: to remove hone itself, delete"),
         (
             ("compare", "postgresql", "postgresql#o3", "--suite", "no.workload", "--plan"),

@@ -190,7 +190,9 @@ def read_package(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(_MOST_BYTES)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}", hint="'hone package' makes packages"
+        ) from error
 
 
 def show_checked(context: Context, checked: Checked, *, trusted: bool) -> None:

@@ -140,6 +140,11 @@ def command(context: Context, /, source: str, **options: Any) -> int:
     first = rung(request, request.candidates, 0, request.for_choosing)
     if chosen.output is not None:
         write_output(chosen.output, first.text, force=chosen.force)
+        context.err.print(
+            f"wrote {chosen.output}, the first run of the search: 'hone run {chosen.output}'"
+            " executes it",
+            soft_wrap=True,
+        )
         return 0
     if chosen.plan:
         _print_plan(context, request, space, first)
