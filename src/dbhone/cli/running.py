@@ -70,7 +70,8 @@ class Percent(click.ParamType[float]):
 def dbms_of_tree(context: Context, reference: str, *, refresh: bool = False) -> str:
     """Fetch a source; return the name of its DBMS. Raises SourceError if hone knows none."""
     with context.session() as session, shown(context.err, verbose=context.verbose) as listen:
-        return recognise(BuildService(session, listen, refresh=refresh).tree(reference).path)
+        tree = BuildService(session, listen, refresh=refresh).tree(reference)
+        return recognise(tree.path, reference)
 
 
 _DESIGN = (

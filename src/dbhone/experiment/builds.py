@@ -308,10 +308,10 @@ class BuildService:
         self.listen(Detail(text=text))
 
 
-def recognise(tree: Path) -> str:
+def recognise(tree: Path, reference: str = "this") -> str:
     """Return the name of the DBMS whose source tree this is.
 
-    Raises SourceError if it is none that hone knows.
+    Raises SourceError, which calls the tree by its ``reference``, if it is none that hone knows.
     """
     known = registry.load_all(DRAWER, Dbms, what="DBMS")
     for name, dbms in known.items():
@@ -320,7 +320,9 @@ def recognise(tree: Path) -> str:
             return name
     titles = ", ".join(dbms.title for dbms in known.values())
     with _naming_ready_made_servers(tree):
-        raise SourceError(f"this is not the source tree of a DBMS that hone knows ({titles})")
+        raise SourceError(
+            f"{reference} is not the source tree of a DBMS that hone knows ({titles})"
+        )
 
 
 @contextlib.contextmanager

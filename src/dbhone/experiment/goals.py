@@ -142,7 +142,7 @@ def foresee_dbms(reference: str) -> str | None:
     """
     folder = folder_of(reference)
     if folder is not None:
-        return recognise(folder)
+        return recognise(folder, reference)
     last = Path(parse_reference(reference).location).name.lower()
     names = [name for name in system_names() if name in last]
     return max(names, key=len, default=None)

@@ -201,7 +201,7 @@ def _prepare(context: Context, home: Home, source: str, chosen: _Options, varian
 def _result(service: BuildService, source: str, chosen: _Options, variant: Variant) -> BuildResult:
     if variant.ready_made:
         return service.ready_made_server(source)
-    subject = _subject(source, recognise(service.tree(source).path), chosen, variant)
+    subject = _subject(source, recognise(service.tree(source).path, source), chosen, variant)
     plan = plan_builds((subject,), BuildEstimator(service.session.home))
     service.perform_all(plan.steps)
     return service.build(plan.builds[source])
