@@ -210,7 +210,9 @@ class TestLive:
             run = running(small(), session.id)
             number = keep(store, replace(run, subjects=run.subjects[:1], steps=()))
             text = shown(client, f"/runs/{number}/live")
-        assert re.search(r"Now: build lto: rel\+lto with gcc, \d m \d\d s of about 5 m 00 s\.", text)
+        assert re.search(
+            r"Now: build lto: rel\+lto with gcc, \d m \d\d s of about 5 m 00 s\.", text
+        )
         assert re.search(r"<dt>Left</dt><dd>at most 2 h \d\d m</dd>", text)
 
     def test_a_hone_that_is_gone_is_told(self, home: Home, store: Store, client: Client) -> None:

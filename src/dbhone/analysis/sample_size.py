@@ -148,6 +148,6 @@ def _would_do(sample_size: SampleSize) -> str:
     if (sample_size.seconds(sample_size.target_blocks) or 0) <= _PATIENCE:
         return f"; about {sample_size.target_words} would do"
     return (
-        "; reaching the target for all of them would take more than eight hours here: ask for a wider one"
-        " ('--target'), or let each step last longer"
+        "; reaching the target for all of them would take more than eight hours here: ask for a"
+        " wider one ('--target'), or let each step last longer"
     )
