@@ -5,6 +5,8 @@ from scipy.special import stdtr
 
 from dbhone.analysis.multiplicity import findable, holm
 
+_CONFIDENCE = 0.95
+_ALPHA = 1 - _CONFIDENCE
 _P = st.lists(st.one_of(st.floats(0, 1), st.just(float("nan"))), min_size=1, max_size=30)
 
 
@@ -13,11 +15,11 @@ def test_the_distance_has_just_the_p_value_that_the_correction_asks(
     p: list[float], error: float, freedom: float
 ) -> None:
     adjusted = holm(np.array(p))
-    found = findable(np.full(len(p), error), np.full(len(p), freedom), adjusted, 0.95)
-    left = max(int(np.count_nonzero(adjusted >= 0.05)), 1)
+    found = findable(np.full(len(p), error), np.full(len(p), freedom), adjusted, _CONFIDENCE)
+    left = max(int(np.count_nonzero(adjusted >= _ALPHA)), 1)
     known = ~np.isnan(adjusted)
     assert np.isnan(found[~known]).all()
-    assert np.allclose(2 * stdtr(freedom, -found[known] / error), 0.05 / left)
+    assert np.allclose(2 * stdtr(freedom, -found[known] / error), _ALPHA / left)
 
 
 @given(_P, st.floats(2, 40))
@@ -26,9 +28,9 @@ def test_what_was_not_found_is_nearer_than_what_would_have_been(
 ) -> None:
     values = np.array(p)
     adjusted = holm(values)
-    found = findable(np.ones(len(p)), np.full(len(p), freedom), adjusted, 0.95)
+    found = findable(np.ones(len(p)), np.full(len(p), freedom), adjusted, _CONFIDENCE)
     reach = 2 * stdtr(freedom, -found)
-    assert not (values < reach * (1 - 1e-6))[adjusted >= 0.05].any()
+    assert not (values < reach * (1 - 1e-6))[adjusted >= _ALPHA].any()
 
 
 def test_it_is_larger_in_a_larger_family() -> None:

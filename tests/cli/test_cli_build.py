@@ -92,7 +92,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeService:
     service = FakeService(tmp_path)
     monkeypatch.setattr(module, "BuildService", service)
     monkeypatch.setattr(module, "foresee_dbms", lambda _: None)  # its trees are no trees
-    monkeypatch.setattr(module, "recognise", lambda path: Path(path).name.partition(":")[2])
+    monkeypatch.setattr(module, "recognise", lambda path, _: Path(path).name.partition(":")[2])
     return service
 
 

@@ -18,7 +18,7 @@ from dbhone.experiment.events import Began, Ended, Event
 from dbhone.experiment.execute import Execution, ExecutionContext
 from dbhone.experiment.load import load_shipped, parse, shipped_names
 from dbhone.experiment.model import Experiment, SubjectDeclaration
-from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, TakeReadyMade
+from dbhone.experiment.plan import Compile, Cost, Fetch, PlanStep, PostLink, TakeReadyMade
 from dbhone.experiment.planning import make_plan
 from dbhone.experiment.recorder import RunRecorder
 from dbhone.experiment.run_lifecycle import begin
@@ -47,7 +47,7 @@ class PretendedService(BuildService):
     def perform(self, step: PlanStep) -> bool:
         if isinstance(step, Fetch):
             self.use_tree(step.reference, self.only_tree)
-        elif isinstance(step, Compile | TakeReadyMade):
+        elif isinstance(step, Compile | PostLink | TakeReadyMade):
             folder = self.session.workdir("pretended-build")
             result = BuildResult(build=pretended_build(folder), tree=self.only_tree, reused=False)
             self._results[step.makes] = result
