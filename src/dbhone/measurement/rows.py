@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import Field, asdict, dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias, TypedDict, TypeVar
 
 import sqlalchemy as sa
 
@@ -31,10 +31,14 @@ from dbhone.measurement.record import (
 )
 from dbhone.measurement.tables import RUNS
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
-R = TypeVar("R", bound="DataclassInstance")
+class _Record(Protocol):
+    """Any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+R = TypeVar("R", bound=_Record)
 
 Values: TypeAlias = dict[str, Any]
 """The columns of a row by name, as SQLAlchemy takes them."""
