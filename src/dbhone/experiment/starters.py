@@ -84,14 +84,13 @@ def _builds(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     return _file(
         dbms,
         f"{dbms.title}: which build is fastest here?",
-        f"""\
-        rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
-        o3 = {{ like = "rel", variant = "o3" }}
-        lto = {{ like = "rel", variant = "lto" }}
-        pgo = {{ like = "rel", variant = "pgo" }}
-        "lto+pgo" = {{ like = "rel", variant = "lto+pgo" }}
+        """\
+        o3 = { like = "rel", variant = "o3" }
+        lto = { like = "rel", variant = "lto" }
+        pgo = { like = "rel", variant = "pgo" }
+        "lto+pgo" = { like = "rel", variant = "lto+pgo" }
         # By another compiler, where it is installed:
-        clang = {{ like = "rel", compiler = "clang", optional = true }}
+        clang = { like = "rel", compiler = "clang", optional = true }
         """,
         minutes,
         trained=True,
@@ -105,7 +104,6 @@ def _training(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
         dbms,
         f"{dbms.title}: does it matter what PGO is trained on?",
         f"""\
-        rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
         # Each of these is trained on a set of its own.
         one = {{ like = "rel", variant = "pgo", train = ["{one}"] }}
         other = {{ like = "rel", variant = "pgo", train = ["{other}"] }}
@@ -121,10 +119,9 @@ def _queries(dbms: Dbms, versions: KnownVersions, minutes: int, *, captured: boo
     return _file(
         dbms,
         f"{dbms.title}: which build is fastest on my queries?",
-        f"""\
-        rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
-        pgo = {{ like = "rel", variant = "pgo" }}
-        "lto+pgo" = {{ like = "rel", variant = "lto+pgo" }}
+        """\
+        pgo = { like = "rel", variant = "pgo" }
+        "lto+pgo" = { like = "rel", variant = "lto+pgo" }
         """,
         minutes,
         trained=True,
@@ -141,7 +138,6 @@ def _settings(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
         dbms,
         f"{dbms.title}: is it faster with this setting?",
         f"""\
-        rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
         # The same build with a setting of its own. [config] sets what all have.
         changed = {{ like = "rel", settings = {{ {setting} }} }}
         """,
@@ -156,11 +152,10 @@ def _allocator(dbms: Dbms, versions: KnownVersions, minutes: int) -> str:
     return _file(
         dbms,
         f"{dbms.title}: is it faster with another memory allocator?",
-        f"""\
-        rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
+        """\
         # The same build, started with another allocator: 'hone doctor' lists the levers.
-        jemalloc = {{ like = "rel", levers = ["jemalloc"] }}
-        tcmalloc = {{ like = "rel", levers = ["tcmalloc"], optional = true }}
+        jemalloc = { like = "rel", levers = ["jemalloc"] }
+        tcmalloc = { like = "rel", levers = ["tcmalloc"], optional = true }
         """,
         minutes,
     )
@@ -273,6 +268,7 @@ base = "rel" # all other subjects are compared with this one
 
 # What is compared. A subject takes what it does not say from the one that it is like.
 [subjects]
+rel = {{ dbms = "{dbms.name}", source = "{dbms.name}", variant = "rel" }}
 {textwrap.dedent(subjects).rstrip()}
 # The base once more: what this differs by is noise. Without it one is added.
 control = {{ like = "rel", rebuild = true }}
