@@ -37,7 +37,7 @@ def test_a_ready_made_server_that_is_to_be_built_is_told_as_such(
     with pytest.raises(SourceError) as planned:
         service.spec(inputs(tmp_path / "brought"), Pass.PLAIN, None)
     with pytest.raises(SourceError) as asked:
-        recognise(tmp_path / "brought")
+        recognise(tmp_path / "brought", "dir:brought")
     for error in (planned.value, asked.value):
         assert error.message.endswith("; it holds a ready-made server, bin/mysqld")
         assert error.hint is not None

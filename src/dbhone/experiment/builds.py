@@ -308,7 +308,7 @@ class BuildService:
         self.listen(Detail(text=text))
 
 
-def recognise(tree: Path, reference: str = "this") -> str:
+def recognise(tree: Path, reference: str) -> str:
     """Return the name of the DBMS whose source tree this is.
 
     Raises SourceError, which calls the tree by its ``reference``, if it is none that hone knows.

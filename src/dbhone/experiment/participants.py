@@ -55,7 +55,7 @@ class Participants:
     def leave_out(self, reasons: Mapping[str, str]) -> None:
         """Let subjects take no part that cannot be built or started on this machine."""
         for name, reason in reasons.items():
-            self._leave_out(name, f"{name} was left out: {reason}")
+            self._leave_out(name, reason)
         if reasons:
             why = "; ".join(dict.fromkeys(reasons.values()))
             self._recorder.note(f"left out: {', '.join(reasons)} ({why})")
@@ -65,9 +65,7 @@ class Participants:
         if isinstance(step, Compile | TakeReadyMade):
             for name in self.of(step):
                 if not self._has_time(name, plan):
-                    text = f"{name} was left out: {_NO_TIME}"
-                    self._leave_out(name, text)
-                    self._recorder.note(text)
+                    self._recorder.note(self._leave_out(name, _NO_TIME))
         return bool(self.of(step))
 
     def expected(self, step: PlanStep) -> float | None:
@@ -82,9 +80,12 @@ class Participants:
             self._speed[step.cost.guessed].learn(self.expected(step) or 0.0, report.seconds)
         self._made.add(step.makes)
 
-    def _leave_out(self, name: str, text: str) -> None:
+    def _leave_out(self, name: str, reason: str) -> str:
+        """Let a subject take no part, with a warning. Return the warning's text."""
+        text = f"{name} was left out: {reason}"
         self._out.add(name)
         self._recorder.warn(Warning(code=LEFT_OUT, text=text, subject=name))
+        return text
 
     def _has_time(self, name: str, plan: Plan) -> bool:
         """Return whether there is time for what a subject's build still needs.
