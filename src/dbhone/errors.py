@@ -164,6 +164,10 @@ def nearest_of_many(name: str, known: Collection[str]) -> str:
     return hint
 
 
+MAKE_ROOM = "free some space ('hone clean' shows what can be removed), then run the same again"
+"""What to do when a disk is full."""
+
+
 def disk_full(error: OSError, doing: str) -> MachineError | None:
     """Return the error to raise if ``error`` says that a disk or quota is full, else None."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
@@ -172,5 +176,5 @@ def disk_full(error: OSError, doing: str) -> MachineError | None:
     where = f" on {file}" if file else ""
     return MachineError(
         f"no space left{where} while {doing}",
-        hint="free some space ('hone builds --prune' removes builds), then run the same again",
+        hint=MAKE_ROOM,
     )

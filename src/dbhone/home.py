@@ -327,6 +327,12 @@ def is_alive(home: Home, session_id: str) -> bool:
     return False
 
 
+def in_use(home: Home) -> bool:
+    """Return whether a session works in the home now."""
+    names = (path.name for path in home.sessions.glob("*") if not path.name.startswith("."))
+    return any(is_alive(home, name) for name in names)
+
+
 def _claim(path: Path) -> int:
     draft = path.with_name(f".{path.name}")
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

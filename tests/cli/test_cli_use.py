@@ -90,7 +90,6 @@ def test_the_version_is_told(home: Path) -> None:
         (("resume",), "there are no runs yet"),
         (("show", "7"), "there are no runs yet"),
         (("report", "--format", "pdf"), "'pdf' is not one of"),
-        (("builds", "--all"), "--all goes with --prune"),
         (("configs", "hiroi-8.0"), "there is no config 'hiroi-8.0'\n next: did you mean"),
         (("versions", "mysq"), "there is no DBMS 'mysq'\n next: did you mean 'mysql'?"),
         (("history", "mysql", "--versions", "8.0.12"), "a history needs two versions or more"),

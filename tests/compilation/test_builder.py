@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from dbhone.compilation import builder
-from dbhone.compilation.manifest import Build, all_builds, prune, read_build
+from dbhone.compilation.manifest import Build, all_builds, read_build
 from dbhone.compilation.toolchain import Compiler
 from dbhone.errors import BuildError, MachineError, ToolError, UsageError
 from dbhone.files import digest_of_tree
@@ -232,19 +231,6 @@ def test_a_damaged_build_is_no_build_and_is_made_anew(tmp_path: Path, session: S
     assert read_build(build.folder) is None
     anew = builder.make(spec, session, ignore)
     assert anew.path("program").stat().st_size > 1000
-
-
-def test_pruning_frees_all_but_what_is_kept(tmp_path: Path, session: Session) -> None:
-    tree = make_tree(tmp_path / "source")
-    kept = builder.make(make_spec(tree), session, ignore)
-    builder.make(make_spec(tree, "o3"), session, ignore)
-    damaged = session.home.builds / "half"
-    damaged.mkdir()
-    pruned = prune(session.home, {kept.digest})
-    assert pruned.folders == 2
-    assert pruned.bytes > 1000
-    assert [each.digest for each in all_builds(session.home)] == [kept.digest]
-    shutil.rmtree(session.home.scratch, ignore_errors=True)
 
 
 def test_options_are_refused_by_a_dbms_that_has_none(tmp_path: Path) -> None:

@@ -275,7 +275,11 @@ def test_a_build_is_verified_by_sqlites_own_tests_packed_and_checked(
     assert "is damaged" in hone("package", "--check", str(path), code=1).stderr
 
 
-def test_pruning_keeps_what_is_needed_and_all_of_it_goes_on_demand(hone: Hone) -> None:
-    assert "removed" in hone("builds", "--prune").stdout
-    assert "removed" in hone("builds", "--prune", "--all").stdout
+def test_cleaning_keeps_the_winner_and_its_source_and_all_of_it_goes_on_demand(hone: Hone) -> None:
+    assert "'hone clean --yes' removes" in hone("clean").stderr
+    assert "removed" in hone("clean", "--yes").stderr
+    sources = [tree.name for tree in (hone.home / "sources").iterdir() if len(tree.name) == 64]
+    builds = [*(hone.home / "builds").iterdir()]
+    assert len(builds) == len(sources)
+    assert "removed" in hone("clean", "--all", "--yes").stderr
     assert "There are no builds yet" in hone("builds").stderr

@@ -32,7 +32,7 @@ from dbhone.compilation.profile_counts import training_environment
 from dbhone.compilation.spec import BuildSpec, Tools
 from dbhone.compilation.transforms.base import Flags
 from dbhone.dbms.base import BuildStep, Phase, Recipe
-from dbhone.errors import BuildError, HoneError, MachineError, ProfileError, ToolError
+from dbhone.errors import MAKE_ROOM, BuildError, HoneError, MachineError, ProfileError, ToolError
 from dbhone.files import freeze, is_open_to_all, open_to_all, publish
 from dbhone.home import Home, Session
 from dbhone.requirements import Missing, Requirement, RequirementKind, missing
@@ -298,7 +298,7 @@ class _Making:
         if any(sign in text.lower() for sign in _NO_SPACE):
             return MachineError(
                 "no space left on the disk while building",
-                hint="free some ('hone builds --prune' removes builds), then run the same again",
+                hint=MAKE_ROOM,
                 log=kept,
             )
         if _FOREIGN_PROFILE.search(text.encode()):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -19,7 +17,6 @@ from dbhone.errors import BuildError
 from dbhone.files import digest_of_file, digest_of_tree, tree_size, write_whole
 from dbhone.home import Home
 from dbhone.source.elf import read_compiler
-from dbhone.untrusted_files import remove_tree
 
 FILE = "manifest.json"
 LOG = "build.log"
@@ -337,29 +334,9 @@ def read_build(folder: Path) -> Build | None:
     return Build(folder, manifest) if whole else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
-    """The number of folders that were removed, and their bytes."""
-
-    folders: int
-    bytes: int
-
-
 def all_builds(home: Home) -> tuple[Build, ...]:
     """Return all finished builds, oldest first."""
     if not home.builds.is_dir():
         return ()
     builds = filter(None, map(read_build, home.builds.iterdir()))
     return tuple(sorted(builds, key=lambda build: build.manifest.built_at))
-
-
-def prune(home: Home, keep: Collection[str]) -> Pruned:
-    """Remove the builds whose digest is not in ``keep``, and all damaged builds."""
-    folders = freed = 0
-    for folder in sorted(home.builds.iterdir()):
-        if folder.name in keep and read_build(folder) is not None:
-            continue
-        freed += tree_size(folder)
-        folders += 1
-        remove_tree(folder)
-    return Pruned(folders=folders, bytes=freed)

@@ -70,8 +70,7 @@ def check_disk(needed: int, what: str, home: Home, hint: str = "") -> None:
         raise MachineError(
             f"{what} need about {size(needed)} of disk, and {size(free)} are free below"
             f" {home.root}",
-            hint=hint
-            or "'hone builds --prune' removes unused builds; --home chooses another folder",
+            hint=hint or "'hone clean' shows what can be removed; --home chooses another folder",
         )
 
 

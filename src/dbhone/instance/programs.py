@@ -10,7 +10,7 @@ from pathlib import Path
 from dbhone import process
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base_server import Installation, InstanceDir, Program, ServerDbms
-from dbhone.errors import MachineError, ServerError
+from dbhone.errors import MAKE_ROOM, MachineError, ServerError
 from dbhone.home import Home
 from dbhone.instance.place import admit
 from dbhone.sandbox import Sandbox, longest_file
@@ -137,6 +137,6 @@ def check_space(text: str, place: InstanceDir, log: Path | None) -> None:
     if _NO_SPACE.search(text):
         raise MachineError(
             f"no space left for the data directory {place.data}",
-            hint="free some space ('hone builds --prune' removes builds), then run the same again",
+            hint=MAKE_ROOM,
             log=log,
         )

@@ -26,7 +26,7 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from dbhone.errors import HoneError, MachineError, SourceError, disk_full
+from dbhone.errors import MAKE_ROOM, HoneError, MachineError, SourceError, disk_full
 from dbhone.requirements import Requirement
 from dbhone.source.fetch import FetchJob, failure, perform, require
 from dbhone.units import size
@@ -259,7 +259,7 @@ def _write(member: _Member, path: Path) -> None:
     if member.size > free - _RESERVE:
         raise MachineError(
             f"no space to unpack {member.name}: {size(member.size)} needed, {size(free)} free",
-            hint="free some space ('hone builds --prune' removes builds), then run the same again",
+            hint=MAKE_ROOM,
         )
     content = member.open()
     if content is None:

@@ -31,7 +31,7 @@ from dbhone.untrusted_files import remove_tree
 def command(context: Context, runs: tuple[str, ...], yes: bool) -> None:
     """Delete each RUN (a number) with its measurements and reports. It cannot be undone.
 
-    Its builds stay: `hone builds --prune` removes those that nothing needs any more.
+    Its builds stay: `hone clean` removes what nothing needs any more.
     """
     with open_store(context) as store:
         chosen = {run.id: run for run in (find_run(store, selector) for selector in runs)}

@@ -1,0 +1,72 @@
+"""`hone clean`: it says what the home holds, and removes only what can be made again."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dbhone.cli.main import hone
+from dbhone.errors import UsageError
+from dbhone.home import Home, open_session
+
+TREE = "a" * 64
+DAMAGED = "builds/half"
+LOADED = "data/postgresql-15.18-0123456789abcdef"
+LEFT = "scratch/0123456789ab"
+
+
+def clean(home: Home, *words: str) -> Result:
+    return CliRunner().invoke(hone, ["--home", str(home.root), "clean", *words])
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Return a home with a tree, a cache, a damaged build, loaded data and interrupted work."""
+    home = Home(tmp_path / "home")
+    with open_session(home):
+        pass
+    for name in (f"sources/{TREE}/tree", "sources/apt", DAMAGED, LOADED, LEFT, "profiles"):
+        folder = home.root / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "content").write_bytes(bytes(1000))
+    return home
+
+
+def test_it_tells_how_much_can_be_removed_and_removes_nothing_unasked(home: Home) -> None:
+    result = clean(home)
+    assert result.exit_code == 0
+    assert "'hone clean --yes' removes 3.9 KiB" in result.stderr
+    assert (home.root / LOADED).is_dir()
+    parts = {part["what"]: part for part in json.loads(clean(home, "--json").stdout)}
+    assert parts["sources"]["bytes"] == 2000
+    assert parts["sources"]["removable_bytes"] == 1000
+    assert parts["builds"]["removable"] == [str(home.root / DAMAGED)]
+    assert parts["profiles"]["removable"] == []
+
+
+def test_what_can_be_made_again_is_removed_and_caches_stay(home: Home) -> None:
+    assert "removed 3.9 KiB" in clean(home, "--yes").stderr
+    assert not any((home.root / name).exists() for name in (DAMAGED, LOADED, LEFT))
+    assert sorted(path.name for path in home.sources.iterdir()) == ["apt"]
+    assert (home.profiles / "content").is_file()
+    assert "There is nothing to remove." in clean(home, "--yes").stderr
+
+
+def test_nothing_is_removed_while_another_hone_works_there(home: Home) -> None:
+    with (home.sessions / "other").open("w") as session:
+        fcntl.flock(session, fcntl.LOCK_EX)
+        result = clean(home, "--yes")
+    assert isinstance(result.exception, UsageError)
+    assert "another hone works in" in str(result.exception)
+    assert (home.root / LOADED).is_dir()
+
+
+def test_a_home_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    result = clean(Home(tmp_path / "none"))
+    assert result.exit_code == 0
+    assert "There is no home folder" in result.stderr
+    assert not (tmp_path / "none").exists()
