@@ -54,6 +54,11 @@ class Pretended:
     def warm_up(self, server: SimpleNamespace, seed: BlockSeed) -> None:
         self.seen.append(f"warm up {server.name}")
 
+    def settle(self, server: SimpleNamespace) -> None:
+        if server.name in self.refusing:
+            raise ServerError(f"{server.name} did not settle")
+        self.seen.append(f"settle {server.name}")
+
     def drive(self, server: SimpleNamespace, task: Task) -> DriverResult:
         if self.interrupt:
             raise KeyboardInterrupt
@@ -120,6 +125,48 @@ def test_warm_servers_stay_up_and_need_no_preparation(servers: Pretended) -> Non
     warm = block_servers(servers, cold=False)
     with warm.open(("a", "b"), 0):
         run(warm, "a", "b")
+    started = [line for line in servers.seen if line.startswith("start")]
+    assert sorted(started) == ["start a", "start b"]
+
+
+def test_servers_start_in_another_order_in_another_block(servers: Pretended) -> None:
+    warm = block_servers(servers, cold=False)
+    orders = set()
+    for block in range(8):
+        servers.seen.clear()
+        with warm.open(("a", "b"), block):
+            orders.add(servers.seen[0])
+    assert orders == {"start a", "start b"}
+
+
+def test_servers_settle_once_before_a_set_that_reads_what_others_have_written(
+    servers: Pretended,
+) -> None:
+    warm = block_servers(servers, cold=False)
+    settled = []
+    for _ in range(2):
+        with warm.open(("a", "b"), 0):
+            for writes in (False, True, True, False, False, True):
+                servers.seen.clear()
+                warm.settle(writes=writes)
+                settled.append(sorted(servers.seen))
+    both = ["settle a", "settle b"]
+    assert settled == [[], [], [], both, [], []] * 2
+
+
+def test_a_server_that_cannot_settle_fails_in_the_next_slice_and_all_start_again(
+    servers: Pretended,
+) -> None:
+    warm = block_servers(servers, cold=False)
+    with warm.open(("a", "b"), 0):
+        warm.settle(writes=True)
+        servers.refusing = {"a"}
+        warm.settle(writes=False)
+        (result,) = run(warm, "a")
+        assert result.driver.failure == "a did not settle"
+        servers.refusing = set()
+        servers.seen.clear()
+        warm.ready(("a", "b"))
     assert [line for line in servers.seen if line.startswith("start")] == ["start a", "start b"]
 
 

@@ -73,6 +73,10 @@ class Sleepers:
         self.up.append(Up(name))
         yield self.up[-1]
 
+    def crash(self, name: str) -> None:
+        """Let the server of a subject be found dead."""
+        next(up for up in self.up if up.name == name).dead = True
+
     def warm_up(self, server: Up, seed: BlockSeed) -> None:
         pass
 
@@ -278,13 +282,12 @@ def test_a_client_that_dies_fails_its_subject_and_no_other(session: Session) -> 
 def test_a_server_that_crashed_is_told_and_all_are_started_anew(session: Session) -> None:
     servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
-        made.up.ready(NAMES)
-        servers.up[1].dead = True
+        servers.crash("new")
         results = made.results()
         assert results["new"].driver.failure == "new crashed"
         servers.options.clear()
         again = made.results()
-    assert [each.name for each in servers.up] == [*NAMES, *NAMES]
+    assert sorted(each.name for each in servers.up) == sorted([*NAMES, *NAMES])
     assert all(result.driver.failure is None for result in again.values())
 
 
@@ -294,11 +297,10 @@ def test_a_server_that_crashed_where_operations_are_slow_is_started_anew(
     monkeypatch.setattr("dbhone.experiment.interleaved._MIN_EVENTS_PER_SLICE", 10**9)
     servers = Sleepers({"new": {"die": 20}})
     with stand(servers, session) as made:
-        made.up.ready(NAMES)
-        servers.up[1].dead = True
+        servers.crash("new")
         made.results()
     assert made.slow == [("sleep", True)]
-    assert [each.name for each in servers.up] == [*NAMES, *NAMES]
+    assert sorted(each.name for each in servers.up) == sorted([*NAMES, *NAMES])
     assert sorted(servers.fresh) == sorted(NAMES)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dbhone.errors import DriverError, HoneError, ServerError
 from dbhone.experiment.observe import RunObservation, ServerObserver
-from dbhone.experiment.order import BlockSeed
+from dbhone.experiment.order import BlockSeed, subject_order
 from dbhone.experiment.server_pool import Notify, ServerPool, ServerSpec
 from dbhone.experiment.trial import Announce, SubjectResult, Trial, run_one_by_one
 from dbhone.instance.idle_inhibitor import IdleInhibitor
@@ -81,16 +81,19 @@ class BlockServers:
         self._block_seed = BlockSeed()
         self._up: dict[str, RunningServer] = {}
         self._refusals: dict[str, HoneError] = {}
+        self._written = False
 
     @contextlib.contextmanager
     def open(self, subjects: tuple[str, ...], block: int) -> Iterator[None]:
         """Start and warm up every subject's server; stop them all in the end.
 
-        A server that cannot be started is reported by its first slice, not here.
+        Each block has an order of its own: what a server does by itself so many seconds after its
+        start meets another step then. A server that cannot be started is reported by its first
+        slice, not here.
         """
         self._block_seed = BlockSeed.of_block(self._seed, block, fresh_data=self._fresh_data)
         try:
-            self.ready(subjects)
+            self.ready(subject_order(self._seed, block, subjects))
             yield
         finally:
             self._close_all()
@@ -109,6 +112,25 @@ class BlockServers:
         for name in subjects:
             self._try_to_start(name)
         self._observation.check(tuple(self._specs))
+
+    def settle(self, *, writes: bool) -> None:
+        """Before a set that only reads, let all servers finish what sets before it have written.
+
+        They would do so by themselves, each at a moment of its own: a step that reads would meet
+        one of them before it and another one after it. ``writes`` tells that the set is none such.
+        """
+        if self._written and not writes:
+            for name in tuple(self._up):
+                self._settle(name)
+        self._written = writes
+
+    def _settle(self, name: str) -> None:
+        self._notify(f"settling {name}")
+        try:
+            self._pool.settle(self._up[name].server)
+        except (ServerError, DriverError) as error:
+            self.close(name)
+            self._refusals[name] = error
 
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
@@ -180,6 +202,7 @@ class BlockServers:
             running.stack.close()
 
     def _close_all(self) -> None:
+        self._written = False
         for name in tuple(self._up):
             self.close(name)
 

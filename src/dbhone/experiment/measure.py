@@ -281,7 +281,7 @@ class Measuring:
 
     def _measure_trial(self, trial: Trial, slices_before: int) -> None:
         """Measure a trial and keep each subject's result. So many of the block came before it."""
-        self.target.ready(trial.subjects)
+        self.target.ready(trial)
         with self._inhibitor.watch():
             announce = partial(self._announce, trial, slices_before)
             for result in self.target.run(trial, self._inhibitor, announce):

@@ -275,13 +275,19 @@ class ServerPool:
             if content.data_folder is None:
                 loading = driver.load(self.program, server.endpoint, content)
                 self._run_driver(server, loading, "loading")
-            self._run_driver(
-                server,
-                driver.finish_background_work(self.program, server.endpoint, content),
-                "settling",
-            )
+            self.settle(server, content)
             server.stop()
             return keep(place.data)
+
+    def settle(self, server: Server, content: DataSet | None = None) -> None:
+        """Let the server finish what a load or writes left behind, and return when it has.
+
+        ``content`` is what it holds, if it is not the workload's own. Raises DriverError,
+        ServerError.
+        """
+        driver, content = self.workload.driver, content or self._data
+        argv = driver.finish_background_work(self.program, server.endpoint, content)
+        self._run_driver(server, argv, "settling")
 
     def _run_driver(self, server: Server, argv: tuple[str, ...], doing: str) -> str:
         """Run the driver for something that is not measured; return what it printed."""

@@ -293,10 +293,11 @@ class ServerTarget(Target):
             self._warn_of_slow_operations,
         )
 
-    def ready(self, subjects: tuple[str, ...]) -> None:
-        """Restart all servers on fresh data if one of them is not up."""
+    def ready(self, trial: Trial) -> None:
+        """Restart all servers on fresh data if one of them is not up; else let them settle."""
         assert self._servers is not None, "a block is open"
-        self._servers.ready(subjects)
+        self._servers.ready(trial.subjects)
+        self._servers.settle(writes=self.suite.writes(trial.task.suite_set))
 
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce

@@ -198,9 +198,9 @@ class Target(ABC):
     ) -> contextlib.AbstractContextManager[None]:
         """Prepare a block for these subjects, and clear it away in the end."""
 
-    def ready(self, subjects: tuple[str, ...]) -> None:
+    def ready(self, trial: Trial) -> None:
         """Bring all subjects of a trial into the same state."""
-        del subjects
+        del trial
 
     @abstractmethod
     def run(

@@ -216,6 +216,13 @@ class Suite(_Section):
         declared = self.sets[name]
         return isinstance(declared, ServerSet) and declared.on_request
 
+    def writes(self, name: str) -> bool:
+        """Return whether clients of a server change its data in a set, be it in a part only."""
+        declared = self.sets[name]
+        if not isinstance(declared, ServerSet):
+            return False
+        return Group.WRITE in (declared.group, *(part.group for part in declared.parts.values()))
+
     def full_name(self, word: str) -> str | None:
         """Return the measurable set with this name or short name, None if there is none.
 
