@@ -3,23 +3,32 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from dbhone.compilation.manifest import Build, Manifest
+from dbhone.compilation.toolchain import Compiler
+from dbhone.compilation.transforms.base import CompilerFamily, Pass
 from dbhone.compilation.variant import parse_variant
-from dbhone.dbms.base import load_dbms
+from dbhone.dbms.base import Phase, load_dbms, system_names
 from dbhone.errors import UsageError
+from dbhone.verification import verify
 from dbhone.verification.checks.base import RegressionTests, TestJob, checks_for
 from dbhone.verification.checks.db_stress import PLUGIN as DB_STRESS
+from dbhone.verification.checks.mariadb_test_run import PLUGIN as MARIADB_TEST_RUN
 from dbhone.verification.checks.mysql_test_run import PLUGIN as MYSQL_TEST_RUN
 from dbhone.verification.checks.pg_regress import PLUGIN as PG_REGRESS
 from dbhone.verification.checks.sqlite_testrunner import PLUGIN as TEST_RUNNER
 from dbhone.verification.checks.sqlsmith import PLUGIN as SQLSMITH
 from dbhone.verification.outcome import Grade, Status
 from dbhone.verification.verify import lists_of
+from tests.dbms.mysql_trees import MYSQL_56, MYSQL_80, Tree, put
+from tests.dbms.recipe_request import request_for
 
+GCC = Compiler(
+    family=CompilerFamily.GCC, path=Path("/bin/gcc"), version="12.2.0", identity="gcc 12.2.0"
+)
 PRINTED = Path(__file__).with_name("printed")
 PG_15 = """\
 ============== running regression test queries        ==============
@@ -96,9 +105,9 @@ def test_results_of_sqlites_runner_are_read_with_what_single_tests_got() -> None
     assert found["join5.test"].difference == "1 of its tests fail"
 
 
-def test_results_of_mysql_test_run_are_read_with_their_combinations() -> None:
-    printed = (PRINTED / "mysql-test-run.txt").read_text()
-    found = {test.name: test for test in MYSQL_TEST_RUN.results(printed, lambda _: "")}
+def test_results_of_mariadb_test_run_are_read_with_their_combinations() -> None:
+    printed = (PRINTED / "mariadb-test-run.txt").read_text()
+    found = {test.name: test for test in MARIADB_TEST_RUN.results(printed, lambda _: "")}
     assert {name: test.status.value for name, test in found.items()} == {
         "sys_vars.sysvars_server_notembedded (64bit,unix)": "passed",
         "rpl.rpl_gtid_basic (mix)": "passed",
@@ -153,10 +162,10 @@ def test_a_stress_test_loads_the_library_that_is_tested_and_asks_for_no_faults(
 
 
 def test_packages_with_tests_are_of_the_version_that_the_source_names() -> None:
-    named = MYSQL_TEST_RUN.package(manifest("apt:mariadb=1:10.11.19-0+deb12u1"))
+    named = MARIADB_TEST_RUN.package(manifest("apt:mariadb=1:10.11.19-0+deb12u1"))
     assert "mariadb-test=1:10.11.19-0+deb12u1," in named
     assert named.endswith(",libpcre2-posix3")
-    assert MYSQL_TEST_RUN.package(manifest("git:x@y")).startswith("deb:mariadb-test,")
+    assert MARIADB_TEST_RUN.package(manifest("git:x@y")).startswith("deb:mariadb-test,")
 
 
 def test_generated_queries_lose_what_makes_their_answers_chance() -> None:
@@ -167,7 +176,7 @@ def test_generated_queries_lose_what_makes_their_answers_chance() -> None:
     assert SQLSMITH.queries(printed) == ("select a from t as s  where b", "select 1 as x")
 
 
-@pytest.mark.parametrize("dbms", ["sqlite", "postgresql", "mariadb", "rocksdb"])
+@pytest.mark.parametrize("dbms", system_names())
 def test_every_grade_includes_the_lists_of_lower_ones_or_longer_ones(dbms: str) -> None:
     seconds = [
         sum(tests.seconds for _, tests in lists_of(dbms, grade))
@@ -177,24 +186,57 @@ def test_every_grade_includes_the_lists_of_lower_ones_or_longer_ones(dbms: str) 
     assert seconds[0] > 0
 
 
-def test_a_dbms_without_regression_tests_is_told_before_any_work() -> None:
+def test_a_dbms_without_regression_tests_is_told_before_any_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(verify, "checks_for", lambda _dbms: ())
     with pytest.raises(UsageError, match="no regression tests of MySQL"):
         lists_of("mysql", Grade.SMOKE)
     assert lists_of("mysql", Grade.ANSWERS) == ()
 
 
 def test_test_programs_are_a_build_of_their_own_with_the_version_of_the_tree() -> None:
-    for dbms in ("sqlite", "postgresql", "rocksdb"):
+    for dbms in system_names():
         for check in checks_for(dbms):
-            programs: Any = check.test_programs() if isinstance(check, RegressionTests) else None
+            if not isinstance(check, RegressionTests):
+                continue
+            programs = check.test_programs(dbms)
             if programs is not None:
                 assert programs.name == f"{dbms}-tests"
                 assert programs.tested == load_dbms(dbms).name
 
 
+@pytest.mark.parametrize(
+    ("tree", "folder"), [(MYSQL_56, "client"), (MYSQL_80, "runtime_output_directory")]
+)
+def test_the_client_programs_of_mysqls_tests_are_built_instead_of_its_server(
+    tmp_path: Path, tree: Tree, folder: str
+) -> None:
+    programs = MYSQL_TEST_RUN.test_programs("mysql")
+    root = tree.write(tmp_path / "tree")
+    put(root / "client/CMakeLists.txt", "MYSQL_ADD_EXECUTABLE(mysqltest a.cc)\nIF(ECHO)\n")
+    put(root / "tests/CMakeLists.txt", "ADD_EXECUTABLE(unheard_of a.c)\n")
+    asked = request_for(load_dbms("mysql"), root, GCC, parse_variant("rel").flags(GCC, Pass.PLAIN))
+    recipe = programs.recipe(asked)
+    (make,) = (step.argv for step in recipe.steps if step.phase is Phase.COMPILE)
+    assert make == ("ninja", "-j2", "mysqltest", "GenError", "GenFixPrivs")
+    kept = {artifact.name: artifact for artifact in recipe.artifacts}
+    assert kept["mysqltest"].made == Path(folder) / "mysqltest"
+    assert "share" in kept
+    assert "server" not in kept
+
+
+def test_mysqls_short_list_is_of_the_tests_that_the_version_has(tmp_path: Path) -> None:
+    for name in ("select_none", "type_float", "grant", "window_functions"):
+        put(tmp_path / f"t/{name}.test")
+    job = cast(TestJob, SimpleNamespace(list="short"))
+    chosen = MYSQL_TEST_RUN.chosen(job, tmp_path)
+    assert chosen == ("main.select_none", "main.type_float", "main.window_functions")
+
+
 def test_every_variant_of_a_library_can_be_tested() -> None:
     """The library that is tested is built as the build was, whatever its transforms are for."""
-    programs = TEST_RUNNER.test_programs()
+    programs = TEST_RUNNER.test_programs("sqlite")
     for name in ("rel", "nointerpose", "nointerpose+lto+pgo"):
         variant = parse_variant(name)
         variant.check_artifact(load_dbms("sqlite"))

@@ -57,7 +57,7 @@ def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()
     Raises SourceError for a library that the tree wants and that is not there, UsageError and
     UnknownName for invalid options.
     """
-    new = (request.tree / "share" / "messages_to_clients.txt").is_file()
+    new = _is_new(request.tree)
     make = ("ninja", f"-j{request.jobs}", "mysqld", "GenError")
     configured = _configure(dbms, request, tuple(options))
     share = (BuildStep(phase=Phase.TOOLS, argv=argv) for argv in _share_commands(request, new=new))
@@ -77,6 +77,16 @@ def make_recipe(dbms: str, request: BuildRequest, options: Iterable[Option] = ()
         primary="server",
         added_flags=_added(dbms, request),
     )
+
+
+def messages_folder(tree: Path) -> Path:
+    """Return where the tree has the character sets, and its build the messages of all languages."""
+    return Path("share") if _is_new(tree) else Path("sql/share")
+
+
+def _is_new(tree: Path) -> bool:
+    """Return whether the tree is of 8.0 or newer."""
+    return (tree / "share" / "messages_to_clients.txt").is_file()
 
 
 def _server(tree: Path) -> Path:
@@ -162,8 +172,8 @@ def _profile_flags(guidance: ProfileOptions, script: str) -> frozenset[str]:
 
 def _share_commands(request: BuildRequest, *, new: bool) -> tuple[tuple[str, ...], ...]:
     """Return the commands that copy the files that the server reads below ``share``."""
-    tree, share = request.tree, "share" if new else "sql/share"
-    commands = [*copy_messages(share, tree / share, _GATHERED)]
+    tree, share = request.tree, messages_folder(request.tree)
+    commands = [*copy_messages(str(share), tree / share, _GATHERED)]
     scripts = [tree / "scripts" / name for name in _BOOTSTRAP]
     if request.version.startswith("5.6"):
         commands.append((*COPY, *(str(script) for script in scripts), str(_GATHERED)))

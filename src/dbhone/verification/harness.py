@@ -72,7 +72,7 @@ class TestHarness:
 
     def tests_of(self, regression: RegressionTests, build: Build) -> Path:
         """Return the folder of the programs and files that test a build, brought unless kept."""
-        programs = regression.test_programs()
+        programs = regression.test_programs(build.manifest.dbms)
         if programs is not None:
             return self._compiled(regression, programs, build).folder
         reference = regression.package(build.manifest)
@@ -148,13 +148,14 @@ class TestHarness:
 
 def _fixed(programs: TestPrograms, build: Build, tree: SourceTree) -> BuildSpec:
     """Return test programs that are the same for all builds of a tree."""
-    own = build.manifest.inputs.compiler
-    name = _USUAL_COMPILER if installed(_USUAL_COMPILER) else own
+    own = build.manifest.inputs
+    name = _USUAL_COMPILER if installed(_USUAL_COMPILER) else own.compiler
     inputs = BuildInputs(
         dbms=programs.name,
-        source=build.manifest.inputs.source,
+        source=own.source,
         variant=parse_variant(_USUAL_VARIANT),
         compiler=name,
+        options=own.options,
     )
     return BuildSpec(
         inputs=inputs, dbms=programs, tree=tree, pass_=Pass.PLAIN, compiler=find_compiler(name)

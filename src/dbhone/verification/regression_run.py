@@ -149,13 +149,13 @@ class RegressionRun:
     def _perform(
         self, harness: TestHarness, job: TestJob, command: TestCommand, tenant: Tenant
     ) -> process.Finished:
+        for name, original in command.copies.items():
+            shutil.copytree(original, job.folder / name, symlinks=True)
+            make_writable(job.folder / name)
         for name, target in command.links.items():
             link = job.folder / name
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(target)
-        for name, original in command.copies.items():
-            shutil.copytree(original, job.folder / name, symlinks=True)
-            make_writable(job.folder / name)
         own(job.folder, tenant.account)
         sockets = () if job.endpoint is None else (job.endpoint.socket.parent,)
         tell = throttled(lambda line: harness.notify(f"{self.list.name}: {line}"))

@@ -133,7 +133,7 @@ def requirements_of_checks(dbms: str, grade: Grade) -> tuple[Requirement, ...]:
 def expected_seconds(dbms: str, grade: Grade, builds: int) -> float:
     """Return about how long two cores take to verify this many builds, and to make the tests."""
     lists = lists_of(dbms, grade)
-    programs = {check.name: _programs_of(check) for check, _ in lists}
+    programs = {check.name: _programs_of(check, dbms) for check, _ in lists}
     making = sum(
         each.build_seconds * (1 if each.fixed else builds)
         for each in programs.values()
@@ -142,5 +142,5 @@ def expected_seconds(dbms: str, grade: Grade, builds: int) -> float:
     return making + builds * sum(tests.seconds for _, tests in lists)
 
 
-def _programs_of(check: Check) -> TestPrograms | None:
-    return check.test_programs() if isinstance(check, RegressionTests) else None
+def _programs_of(check: Check, dbms: str) -> TestPrograms | None:
+    return check.test_programs(dbms) if isinstance(check, RegressionTests) else None

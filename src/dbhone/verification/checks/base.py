@@ -39,13 +39,14 @@ class TestPrograms(Dbms):
     """The programs that test a DBMS, as something to build of the DBMS's own source tree.
 
     ``fixed`` programs are the same whatever the build is that they test: they are built once for a
-    tree, as ``rel``. Others are built with the tested build's own flags and profile.
+    tree and its build options, as ``rel``. Others are built with the tested build's own flags and
+    profile.
     """
 
     __test__ = False  # pytest takes it for tests otherwise
 
     fixed: ClassVar[bool]
-    tested: ClassVar[str]
+    tested: str
     """The DBMS that they test."""
     build_share: ClassVar[float]
     """How long a build of them takes, as a share of a build of the DBMS."""
@@ -58,6 +59,7 @@ class TestPrograms(Dbms):
         self.usual_suite = dbms.usual_suite
         self.build_seconds = self.build_share * dbms.build_seconds
         self.requirements = dbms.requirements
+        self.takes_options = dbms.takes_options
         self.is_library = dbms.is_library
         self.needs_cxx = dbms.needs_cxx
 
@@ -101,7 +103,7 @@ class TestCommand:
     """How a list is run, in ``cwd``, which is the job's folder if it is None.
 
     ``readable`` are files and folders that it reads besides the job's. ``links`` are made in the
-    job's folder before, by their names, and so are ``copies``, to which it may write.
+    job's folder before, by their names, and before them ``copies``, to which it may write.
     """
 
     argv: tuple[str, ...]
@@ -134,8 +136,9 @@ class RegressionTests(Check):
     server_settings: ClassVar[Mapping[str, str] | None] = None
     """Settings of the server that it needs running; None if it needs none."""
 
-    def test_programs(self) -> TestPrograms | None:
-        """Return what has to be built of the source tree."""
+    def test_programs(self, dbms: str) -> TestPrograms | None:
+        """Return what has to be built of the source tree of one of its systems, None if nothing."""
+        del dbms
         return None
 
     def package(self, manifest: Manifest) -> str | None:

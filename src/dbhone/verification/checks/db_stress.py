@@ -179,8 +179,9 @@ class DbStress(RegressionTests):
         for mode in _MODES
     )
 
-    def test_programs(self) -> TestPrograms:
+    def test_programs(self, dbms: str) -> TestPrograms:
         """Return db_stress."""
+        del dbms
         return RocksDbTestPrograms()
 
     def command(self, job: TestJob) -> TestCommand:

@@ -1,122 +1,139 @@
-"""MariaDB's own tests by mysql-test-run: its short collection, and the suite ``main``.
+"""The own tests of MySQL and its forks by mysql-test-run: a short list, and the suite ``main``.
 
-The distribution's packages bring the tests, their client programs and the runner. They start
-servers of the build's own bytes, and must be of the very version of the build.
+A tree brings the tests and the runner. The client programs that these need are built once for each
+tree; the servers are of the build's own bytes.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
 
-from dbhone.compilation.manifest import Manifest
-from dbhone.requirements import Requirement
-from dbhone.verification.checks.base import (
-    Read,
-    RegressionTests,
-    TestCommand,
-    TestJob,
-    TestList,
+from dbhone.dbms._cmake import COPY, COPY_FOLDER
+from dbhone.dbms._mysql_cmake import messages_folder
+from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe, load_dbms
+from dbhone.verification.checks._mysql_test_run import MysqlTestRunner, TestFiles
+from dbhone.verification.checks.base import TestJob, TestList, TestPrograms
+from dbhone.verification.outcome import Grade
+
+_SHORT = "short"
+_FAMILIES = re.compile(
+    r"(alias|auto_increment|bigint|case|cast|count_distinct|create|delete|derived|distinct|"
+    r"func_(?!encrypt|kdf|misc)\w+|group_(by|min_max)|having|in|insert|insert_(select|update)|join|"
+    r"join_(nested|outer)|key|limit|lock|multi_update|null|olap|order_by_none|ps|ps_1general|"
+    r"range_none|replace|select_none|sp|sp_trans|sql_mode|subquery_none|subselect|temp_table|"
+    r"trigger|truncate|type_\w+|union|update|user_var|variables|view|window_functions|"
+    r"with_recursive|with_non_recursive)"
 )
-from dbhone.verification.outcome import Evidence, Grade, Status, TestResult
-
-_COLLECTION = "smoke_test"
-_PACKAGES = (
-    "mariadb-test",
-    "mariadb-test-data",
-    "mariadb-client",
-    "mariadb-client-core",
-    "mariadb-server",
-    "mariadb-server-core",
+"""Tests of ``main`` that ask for answers. MySQL has no short collection of its own."""
+_PROGRAMS = frozenset(
+    {
+        *("mysql", "mysqladmin", "mysqlbinlog", "mysqlcheck", "mysqldump", "mysqlimport"),
+        *("mysqlpump", "mysqlshow", "mysqlslap", "mysqltest", "mysql_client_test"),
+        *("mysql_config_editor", "mysql_keyring_encryption_test", "mysql_migrate_keyring"),
+        *("mysql_plugin", "mysql_secure_installation", "mysql_ssl_rsa_setup", "mysql_upgrade"),
+        *("mysql_tzinfo_to_sql", "myisamchk", "myisampack", "myisamlog", "myisam_ftdump"),
+        *("my_print_defaults", "my_safe_process", "mysqltest_safe_process", "ibd2sdi"),
+        *("innochecksum", "lz4_decompress", "perror", "replace", "resolveip", "zlib_decompress"),
+    }
 )
-_LIBRARY = "libpcre2-posix3"
-_VERSION = re.compile(r"(?:apt|deb):mariadb[^,=]*=([^,]+)")
-_TESTS = Path("usr/share/mysql/mysql-test")
-_PREFIX = "prefix"
-"""A folder that looks like an installation: the build's server, the packages' programs."""
-_RESULT = re.compile(
-    r"^(?P<name>[a-z_]\S*\.\S+)(?: '(?P<variant>[^']*)')? +(?:w\d+ )?"
-    r"\[ (?P<word>pass|fail|skipped|disabled|warning)[^\]]*\]",
-    re.MULTILINE,
-)
-_STATUS = MappingProxyType({"pass": Status.PASSED, "fail": Status.FAILED})
-_LONGEST = 4000
+"""What the runners of all versions ask for; each tree has some of them."""
+_ADDED = re.compile(r"\bADD_EXECUTABLE\s*\(\s*(\w+)|\bMYSQL_ADD_EXECUTABLE\s*\(\s*(\w+)")
+_TESTS = Path("mysql-test")
+_SCRIPTS = Path("scripts")
+_UPGRADE = _SCRIPTS / "mysql_fix_privilege_tables.sql"
 
 
-class MysqlTestRun(RegressionTests):
-    """mariadb-test-run.pl with the servers of a build."""
+class MysqlTestPrograms(TestPrograms):
+    """The client programs that the runner and the tests call, and what servers are filled with."""
+
+    fixed = True
+    build_share = 0.5
+
+    def __init__(self, tested: str) -> None:
+        self.tested = tested
+        super().__init__()
+
+    def recipe(self, request: BuildRequest) -> Recipe:
+        """Return the server's own steps, with these programs in the place of the server."""
+        server = load_dbms(self.tested).recipe(request)
+        configure, _, *share = server.steps
+        made = {artifact.name: artifact.made for artifact in server.artifacts}
+        folders = _programs_of(request.tree)
+        make = ("ninja", f"-j{request.jobs}", *folders, "GenError", "GenFixPrivs")
+        scripts = sorted((request.tree / _SCRIPTS).glob("*.sql"))
+        filled = (
+            (*COPY_FOLDER, str(messages_folder(request.tree)), str(made["share"])),
+            (*COPY, *map(str, (*scripts, _UPGRADE)), str(made["share"])),
+        )
+        # Old trees make each program in the folder of its script, as they do the server.
+        together = made["server"].parent != Path("sql")
+        programs = (
+            Artifact(
+                name=name,
+                made=(made["server"].parent if together else folder) / name,
+                kept=Path("bin") / name,
+            )
+            for name, folder in folders.items()
+        )
+        others = (artifact for artifact in server.artifacts if artifact.name != "server")
+        return dataclasses.replace(
+            server,
+            steps=(
+                configure,
+                BuildStep(phase=Phase.COMPILE, argv=make),
+                *share,
+                *(BuildStep(phase=Phase.TOOLS, argv=argv) for argv in filled),
+            ),
+            artifacts=(*programs, *others),
+            primary="mysqltest",
+        )
+
+
+def _programs_of(tree: Path) -> dict[str, Path]:
+    """Return the folder of each program that the tree has, in the order of their names."""
+    found = {
+        name: script.parent.relative_to(tree)
+        for script in tree.rglob("CMakeLists.txt")
+        for match in _ADDED.finditer(script.read_text(encoding="utf-8", errors="replace"))
+        if (name := match[1] or match[2]) in _PROGRAMS
+    }
+    return dict(sorted(found.items()))
+
+
+class MysqlTestRun(MysqlTestRunner):
+    """mysql-test-run.pl with the servers of a build."""
 
     name = "mysql-test-run"
-    title = "MariaDB's regression tests"
-    systems = frozenset({"mariadb"})
-    evidence = Evidence.BYTES
-    requirements = (Requirement(name="perl", package="perl"),)
+    title = "MySQL's regression tests"
+    systems = frozenset({"mysql", "percona", "myrocks"})
+    script, server = "mysql-test-run.pl", "mysqld"
     lists = (
-        TestList(name=_COLLECTION, grades=frozenset({Grade.SMOKE, Grade.FULL}), seconds=300),
+        TestList(name=_SHORT, grades=frozenset({Grade.SMOKE, Grade.FULL}), seconds=300),
         TestList(name="main", grades=frozenset({Grade.FULL}), seconds=2400),
     )
 
-    def package(self, manifest: Manifest) -> str:
-        """Return the packages, of the version that the build's own source names, or the newest."""
-        match = _VERSION.search(manifest.source)
-        version = f"={match[1]}" if match else ""
-        return f"deb:{','.join(f'{name}{version}' for name in _PACKAGES)},{_LIBRARY}"
+    def test_programs(self, dbms: str) -> TestPrograms:
+        """Return the client programs of a maker's tree."""
+        return MysqlTestPrograms(dbms)
 
-    def command(self, job: TestJob) -> TestCommand:
-        """Return the runner; its tests use what the server was built with, and no more."""
-        prefix, folder = job.folder / _PREFIX, job.tests / _TESTS
-        argv = (
-            *("perl", "mariadb-test-run.pl"),
-            f"--vardir={job.folder / 'var'}",
-            f"--client-bindir={job.tests / 'usr/bin'}",
-            *("--force", "--retry=0", "--max-test-fail=0", "--skip-rpl"),
-            f"--parallel={job.jobs}",
-            *_chosen(job, folder),
-        )
-        libraries = [*(job.tests / "usr/lib").glob("*-linux-gnu")]
-        return TestCommand(
-            argv=argv,
-            env={
-                "MTR_BINDIR": str(prefix),
-                "LD_LIBRARY_PATH": ":".join(map(str, libraries)),
-            },
-            readable=(job.tests, job.build.folder),
-            cwd=prefix / _TESTS.name,
-            links={
-                f"{_PREFIX}/sbin/mariadbd": job.build.path(job.build.manifest.primary),
-                # It has what tests fill their servers with, and the same messages as the build's.
-                f"{_PREFIX}/share": job.tests / "usr/share/mysql",
-                f"{_PREFIX}/bin": job.tests / "usr/bin",
-            },
-            # Servers get copies of its data files, with the permissions that those have.
-            copies={f"{_PREFIX}/{_TESTS.name}": folder},
+    def files(self, job: TestJob) -> TestFiles:
+        """Return the tree's tests, with programs that were built of it."""
+        assert job.tree is not None, "without a tree there would be no programs"
+        return TestFiles(
+            tests=job.tree / _TESTS,
+            programs=job.tests / "bin",
+            share=job.tests / "share",
+            libraries=(job.tests / "lib",),
         )
 
-    def results(self, printed: str, read: Read) -> tuple[TestResult, ...]:
-        """Return a result for each test and combination, with what a failed one printed."""
-        del read
-        return tuple(_results(printed))
-
-
-def _chosen(job: TestJob, folder: Path) -> tuple[str, ...]:
-    if job.names:
-        return job.names
-    if job.list == _COLLECTION:
-        words = (folder / "collections" / _COLLECTION).read_text(encoding="utf-8").split()
-        return tuple(words)
-    return (f"--suite={job.list}",)
-
-
-def _results(printed: str) -> Iterator[TestResult]:
-    starts = list(_RESULT.finditer(printed))
-    ends = [*(match.start() for match in starts[1:]), len(printed)]
-    for match, end in zip(starts, ends, strict=False):
-        status = _STATUS.get(match["word"], Status.SKIPPED)
-        variant = f" ({match['variant']})" if match["variant"] else ""
-        said = printed[match.end() : end].strip() if status is Status.FAILED else ""
-        yield TestResult(name=match["name"] + variant, status=status, difference=said[:_LONGEST])
+    def chosen(self, job: TestJob, tests: Path) -> tuple[str, ...]:
+        """Return the tests of the short list that this version has, or a suite."""
+        if job.list == _SHORT:
+            names = sorted(test.stem for test in (tests / "t").glob("*.test"))
+            return tuple(f"main.{name}" for name in names if _FAMILIES.fullmatch(name))
+        return (f"--suite={job.list}",)
 
 
 PLUGIN = MysqlTestRun()

@@ -107,8 +107,9 @@ class PgRegress(RegressionTests):
     # Else its own: expected plans and warnings are those of the server's own settings.
     server_settings = MappingProxyType({"max_connections": "100", "fsync": "off"})
 
-    def test_programs(self) -> TestPrograms:
+    def test_programs(self, dbms: str) -> TestPrograms:
         """Return pg_regress and what it needs."""
+        del dbms
         return PostgresqlTestPrograms()
 
     def command(self, job: TestJob) -> TestCommand:

@@ -107,8 +107,9 @@ class SqliteTestRunner(RegressionTests):
         TestList(name="full", grades=frozenset({Grade.FULL}), seconds=1200),
     )
 
-    def test_programs(self) -> TestPrograms:
+    def test_programs(self, dbms: str) -> TestPrograms:
         """Return testfixture."""
+        del dbms
         return SqliteTestPrograms()
 
     def command(self, job: TestJob) -> TestCommand:
