@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dbhone.cli.main import hone
-from dbhone.errors import UsageError
+from dbhone.errors import MachineError, UsageError
 from dbhone.home import Home, open_session
 
 TREE = "a" * 64
@@ -54,6 +54,21 @@ def test_what_can_be_made_again_is_removed_and_caches_stay(home: Home) -> None:
     assert sorted(path.name for path in home.sources.iterdir()) == ["apt"]
     assert (home.profiles / "content").is_file()
     assert "There is nothing to remove." in clean(home, "--yes").stderr
+
+
+def test_where_the_store_has_no_room_to_be_opened_loaded_data_makes_some(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_context: object) -> None:
+        raise MachineError("no space left")
+
+    monkeypatch.setattr("dbhone.cli.commands.clean.open_store", refuse)
+    home.database.touch()
+    result = clean(home, "--yes")
+    assert "builds and sources stay for now: no space left" in result.stderr
+    assert not (home.root / LOADED).exists()
+    assert (home.root / DAMAGED).is_dir()
+    assert (home.sources / TREE).is_dir()
 
 
 def test_nothing_is_removed_while_another_hone_works_there(home: Home) -> None:

@@ -14,7 +14,7 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import json_option, listing, print_json
 from dbhone.cli.setting_up import agree
 from dbhone.compilation.manifest import read_build
-from dbhone.errors import UsageError
+from dbhone.errors import MachineError, UsageError
 from dbhone.files import tree_size
 from dbhone.home import Home, in_use, is_alive
 from dbhone.host_lock import hold_host_lock
@@ -60,8 +60,7 @@ def command(context: Context, everything: bool, yes: bool, as_json: bool) -> Non
     if not home.root.is_dir():
         context.err.print(f"There is no home folder {home.root} yet.", soft_wrap=True)
         return
-    needed = () if everything else tuple(_needed(context))
-    parts = tuple(_parts(home, needed))
+    parts = tuple(_parts(home, frozenset() if everything else _needed(context)))
     if as_json:
         print_json(context, [_object(part) for part in parts])
     else:
@@ -78,34 +77,42 @@ def command(context: Context, everything: bool, yes: bool, as_json: bool) -> Non
     context.err.print(f"removed {size(removable)}")
 
 
-def _needed(context: Context) -> Iterator[Subject]:
-    """Yield the subjects of runs that could be continued, and the winners of the finished ones."""
-    if not context.home.database.is_file():
-        return
-    with open_store(context) as store:
-        for summary in store.runs():
-            yield from _needed_of(store, summary.id)
+def _needed(context: Context) -> frozenset[Path]:
+    """Return the builds and sources of runs that could be continued, and of finished ones' winners.
+
+    They are all there are where the disk is so full that the store cannot be opened.
+    """
+    home = context.home
+    if not home.database.is_file():
+        return frozenset()
+    try:
+        with open_store(context) as store:
+            subjects = tuple(_needed_subjects(store))
+    except MachineError as error:
+        context.err.print(f"builds and sources stay for now: {error.message}", soft_wrap=True)
+        return frozenset(_folders(home.builds) | _trees(home))
+    trees = {home.sources / subject.source_digest for subject in subjects}
+    builds = {home.builds / subject.build_digest for subject in subjects}
+    return frozenset(trees | {build for build in builds if read_build(build) is not None})
 
 
-def _needed_of(store: Store, run_id: int) -> Iterator[Subject]:
-    run = store.run(run_id)
-    if run.state is not RunState.DONE:
-        yield from run.subjects
-        return
-    winner = build_page(run, store.samples(run.id)).winner
-    if winner is not None:
-        yield winner
+def _needed_subjects(store: Store) -> Iterator[Subject]:
+    for summary in store.runs():
+        run = store.run(summary.id)
+        if run.state is not RunState.DONE:
+            yield from run.subjects
+            continue
+        winner = build_page(run, store.samples(run.id)).winner
+        if winner is not None:
+            yield winner
 
 
-def _parts(home: Home, needed: tuple[Subject, ...]) -> Iterator[_Part]:
+def _parts(home: Home, needed: frozenset[Path]) -> Iterator[_Part]:
     """Yield what the home holds, the kinds of which something can be removed first."""
-    digests = {subject.build_digest for subject in needed}
-    builds = {path for path in map(home.builds.joinpath, digests) if read_build(path) is not None}
-    trees = {home.sources / subject.source_digest for subject in needed}
     yield _part("loaded data", home.data, remove=_folders(home.data))
-    yield _part("builds", home.builds, remove=_folders(home.builds) - builds)
+    yield _part("builds", home.builds, remove=_folders(home.builds) - needed)
     # Beside the trees are caches, without which nothing could be fetched again offline.
-    yield _part("sources", home.sources, remove=_trees(home) - trees)
+    yield _part("sources", home.sources, remove=_trees(home) - needed)
     interrupted = {work for work in _folders(home.scratch) if not is_alive(home, work.name)}
     yield _part("work in progress", home.scratch, remove=interrupted)
     yield _part("profiles", home.profiles)
