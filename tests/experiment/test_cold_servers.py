@@ -54,10 +54,10 @@ class Pretended:
     def warm_up(self, server: SimpleNamespace, seed: BlockSeed) -> None:
         self.seen.append(f"warm up {server.name}")
 
-    def settle(self, server: SimpleNamespace) -> None:
+    def finish_background_work(self, server: SimpleNamespace) -> None:
         if server.name in self.refusing:
-            raise ServerError(f"{server.name} did not settle")
-        self.seen.append(f"settle {server.name}")
+            raise ServerError(f"{server.name} did not finish")
+        self.seen.append(f"finish {server.name}")
 
     def drive(self, server: SimpleNamespace, task: Task) -> DriverResult:
         if self.interrupt:
@@ -139,31 +139,31 @@ def test_servers_start_in_another_order_in_another_block(servers: Pretended) -> 
     assert orders == {"start a", "start b"}
 
 
-def test_servers_settle_once_before_a_set_that_reads_what_others_have_written(
+def test_servers_finish_once_before_a_set_that_reads_what_others_have_written(
     servers: Pretended,
 ) -> None:
     warm = block_servers(servers, cold=False)
-    settled = []
+    finished = []
     for _ in range(2):
         with warm.open(("a", "b"), 0):
             for writes in (False, True, True, False, False, True):
                 servers.seen.clear()
-                warm.settle(writes=writes)
-                settled.append(sorted(servers.seen))
-    both = ["settle a", "settle b"]
-    assert settled == [[], [], [], both, [], []] * 2
+                warm.finish_background_work(writes=writes)
+                finished.append(sorted(servers.seen))
+    both = ["finish a", "finish b"]
+    assert finished == [[], [], [], both, [], []] * 2
 
 
-def test_a_server_that_cannot_settle_fails_in_the_next_slice_and_all_start_again(
+def test_a_server_that_cannot_finish_fails_in_the_next_slice_and_all_start_again(
     servers: Pretended,
 ) -> None:
     warm = block_servers(servers, cold=False)
     with warm.open(("a", "b"), 0):
-        warm.settle(writes=True)
+        warm.finish_background_work(writes=True)
         servers.refusing = {"a"}
-        warm.settle(writes=False)
+        warm.finish_background_work(writes=False)
         (result,) = run(warm, "a")
-        assert result.driver.failure == "a did not settle"
+        assert result.driver.failure == "a did not finish"
         servers.refusing = set()
         servers.seen.clear()
         warm.ready(("a", "b"))

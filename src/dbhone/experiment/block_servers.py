@@ -113,21 +113,21 @@ class BlockServers:
             self._try_to_start(name)
         self._observation.check(tuple(self._specs))
 
-    def settle(self, *, writes: bool) -> None:
-        """Before a set that only reads, let all servers finish what sets before it have written.
+    def finish_background_work(self, *, writes: bool) -> None:
+        """Before a set that only reads, let all servers finish what sets before it left behind.
 
         They would do so by themselves, each at a moment of its own: a step that reads would meet
         one of them before it and another one after it. ``writes`` tells that the set is none such.
         """
         if self._written and not writes:
             for name in tuple(self._up):
-                self._settle(name)
+                self._finish_background_work(name)
         self._written = writes
 
-    def _settle(self, name: str) -> None:
-        self._notify(f"settling {name}")
+    def _finish_background_work(self, name: str) -> None:
+        self._notify(f"{name} finishes what writes left behind")
         try:
-            self._pool.settle(self._up[name].server)
+            self._pool.finish_background_work(self._up[name].server)
         except (ServerError, DriverError) as error:
             self.close(name)
             self._refusals[name] = error

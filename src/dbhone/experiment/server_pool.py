@@ -275,11 +275,11 @@ class ServerPool:
             if content.data_folder is None:
                 loading = driver.load(self.program, server.endpoint, content)
                 self._run_driver(server, loading, "loading")
-            self.settle(server, content)
+            self.finish_background_work(server, content)
             server.stop()
             return keep(place.data)
 
-    def settle(self, server: Server, content: DataSet | None = None) -> None:
+    def finish_background_work(self, server: Server, content: DataSet | None = None) -> None:
         """Let the server finish what a load or writes left behind, and return when it has.
 
         ``content`` is what it holds, if it is not the workload's own. Raises DriverError,

@@ -294,10 +294,14 @@ class ServerTarget(Target):
         )
 
     def ready(self, trial: Trial) -> None:
-        """Restart all servers on fresh data if one of them is not up; else let them settle."""
+        """Bring all servers into the same state.
+
+        All are restarted on fresh data if one of them is not up. Before a set that only reads they
+        finish what writes left behind.
+        """
         assert self._servers is not None, "a block is open"
         self._servers.ready(trial.subjects)
-        self._servers.settle(writes=self.suite.writes(trial.task.suite_set))
+        self._servers.finish_background_work(writes=self.suite.writes(trial.task.suite_set))
 
     def run(
         self, trial: Trial, inhibitor: IdleInhibitor, announce: Announce
