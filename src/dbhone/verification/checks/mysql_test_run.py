@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dbhone.dbms._cmake import COPY, COPY_FOLDER
 from dbhone.dbms._mysql_cmake import messages_folder
+from dbhone.dbms._mysql_tree import text_of
 from dbhone.dbms.base import Artifact, BuildRequest, BuildStep, Phase, Recipe, load_dbms
 from dbhone.verification.checks._mysql_test_run import MysqlTestRunner, TestFiles
 from dbhone.verification.checks.base import TestJob, TestList, TestPrograms
@@ -39,7 +40,7 @@ _PROGRAMS = frozenset(
     }
 )
 """What the runners of all versions ask for; each tree has some of them."""
-_ADDED = re.compile(r"\bADD_EXECUTABLE\s*\(\s*(\w+)|\bMYSQL_ADD_EXECUTABLE\s*\(\s*(\w+)")
+_ADDED = re.compile(r"\b(?:MYSQL_)?ADD_EXECUTABLE\s*\(\s*(\w+)")
 _TESTS = Path("mysql-test")
 _SCRIPTS = Path("scripts")
 _UPGRADE = _SCRIPTS / "mysql_fix_privilege_tables.sql"
@@ -96,8 +97,8 @@ def _programs_of(tree: Path) -> dict[str, Path]:
     found = {
         name: script.parent.relative_to(tree)
         for script in tree.rglob("CMakeLists.txt")
-        for match in _ADDED.finditer(script.read_text(encoding="utf-8", errors="replace"))
-        if (name := match[1] or match[2]) in _PROGRAMS
+        for name in _ADDED.findall(text_of(script))
+        if name in _PROGRAMS
     }
     return dict(sorted(found.items()))
 
