@@ -110,8 +110,11 @@ class Command:
     def check_program(self) -> None:
         """Raise ToolError if there is no such program to run."""
         program, path = self.argv[0], self.environment().get("PATH")
-        if shutil.which(str(self.cwd / program) if "/" in program else program, path=path) is None:
-            reason = errno.EACCES if (self.cwd / program).exists() else errno.ENOENT
+        file = self.cwd / program
+        if self.sandbox is not None:
+            file = self.sandbox.real_path(file)
+        if shutil.which(str(file) if "/" in program else program, path=path) is None:
+            reason = errno.EACCES if file.exists() else errno.ENOENT
             raise ToolError(f"cannot run {program}: {os.strerror(reason)}")
 
 

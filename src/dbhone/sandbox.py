@@ -15,7 +15,7 @@ import dataclasses
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -41,8 +41,6 @@ OPTIONS_FD, INFO_FD, GO_FD = 7, 8, 9
 known."""
 USERS_FD, GROUPS_FD = 10, 11
 """Where bubblewrap reads the enclosed program's /etc/passwd and /etc/group."""
-MOVED = Path("/hone-build")
-"""Where an enclosed program sees the folder that was moved: no machine has one of this name."""
 _WAIT = f'read -r _ <&{GO_FD}; exec {GO_FD}<&- "$@"'
 _SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _CONFIGURATION = (
@@ -73,19 +71,25 @@ class Sandbox:
     """What an enclosed program may use besides the system's programs and libraries.
 
     It may change what is in the ``writable`` folders, and read the ``readable`` files and folders.
-    Those that do not exist are left out. None of its files may be longer than ``file_bytes``. A
-    ``moved`` folder, which it may change, too, is seen at MOVED only, and it begins there: so what
-    it makes names no path of this machine.
+    Those that do not exist are left out. None of its files may be longer than ``file_bytes``. It
+    sees those in ``seen_at`` at another place, directly below the root, and only there.
     """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     file_bytes: int | None = None
-    moved: Path | None = None
+    seen_at: Mapping[Path, Path] = field(default_factory=dict)
 
     def with_writable(self, *paths: Path) -> Sandbox:
         """Return the same sandbox, in which these may be changed, too."""
         return dataclasses.replace(self, writable=(*self.writable, *paths))
+
+    def real_path(self, path: Path) -> Path:
+        """Return where outside of it a path is that a program inside sees."""
+        for real, place in self.seen_at.items():
+            if path.is_relative_to(place):
+                return real / path.relative_to(place)
+        return path
 
     def inputs(self, cwd: Path, account: Account | None) -> tuple[str, str, str]:
         """Return what bubblewrap reads from OPTIONS_FD, USERS_FD and GROUPS_FD.
@@ -97,8 +101,8 @@ class Sandbox:
 
     def _options(self, cwd: Path, account: Account | None) -> tuple[str, ...]:
         # What holds the mounts together is a file system in memory, which need not be writable.
-        folder = MOVED if cwd == self.moved else cwd
-        begin = ("--remount-ro", "/", "--chdir", str(folder), "--info-fd", str(INFO_FD))
+        folder = str(self.seen_at.get(cwd, cwd))
+        begin = ("--remount-ro", "/", "--chdir", folder, "--info-fd", str(INFO_FD))
         return (*_namespaces(account), *_system(), *_users(), *self._mounts(), *begin)
 
     def _mounts(self) -> Iterator[str]:
@@ -107,17 +111,16 @@ class Sandbox:
         mounted = [Path("/usr"), *map(Path, _SYSTEM_LINKS)]
         made: set[Path] = set()
         for path in sorted(given, key=lambda path: len(path.parts)):
-            if not path.exists() or (given[path] == "--ro-bind" and _lies_in(path, mounted)):
+            place = self.seen_at.get(path, path)
+            if not path.exists() or (given[path] == "--ro-bind" and _lies_in(place, mounted)):
                 continue
-            for parent in tuple(path.parents)[-2::-1]:
+            for parent in tuple(place.parents)[-2::-1]:
                 if parent not in made and not _lies_in(parent, mounted):
                     # Without this, bubblewrap makes folders that the account cannot pass.
                     yield from ("--perms", "0755", "--dir", str(parent))
                     made.add(parent)
-            yield from (given[path], str(path), str(path))
-            mounted.append(path)
-        if self.moved is not None:
-            yield from ("--bind", str(self.moved), str(MOVED))
+            yield from (given[path], str(path), str(place))
+            mounted.append(place)
 
     def limits(self) -> dict[str, int]:
         """Return the limits of an enclosed program by their names in getrlimit(2)."""

@@ -302,7 +302,8 @@ def test_a_build_script_reaches_nothing_outside_of_its_folder(
 
 @pytest.mark.skipif(not can_enclose(), reason=str(why_not_enclosed()))
 def test_records_that_a_build_forged_are_an_error(tmp_path: Path, session: Session) -> None:
-    forging = ("sh", "-c", 'for file in ../result/*; do echo nonsense >> "$file"; done')
+    script = "find / -name commands.jsonl 2>/dev/null | while read file; do echo no >> $file; done"
+    forging = ("sh", "-c", script)
     spec = make_spec(make_tree(tmp_path / "source"), dbms=Tiny(configure=forging))
     with pytest.raises(BuildError, match="wrote to hone's record of its compile commands"):
         builder.make(spec, session, ignore)

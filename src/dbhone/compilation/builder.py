@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shlex
@@ -36,12 +37,18 @@ from dbhone.errors import MAKE_ROOM, BuildError, HoneError, MachineError, Profil
 from dbhone.files import freeze, is_open_to_all, open_to_all, publish
 from dbhone.home import Home, Session
 from dbhone.requirements import Missing, Requirement, RequirementKind, missing
-from dbhone.sandbox import MOVED, Sandbox, longest_file, program_folders, python_folders
+from dbhone.sandbox import Sandbox, longest_file, program_folders, python_folders
 from dbhone.tenant import tenancy
-from dbhone.untrusted_files import read_untrusted
+from dbhone.untrusted_files import read_untrusted, walk
 
 _COMPILER_WRAPPER = Path(__file__).with_name("compiler_wrapper.py")
 _OBJECTS = "objects"
+_FOLDER_SEEN, _TREE_SEEN = Path("/hone-build"), Path("/hone-source")
+"""Where an enclosed build sees its own folder and its source: no machine has any of these names.
+
+Compilers know functions by the places of their files, too. So a profile that was trained in one
+home is good for a build in another, and for another release.
+"""
 _POLL_SECONDS = 2.0
 """Seconds between two reports of how far compiling is."""
 _UPSETTING = re.compile(r"[^\w/.@+~-]")
@@ -64,9 +71,8 @@ def available_cores() -> int:
 def find(home: Home, digest: str) -> Build | None:
     """Return the finished build with this digest, None if there is none.
 
-    An instrumented build that was made at another place, as in a home that was moved, is none:
-    gcc knows functions by the places of their files, so that a profile of it would not fit what is
-    compiled here; BOLT's writes its counters to one place.
+    An instrumented build that was made at another place is none: a profile of it would not fit
+    what is compiled here. BOLT's writes its counters to one place.
     """
     build = read_build(home.builds / digest)
     if build is None or not build.manifest.pass_.trains:
@@ -75,7 +81,7 @@ def find(home: Home, digest: str) -> Build | None:
     here = (
         counters_folder(home, digest)
         if manifest.pass_.post_link
-        else objects_folder(home, manifest.source_digest)
+        else _folder_seen(_work_folder(home, manifest.source_digest) / _OBJECTS)
     )
     return build if manifest.folder == str(here) else None
 
@@ -90,12 +96,17 @@ def counters_name(digest: str) -> str:
     return f"counters-{digest[:16]}"
 
 
-def objects_folder(home: Home, source_digest: str) -> Path:
-    """Return the folder in which all builds of a source are compiled in this home."""
-    return home.fixed_workdir(_folder_name(source_digest)) / _OBJECTS
+def _folder_seen(objects: Path) -> Path:
+    """Return where a build sees the folder in which it is compiled."""
+    return _FOLDER_SEEN if process.can_enclose() else objects
 
 
-def _folder_name(source_digest: str) -> str:
+def _work_folder(home: Home, source_digest: str) -> Path:
+    """Return the folder in which all builds of a source are made in this home."""
+    return home.fixed_workdir(_work_name(source_digest))
+
+
+def _work_name(source_digest: str) -> str:
     return f"build-{source_digest[:16]}"
 
 
@@ -114,7 +125,7 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     if spec.inputs.packaging is None:  # The rules of a distribution name what they need themselves.
         _check_programs(spec)
     _check_folder(session.scratch)
-    with session.fixed_workdir(_folder_name(spec.tree.digest)) as work, tenancy(session) as tenant:
+    with session.fixed_workdir(_work_name(spec.tree.digest)) as work, tenancy(session) as tenant:
         making = _Making(spec, digest, session, work, tenant, notify)
         return making.run(jobs or available_cores())
 
@@ -188,9 +199,8 @@ class _Making:
             folder.mkdir()
         self.commands.touch()
         self.tenant = tenant
-        # Packages are for other machines: nothing in them names the folder where they were built.
-        moved = bool(spec.inputs.packaging) and process.can_enclose()
-        self.seen = MOVED if moved else self.objects
+        self.folder_seen = _folder_seen(self.objects)
+        self.tree_seen = _TREE_SEEN if process.can_enclose() else spec.tree.path
         for path in (self.objects, self.work / "tmp", self.commands):
             own(path, tenant.account)
         self.sandbox = self._sandbox()
@@ -206,10 +216,9 @@ class _Making:
                 open_to_all(folder)
         if self.tenant.account is not None:
             check_readable((_COMPILER_WRAPPER,))
-        moved = self.seen != self.objects
         return Sandbox(
-            moved=self.objects if moved else None,
-            writable=(self.work / "tmp", self.commands, *(() if moved else (self.objects,))),
+            seen_at={self.objects: self.folder_seen, spec.tree.path: self.tree_seen},
+            writable=(self.objects, self.work / "tmp", self.commands),
             readable=(
                 *given,
                 *(self.work / name for name in ("cc", "c++")),
@@ -222,8 +231,8 @@ class _Making:
         )
 
     def run(self, jobs: int) -> Build:
-        flags = self.spec.flags(str(self.seen))
-        recipe = self.spec.recipe(flags, self._tools(), jobs)
+        flags = self.spec.flags(str(self.folder_seen))
+        recipe = self._as_seen(self.spec.recipe(flags, self._tools(), jobs))
         began = time.monotonic()
         phases: dict[str, float] = {}
         for step in recipe.steps:
@@ -233,6 +242,15 @@ class _Making:
         total = time.monotonic() - began
         manifest = self._manifest(recipe, flags, total, phases)
         return keep_build(self.result, manifest, self.session)
+
+    def _as_seen(self, recipe: Recipe) -> Recipe:
+        """Return a recipe that names the source where the build sees it."""
+        tree, seen = str(self.spec.tree.path), str(self.tree_seen)
+        steps = (
+            dataclasses.replace(step, argv=tuple(word.replace(tree, seen) for word in step.argv))
+            for step in recipe.steps
+        )
+        return dataclasses.replace(recipe, steps=tuple(steps))
 
     def _tools(self) -> Tools:
         """Return the programs of the build, its compilers recording what they do."""
@@ -268,7 +286,7 @@ class _Making:
             "LC_ALL": "C",
             "TMPDIR": str(self.work / "tmp"),
             "DBHONE_PHASE": step.phase.value,
-            "DBHONE_FOLDER": str(self.seen.resolve()),
+            "DBHONE_FOLDER": str(self.folder_seen.resolve()),
             # ccache does not know gcc's -fprofile-partial-training and hides the real compiler.
             "CCACHE_DISABLE": "1",
             # What a build runs of its own while it is instrumented is not training.
@@ -351,7 +369,7 @@ class _Making:
             compile_flags=flags.compile,
             link_flags=(*flags.link, *flags.primary_link),
             steps=tuple(step.argv for step in recipe.steps),
-            folder=str(self.objects),
+            folder=str(self.folder_seen),
             profile=use,
             seconds=seconds,
             phase_seconds=phases,
@@ -411,6 +429,7 @@ class _Making:
 
     def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:
         files = {}
+        self._redirect_links()
         for artifact in recipe.artifacts:
             if not is_made(artifact, self.objects, self.spec.tree.path):
                 raise BuildError(
@@ -419,3 +438,13 @@ class _Making:
                 )
             files[artifact.name] = keep(artifact, self.objects, self.spec.tree.path, self.result)
         return files
+
+    def _redirect_links(self) -> None:
+        """Let the links that lead to where the build saw its folders lead to where they are."""
+        for folder, _, names in walk(self.objects):
+            for link in (folder / name for name in names):
+                target = link.readlink() if link.is_symlink() else Path()
+                real_target = self.sandbox.real_path(target)
+                if real_target != target:
+                    link.unlink()
+                    link.symlink_to(real_target)
