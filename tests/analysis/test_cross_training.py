@@ -72,3 +72,13 @@ def test_the_smallest_training_that_loses_little_everywhere_is_told(
     cte_of_main: float, tolerance: float, smallest: str | None
 ) -> None:
     assert found(SPEEDS | {"on-main": (1.3, cte_of_main)}).smallest(tolerance) == smallest
+
+
+def test_a_profile_of_another_source_is_compared_with_the_same_training_of_ones_own() -> None:
+    speeds = SPEEDS | {"on-all-earlier": (1.29 * 0.97, 1.19 * 0.97)}
+    trained = TRAINED | {"on-all-earlier": TRAINED["on-all"]}
+    found = cross_training(measured(speeds), STEPS, trained, base="rel", foreign={"on-all-earlier"})
+    assert found.foreign["on-all-earlier"].ratio == pytest.approx(0.97, rel=0.01)
+    assert found.gains["main"]["on-all-earlier"].ratio == pytest.approx(1.29 * 0.97, rel=0.01)
+    assert found.smallest(0.5) != "on-all-earlier"
+    assert found.smallest(0.02) == "on-all"

@@ -111,6 +111,43 @@ def test_a_home_that_is_moved_keeps_its_profiles(tmp_path: Path, session: Sessio
     (tmp_path / "moved").rename(session.home.root)
 
 
+NEXT_RELEASE = f"""\
+/* The next release begins with two more lines,
+   and one function of it is another. */
+static {WORK.splitlines()[1].replace("work", "same")}
+{WORK.splitlines()[0]}
+int work(int n) {{ return n > 7 && n % 2 == 0 ? same(n) : same(n) + 1; }}
+"""
+RELEASE = f"""\
+static {WORK.splitlines()[1].replace("work", "same")}
+{WORK.splitlines()[0]}
+int work(int n) {{ return same(n) + 1; }}
+"""
+
+
+@pytest.mark.skipif(not can_enclose(), reason="this machine cannot make sandboxes")
+def test_a_build_may_take_the_profile_of_another_source(
+    tmp_path: Path, session: Session, compiler: str
+) -> None:
+    earlier = make_tree(tmp_path / "earlier", work=RELEASE)
+    kept = train(earlier, session, compiler)
+    spec = make_spec(
+        make_tree(tmp_path / "later", work=NEXT_RELEASE),
+        "pgo",
+        compiler=compiler,
+        pass_=Pass.USE,
+        profile=kept,
+        profile_source=earlier.reference,
+    )
+    build = builder.make(spec, session, ignore)
+    use = build.manifest.profile
+    assert use is not None
+    # The static function has moved, but is known by its file and name; the other has changed.
+    assert (use.functions_changed, use.units_without_profile) == (1, 0)
+    assert "not found in profile data" not in build.log.read_text()
+    assert subprocess.run([build.path("program")], check=True, capture_output=True).stdout
+
+
 def test_the_profile_is_part_of_the_builds_digest(tmp_path: Path, session: Session) -> None:
     tree = make_tree(tmp_path / "source")
     kept = train(tree, session, "gcc")

@@ -69,3 +69,32 @@ def test_an_unknown_fix_is_refused_with_its_place() -> None:
     text = GOOD.replace('options = ["no-psi", "-DENABLED_PROFILING=OFF"]', 'fixes = ["logsys"]')
     with pytest.raises(UsageError, match=r"x\.toml.*no fix 'logsys'"):
         parse(text, name="x.toml")
+
+
+FOREIGN = GOOD.replace(
+    "[workload]",
+    """
+pgo = { like = "rel", variant = "lto+pgo", train = ["scan"] }
+aged = { like = "pgo", profile_source = "pg" }
+
+[workload]""",
+)
+
+
+def test_a_subject_may_take_the_profile_of_another_source() -> None:
+    aged = parse(FOREIGN, name="x.toml").subjects[-1].inputs
+    assert aged.profile_source == "apt:postgresql"
+    assert "profile=apt:postgresql" in aged.label
+    assert (aged.trained.source, aged.trained.profile_source) == ("apt:postgresql", None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('profile_source = "pg"', 'profile_source = "gp"', "subjects.aged"),
+        ('"lto+pgo"', '"lto+pgo+bolt"', r"lto\+pgo\+bolt cannot take the profile"),
+    ],
+)
+def test_a_profile_that_cannot_be_taken_is_refused(old: str, new: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse(FOREIGN.replace(old, new), name="x.toml")

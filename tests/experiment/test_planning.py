@@ -21,6 +21,7 @@ from dbhone.experiment.plan import (
     CheckSubjects,
     Compile,
     Cost,
+    Fetch,
     Plan,
     PlanProgress,
     PostLink,
@@ -134,6 +135,24 @@ def test_a_context_sensitive_profile_contains_the_one_before() -> None:
     first, second = trainings
     assert second.needs[1] == first.makes
     assert plan.builds["cs"].endswith(second.makes)
+
+
+def test_the_profile_of_another_source_is_trained_on_that() -> None:
+    text = GOOD.replace("[sources]", '[sources]\nold = "dir:old"').replace(
+        "[training]", 'aged = { like = "pgo", profile_source = "old" }\n[training]'
+    )
+    plan = planned(text)
+    own = [step for step in plan.steps if step.subjects == ("aged",)]
+    fetched, instrumented, trained, used = own[:4]
+    assert isinstance(fetched, Fetch)
+    assert fetched.reference == "dir:old"
+    assert isinstance(instrumented, Compile)
+    assert isinstance(used, Compile)
+    assert (instrumented.inputs.source, instrumented.needs) == ("dir:old", (fetched.makes,))
+    assert trained.needs == (instrumented.makes,)
+    assert used.needs[-1] == trained.makes
+    assert used.inputs.source != "dir:old"
+    assert plan.builds["aged"] == used.makes != plan.builds["pgo"]
 
 
 def test_subjects_that_are_trained_otherwise_are_other_builds() -> None:

@@ -19,6 +19,7 @@ REQUEST = CrossTrainingRequest(
     variant="lto+pgo",
     workload=WorkloadOptions(suite=None, size="smoke", sets=("point-query", "scan", "insert")),
     mixes=(("scan", "insert"),),
+    earlier=None,
     design=DesignOptions(budget=None, target=0.02, seed=1),
 )
 
@@ -45,6 +46,15 @@ def test_a_build_is_trained_on_each_set_on_each_mix_and_on_all() -> None:
     assert {subject.inputs.variant.name for subject in experiment.subjects} == {
         *("rel", "rel+lto+pgo"),
     }
+
+
+def test_one_more_build_takes_the_profile_of_an_earlier_source() -> None:
+    request = dataclasses.replace(REQUEST, earlier="apt:postgresql-14")
+    subjects = parse(cross_training_text(request), name="x").subjects
+    own, aged = subjects[-2:]
+    assert (own.name, aged.name) == ("on-all", "on-all-earlier")
+    assert aged.inputs.profile_source == "apt:postgresql-14"
+    assert aged.training == own.training
 
 
 def test_all_sets_of_a_suite_are_taken_where_none_is_named() -> None:

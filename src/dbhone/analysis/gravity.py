@@ -52,6 +52,7 @@ GRAVITY = (
     # What was measured, and how.
     IDENTICAL,
     "low-coverage",
+    "functions-changed",
     "units-without-profile",
     "asynchronous-commits",
     COLD,

@@ -59,6 +59,10 @@ _MISSING_PROFILE = re.compile(rb"profile count data file not found|no profile da
 _FOREIGN_PROFILE = re.compile(
     rb"\[-W(?:error=)?coverage-mismatch\]|hash mismatch|profile data may be (?:corrupted|out)"
 )
+_CHANGED_FUNCTION = re.compile(
+    rb"(?:control flow of|profile data for) function (.{1,2000}?) does not match its profile data"
+    rb"|function control flow change detected \(hash mismatch\) (\S{1,2000})"
+)
 
 Notify = Callable[[str], None]
 
@@ -319,7 +323,7 @@ class _Making:
                 hint=MAKE_ROOM,
                 log=kept,
             )
-        if _FOREIGN_PROFILE.search(text.encode()):
+        if self._is_refused(text.encode()):
             return ProfileError("the profile does not match the source that is built", log=kept)
         what = f"building {self.spec.dbms.title} as {self.spec.inputs.variant.name} failed"
         cause = self.tenant.exceeded() or first_error(text) or f"{step.argv[0]} {finished.ending()}"
@@ -409,7 +413,7 @@ class _Making:
         if profile is None:
             return None
         text = read_untrusted(self.log, limit=_LONGEST_LOG)
-        if _FOREIGN_PROFILE.search(text):
+        if self._is_refused(text):
             raise ProfileError(
                 "the profile does not match the source that is built", log=self._keep_log()
             )
@@ -425,7 +429,12 @@ class _Making:
             **profile.trained().model_dump(),
             units=len(compiled),
             units_without_profile=missing,
+            functions_changed=len(set(_CHANGED_FUNCTION.findall(text))),
         )
+
+    def _is_refused(self, log: bytes) -> bool:
+        """Return whether the compiler refused the profile of this very source."""
+        return self.spec.inputs.profile_source is None and bool(_FOREIGN_PROFILE.search(log))
 
     def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:
         files = {}

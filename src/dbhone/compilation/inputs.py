@@ -21,8 +21,8 @@ _VariantByName = Annotated[
     PlainValidator(lambda value: value if isinstance(value, Variant) else parse_variant(value)),
     PlainSerializer(lambda variant: variant.name, return_type=str),
 ]
-_IN_COMMANDS = frozenset({"dbms", "source", "variant", "compiler", "fixes"})
-"""The inputs that a digest has already, in the source tree or in the compiler's command lines."""
+_IN_COMMANDS = frozenset({"dbms", "source", "variant", "compiler", "fixes", "profile_source"})
+"""The inputs that a digest has already: in the source tree, the profile or the command lines."""
 _DIGEST_KEYS = {"copy_number": "copy"}
 
 
@@ -49,19 +49,30 @@ class BuildInputs(BuildKeys):
     """Everything that a user decides of one build.
 
     ``source`` is a source reference. ``copy_number`` tells apart builds of the same inputs: a
-    control that is built again has 1.
+    control that is built again has 1. ``profile_source`` is the source whose profile a build
+    takes, such as the release before; None is its own.
     """
 
     source: str
     variant: _VariantByName
     copy_number: int = 0
+    profile_source: str | None = None
+
+    @property
+    def trained(self) -> BuildInputs:
+        """The inputs of the instrumented build that is trained: those of the profile's source."""
+        if self.profile_source is None:
+            return self
+        changed = {"source": self.profile_source, "profile_source": None, "fixes": ()}
+        return self.model_copy(update=changed)
 
     @property
     def label(self) -> str:
         """The inputs beside DBMS and source, for people: ``rel+lto -DX=1 with gcc``."""
         linker = (f"linker={self.linker}",) if self.linker else ()
         rules = (f"packaging={self.packaging}",) if self.packaging else ()
-        words = " ".join((self.variant.name, *self.options, *self.fixes, *linker, *rules))
+        profile = (f"profile={self.profile_source}",) if self.profile_source else ()
+        words = " ".join((self.variant.name, *self.options, *self.fixes, *linker, *rules, *profile))
         return words if self.variant.ready_made else f"{words} with {self.compiler}"
 
     def chosen(self) -> dict[str, object]:

@@ -132,10 +132,15 @@ class TrainedProfile(_Record):
 
 
 class ProfileUse(TrainedProfile):
-    """How a profile-guided build took its profile: units are compile commands."""
+    """How a profile-guided build took its profile: units are compile commands.
+
+    ``functions_changed`` are those that are not as they were when the profile was trained, on
+    another source: the compiler left their counts out.
+    """
 
     units: int
     units_without_profile: int
+    functions_changed: int = 0
 
 
 class PostLinkRecord(_Record):

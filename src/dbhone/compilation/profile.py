@@ -49,9 +49,12 @@ class Profile:
         kept = self.facts.model_dump(include=set(TrainedProfile.model_fields))
         return TrainedProfile.model_validate(kept)
 
-    def check_fits(self, *, source_digest: str, compiler_identity: str) -> None:
-        """Raise ProfileError if it was made from another source or by another compiler."""
-        if self.facts.source_digest != source_digest:
+    def check_fits(self, *, source_digest: str | None, compiler_identity: str) -> None:
+        """Raise ProfileError if it was made from another source or by another compiler.
+
+        Without a ``source_digest`` any source will do.
+        """
+        if source_digest not in (None, self.facts.source_digest):
             raise ProfileError("the profile belongs to another source", hint="train again")
         if self.facts.compiler_identity != compiler_identity:
             raise ProfileError(

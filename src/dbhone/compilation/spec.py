@@ -35,6 +35,8 @@ _LIBRARIES = "{libraries}"
 _USE_LINKER = "-fuse-ld="
 _LINKER_PROGRAM = "ld."
 """A compiler that is told to use the linker NAME runs the program ``ld.NAME``."""
+_TOLERANT = "-Wno-error=coverage-mismatch"
+"""gcc refuses a profile of other code unless it is told to leave changed functions out."""
 _PATH = re.compile(r"(?:^|[=:])(/[^=:]+)")
 """A path in an option, such as ``-DWITH_SSL=/opt/ssl``."""
 
@@ -107,8 +109,15 @@ class BuildSpec:
                 f"the variant {variant.name} is profile-guided and has not been trained",
                 hint="say what to train on",
             )
+        if self.inputs.profile_source is not None and not process.can_enclose():
+            raise ProfileError(
+                "the profile of another source fits only what is built in a sandbox, and this"
+                f" machine makes none: {process.why_not_enclosed()}",
+                hint="train on the source that is built: leave the other one out",
+            )
         self.profile.check_fits(
-            source_digest=self.tree.digest, compiler_identity=self.compiler.identity
+            source_digest=None if self.inputs.profile_source else self.tree.digest,
+            compiler_identity=self.compiler.identity,
         )
 
     def _check_linker(self) -> None:
@@ -148,9 +157,13 @@ class BuildSpec:
         flags = self.inputs.variant.flags(
             self.compiler, self.pass_, profile=profile, build_folder=build_folder
         )
-        if self.inputs.linker is None:
-            return flags
-        return dataclasses.replace(flags, link=(*flags.link, _USE_LINKER + self.inputs.linker))
+        if self.inputs.linker is not None:
+            link = (*flags.link, _USE_LINKER + self.inputs.linker)
+            flags = dataclasses.replace(flags, link=link)
+        takes_foreign = self.pass_.takes_profile and self.inputs.profile_source is not None
+        if takes_foreign and self.compiler.family is CompilerFamily.GCC:
+            flags = dataclasses.replace(flags, compile=(*flags.compile, _TOLERANT))
+        return flags
 
     def tools(self, *, compiler: Path, cxx_compiler: Path) -> Tools:
         """Return the programs of this build; the two that are given record what they do."""

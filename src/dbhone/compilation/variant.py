@@ -100,6 +100,11 @@ class Variant:
                     hint=f"leave {transform.name} out",
                 )
 
+    @property
+    def takes_foreign_profile(self) -> bool:
+        """Whether the profile of another source may do: not where it is about one binary only."""
+        return self.passes() == (Pass.INSTRUMENT, Pass.USE)
+
     def flags(
         self,
         compiler: Compiler,

@@ -118,15 +118,16 @@ class BuildEstimator:
         Passes after the first depend on what came before, which is not known yet: a build of the
         same tree counts as there while the first one is.
         """
-        tree = self._last_edited(inputs)
-        if tree is None or inputs.fixes or not like:
+        tree, trained = self._last_edited(inputs), self._last_edited(inputs.trained)
+        if tree is None or trained is None or inputs.fixes or not like:
             return False
         first = inputs.variant.passes()[0]
         if pass_ is first:
             return self._is_made(inputs, pass_, compiler, tree)
-        return self._is_made(inputs, first, compiler, tree) and any(
+        return self._is_made(inputs.trained, first, compiler, trained) and any(
             build.manifest.source_digest == tree.digest
             and build.manifest.inputs.copy_number == inputs.copy_number
+            and build.manifest.inputs.profile_source == inputs.profile_source
             and builder.find(self._home, build.manifest.digest) is not None
             for build in like
         )

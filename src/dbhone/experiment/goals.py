@@ -154,10 +154,10 @@ def check_folders(experiment: Experiment) -> None:
     Raises UsageError for one that does not exist, SourceError for one that holds another DBMS.
     """
     for subject in experiment.subjects:
-        inputs = subject.inputs
-        folder = folder_of(inputs.source)
-        if folder is not None and not inputs.variant.ready_made:
-            load_dbms(inputs.dbms).version(folder)
+        for inputs in (subject.inputs, subject.inputs.trained):
+            folder = folder_of(inputs.source)
+            if folder is not None and not inputs.variant.ready_made:
+                load_dbms(inputs.dbms).version(folder)
 
 
 def _goal_makers() -> dict[str, Callable[[], Goal]]:
@@ -206,7 +206,7 @@ def _missing(
     is not known: the user then need not be asked twice.
     """
     certain, possible = list[Requirement](), list[Requirement]()
-    for inputs in builds:
+    for inputs in dict.fromkeys(one for own in builds for one in (own, own.trained)):
         version = estimator.version(inputs)
         for need in _requirements_of(inputs, is_kept=estimator.is_kept(inputs.source)):
             if version and not need.versions.holds(version):

@@ -274,9 +274,10 @@ def _beside(file: Path, subject: SubjectDeclaration) -> SubjectDeclaration:
             for fix in inputs.fixes
         )
     }
-    kind, _, location = inputs.source.partition(":")
-    if kind == "dir":
-        beside["source"] = f"dir:{file.parent / Path(location).expanduser()}"
+    for key in ("source", "profile_source"):
+        kind, _, location = (getattr(inputs, key) or "").partition(":")
+        if kind == "dir":
+            beside[key] = f"dir:{file.parent / Path(location).expanduser()}"
     return dataclasses.replace(subject, inputs=inputs.model_copy(update=beside))
 
 

@@ -112,7 +112,8 @@ def plan_builds(
     """
     steps: dict[str, PlanStep] = {}
     for subject in subjects:
-        _add(steps, _fetch(subject, estimator))
+        for reference in dict.fromkeys((subject.inputs.source, subject.inputs.trained.source)):
+            _add(steps, _fetch(subject, reference, estimator))
     builds: dict[str, str] = {}
     tentative: set[str] = set()
     declared = experiment.subjects if experiment else subjects
@@ -231,8 +232,7 @@ def _machine_check(
         )
 
 
-def _fetch(subject: SubjectDeclaration, estimator: Estimator) -> Fetch:
-    reference = subject.inputs.source
+def _fetch(subject: SubjectDeclaration, reference: str, estimator: Estimator) -> Fetch:
     kept = estimator.is_kept(reference)
     return Fetch(
         label=reference,
@@ -249,20 +249,22 @@ def _build_steps(subject: SubjectDeclaration, estimator: Estimator) -> Iterator[
     One compiles. A profile-guided build has two or three, with training after each but the last.
     A post-link optimiser adds counters to their result, and rearranges it after another training.
     """
-    inputs, source = subject.inputs, _source(subject.inputs.source)
+    inputs = subject.inputs
     if inputs.variant.ready_made:
         yield TakeReadyMade(
             label=subject.label,
             subjects=(subject.name,),
-            needs=(source,),
+            needs=(_source(inputs.source),),
             makes=estimator.identity(inputs, Pass.PLAIN),
             cost=estimator.cost(inputs, Pass.PLAIN),
             inputs=inputs,
         )
         return
     profile: tuple[str, ...] = ()
-    linked = source
-    for pass_ in inputs.variant.passes():
+    linked = ""
+    for pass_ in subject.inputs.variant.passes():
+        inputs = subject.inputs.trained if pass_.trains else subject.inputs
+        source = _source(inputs.source)
         kind = PostLink if pass_.post_link else Compile
         needs = (linked if pass_.post_link else source, *(profile if pass_.takes_profile else ()))
         step = kind(

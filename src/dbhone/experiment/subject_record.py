@@ -107,6 +107,14 @@ def profile_warnings(name: str, build: Build) -> Iterator[Warning]:
         reached = f"{use.functions_executed} of {use.functions} functions"
         text = f"{name}: the training reached only {reached}"
         yield Warning(code="low-coverage", text=text, subject=name)
+    if use.functions_changed:
+        foreign = build.manifest.inputs.profile_source
+        yield Warning(
+            code="functions-changed",
+            text=f"{name}: {use.functions_changed} functions are not as in {foreign}, of which"
+            " its profile is: they were compiled without it",
+            subject=name,
+        )
     if use.units_without_profile:
         yield Warning(
             code="units-without-profile",

@@ -135,8 +135,28 @@ class Subjects:
         keys = section.model_dump(include=set(BuildKeys.model_fields))
         if variant.ready_made:
             keys["compiler"] = variant.name
-        copy_number = int(section.rebuild)
-        return BuildInputs(**keys, source=reference, variant=variant, copy_number=copy_number)
+        return BuildInputs(
+            **keys,
+            source=reference,
+            variant=variant,
+            copy_number=int(section.rebuild),
+            profile_source=self._profile_source(name, section, variant),
+        )
+
+    def _profile_source(self, name: str, section: SubjectSection, variant: Variant) -> str | None:
+        """Return the reference of the source whose profile the subject's build takes."""
+        named, sources = section.profile_source, self._declared.sources
+        if named is None:
+            return None
+        where = self._where.at("subjects", name)
+        if named not in sources:
+            raise UnknownName("source", named, sources, where=where)
+        if not variant.takes_foreign_profile:
+            raise ExperimentError(
+                f"{where}: the variant {variant.name} cannot take the profile of another source",
+                hint="a variant such as pgo or lto+pgo can; leave 'profile_source' out for others",
+            )
+        return sources[named]
 
     def _levers(self, name: str, section: SubjectSection) -> tuple[str, ...]:
         """Return the levers of a subject; whether this machine has them is asked when it runs."""

@@ -187,6 +187,7 @@ def _provenance(build: Build, content: Content, image: Image | None) -> dict[str
                 "variant": manifest.variant,
                 "options": [without_paths(option) for option in manifest.inputs.options],
                 "fixes": [without_paths(fix) for fix in manifest.inputs.fixes],
+                "profile_source": public_reference(manifest.inputs.trained.source),
                 "linker": manifest.inputs.linker,
                 "packaging": manifest.inputs.packaging,
             },

@@ -19,6 +19,7 @@ from dbhone.experiment.templates import (
 from dbhone.workload import suite as suites
 
 _BASE = "rel"
+_EARLIER = "earlier"
 _MOST = 12
 """Sets. Each takes a build, and a share of every block."""
 
@@ -27,7 +28,8 @@ _MOST = 12
 class CrossTrainingRequest:
     """What is to be trained on what: each of the workload's sets alone, all, and the ``mixes``.
 
-    The workload names its sets; none are all of the suite. ``variant`` is profile-guided.
+    The workload names its sets; none are all of the suite. ``variant`` is profile-guided. With
+    ``earlier``, another source, one more build takes the profile of that, trained on all.
     """
 
     dbms: Dbms
@@ -35,6 +37,7 @@ class CrossTrainingRequest:
     variant: str
     workload: WorkloadOptions
     mixes: tuple[tuple[str, ...], ...]
+    earlier: str | None
     design: DesignOptions
 
 
@@ -48,6 +51,15 @@ def cross_training_text(request: CrossTrainingRequest) -> str:
     called = {_name(chosen, sets): list(chosen) for chosen in trainings}
     if len(called) < len(trainings):
         raise UsageError("two trainings would have the same name", hint="name fewer sets")
+    subjects = {
+        name: {"like": _BASE, "variant": request.variant, "train": chosen}
+        for name, chosen in called.items()
+    }
+    sources = {"source": request.source}
+    if request.earlier is not None:
+        sources[_EARLIER] = request.earlier
+        own = _name(sets, sets)
+        subjects[f"{own}-{_EARLIER}"] = {"like": own, "profile_source": _EARLIER}
     return file_text(
         "Written by `hone crosstrain`: change it, and give it to `hone run`.",
         {
@@ -55,17 +67,14 @@ def cross_training_text(request: CrossTrainingRequest) -> str:
             "base": _BASE,
         },
         {
-            "sources": {"source": request.source},
+            "sources": sources,
             "subjects": {
                 _BASE: {"dbms": request.dbms.name, "source": "source", "variant": _BASE},
                 CONTROL: {"like": _BASE},
-                **{
-                    name: {"like": _BASE, "variant": request.variant, "train": chosen}
-                    for name, chosen in called.items()
-                },
+                **subjects,
             },
             "workload": {**workload_table(request.workload, request.dbms), "sets": sets},
-            "design": design_table(request.design, len(called) + 2),
+            "design": design_table(request.design, len(subjects) + 2),
         },
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -66,6 +67,11 @@ _VARIANT = "rel"
 )
 @click.option("--size", default="quick", show_default=True, help="Size of training.")
 @click.option(
+    "--profile-source",
+    metavar="SOURCE",
+    help="Take the profile of another source, such as the release before.",
+)
+@click.option(
     "--option",
     "build_options",
     multiple=True,
@@ -107,6 +113,9 @@ def command(context: Context, /, sources: tuple[str, ...], **options: Any) -> No
     chosen = _Options(**options)
     check_output(chosen.trace, force=chosen.force)
     known = known_versions(context.home)
+    if chosen.profile_source is not None:
+        reference = known.meaning(named_reference(chosen.profile_source))
+        chosen = dataclasses.replace(chosen, profile_source=reference)
     sources = tuple(known.meaning(named_reference(source)) for source in sources)
     variants = {source: _variant(source, chosen.variant) for source in sources}
     for variant in variants.values():
@@ -140,6 +149,7 @@ class _Options:
     train: tuple[str, ...]
     suite: str | None
     size: str
+    profile_source: str | None
     build_options: tuple[str, ...]
     fixes: tuple[str, ...]
     copy: int
@@ -183,6 +193,11 @@ def _check(chosen: _Options, variant: Variant) -> None:
             f"the variant {variant.name} takes no training",
             hint="add pgo or bolt, or leave --train out",
         )
+    if chosen.profile_source is not None and not variant.takes_foreign_profile:
+        raise UsageError(
+            f"the variant {variant.name} cannot take the profile of another source",
+            hint="leave --profile-source out; a variant such as pgo or lto+pgo can",
+        )
     if chosen.suite is not None:
         _training(chosen, chosen.suite)
 
@@ -224,6 +239,7 @@ def _subject(source: str, dbms: str, chosen: _Options, variant: Variant) -> Subj
             options=chosen.build_options,
             fixes=chosen.fixes,
             copy_number=chosen.copy,
+            profile_source=chosen.profile_source,
         ),
         training=_training(chosen, suite) if variant.profile_guided else None,
     )

@@ -20,7 +20,7 @@ from dbhone.cli.selecting import RUN
 from dbhone.errors import UsageError
 from dbhone.experiment.load import parse
 from dbhone.experiment.model import Experiment
-from dbhone.experiment.templates import OPTIONS
+from dbhone.experiment.templates import OPTIONS, named_reference
 from dbhone.measurement.record import Role, Run
 from dbhone.measurement.sample_array import SampleArray
 from dbhone.source.known_versions import known_versions
@@ -34,6 +34,7 @@ class _Options(GeneratedOptions):
     dbms: str | None
     variant: str
     mixes: tuple[str, ...]
+    earlier: str | None
     tolerance: float
 
 
@@ -54,6 +55,11 @@ class _Options(GeneratedOptions):
 )
 @click.option(
     "--mix", "mixes", multiple=True, metavar="A,B,…", help="Train on these together, too."
+)
+@click.option(
+    "--earlier",
+    metavar="SOURCE",
+    help="Test what the profile of another source, such as the release before, is worth, too.",
 )
 @click.option(
     "--tolerance",
@@ -87,13 +93,15 @@ def command(context: Context, /, what: str, **options: Any) -> None:
 
 def _experiment(context: Context, source: str, options: _Options) -> Experiment:
     ask_tree = partial(dbms_of_tree, context)
-    reference, dbms = find_source(source, options.dbms, known_versions(context.home), ask_tree)
+    known = known_versions(context.home)
+    reference, dbms = find_source(source, options.dbms, known, ask_tree)
     request = CrossTrainingRequest(
         dbms=dbms,
         source=reference,
         variant=options.variant,
         workload=options.workload,
         mixes=tuple(words(mix) for mix in options.mixes),
+        earlier=options.earlier and known.meaning(named_reference(options.earlier)),
         design=options.design,
     )
     return parse(cross_training_text(request), name="crosstrain", options=OPTIONS)
@@ -117,6 +125,8 @@ def _cross_training(run: Run, samples: SampleArray) -> CrossTraining:
         trained,
         base=run.base.name,
         controls={subject.name for subject in run.subjects if subject.role is Role.CONTROL},
+        foreign={subject.name for subject in run.subjects if "profile_source" in subject.inputs}
+        & trained.keys(),
     )
 
 
@@ -126,6 +136,12 @@ def _tell(context: Context, found: CrossTraining, tolerance: float) -> None:
         "Tested on (rows) by what was trained on (columns), as ratios to the base", style="bold"
     )
     out.print(_table(found))
+    for name, worth in found.foreign.items():
+        out.print(
+            f"\n{name} has the profile of another source: it runs {_ratio(worth)} times as fast as"
+            " with its own.",
+            soft_wrap=True,
+        )
     smallest, most = found.smallest(tolerance), f"{tolerance * 100:g}%"
     if smallest is None:
         out.print(
