@@ -74,11 +74,14 @@ def test_the_smallest_training_that_loses_little_everywhere_is_told(
     assert found(SPEEDS | {"on-main": (1.3, cte_of_main)}).smallest(tolerance) == smallest
 
 
-def test_a_profile_of_another_source_is_compared_with_the_same_training_of_ones_own() -> None:
+def test_another_training_on_the_same_sets_is_compared_with_the_first() -> None:
     speeds = SPEEDS | {"on-all-earlier": (1.29 * 0.97, 1.19 * 0.97)}
     trained = TRAINED | {"on-all-earlier": TRAINED["on-all"]}
-    found = cross_training(measured(speeds), STEPS, trained, base="rel", foreign={"on-all-earlier"})
-    assert found.foreign["on-all-earlier"].ratio == pytest.approx(0.97, rel=0.01)
+    found = cross_training(measured(speeds), STEPS, trained, base="rel")
+    assert found.alternatives.keys() == {"on-all-earlier"}
+    other, ratio = found.alternatives["on-all-earlier"]
+    assert other == "on-all"
+    assert ratio.ratio == pytest.approx(0.97, rel=0.01)
     assert found.gains["main"]["on-all-earlier"].ratio == pytest.approx(1.29 * 0.97, rel=0.01)
     assert found.smallest(0.5) != "on-all-earlier"
     assert found.smallest(0.02) == "on-all"

@@ -20,6 +20,7 @@ REQUEST = CrossTrainingRequest(
     workload=WorkloadOptions(suite=None, size="smoke", sets=("point-query", "scan", "insert")),
     mixes=(("scan", "insert"),),
     earlier=None,
+    sizes=(),
     design=DesignOptions(budget=None, target=0.02, seed=1),
 )
 
@@ -55,6 +56,13 @@ def test_one_more_build_takes_the_profile_of_an_earlier_source() -> None:
     assert (own.name, aged.name) == ("on-all", "on-all-earlier")
     assert aged.inputs.profile_source == "apt:postgresql-14"
     assert aged.training == own.training
+
+
+def test_one_more_build_is_trained_for_another_time() -> None:
+    request = dataclasses.replace(REQUEST, sizes=("quick", "full"))
+    subjects = parse(cross_training_text(request), name="x").subjects
+    sizes = {one.name: one.training.size for one in subjects[-3:] if one.training}
+    assert sizes == {"on-all": "smoke", "on-all-quick": "quick", "on-all-full": "full"}
 
 
 def test_all_sets_of_a_suite_are_taken_where_none_is_named() -> None:

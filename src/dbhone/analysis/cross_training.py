@@ -19,14 +19,15 @@ class CrossTraining:
     ``trained`` has the sets of each training. ``gains`` are ratios to the base, by tested set and
     subject; ``losses`` are ratios to the subject that was trained on the tested set alone, which
     has none of its own. A ratio is the geometric mean over the set's steps, with its interval.
-    ``foreign`` are subjects whose profile is of another source: each with its ratio over all steps
-    to the one that was trained on the same sets of its own source.
+    ``alternatives`` are subjects that were trained on the same sets as one before them, otherwise:
+    on another source, or for another time. Each has the name of that one, and its ratio to it over
+    all steps.
     """
 
     trained: Mapping[str, frozenset[str]]
     gains: Mapping[str, Mapping[str, Summary]]
     losses: Mapping[str, Mapping[str, Summary]]
-    foreign: Mapping[str, Summary]
+    alternatives: Mapping[str, tuple[str, Summary]]
 
     def worst(self, subject: str) -> tuple[str, Summary] | None:
         """Return the tested set on which a training loses most, None if it was compared nowhere."""
@@ -44,7 +45,7 @@ class CrossTraining:
         within = [
             (len(sets), -worst[1].ratio, subject)
             for subject, sets in self.trained.items()
-            if subject not in self.foreign
+            if subject not in self.alternatives
             and (worst := self.worst(subject)) is not None
             and 1 - worst[1].ratio <= tolerance
         ]
@@ -63,30 +64,30 @@ def cross_training(
     *,
     base: str,
     controls: Collection[str] = (),
-    foreign: Collection[str] = (),
 ) -> CrossTraining:
     """Compare all trainings with the base, and with each tested set's own training.
 
-    ``trained`` has the subjects that took part to the end, those with ``foreign`` profiles among
-    them.
+    ``trained`` has the subjects that took part to the end, in their order.
     """
-    own = {name: sets for name, sets in trained.items() if name not in foreign}
+    usual: dict[frozenset[str], str] = {}
+    for name, sets in trained.items():
+        usual.setdefault(sets, name)
     gains: dict[str, Mapping[str, Summary]] = {}
     losses: dict[str, Mapping[str, Summary]] = {}
     for tested in dict.fromkeys(map(set_of, steps)):
         # A summary is over steps that are alike in-sample: here those of the tested set.
         marked = [replace(step, in_sample=set_of(step) == tested) for step in steps]
         gains[tested] = _summaries(samples, marked, trained, base, controls)
-        alone = next((name for name, sets in own.items() if sets == {tested}), None)
+        alone = usual.get(frozenset({tested}))
         if alone is not None:
             losses[tested] = _summaries(samples, marked, trained, alone)
-    worth: dict[str, Summary] = {}
-    for name in foreign:
-        counterpart = next((other for other in own if own[other] == trained[name]), None)
-        if counterpart is not None:
-            every = [replace(step, in_sample=True) for step in steps]
-            worth |= _summaries(samples, every, (name,), counterpart)
-    return CrossTraining(trained=trained, gains=gains, losses=losses, foreign=worth)
+    every = [replace(step, in_sample=True) for step in steps]
+    alternatives: dict[str, tuple[str, Summary]] = {}
+    for name, sets in trained.items():
+        other = usual[sets]
+        if name != other:
+            alternatives[name] = other, _summaries(samples, every, (name,), other)[name]
+    return CrossTraining(trained=trained, gains=gains, losses=losses, alternatives=alternatives)
 
 
 def _summaries(

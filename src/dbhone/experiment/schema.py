@@ -111,8 +111,9 @@ class SubjectSection(BuildKeys):
     """``[subjects]``: one subject. It takes what is not said here from the subject it is ``like``.
 
     The inputs of its build are ``BuildKeys``. It is to ``train`` on sets of the suite
-    ``train_suite``; its profile is that of the source ``profile_source`` if one is named. With
-    ``vary`` it stands for several subjects: one for each combination of the settings' values.
+    ``train_suite``, at the size ``train_size``; its profile is that of the source
+    ``profile_source`` if one is named. With ``vary`` it stands for several subjects: one for each
+    combination of the settings' values.
     """
 
     like: str | None = None
@@ -120,6 +121,7 @@ class SubjectSection(BuildKeys):
     variant: str = ""
     train: Words = ()
     train_suite: str | None = Field(default=None, min_length=1)
+    train_size: str | None = Field(default=None, min_length=1)
     profile_source: str | None = Field(default=None, min_length=1)
     settings: Settings = Field(default_factory=dict)
     levers: Words = ()

@@ -61,7 +61,7 @@ class Trainings:
             )
         sets = suites.full_names(suite, words, where=where)
         shares = self._shares(suite_name, suite)
-        size = self._size(suite)
+        size = self._size(name, section, suite)
         return Training(
             suite=suite_name,
             scale=self._foreign_scale(suite, size) if foreign else self._scale,
@@ -90,11 +90,13 @@ class Trainings:
             raise ExperimentError(f"{where}: the suite {suite_name} cannot drive {section.dbms}")
         return suite_name, suite
 
-    def _size(self, suite: Suite) -> str:
+    def _size(self, name: str, section: SubjectSection, suite: Suite) -> str:
         general = self._declared.training
-        size = general.size if general and general.size else self._declared.workload.size
+        usual = general.size if general and general.size else self._declared.workload.size
+        size = section.train_size or usual
         if size not in suite.sizes():
-            where = self._where.at("training", "size")
+            at = ("subjects", name) if section.train_size else ("training", "size")
+            where = self._where.at(*at)
             raise UnknownName("size", size, suite.sizes(), where=where)
         return size
 

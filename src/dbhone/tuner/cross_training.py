@@ -29,7 +29,8 @@ class CrossTrainingRequest:
     """What is to be trained on what: each of the workload's sets alone, all, and the ``mixes``.
 
     The workload names its sets; none are all of the suite. ``variant`` is profile-guided. With
-    ``earlier``, another source, one more build takes the profile of that, trained on all.
+    ``earlier``, another source, one more build takes the profile of that, trained on all; and one
+    more is trained on all at each of the ``sizes`` of training.
     """
 
     dbms: Dbms
@@ -38,6 +39,7 @@ class CrossTrainingRequest:
     workload: WorkloadOptions
     mixes: tuple[tuple[str, ...], ...]
     earlier: str | None
+    sizes: tuple[str, ...]
     design: DesignOptions
 
 
@@ -55,11 +57,12 @@ def cross_training_text(request: CrossTrainingRequest) -> str:
         name: {"like": _BASE, "variant": request.variant, "train": chosen}
         for name, chosen in called.items()
     }
+    on_all = _name(sets, sets)
+    subjects |= {f"{on_all}-{size}": {"like": on_all, "train_size": size} for size in request.sizes}
     sources = {"source": request.source}
     if request.earlier is not None:
         sources[_EARLIER] = request.earlier
-        own = _name(sets, sets)
-        subjects[f"{own}-{_EARLIER}"] = {"like": own, "profile_source": _EARLIER}
+        subjects[f"{on_all}-{_EARLIER}"] = {"like": on_all, "profile_source": _EARLIER}
     return file_text(
         "Written by `hone crosstrain`: change it, and give it to `hone run`.",
         {

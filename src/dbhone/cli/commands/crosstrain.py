@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,7 +27,7 @@ from dbhone.measurement.sample_array import SampleArray
 from dbhone.source.known_versions import known_versions
 from dbhone.tuner.cross_training import CrossTrainingRequest, cross_training_text
 from dbhone.tuner.request import find_source
-from dbhone.units import listed
+from dbhone.units import duration, listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,7 @@ class _Options(GeneratedOptions):
     variant: str
     mixes: tuple[str, ...]
     earlier: str | None
+    training_sizes: tuple[str, ...]
     tolerance: float
 
 
@@ -60,6 +62,13 @@ class _Options(GeneratedOptions):
     "--earlier",
     metavar="SOURCE",
     help="Test what the profile of another source, such as the release before, is worth, too.",
+)
+@click.option(
+    "--training-size",
+    "training_sizes",
+    multiple=True,
+    metavar="SIZE",
+    help="Test what training on all at another size is worth, too; may be repeated.",
 )
 @click.option(
     "--tolerance",
@@ -88,7 +97,7 @@ def command(context: Context, /, what: str, **options: Any) -> None:
     with open_store(context) as store:
         run = find_run(store, what)
         samples = store.samples(run.id)
-    _tell(context, _cross_training(run, samples), chosen.tolerance)
+    _tell(context, run, _cross_training(run, samples), chosen.tolerance)
 
 
 def _experiment(context: Context, source: str, options: _Options) -> Experiment:
@@ -102,6 +111,7 @@ def _experiment(context: Context, source: str, options: _Options) -> Experiment:
         workload=options.workload,
         mixes=tuple(words(mix) for mix in options.mixes),
         earlier=options.earlier and known.meaning(named_reference(options.earlier)),
+        sizes=options.training_sizes,
         design=options.design,
     )
     return parse(cross_training_text(request), name="crosstrain", options=OPTIONS)
@@ -125,23 +135,17 @@ def _cross_training(run: Run, samples: SampleArray) -> CrossTraining:
         trained,
         base=run.base.name,
         controls={subject.name for subject in run.subjects if subject.role is Role.CONTROL},
-        foreign={subject.name for subject in run.subjects if "profile_source" in subject.inputs}
-        & trained.keys(),
     )
 
 
-def _tell(context: Context, found: CrossTraining, tolerance: float) -> None:
+def _tell(context: Context, run: Run, found: CrossTraining, tolerance: float) -> None:
     out = context.out
     out.print(
         "Tested on (rows) by what was trained on (columns), as ratios to the base", style="bold"
     )
     out.print(_table(found))
-    for name, worth in found.foreign.items():
-        out.print(
-            f"\n{name} has the profile of another source: it runs {_ratio(worth)} times as fast as"
-            " with its own.",
-            soft_wrap=True,
-        )
+    for text in _alternatives(run, found):
+        out.print(f"\n{text}", soft_wrap=True)
     smallest, most = found.smallest(tolerance), f"{tolerance * 100:g}%"
     if smallest is None:
         out.print(
@@ -157,6 +161,17 @@ def _tell(context: Context, found: CrossTraining, tolerance: float) -> None:
         f" {tested} runs {_ratio(worst)} times as fast.",
         soft_wrap=True,
     )
+
+
+def _alternatives(run: Run, found: CrossTraining) -> Iterator[str]:
+    """Yield what each other way to train on the same sets is worth."""
+    subjects = {subject.name: subject for subject in run.subjects}
+    for name, (other, worth) in found.alternatives.items():
+        foreign = subjects[name].inputs.get("profile_source")
+        seconds = (subjects[one].training_seconds or 0.0 for one in (name, other))
+        own, usual = map(duration, seconds)
+        how = f"has the profile of {foreign}" if foreign else f"was trained for {own}, not {usual}"
+        yield f"{name} {how}: it runs {_ratio(worth)} times as fast as {other}."
 
 
 def _table(found: CrossTraining) -> Table:
