@@ -184,15 +184,27 @@ def test_fixes_and_options_are_part_of_what_is_built(tmp_path: Path, service: Fa
     assert inputs.options == ("-DWITH_X=ON",)
 
 
+def test_a_profile_may_be_of_another_source(tmp_path: Path, service: FakeService) -> None:
+    words = ("--variant", "lto+pgo", "--profile-source", "apt:sqlite3=3.39")
+    done = hone_build(tmp_path, "dir:sqlite", *words)
+    assert done.exit_code == 0, done.output
+    assert [one.inputs.source for one in service.compiled] == ["apt:sqlite3=3.39", "dir:sqlite"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("dir:mysql", "--profile-source", "dir:x"), "rel cannot take the profile of another"),
+        (
+            ("dir:mysql", "--variant", "pgo", "--profile-source", "deb:mariadb-server"),
+            "deb:mariadb-server brings a ready-made server, which cannot be trained",
+        ),
         (("dir:mysql", "--fix", "log-sis"), "there is no fix 'log-sis'"),
         (("deb:mariadb-server", "--fix", "log-sys"), "--fix has no effect: a ready-made server"),
         (("deb:mariadb-server", "--option", "lean"), "--option has no effect: a ready-made"),
     ],
 )
-def test_fixes_that_cannot_be_meant_are_refused_before_anything_is_fetched(
+def test_what_cannot_be_meant_is_refused_before_anything_is_fetched(
     tmp_path: Path, service: FakeService, words: tuple[str, ...], said: str
 ) -> None:
     done = hone_build(tmp_path, *words)

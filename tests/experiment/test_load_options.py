@@ -93,6 +93,7 @@ def test_a_subject_may_take_the_profile_of_another_source() -> None:
     [
         ('profile_source = "pg"', 'profile_source = "gp"', "subjects.aged"),
         ('"lto+pgo"', '"lto+pgo+bolt"', r"lto\+pgo\+bolt cannot take the profile"),
+        ('profile_source = "pg"', 'profile_source = "ready"', "which cannot be trained"),
     ],
 )
 def test_a_profile_that_cannot_be_taken_is_refused(old: str, new: str, said: str) -> None:

@@ -79,6 +79,7 @@ def test_all_sets_of_a_suite_are_taken_where_none_is_named() -> None:
         (with_sets(), UsageError, "2 to 12 sets can be trained on in turn, not 32"),
         (with_sets("scan"), UsageError, "not 1"),
         (with_sets("scan", "nonsense"), UnknownName, "nonsense"),
+        (dataclasses.replace(REQUEST, sizes=("smoke",)), UsageError, "trained at the size smoke"),
     ],
 )
 def test_what_cannot_be_trained_on_in_turn_is_refused(

@@ -156,7 +156,12 @@ class Subjects:
                 f"{where}: the variant {variant.name} cannot take the profile of another source",
                 hint="a variant such as pgo or lto+pgo can; leave 'profile_source' out for others",
             )
-        return sources[named]
+        reference = sources[named]
+        if kind_of(parse_reference(reference).kind).ready_made:
+            raise ExperimentError(
+                f"{where}: {reference} brings a ready-made server, which cannot be trained"
+            )
+        return reference
 
     def _levers(self, name: str, section: SubjectSection) -> tuple[str, ...]:
         """Return the levers of a subject; whether this machine has them is asked when it runs."""

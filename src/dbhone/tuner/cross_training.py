@@ -57,7 +57,9 @@ def cross_training_text(request: CrossTrainingRequest) -> str:
         name: {"like": _BASE, "variant": request.variant, "train": chosen}
         for name, chosen in called.items()
     }
-    on_all = _name(sets, sets)
+    on_all, usual = _name(sets, sets), request.workload.size
+    if usual in request.sizes:
+        raise UsageError(f"all builds are trained at the size {usual}", hint="name another size")
     subjects |= {f"{on_all}-{size}": {"like": on_all, "train_size": size} for size in request.sizes}
     sources = {"source": request.source}
     if request.earlier is not None:

@@ -198,8 +198,17 @@ def _check(chosen: _Options, variant: Variant) -> None:
             f"the variant {variant.name} cannot take the profile of another source",
             hint="leave --profile-source out; a variant such as pgo or lto+pgo can",
         )
+    if chosen.profile_source is not None:
+        _check_profile_source(chosen.profile_source)
     if chosen.suite is not None:
         _training(chosen, chosen.suite)
+
+
+def _check_profile_source(source: str) -> None:
+    """Raise UsageError or SourceError for what cannot be trained, as far as that is known yet."""
+    if kind_of(parse_reference(source).kind).ready_made:
+        raise UsageError(f"{source} brings a ready-made server, which cannot be trained")
+    foresee_dbms(source)
 
 
 def _prepare(context: Context, home: Home, source: str, chosen: _Options, variant: Variant) -> None:
