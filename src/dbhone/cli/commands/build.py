@@ -291,6 +291,9 @@ def _facts(result: BuildResult) -> Table:
             f" {use.functions_executed} of {use.functions} functions;"
             f" {use.units - use.units_without_profile} of {use.units} files had one"
         )
+        if use.functions_changed:
+            since = manifest.inputs.profile_source
+            rows["profile"] += f"; {use.functions_changed} functions are not as in {since}"
     if manifest.post_link is not None:
         rows["post-link"] = post_link_facts(manifest.post_link)
     for name, kept in manifest.files.items():
