@@ -226,6 +226,24 @@ def test_the_client_programs_of_mysqls_tests_are_built_instead_of_its_server(
     assert "server" not in kept
 
 
+@pytest.mark.parametrize(
+    ("makefile", "modules"),
+    [("all: refint$(DLSUFFIX) autoinc$(DLSUFFIX)\n", {"refint.so", "autoinc.so"}), ("", set())],
+    ids=["PostgreSQL 17", "PostgreSQL 18"],
+)
+def test_the_modules_of_postgresqls_tests_are_those_that_the_version_has(
+    tmp_path: Path, makefile: str, modules: set[str]
+) -> None:
+    put(tmp_path / "configure", "PACKAGE_NAME='PostgreSQL'\nPACKAGE_VERSION='18.1'\n")
+    put(tmp_path / "src/backend/Makefile")
+    put(tmp_path / "src/test/regress/GNUmakefile", makefile)
+    flags = parse_variant("rel").flags(GCC, Pass.PLAIN)
+    asked = request_for(load_dbms("postgresql"), tmp_path, GCC, flags)
+    recipe = PG_REGRESS.test_programs("postgresql").recipe(asked)
+    kept = {artifact.name for artifact in recipe.artifacts if artifact.name.endswith(".so")}
+    assert kept == {"regress.so", *modules}
+
+
 def test_mysqls_short_list_is_of_the_tests_that_the_version_has(tmp_path: Path) -> None:
     for name in ("select_none", "type_float", "grant", "window_functions"):
         put(tmp_path / f"t/{name}.test")

@@ -77,11 +77,16 @@ class PostgresqlTestPrograms(TestPrograms):
                 _program("psql", Path("src/bin/psql/psql")),
                 _library("libpq.so.5", Path("src/interfaces/libpq")),
                 _library("regress.so", _REGRESS),
-                _library("refint.so", _REGRESS),
-                _library("autoinc.so", _REGRESS),
+                *(_library(f"{name}.so", _REGRESS) for name in _modules(request.tree)),
             ),
             primary="regress.so",
         )
+
+
+def _modules(tree: Path) -> tuple[str, ...]:
+    """Return the modules that the tests load besides; since PostgreSQL 18 there are none."""
+    makefile = (tree / _REGRESS / "GNUmakefile").read_text(encoding="utf-8", errors="replace")
+    return tuple(name for name in ("refint", "autoinc") if name in makefile)
 
 
 def _program(name: str, made: Path) -> Artifact:
