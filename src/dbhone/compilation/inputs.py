@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
 
 from dbhone.compilation.variant import Variant, parse_variant
+from dbhone.errors import UsageError
+from dbhone.source.kinds.base import kind_of, parse_reference
 
 Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=False)]
 """A list of words. TOML and JSON have lists where Python has tuples."""
@@ -87,6 +89,17 @@ class BuildInputs(BuildKeys):
             for name, value in chosen.items()
             if value or name == "copy_number"
         }
+
+
+def check_profile_source(variant: Variant, source: str) -> None:
+    """Raise UsageError if a build of this variant cannot take the profile of another source."""
+    if not variant.takes_foreign_profile:
+        raise UsageError(
+            f"the variant {variant.name} cannot take the profile of another source",
+            hint="leave that source out; a variant such as pgo or lto+pgo can",
+        )
+    if kind_of(parse_reference(source).kind).ready_made:
+        raise UsageError(f"{source} brings a ready-made server, which cannot be trained")
 
 
 def inputs_of_old_manifest(facts: Mapping[str, object]) -> dict[str, object]:

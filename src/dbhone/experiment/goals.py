@@ -154,7 +154,7 @@ def check_folders(experiment: Experiment) -> None:
     Raises UsageError for one that does not exist, SourceError for one that holds another DBMS.
     """
     for subject in experiment.subjects:
-        for inputs in (subject.inputs, subject.inputs.trained):
+        for inputs in dict.fromkeys((subject.inputs, subject.inputs.trained)):
             folder = folder_of(inputs.source)
             if folder is not None and not inputs.variant.ready_made:
                 load_dbms(inputs.dbms).version(folder)

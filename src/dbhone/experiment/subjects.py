@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from dbhone import registry
-from dbhone.compilation.inputs import BuildInputs, BuildKeys
+from dbhone.compilation.inputs import BuildInputs, BuildKeys, check_profile_source
 from dbhone.compilation.toolchain import check_name
 from dbhone.compilation.variant import Variant, parse_variant
 from dbhone.dbms.base import DRAWER as DBMS_DRAWER
@@ -148,20 +149,12 @@ class Subjects:
         named, sources = section.profile_source, self._declared.sources
         if named is None:
             return None
-        where = self._where.at("subjects", name)
         if named not in sources:
+            where = self._where.at("subjects", name)
             raise UnknownName("source", named, sources, where=where)
-        if not variant.takes_foreign_profile:
-            raise ExperimentError(
-                f"{where}: the variant {variant.name} cannot take the profile of another source",
-                hint="a variant such as pgo or lto+pgo can; leave 'profile_source' out for others",
-            )
-        reference = sources[named]
-        if kind_of(parse_reference(reference).kind).ready_made:
-            raise ExperimentError(
-                f"{where}: {reference} brings a ready-made server, which cannot be trained"
-            )
-        return reference
+        check = partial(check_profile_source, variant)
+        self._where.meant(check, sources[named], "subjects", name)
+        return sources[named]
 
     def _levers(self, name: str, section: SubjectSection) -> tuple[str, ...]:
         """Return the levers of a subject; whether this machine has them is asked when it runs."""

@@ -18,7 +18,7 @@ from dbhone.cli.help import HoneCommand, Task
 from dbhone.cli.lines import check_output, facts, force_option, listing, write_output
 from dbhone.cli.progress import shown
 from dbhone.cli.setting_up import ensure_installed
-from dbhone.compilation.inputs import BuildInputs
+from dbhone.compilation.inputs import BuildInputs, check_profile_source
 from dbhone.compilation.manifest import Build
 from dbhone.compilation.timings import efficiency, timings, trace
 from dbhone.compilation.variant import Variant, parse_variant
@@ -193,22 +193,11 @@ def _check(chosen: _Options, variant: Variant) -> None:
             f"the variant {variant.name} takes no training",
             hint="add pgo or bolt, or leave --train out",
         )
-    if chosen.profile_source is not None and not variant.takes_foreign_profile:
-        raise UsageError(
-            f"the variant {variant.name} cannot take the profile of another source",
-            hint="leave --profile-source out; a variant such as pgo or lto+pgo can",
-        )
     if chosen.profile_source is not None:
-        _check_profile_source(chosen.profile_source)
+        check_profile_source(variant, chosen.profile_source)
+        foresee_dbms(chosen.profile_source)  # It looks at a folder before that is copied.
     if chosen.suite is not None:
         _training(chosen, chosen.suite)
-
-
-def _check_profile_source(source: str) -> None:
-    """Raise UsageError or SourceError for what cannot be trained, as far as that is known yet."""
-    if kind_of(parse_reference(source).kind).ready_made:
-        raise UsageError(f"{source} brings a ready-made server, which cannot be trained")
-    foresee_dbms(source)
 
 
 def _prepare(context: Context, home: Home, source: str, chosen: _Options, variant: Variant) -> None:
