@@ -16,6 +16,7 @@ from dbhone.compilation import bolt as bolts
 from dbhone.compilation import builder, post_link, profile
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.manifest import Build
+from dbhone.compilation.places import counters_name
 from dbhone.compilation.post_link import PostLinkSpec
 from dbhone.compilation.profile import FinishedTraining, Profile
 from dbhone.compilation.profile_counts import counters_of, counters_of_build
@@ -108,7 +109,7 @@ def instrumented(linked: Build, session: Session) -> Build:
 
 def optimised(linked: Build, session: Session) -> Build:
     build = instrumented(linked, session)
-    with session.fixed_workdir(builder.counters_name(build.digest)) as folder:
+    with session.fixed_workdir(counters_name(build.digest)) as folder:
         kept = trained(build, session, folder)
     return post_link.make(spec_of(linked, Pass.POST_LINK_USE, kept), session, ignore)
 
@@ -137,7 +138,7 @@ def test_a_program_is_laid_out_anew_and_computes_the_same(
 def test_what_two_processes_counted_is_added_up(tmp_path: Path, session: Session) -> None:
     linked = linked_build(make_tree(tmp_path / "source", work=LOOPING), session, "bolt", "gcc")
     build = instrumented(linked, session)
-    with session.fixed_workdir(builder.counters_name(build.digest)) as folder:
+    with session.fixed_workdir(counters_name(build.digest)) as folder:
         counters = counters_of_build(build, find_compiler("gcc"), folder)
         seen = []
         for _ in range(2):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 import shlex
@@ -14,12 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbhone import process
-from dbhone.account import Tenant, check_readable, own, take_back
+from dbhone.account import Tenant, take_back
 from dbhone.compilation.artifacts import is_made, keep
 from dbhone.compilation.build_log import advance, first_error, lacks_header
 from dbhone.compilation.manifest import (
-    COMMANDS,
-    LOG,
     Build,
     CompileCommand,
     KeptFile,
@@ -29,26 +26,25 @@ from dbhone.compilation.manifest import (
     read_commands,
     write_manifest,
 )
+from dbhone.compilation.places import (
+    COMPILER_WRAPPER,
+    RECORDING_COMPILERS,
+    BuildPlaces,
+    counters_folder,
+    usual_folder_seen,
+    work_name,
+)
 from dbhone.compilation.profile_counts import training_environment
 from dbhone.compilation.spec import BuildSpec, Tools
 from dbhone.compilation.transforms.base import Flags
 from dbhone.dbms.base import BuildStep, Phase, Recipe
 from dbhone.errors import MAKE_ROOM, BuildError, HoneError, MachineError, ProfileError, ToolError
-from dbhone.files import freeze, is_open_to_all, open_to_all, publish
+from dbhone.files import freeze, open_to_all, publish
 from dbhone.home import Home, Session
 from dbhone.requirements import Missing, Requirement, RequirementKind, missing
-from dbhone.sandbox import Sandbox, longest_file, program_folders, python_folders
 from dbhone.tenant import tenancy
-from dbhone.untrusted_files import read_untrusted, walk
+from dbhone.untrusted_files import read_untrusted
 
-_COMPILER_WRAPPER = Path(__file__).with_name("compiler_wrapper.py")
-_OBJECTS = "objects"
-_FOLDER_SEEN, _TREE_SEEN = Path("/hone-build"), Path("/hone-source")
-"""Where an enclosed build sees its own folder and its source: no machine has any of these names.
-
-Compilers know functions by the places of their files, too. So a profile that was trained in one
-home is good for a build in another, and for another release.
-"""
 _POLL_SECONDS = 2.0
 """Seconds between two reports of how far compiling is."""
 _UPSETTING = re.compile(r"[^\w/.@+~-]")
@@ -85,33 +81,9 @@ def find(home: Home, digest: str) -> Build | None:
     here = (
         counters_folder(home, digest)
         if manifest.pass_.post_link
-        else _folder_seen(_work_folder(home, manifest.source_digest) / _OBJECTS)
+        else usual_folder_seen(home, manifest.source_digest)
     )
     return build if manifest.folder == str(here) else None
-
-
-def counters_folder(home: Home, digest: str) -> Path:
-    """Return the folder to which a build that BOLT instrumented writes its counters."""
-    return home.fixed_workdir(counters_name(digest))
-
-
-def counters_name(digest: str) -> str:
-    """Return the name of that folder, for ``Session.fixed_workdir``."""
-    return f"counters-{digest[:16]}"
-
-
-def _folder_seen(objects: Path) -> Path:
-    """Return where a build sees the folder in which it is compiled."""
-    return _FOLDER_SEEN if process.can_enclose() else objects
-
-
-def _work_folder(home: Home, source_digest: str) -> Path:
-    """Return the folder in which all builds of a source are made in this home."""
-    return home.fixed_workdir(_work_name(source_digest))
-
-
-def _work_name(source_digest: str) -> str:
-    return f"build-{source_digest[:16]}"
 
 
 def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None = None) -> Build:
@@ -129,7 +101,7 @@ def make(spec: BuildSpec, session: Session, notify: Notify, *, jobs: int | None 
     if spec.inputs.packaging is None:  # The rules of a distribution name what they need themselves.
         _check_programs(spec)
     _check_folder(session.scratch)
-    with session.fixed_workdir(_work_name(spec.tree.digest)) as work, tenancy(session) as tenant:
+    with session.fixed_workdir(work_name(spec.tree.digest)) as work, tenancy(session) as tenant:
         making = _Making(spec, digest, session, work, tenant, notify)
         return making.run(jobs or available_cores())
 
@@ -194,49 +166,14 @@ class _Making:
         self.digest = digest
         self.session = session
         self.notify = notify
-        self.work = work
-        self.objects = work / _OBJECTS
-        self.result = self.work / "result"
-        self.log = self.result / LOG
-        self.commands = self.result / COMMANDS
-        for folder in (self.objects, self.result, self.work / "tmp"):
-            folder.mkdir()
-        self.commands.touch()
+        self.places = BuildPlaces(work, spec.tree.path)
         self.tenant = tenant
-        self.folder_seen = _folder_seen(self.objects)
-        self.tree_seen = _TREE_SEEN if process.can_enclose() else spec.tree.path
-        for path in (self.objects, self.work / "tmp", self.commands):
-            own(path, tenant.account)
-        self.sandbox = self._sandbox()
-
-    def _sandbox(self) -> Sandbox:
-        """Return what encloses the steps: a stranger's build scripts run in them."""
-        spec = self.spec
-        required = spec.dbms.required_programs(spec.tree.path)
-        searched = (Path(folder) for folder in os.environ.get("PATH", "").split(":") if folder)
-        given = [spec.tree.path, *([] if spec.profile is None else [spec.profile.folder])]
-        for folder in given:
-            if self.tenant.account is not None and not is_open_to_all(folder):
-                open_to_all(folder)
-        if self.tenant.account is not None:
-            check_readable((_COMPILER_WRAPPER,))
-        return Sandbox(
-            seen_at={self.objects: self.folder_seen, spec.tree.path: self.tree_seen},
-            writable=(self.objects, self.work / "tmp", self.commands),
-            readable=(
-                *given,
-                *(self.work / name for name in ("cc", "c++")),
-                *spec.named_files(),
-                *program_folders((*required, *spec.programs())),
-                *python_folders(),
-                *searched,
-            ),
-            file_bytes=longest_file(self.work),
-        )
+        self.places.make(tenant.account)
+        self.sandbox = self.places.sandbox(spec, tenant.account)
 
     def run(self, jobs: int) -> Build:
-        flags = self.spec.flags(str(self.folder_seen))
-        recipe = self._as_seen(self.spec.recipe(flags, self._tools(), jobs))
+        flags = self.spec.flags(str(self.places.folder_seen))
+        recipe = self.places.as_seen(self.spec.recipe(flags, self._tools(), jobs))
         began = time.monotonic()
         phases: dict[str, float] = {}
         for step in recipe.steps:
@@ -245,23 +182,15 @@ class _Making:
             phases[step.phase.value] = phases.get(step.phase.value, 0.0) + seconds
         total = time.monotonic() - began
         manifest = self._manifest(recipe, flags, total, phases)
-        return keep_build(self.result, manifest, self.session)
-
-    def _as_seen(self, recipe: Recipe) -> Recipe:
-        """Return a recipe that names the source where the build sees it."""
-        tree, seen = str(self.spec.tree.path), str(self.tree_seen)
-        steps = (
-            dataclasses.replace(step, argv=tuple(word.replace(tree, seen) for word in step.argv))
-            for step in recipe.steps
-        )
-        return dataclasses.replace(recipe, steps=tuple(steps))
+        return keep_build(self.places.result, manifest, self.session)
 
     def _tools(self) -> Tools:
         """Return the programs of the build, its compilers recording what they do."""
+        c_name, cxx_name = RECORDING_COMPILERS
         cxx = self.spec.compiler.find_cxx()
         return self.spec.tools(
-            compiler=self._recording("cc", self.spec.compiler.path),
-            cxx_compiler=self._recording("c++", cxx) if cxx else self.work / "c++",
+            compiler=self._recording(c_name, self.spec.compiler.path),
+            cxx_compiler=self._recording(cxx_name, cxx) if cxx else self.places.work / cxx_name,
         )
 
     def _recording(self, name: str, compiler: Path) -> Path:
@@ -270,9 +199,9 @@ class _Making:
         While a build configures itself it tries the compiler a hundred times; those calls
         are not worth a record.
         """
-        path = self.work / name
+        path = self.places.work / name
         real = shlex.quote(str(compiler))
-        words = (sys.executable, "-I", "-S", str(_COMPILER_WRAPPER), str(self.commands))
+        words = (sys.executable, "-I", "-S", str(COMPILER_WRAPPER), str(self.places.commands))
         record = " ".join(shlex.quote(word) for word in words)
         script = (
             "#!/bin/sh\n"
@@ -284,30 +213,32 @@ class _Making:
         return path
 
     def _step(self, step: BuildStep) -> float:
-        with self.log.open("ab") as log:
+        with self.places.log.open("ab") as log:
             log.write(f"$ {' '.join(shlex.quote(word) for word in step.argv)}\n".encode())
         env = {
             "LC_ALL": "C",
-            "TMPDIR": str(self.work / "tmp"),
+            "TMPDIR": str(self.places.scratch),
             "DBHONE_PHASE": step.phase.value,
-            "DBHONE_FOLDER": str(self.folder_seen.resolve()),
+            "DBHONE_FOLDER": str(self.places.folder_seen.resolve()),
             # ccache does not know gcc's -fprofile-partial-training and hides the real compiler.
             "CCACHE_DISABLE": "1",
             # What a build runs of its own while it is instrumented is not training.
-            **training_environment(self.spec.compiler.family, self.work / "tmp"),
+            **training_environment(self.spec.compiler.family, self.places.scratch),
         }
         command = process.Command(
             argv=step.argv,
-            cwd=self.objects,
+            cwd=self.places.objects,
             env=env,
             isolated=True,
-            log=self.log,
+            log=self.places.log,
             sandbox=self.sandbox,
             tenant=self.tenant,
         )
         with process.Process(command, capture=False) as running:
             while not running.wait(_POLL_SECONDS):
-                if step.phase is Phase.COMPILE and (done := advance(self.log, self.commands)):
+                if step.phase is Phase.COMPILE and (
+                    done := advance(self.places.log, self.places.commands)
+                ):
                     self.notify(f"{step.phase.value}, {done}")
             finished = running.finish()
         if not finished.ok:
@@ -316,7 +247,7 @@ class _Making:
 
     def _failure(self, step: BuildStep, finished: process.Finished) -> HoneError:
         kept = self._keep_log()
-        text = read_untrusted(self.log, limit=_LONGEST_LOG).decode("utf-8", "replace")
+        text = read_untrusted(self.places.log, limit=_LONGEST_LOG).decode("utf-8", "replace")
         if any(sign in text.lower() for sign in _NO_SPACE):
             return MachineError(
                 "no space left on the disk while building",
@@ -347,7 +278,7 @@ class _Making:
         """Keep the log of a build that failed; None if there is no room even for that."""
         kept = self.session.home.logs / f"build-{self.digest[:12]}.log"
         try:
-            shutil.copyfile(self.log, kept)
+            shutil.copyfile(self.places.log, kept)
         except OSError:
             kept.unlink(missing_ok=True)
             return None
@@ -373,7 +304,7 @@ class _Making:
             compile_flags=flags.compile,
             link_flags=(*flags.link, *flags.primary_link),
             steps=tuple(step.argv for step in recipe.steps),
-            folder=str(self.folder_seen),
+            folder=str(self.places.folder_seen),
             profile=use,
             seconds=seconds,
             phase_seconds=phases,
@@ -389,7 +320,7 @@ class _Making:
         """Return the commands that made the objects of what is measured."""
         return tuple(
             command
-            for command in read_commands(self.commands)
+            for command in read_commands(self.places.commands)
             if command.phase == Phase.COMPILE and command.compiles
         )
 
@@ -412,7 +343,7 @@ class _Making:
         profile = self.spec.profile
         if profile is None:
             return None
-        text = read_untrusted(self.log, limit=_LONGEST_LOG)
+        text = read_untrusted(self.places.log, limit=_LONGEST_LOG)
         if self._is_refused(text):
             raise ProfileError(
                 "the profile does not match the source that is built", log=self._keep_log()
@@ -438,22 +369,14 @@ class _Making:
 
     def _collect(self, recipe: Recipe) -> dict[str, KeptFile]:
         files = {}
-        self._redirect_links()
+        self.places.redirect_links(self.sandbox)
         for artifact in recipe.artifacts:
-            if not is_made(artifact, self.objects, self.spec.tree.path):
+            if not is_made(artifact, self.places.objects, self.spec.tree.path):
                 raise BuildError(
                     f"the build ended without an error but made no {artifact.made}",
                     log=self._keep_log(),
                 )
-            files[artifact.name] = keep(artifact, self.objects, self.spec.tree.path, self.result)
+            files[artifact.name] = keep(
+                artifact, self.places.objects, self.spec.tree.path, self.places.result
+            )
         return files
-
-    def _redirect_links(self) -> None:
-        """Let the links that lead to where the build saw its folders lead to where they are."""
-        for folder, _, names in walk(self.objects):
-            for link in (folder / name for name in names):
-                target = link.readlink() if link.is_symlink() else Path()
-                real_target = self.sandbox.real_path(target)
-                if real_target != target:
-                    link.unlink()
-                    link.symlink_to(real_target)

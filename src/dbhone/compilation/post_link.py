@@ -20,6 +20,7 @@ from dbhone.compilation import builder
 from dbhone.compilation.bolt import BoltReport, BoltTool
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import FILE, LOG, Build, KeptFile, Manifest, PostLinkRecord
+from dbhone.compilation.places import counters_folder
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.toolchain import Compiler
 from dbhone.compilation.transforms.base import Pass
@@ -190,7 +191,7 @@ class _Making:
             return (f"-data={self.spec.profile.input_path}",)
         home = self.session.home
         return (
-            f"-instrumentation-file={builder.counters_folder(home, self.digest) / _COUNTERS}",
+            f"-instrumentation-file={counters_folder(home, self.digest) / _COUNTERS}",
             f"-instrumentation-binpath={home.builds / self.digest / self.file}",
         )
 
@@ -216,7 +217,7 @@ class _Making:
     def _manifest(self, report: BoltReport, seconds: float, skipped: tuple[str, ...]) -> Manifest:
         spec, linked = self.spec, self.spec.linked.manifest
         trains = spec.pass_.trains
-        places = builder.counters_folder(self.session.home, self.digest) if trains else ""
+        places = counters_folder(self.session.home, self.digest) if trains else ""
         post_link = PostLinkRecord(
             tool=spec.bolt.label,
             arguments=(*spec.options, *bolts.skipping(skipped)),

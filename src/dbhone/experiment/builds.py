@@ -16,6 +16,7 @@ from dbhone.compilation import builder, post_link, profile
 from dbhone.compilation.bolt import find_usable_bolt
 from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
+from dbhone.compilation.places import counters_name
 from dbhone.compilation.profile import Profile
 from dbhone.compilation.profile_counts import counters_of_build
 from dbhone.compilation.spec import BuildSpec
@@ -275,7 +276,7 @@ class BuildService:
         if build.manifest.post_link is None:
             yield self.session.workdir("counters")
             return
-        with self.session.fixed_workdir(builder.counters_name(build.digest)) as folder:
+        with self.session.fixed_workdir(counters_name(build.digest)) as folder:
             yield folder
 
     def _trained_profile(self, step: Train, build: Build, key: str, folder: Path) -> Profile:
