@@ -14,6 +14,7 @@ from dbhone.home import Home
 from dbhone.package.archive import pack
 from dbhone.package.checking import check_package
 from dbhone.package.packing import EnclosedMeasurement, Package, make_package
+from dbhone.package.proof import PROVENANCE, read_proof
 from dbhone.source.elf import read_glibc
 from dbhone.verification.outcome import Grade, Outcome
 from dbhone.verification.outcome_store import OutcomeStore
@@ -64,6 +65,19 @@ def test_the_read_me_says_of_another_builds_measurement_only_where_it_is_so(
     package = packed(build, home, None if digest is None else measured(digest))
     assert (OTHERS in read_me(package)) is another
     assert ("its rules" in read_me(package)) is (packaging is not None)
+
+
+@pytest.mark.parametrize("foreign", [None, "apt:mysql-8.0=8.0.38"])
+def test_the_provenance_names_the_source_of_a_profile_that_is_not_the_builds_own(
+    foreign: str | None, tmp_path: Path
+) -> None:
+    home = Home(tmp_path / "home")
+    build = server_build(tmp_path, put_tree(home, "LICENSE"))
+    inputs = build.manifest.inputs.model_copy(update={"profile_source": foreign})
+    build = Build(build.folder, build.manifest.model_copy(update={"inputs": inputs}))
+    entries = {entry.name: entry for entry in packed(build, home).entries}
+    stated = read_proof(entries, None).predicates[PROVENANCE]["buildDefinition"]
+    assert stated["externalParameters"].get("profile_source") == foreign
 
 
 def test_a_package_names_the_c_library_that_its_programs_need(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dbhone.compilation.inputs import BuildInputs
 from dbhone.compilation.manifest import Build
 from dbhone.dbms.base import load_dbms
 from dbhone.errors import PackageError, UsageError
@@ -187,7 +188,7 @@ def _provenance(build: Build, content: Content, image: Image | None) -> dict[str
                 "variant": manifest.variant,
                 "options": [without_paths(option) for option in manifest.inputs.options],
                 "fixes": [without_paths(fix) for fix in manifest.inputs.fixes],
-                "profile_source": public_reference(manifest.inputs.trained.source),
+                **_foreign_profile(manifest.inputs),
                 "linker": manifest.inputs.linker,
                 "packaging": manifest.inputs.packaging,
             },
@@ -221,6 +222,13 @@ def _provenance(build: Build, content: Content, image: Image | None) -> dict[str
             ],
         },
     }
+
+
+def _foreign_profile(inputs: BuildInputs) -> dict[str, str]:
+    """Return the source of a profile that is not the build's own, and nothing for its own."""
+    if inputs.profile_source is None:
+        return {}
+    return {"profile_source": public_reference(inputs.profile_source)}
 
 
 def _dependencies(build: Build, image: Image | None) -> list[dict[str, Any]]:
