@@ -133,6 +133,7 @@ CASES = [
         ("subjects.control.rebuild: input should be a valid", None),
     ),
     ("rebuild = true", 'train = ["main"]', ("the variant rel takes no training", "add pgo")),
+    ("rebuild = true", 'train_size = "quick"', ("takes no training", "leave 'train_size' out")),
     (
         'source = "sqlite" }',
         'source = "sqlite", optional = true }',

@@ -16,6 +16,9 @@ from dbhone.workload import suite_tasks
 from dbhone.workload.suite import Suite
 from dbhone.workload.task import Scale
 
+_KEYS = ("train", "train_suite", "train_size")
+"""The keys of a subject that say what it is trained on."""
+
 
 class Trainings:
     """Reads what profile-guided subjects are trained on: their own sets, or those for all."""
@@ -41,10 +44,11 @@ class Trainings:
         """
         where = self._where.at("subjects", name)
         if not variant.profile_guided:
-            if "train" in self._declared.subjects[name].model_fields_set:
+            declared = self._declared.subjects[name].model_fields_set
+            for key in (key for key in _KEYS if key in declared):
                 raise ExperimentError(
                     f"{where}: the variant {variant.name} takes no training",
-                    hint="add pgo or bolt to the variant, or leave 'train' out",
+                    hint=f"add pgo or bolt to the variant, or leave '{key}' out",
                 )
             return None
         suite_name, suite = self._suite(name, section)

@@ -188,11 +188,12 @@ def _check(chosen: _Options, variant: Variant) -> None:
             )
     for word in chosen.fixes:
         check_fix(word)
-    if chosen.train and not variant.profile_guided:
-        raise UsageError(
-            f"the variant {variant.name} takes no training",
-            hint="add pgo or bolt, or leave --train out",
-        )
+    for option, value in (("--train", chosen.train), ("--suite", chosen.suite)):
+        if value and not variant.profile_guided:
+            raise UsageError(
+                f"the variant {variant.name} takes no training",
+                hint=f"add pgo or bolt, or leave {option} out",
+            )
     if chosen.profile_source is not None:
         check_profile_source(variant, chosen.profile_source)
         foresee_dbms(chosen.profile_source)  # It looks at a folder before that is copied.
