@@ -1,6 +1,7 @@
 """Whether a slowdown of a size that is known is found, and held by the interval.
 
-Usage: ``.venv/bin/python -m benchmarks.planted --home FOLDER [--percent 3] [--budget 20m]``
+Usage: ``.venv/bin/python -m benchmarks.planted --home FOLDER [--percent 3] [--budget 20m]
+[--stall DURATION]``
 
 Measures PostgreSQL, the same once more (the A/A control), and the same told at its start to be
 slower: it was built with a patch that computes, before the server tells its client that it is ready
@@ -9,6 +10,9 @@ what the query took, whatever that was: the server's work, the client's, the net
 waits for each answer, so this makes the throughput that share less, on any machine and at any
 noise. All subjects are of the same build and differ by their server's name alone, which is equally
 long: code lies alike in all.
+
+With ``--stall`` it is as fast as the others but for stalls: it stands still for so long whenever it
+has worked for as long as makes the same share, from a random moment on.
 
 What goes on by itself meanwhile, such as the writing of a log that a commit waits for, is waited
 for the less. So the size is true of reads, and those are measured in a run of their own; a second
@@ -58,21 +62,31 @@ planted_cost(void)
 {
 	static int	planted = -1;
 	static double last = 0.0;
-	double		took;
-	double		until;
+	static double worked = 0.0;
+	double		now = planted_now();
 
 	if (planted < 0)
+	{
 		planted = strcmp(cluster_name, "NAME") == 0;
+		worked = PERIOD * (now - (long) now);
+	}
 	if (!planted)
 		return;
-	took = planted_now() - last;
-	until = last + took * (1.0 + SHARE);
-	while (took < LONGEST && planted_now() < until)
-		;
+	if (now - last < LONGEST)
+		worked += now - last;
+	if (worked >= PERIOD)
+	{
+		DELAY;
+		worked = 0.0;
+	}
 	last = planted_now();
 }
 
 """
+_SLOWER = "while (planted_now() < now + SHARE * worked)\n\t\t\t"
+"""Each query takes a share longer, by computing."""
+_STALLED = "nanosleep(&(struct timespec){ WHOLE, NANOSECONDS }, NULL)"
+"""The server stands still for so long."""
 _EXPERIMENT = """\
 title = "Is a slowdown of {percent:g} % found?"
 base = "server"
@@ -104,11 +118,14 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--source", default="apt:postgresql")
     parser.add_argument("--percent", type=float, default=3.0)
+    parser.add_argument("--stall", metavar="DURATION", help="stand still for so long, now and then")
     parser.add_argument("--budget", default="20m", help="of the reads; half of it for the writes")
     options = parser.parse_args()
     home = locate(options.home)
     true = 1.0 - options.percent / 100.0
-    file = write_patch(options.source, true, home, options.home)
+    stall = None if options.stall is None else parse_duration(options.stall)
+    cost = cost_of(true, stall)
+    file = write_patch(options.source, cost, home, options.home)
     texts = experiments(options.source, file, true, parse_duration(options.budget))
     for each in measured(texts, home):
         print("\n".join(told(findings_of(*each), true)), flush=True)
@@ -147,24 +164,41 @@ def _name(each: Effect | Summary) -> str:
     return each.step if isinstance(each, Effect) else f"all {each.group or 'steps'}"
 
 
-def write_patch(source: str, true: float, home: Home, folder: Path) -> Path:
-    """Write the patch that makes the throughput ``true`` times what it is; return its file."""
+def cost_of(true: float, stall: float | None) -> str:
+    """Return the code by which the throughput is ``true`` times what it was.
+
+    Each query takes longer, or the server stands still for ``stall`` seconds now and then.
+    """
+    share = 1.0 / true - 1.0
+    if stall is None:
+        period, delay = 0.0, _SLOWER.replace("SHARE", f"{share:.9f}")
+    else:
+        whole, nanoseconds = divmod(round(stall * 1e9), 10**9)
+        period = stall / share
+        delay = _STALLED.replace("WHOLE", str(whole)).replace("NANOSECONDS", str(nanoseconds))
+    code = _COST.replace("DELAY", delay).replace("PERIOD", f"{period:.9f}")
+    return code.replace("LONGEST", f"{_LONGEST}").replace("NAME", _TOLD)
+
+
+def write_patch(source: str, cost: str, home: Home, folder: Path) -> Path:
+    """Write the patch that adds the code of a cost; return its file."""
     with open_session(home) as session:
         tree = acquire(source, session, notify=lambda _: None)
-    path = folder.absolute() / f"planted-{true:g}.patch"
-    path.write_text(patch(tree, true))
+    path = folder.absolute() / "planted.patch"
+    path.write_text(patch(tree, cost))
     return path
 
 
-def patch(tree: SourceTree, true: float) -> str:
-    """Return the patch for a tree. Raises SourceError if it is none of PostgreSQL."""
+def patch(tree: SourceTree, cost: str) -> str:
+    """Return the patch that adds the code of a cost to a tree.
+
+    Raises SourceError if it is none of PostgreSQL.
+    """
     file = tree.path / _FILE
     old = file.read_text() if file.is_file() else ""
     found = _ANCHOR.search(old)
     if found is None:
         raise SourceError(f"{tree.reference} has no ReadyForQuery in {_FILE}")
-    cost = _COST.replace("SHARE", f"{1.0 / true - 1.0:.9f}")
-    cost = cost.replace("LONGEST", f"{_LONGEST}").replace("NAME", _TOLD)
     new = old[: found.start()] + cost + found[0] + "\tplanted_cost();\n" + old[found.end() :]
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     return "".join(difflib.unified_diff(before, after, f"a/{_FILE}", f"b/{_FILE}"))

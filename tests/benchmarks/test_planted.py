@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planted import experiments, patch, told
+from benchmarks.planted import cost_of, experiments, patch, told
 from dbhone.errors import SourceError
 from dbhone.experiment.load import parse
 from dbhone.measurement.record import Role
@@ -27,17 +27,27 @@ def a_tree(root: Path) -> SourceTree:
     )
 
 
-def test_the_patch_applies_and_compiles(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stall", "cost", "period"),
+    [
+        (None, "now + 0.030927835 * worked", "worked >= 0.000000000"),
+        (1.25, "nanosleep(&(struct timespec){ 1, 250000000 }, NULL)", "worked >= 40.416666667"),
+    ],
+)
+def test_the_patch_applies_and_compiles(
+    stall: float | None, cost: str, period: str, tmp_path: Path
+) -> None:
     file = tmp_path / "src" / "backend" / "tcop" / "dest.c"
     file.parent.mkdir(parents=True)
     file.write_text(DEST)
-    (tmp_path / "planted.patch").write_text(patch(a_tree(tmp_path), 0.97))
+    (tmp_path / "planted.patch").write_text(patch(a_tree(tmp_path), cost_of(0.97, stall)))
     for words in (
         ("git", "apply", "planted.patch"),
         ("gcc", "-std=gnu99", "-Wall", "-Werror", "-c", str(file), "-o", "dest.o"),
     ):
         subprocess.run(words, cwd=tmp_path, check=True)
-    assert "took * (1.0 + 0.030927835)" in file.read_text()
+    assert cost in file.read_text()
+    assert period in file.read_text()
     assert 'strcmp(cluster_name, "planted")' in file.read_text()
     assert "{\n\tplanted_cost();\n\t(void) dest;" in file.read_text()
 
@@ -58,7 +68,7 @@ def test_one_build_is_measured_by_one_client() -> None:
 
 def test_another_tree_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no ReadyForQuery"):
-        patch(a_tree(tmp_path), 0.97)
+        patch(a_tree(tmp_path), "")
 
 
 @pytest.mark.parametrize(("true", "holds"), [(0.94, True), (1.2, False)])
