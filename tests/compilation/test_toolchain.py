@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbhone.compilation.toolchain import check_name, find_compiler
+from dbhone.compilation.toolchain import check_name, find_compiler, requirements_of
 from dbhone.compilation.transforms.base import CompilerFamily
 from dbhone.errors import ToolError, UsageError
 
@@ -48,6 +48,10 @@ def test_a_missing_compiler_tells_what_to_install(path: Path) -> None:
     with pytest.raises(ToolError, match="the compiler clang is not installed") as caught:
         find_compiler("clang")
     assert " install -y --no-install-recommends clang lld llvm" in (caught.value.hint or "")
+
+
+def test_a_version_of_clang_needs_the_linker_that_reads_its_objects() -> None:
+    assert "lld-19" in {need.package for need in requirements_of("clang-19")}
 
 
 @pytest.mark.usefixtures("path")

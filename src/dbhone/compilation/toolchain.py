@@ -136,7 +136,7 @@ def requirements_of(name: str, *, cxx: bool = False) -> tuple[Requirement, ...]:
     )
     return (
         Requirement(name=name, package=name),
-        Requirement(name="ld.lld", package="lld"),
+        Requirement(name=f"ld.lld{version}", package=f"lld{version}"),
         Requirement(name=f"llvm-profdata{version}", package=f"llvm{version}"),
         runtime,
         _HEADERS,
